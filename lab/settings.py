@@ -1,0 +1,76 @@
+"""Where things lie and which versions run: read once from `versions.toml` and the environment.
+
+Environment variables, all optional:
+
+- `STREAMAPP_LAB_CACHE`: folder of built programs and images (default `~/.cache/streamapp-lab`), safe to delete.
+- `STREAMAPP_LAB_STATE`: folder of the running lab (default `/var/lib/streamapp-lab`), on a real disk: it holds the
+  volumes.
+- `CLUSTER`: `embedded` (default), `kind`, or `context` (the current context of `KUBECONFIG`, if allow-listed).
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LAB = REPOSITORY / "lab"
+EXAMPLES = REPOSITORY / "examples"
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The pinned versions of every foreign part, from `versions.toml`."""
+
+    kubernetes: str
+    etcd: str
+    coredns: str
+    metrics_server: str
+    broker: str
+    streams: str
+    go: str
+    java: str
+    maven: str
+    kind_node: str
+
+    @classmethod
+    def read(cls, path: Path = REPOSITORY / "versions.toml") -> "Versions":
+        """Read the file; a missing name is a KeyError, since the file is part of the repository."""
+        table = tomllib.loads(path.read_text())
+        return cls(
+            kubernetes=table["kubernetes"]["kubernetes"],
+            etcd=table["kubernetes"]["etcd"],
+            coredns=table["kubernetes"]["coredns"],
+            metrics_server=table["kubernetes"]["metrics-server"],
+            broker=table["kafka"]["broker"],
+            streams=table["kafka"]["streams"],
+            go=table["toolchains"]["go"],
+            java=table["toolchains"]["java"],
+            maven=table["toolchains"]["maven"],
+            kind_node=table["kind"]["node"],
+        )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Folders and choices of one invocation."""
+
+    cache: Path
+    """Built programs and images, addressed by content."""
+    state: Path
+    """Everything that belongs to the one running lab."""
+    cluster: str
+    """`embedded`, `kind` or `context`; not yet checked."""
+    versions: Versions
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+        """Read the variables named in the module's docstring."""
+        cache = environment.get("STREAMAPP_LAB_CACHE") or Path.home() / ".cache" / "streamapp-lab"
+        return cls(
+            cache=Path(cache),
+            state=Path(environment.get("STREAMAPP_LAB_STATE") or "/var/lib/streamapp-lab"),
+            cluster=environment.get("CLUSTER") or "embedded",
+            versions=Versions.read(),
+        )
