@@ -1,6 +1,6 @@
 // Labkube is every Go part of a one-node Kubernetes in one program: etcd, API
-// server, controller-manager, scheduler, kubelet, kube-proxy, kubectl, CoreDNS
-// and metrics-server.
+// server, controller-manager, scheduler, kubelet, kube-proxy, kubectl, CoreDNS,
+// metrics-server and a provisioner of local volumes.
 //
 // The base name of argv[0] chooses the part, as busybox does it. One link step
 // and one file on disk serve the whole lab: the parts share most of their code,
@@ -42,6 +42,7 @@ var parts = map[string]func() int{
 	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
 	"kube-proxy":              func() int { return cli.Run(proxy.NewProxyCommand()) },
 	"kubectl":                 runKubectl,
+	"local-volumes":           runVolumes,
 	"coredns":                 runCoreDNS,
 	"metrics-server":          func() int { return cli.Run(metricsserver.NewMetricsServerCommand(server.SetupSignalHandler())) },
 }
