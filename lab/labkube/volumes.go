@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	provisioning "sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
 
@@ -81,7 +80,7 @@ func runVolumes() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	provisioning.NewProvisionController(
-		klog.FromContext(ctx), kubernetes.NewForConfigOrDie(config), volumeDriver,
+		ctx, kubernetes.NewForConfigOrDie(config), volumeDriver,
 		&localVolumes{folder: filepath.Clean(*folder), node: *node}, provisioning.LeaderElection(false),
 	).Run(ctx)
 	return 0
