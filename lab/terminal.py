@@ -5,10 +5,11 @@ Progress goes to standard error and results to standard output, so that a table 
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from lab.errors import LabError
 
@@ -21,14 +22,55 @@ results = Console(highlight=False)
 @contextmanager
 def step(title: str) -> Iterator[None]:
     """Show that `title` is under way, then how long it took: a spinner on a terminal, plain lines elsewhere."""
-    started = time.monotonic()
-    try:
+    with _timed(title):
         if progress.is_terminal:
             with progress.status(f"{title} …"):
                 yield
         else:
-            progress.print(f"… {title}")
             yield
+
+
+@contextmanager
+def counted(title: str, total: int, unit: str, every: float = 20.0) -> Iterator[Callable[[], None]]:
+    """Show how much of something long is done; the caller calls what it is given once per `unit` done.
+
+    A bar with the time left on a terminal, elsewhere a line every `every` seconds. `total` may be an upper bound:
+    what a tool has in its own cache it never reports as done.
+    """
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=progress, transient=True, disable=not progress.is_terminal)
+    started = said = time.monotonic()
+    done = 0
+    with _timed(title), bar:
+        task = bar.add_task(title, total=total)
+
+        def advance() -> None:
+            nonlocal done, said
+            done += 1
+            bar.advance(task)
+            now = time.monotonic()
+            if not progress.is_terminal and now - said >= every:
+                said = now
+                minutes = (now - started) * max(total - done, 0) / done / 60
+                progress.print(f"  {done} of {total} {unit}, at most {minutes:.1f} min left")
+
+        yield advance
+
+
+@contextmanager
+def _timed(title: str) -> Iterator[None]:
+    """Say how long a step took and how it ended; off a terminal, where nothing moves, also that it has begun."""
+    started = time.monotonic()
+    if not progress.is_terminal:
+        progress.print(f"… {title}")
+    try:
+        yield
     except BaseException:
         progress.print(f"[red]✗[/] {title}  [dim]{time.monotonic() - started:.1f} s[/]")
         raise

@@ -1,0 +1,145 @@
+"""Builds container images without a registry: one Dockerfile for the embedded lab and for everybody who has Docker.
+
+Called by `lab.build.plan`. Buildah builds each image in a storage of its own that is gone afterwards and leaves a
+docker-archive tar, which containerd imports; where Docker is, `build_with_docker` gives it the same files. The
+difference is the base: a Dockerfile names a public one as the default of its `BASE` argument, which Docker pulls, and
+the embedded lab puts one of its own (`lab.build.bases`) in its place.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.build.cache import Cache, content_key
+from lab.build.running import Command, Outcome, run
+from lab.build.toolchains import find, needed
+from lab.errors import LabError
+from lab.settings import Versions
+from lab.terminal import step
+
+ARCHIVE = "image.tar"
+
+
+@dataclass(frozen=True)
+class BuiltImage:
+    """An image in a tar that `ctr images import` and `docker load` read."""
+
+    reference: str
+    """What pods name, for example `localhost/streamapp/kafka:4.2.1`."""
+    archive: Path
+    """The docker-archive tar, in the cache."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """What an image is made of."""
+
+    name: str
+    """Without registry and tag, for example `streamapp/kafka`."""
+    tag: str
+    dockerfile: Path
+    context: Mapping[str, Path]
+    """Files and folders by the name that the Dockerfile copies them under: it sees these and no others."""
+    base: BuiltImage | None = None
+    """Takes the place of the Dockerfile's default base in the embedded lab."""
+    build_args: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> str:
+        """The full name. Its registry cannot exist, so nobody ever pulls the image by mistake."""
+        return f"localhost/{self.name}:{self.tag}"
+
+    @property
+    def entry(self) -> str:
+        """The name of its entry in the cache."""
+        return f"image-{self.name.rpartition('/')[2]}"
+
+
+def build_image(image: Image, versions: Versions, cache: Cache) -> BuiltImage:
+    """Build an image with Buildah unless the cache has it.
+
+    Raises LabError that names the image, the step of its Dockerfile that failed and what the tool said.
+    """
+    inputs: dict[str, str | Path] = {f"context {name}": path for name, path in image.context.items()}
+    inputs |= {f"argument {name}": value for name, value in image.build_args.items()}
+    inputs |= {"dockerfile": image.dockerfile, "reference": image.reference}
+    if image.base is not None:
+        # The base's archive lies in an entry whose path tells its content; reading it all would take a second.
+        inputs["base"] = str(image.base.archive.relative_to(cache.folder))
+
+    def build(folder: Path) -> None:
+        with step(f"Build image {image.reference}"):
+            _build_archive(image, folder / ARCHIVE, versions, cache)
+
+    entry = cache.entry(image.entry, content_key(inputs), build)
+    return BuiltImage(image.reference, entry / ARCHIVE)
+
+
+def build_with_docker(image: Image, log: Path) -> str:
+    """Build the same image with the machine's Docker, on the Dockerfile's own base; give its full name."""
+    docker = shutil.which("docker")
+    if docker is None:
+        raise LabError(f"image {image.name}: it cannot be built", "no docker in PATH", "install Docker")
+    with step(f"Build image {image.reference}"), _assembled(image, None) as context:
+        outcome = run([docker, "build", *_arguments(image), context], log)
+    if outcome.code != 0:
+        raise _failed(image, outcome)
+    return image.reference
+
+
+def _build_archive(image: Image, archive: Path, versions: Versions, cache: Cache) -> None:
+    """Build with a fresh storage below the archive's folder: a killed build then leaves nothing elsewhere.
+
+    The storage driver is vfs: it mounts nothing and works on every file system, and copying a base of a hundred
+    megabytes costs under a second.
+    """
+    with tempfile.TemporaryDirectory(dir=archive.parent) as storage, _assembled(image, archive.parent) as context:
+        places = ["--root", f"{storage}/root", "--runroot", f"{storage}/run", "--storage-driver", "vfs"]
+        buildah: Command = [find(needed(versions)["buildah"]), *places]
+        environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "TMPDIR": storage}
+        arguments = _arguments(image)
+        if image.base is not None:
+            arguments += ["--build-arg", f"BASE=docker-archive:{image.base.archive}"]
+        outcome = run([*buildah, "build", *arguments, context], cache.log(image.entry), environment=environment)
+        if outcome.code == 0:
+            target = f"docker-archive:{archive}:{image.reference}"
+            push: Command = [*buildah, "push", "--quiet", image.reference, target]
+            outcome = run(push, cache.log(image.entry), environment=environment)
+    if outcome.code != 0:
+        raise _failed(image, outcome)
+
+
+def _arguments(image: Image) -> list[str]:
+    """Give what Buildah and Docker both understand."""
+    arguments = ["--file", str(image.dockerfile), "--tag", image.reference]
+    for name, value in image.build_args.items():
+        arguments += ["--build-arg", f"{name}={value}"]
+    return arguments
+
+
+@contextmanager
+def _assembled(image: Image, below: Path | None) -> Iterator[Path]:
+    """Copy the context together below a folder, by default the system's temporary one."""
+    with tempfile.TemporaryDirectory(dir=below) as folder:
+        for name, path in image.context.items():
+            target = Path(folder, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir():
+                shutil.copytree(path, target, symlinks=True)
+            else:
+                shutil.copy(path, target)
+        yield Path(folder)
+
+
+def _failed(image: Image, outcome: Outcome) -> LabError:
+    """Name the step of the Dockerfile that failed, which both tools quote in their last words."""
+    steps = re.findall(r'building at STEP "(.*)"|ERROR: failed to \w+: (.*)', "\n".join(outcome.last_lines))
+    at = f" at {''.join(steps[-1])}" if steps else ""
+    return LabError(
+        f"image {image.name}: the build failed{at}", outcome.why(), f"mend {image.dockerfile} or its inputs"
+    )

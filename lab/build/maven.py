@@ -1,0 +1,67 @@
+"""Runs Maven: the broker's jars from `lab/kafka/pom.xml`, and applications from their own folders.
+
+Called by `lab.build.plan`. Maven works on a copy, so a project's `target/` is neither used nor written, and its tests
+are not run: that is what `make test` does. Maven reaches its registry only for what is not in `~/.m2` yet.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from lab.build.cache import Cache, content_key
+from lab.build.running import Command, run
+from lab.build.toolchains import find, java_home, needed
+from lab.errors import LabError
+from lab.settings import LAB, Versions
+from lab.terminal import step
+
+BROKER = LAB / "kafka" / "pom.xml"
+TIMEOUTS = ("-Daether.connector.connectTimeout=10000", "-Daether.connector.requestTimeout=60000")
+"""In milliseconds, understood by Maven 3.8 and newer: without a network it then fails within seconds."""
+
+
+def broker_jars(versions: Versions, cache: Cache, pom: Path = BROKER) -> Path:
+    """Give the folder with the jars of the broker and of everything it needs at run time."""
+
+    def build(folder: Path) -> None:
+        with step("Fetch the jars of the Kafka broker"), tempfile.TemporaryDirectory(dir=folder) as workplace:
+            shutil.copy(pom, workplace)
+            goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+            _maven(goal, Path(workplace), "broker-jars", versions, cache)
+
+    return cache.entry("broker-jars", content_key({"pom": pom}), build)
+
+
+def package(project: Path, versions: Versions, cache: Cache) -> Path:
+    """Give the folder with the project's jar and, where its pom makes one, `lib/` with the jars it needs.
+
+    `project` holds `pom.xml` and `src`, and its pom has no parent in another folder. The names of the jars are the
+    pom's choice.
+    """
+    name = f"{project.name}-jars"
+
+    def build(folder: Path) -> None:
+        with step(f"Package {project.name} with Maven"), tempfile.TemporaryDirectory(dir=folder) as workplace:
+            copy = Path(workplace)
+            shutil.copy(project / "pom.xml", copy)
+            shutil.copytree(project / "src", copy / "src")
+            _maven(["package", "-Dmaven.test.skip=true"], copy, name, versions, cache)
+            for jar in (copy / "target").glob("*.jar"):
+                shutil.move(jar, folder)
+            if (copy / "target" / "lib").is_dir():
+                shutil.move(copy / "target" / "lib", folder)
+
+    return cache.entry(name, content_key({"pom": project / "pom.xml", "src": project / "src"}), build)
+
+
+def _maven(goals: list[str], folder: Path, name: str, versions: Versions, cache: Cache) -> None:
+    environment = {**os.environ, "JAVA_HOME": str(java_home(versions))}
+    command: Command = [find(needed(versions)["mvn"]), "--quiet", "--batch-mode", *TIMEOUTS, *goals]
+    outcome = run(command, cache.log(name), folder=folder, environment=environment)
+    if outcome.code != 0:
+        raise LabError(
+            f"{name}: Maven failed",
+            outcome.why(),
+            "the first [ERROR] line tells; if it names a repository, check the network and ~/.m2/settings.xml",
+        )

@@ -1,0 +1,63 @@
+"""Builds everything that the embedded lab runs, in the order in which a fault shows soonest.
+
+The door of this package: called by the command line and by the cluster that is about to start. One step after the
+other: the long one, compiling Kubernetes, keeps every core busy, and what could run beside it takes under a minute.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.build import bases, maven
+from lab.build.cache import Cache
+from lab.build.images import BuiltImage, Image, build_image, build_with_docker
+from lab.build.labkube import build_labkube
+from lab.settings import EXAMPLES, LAB, Settings, Versions
+
+KAFKA = LAB / "images" / "kafka"
+COUNTER = EXAMPLES / "counter"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What `build_all` made or found."""
+
+    bin: Path
+    """A folder with `labkube` and a link to it for every part: `kube-apiserver`, `kubectl` and so on."""
+    images: Mapping[str, BuiltImage]
+    """By short name: `pause`, `kafka`, `counter`."""
+
+
+def build_all(settings: Settings) -> Built:
+    """Build what is not in the cache yet and give the places of all of it.
+
+    Takes minutes the first time and well under a second when nothing has changed. Raises LabError.
+    """
+    cache = Cache(settings.cache)
+    images = {"pause": bases.pause(settings.versions, cache)}
+    java = bases.debian_java(settings.versions, cache)
+    images["kafka"] = build_image(kafka(settings.versions, cache, java), settings.versions, cache)
+    images["counter"] = build_image(counter(settings.versions, cache, java), settings.versions, cache)
+    built = Built(build_labkube(settings.versions, cache), images)
+    cache.prune()
+    return built
+
+
+def kafka(versions: Versions, cache: Cache, base: BuiltImage | None = None) -> Image:
+    """Describe the broker's image; without a `base` it stands on the one that its Dockerfile names."""
+    context = {"lib": maven.broker_jars(versions, cache), "kafka-start": KAFKA / "kafka-start"}
+    return Image("streamapp/kafka", versions.broker, KAFKA / "Dockerfile", context, base)
+
+
+def counter(versions: Versions, cache: Cache, base: BuiltImage | None = None) -> Image:
+    """Describe the demo application's image; its context looks like its folder after `mvn package`."""
+    jars = maven.package(COUNTER, versions, cache)
+    context = {"target/lib": jars / "lib", "target/counter.jar": jars / "counter.jar"}
+    return Image("streamapp/counter", "lab", COUNTER / "Dockerfile", context, base)
+
+
+def build_for_docker(settings: Settings) -> list[str]:
+    """Build the same images with the machine's Docker, on their public bases; give their full names. For kind."""
+    versions, cache = settings.versions, Cache(settings.cache)
+    images = (kafka(versions, cache), counter(versions, cache))
+    return [build_with_docker(image, cache.log(image.entry)) for image in images]

@@ -1,0 +1,77 @@
+"""Runs foreign tools for the builders: every line goes into a log file, the last ones into the error.
+
+It decides nothing about what a failure means: a builder gets an `Outcome` and turns it into a LabError of its own,
+because only it knows the object and the next step. A tool never outlives the process that started it, else a killed
+`lab up` would leave a compiler behind that writes into a folder which the next one removes.
+"""
+
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+Command = Sequence[str | Path]
+"""A program and its arguments."""
+TAIL = 12
+"""Lines of output that an error repeats: enough for a compiler's message, short enough to be read."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a tool ended."""
+
+    code: int
+    """The exit code; 0 is success, a negative number the signal that ended it."""
+    last_lines: tuple[str, ...]
+    """The last lines of output and errors, mixed as they came."""
+    log: Path
+    """Where all lines are."""
+
+    def why(self) -> str:
+        """Say it in the words of the tool, for the middle part of a LabError."""
+        said = "\n    ".join(self.last_lines) or f"it ended with exit code {self.code} and said nothing"
+        return f"{said}\n    (all of it: {self.log})"
+
+
+def run(
+    command: Command,
+    log: Path,
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    each_line: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Run a command to its end in `folder`, with nothing to read.
+
+    `environment` is the whole environment of the command, by default ours. `each_line` sees every line of output as
+    it comes, without its end. The program has to exist: builders ask `lab.build.toolchains` for it first.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    last: deque[str] = deque(maxlen=TAIL)
+    with (
+        log.open("w") as record,
+        subprocess.Popen(
+            ["setpriv", "--pdeathsig", "TERM", "--", *command],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        try:
+            for raw in process.stdout or ():
+                record.write(raw)
+                record.flush()
+                line = raw.rstrip()
+                if line:
+                    last.append(line)
+                if each_line is not None:
+                    each_line(line)
+        except BaseException:
+            process.terminate()
+            raise
+    return Outcome(process.returncode, tuple(last), log)

