@@ -6,6 +6,9 @@ What is promised: every input has an output, and the final count of a key is at 
 lost*). Under exactly-once also: every input has one output only, and the final count is exactly the number of inputs
 (*nothing doubled*). Under at-least-once repeated outputs and counts that are too high are figures, not failures.
 
+Counts belong to a key *within an input partition*: every partition has its own state, so a key that a careless producer
+spread over two partitions is counted in each from one. Here such a pair is called a key.
+
 The inputs that count are the records that were read. Offsets of a log are not contiguous where transactions wrote to
 it (their markers take offsets too), so nothing is ever derived from the distance of two offsets.
 """
@@ -77,6 +80,7 @@ class Record:
 class KeyCount:
     """One key, as an example of a finding."""
 
+    partition: int
     key: str
     inputs: int
     final: int | None
@@ -100,6 +104,7 @@ class CountReport:
     inputs: int
     outputs: int
     keys: int
+    """Distinct keys, each partition's for itself."""
     lost: int
     """Inputs without an output."""
     doubled: int
@@ -158,13 +163,13 @@ def compare(
     """
     place, fits = _match(inputs, outputs)
     answers = np.bincount(place[fits], minlength=inputs.offsets.size)
-    tally = _tally(inputs, outputs, fits, keys)
+    tally = _tally(inputs, place[fits], outputs.counts[fits])
     under, over = tally.final < tally.expected, tally.final > tally.expected
     return CountReport(
         exactly_once=exactly_once,
         inputs=int(inputs.offsets.size),
         outputs=int(outputs.offsets.size),
-        keys=len(keys),
+        keys=int(tally.expected.size),
         lost=int((answers == 0).sum()),
         doubled=int((answers[answers > 1] - 1).sum()),
         undercounted=int(under.sum()),
@@ -173,8 +178,8 @@ def compare(
         later=later,
         lost_examples=_records(answers == 0, answers, inputs, keys),
         doubled_examples=_records(answers > 1, answers, inputs, keys),
-        undercounted_examples=_key_counts(under, tally, keys),
-        overcounted_examples=_key_counts(over, tally, keys),
+        undercounted_examples=_key_counts(under, tally, inputs, keys),
+        overcounted_examples=_key_counts(over, tally, inputs, keys),
         foreign_examples=tuple(
             Foreign(int(outputs.partitions[at]), int(outputs.offsets[at])) for at in np.flatnonzero(~fits)[:EXAMPLES]
         ),
@@ -183,8 +188,10 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class _Tally:
-    """By number of the key."""
+    """By key within a partition."""
 
+    sample: Ints
+    """Place of one input with it."""
     expected: Ints
     """Inputs."""
     final: Ints
@@ -193,16 +200,20 @@ class _Tally:
     """Whether there is an output at all."""
 
 
-def _tally(inputs: Inputs, outputs: Outputs, fits: Flags, keys: Sequence[bytes]) -> _Tally:
-    """Count the inputs of each key and take the count of its last output."""
-    final = np.zeros(len(keys), np.int64)
+def _tally(inputs: Inputs, answered: Ints, counts: Ints) -> _Tally:
+    """Count the inputs of each key and take the count of its last output.
+
+    Args:
+        inputs: all of them.
+        answered: for each output, in the order of the log, the place of its input.
+        counts: for each output, its count.
+    """
+    pairs = inputs.partitions * (inputs.keys.max(initial=0) + 1) + inputs.keys
+    _, sample, which, expected = np.unique(pairs, return_index=True, return_inverse=True, return_counts=True)
+    final = np.zeros(expected.size, np.int64)
     # Where a key appears repeatedly the last assignment stays: the last output in the log.
-    final[outputs.keys[fits]] = outputs.counts[fits]
-    return _Tally(
-        expected=np.bincount(inputs.keys, minlength=len(keys)),
-        final=final,
-        answered=np.bincount(outputs.keys[fits], minlength=len(keys)) > 0,
-    )
+    final[which[answered]] = counts
+    return _Tally(sample, expected, final, np.bincount(which[answered], minlength=expected.size) > 0)
 
 
 def _records(found: Flags, answers: Ints, inputs: Inputs, keys: Sequence[bytes]) -> tuple[Record, ...]:
@@ -215,10 +226,15 @@ def _records(found: Flags, answers: Ints, inputs: Inputs, keys: Sequence[bytes])
     )
 
 
-def _key_counts(found: Flags, tally: _Tally, keys: Sequence[bytes]) -> tuple[KeyCount, ...]:
-    """Take the first found keys by number."""
+def _key_counts(found: Flags, tally: _Tally, inputs: Inputs, keys: Sequence[bytes]) -> tuple[KeyCount, ...]:
+    """Take the first found keys by partition and number."""
     return tuple(
-        KeyCount(_text(keys[at]), int(tally.expected[at]), int(tally.final[at]) if tally.answered[at] else None)
+        KeyCount(
+            int(inputs.partitions[tally.sample[at]]),
+            _text(keys[inputs.keys[tally.sample[at]]]),
+            int(tally.expected[at]),
+            int(tally.final[at]) if tally.answered[at] else None,
+        )
         for at in np.flatnonzero(found)[:EXAMPLES]
     )
 

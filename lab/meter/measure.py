@@ -112,8 +112,8 @@ def check_counts(
     tail = Tail(broker, output_topic, isolation, progress)
     found = _Columns()
     for batch, answers in chain(until_caught_up(tail, last, timeout_s), settled(tail)):
-        wanted = batch.keys()
-        keys = np.fromiter((numbers.get(key or b"", -1) for key in wanted), np.int64, len(wanted))
+        names = batch.keys()
+        keys = np.fromiter((numbers.get(name, -1) for name in names), np.int64, len(names))
         found.add(answers.partitions, answers.offsets, keys, answers.counts)
     partitions, offsets, keys, counts = found.joined(4)
     now = ~np.any([(partitions == number) & (offsets >= end) for number, end in ends.items()], axis=0)
@@ -174,12 +174,9 @@ def _read_inputs(
     """Read all inputs below `ends`; gives each new key the next number in `numbers`."""
     found = _Columns()
     for batch in read(broker.bootstrap, topic, {n: Span(0, end) for n, end in ends.items()}, isolation, progress):
-        keys = batch.keys()
-        if None in keys:
-            place = batch.place(keys.index(None))
-            raise LabError(f"{place}: has no key", "the application counts by key", "produce every input with a key")
-        wanted = (numbers.setdefault(key or b"", len(numbers)) for key in keys)
-        found.add(batch.partitions, batch.offsets, np.fromiter(wanted, np.int64, len(keys)))
+        names = batch.keys()
+        keys = np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.int64, len(names))
+        found.add(batch.partitions, batch.offsets, keys)
     inputs = Inputs(*found.joined(3))
     if not inputs.offsets.size:
         raise LabError(f"topic {topic}: holds no input", "there is nothing to check", "produce inputs first")

@@ -135,9 +135,11 @@ def _record_texts(examples: Sequence[Record]) -> list[str]:
 
 
 def _key_texts(examples: Sequence[KeyCount]) -> list[str]:
+    def count(example: KeyCount) -> str:
+        return "no count" if example.final is None else f"count {example.final}"
+
     return [
-        f"key {example.key}: {'no count' if example.final is None else f'count {example.final}'}, "
-        f"{example.inputs} inputs"
+        f"partition {example.partition} key {example.key}: {count(example)}, {example.inputs} inputs"
         for example in examples
     ]
 

@@ -65,14 +65,14 @@ class Plant:
         if self.transactional:
             self.producer.init_transactions(30)
 
-    def put_input(self, partition: int, key: bytes = b"k") -> None:
+    def put_input(self, partition: int, key: bytes | None = b"k") -> None:
         def delivered(error: object, message: Message) -> None:
             assert error is None, error
             self.inputs.append(Written(partition, message.offset() or 0, message.timestamp()[1]))
 
         self.producer.produce(self.input_topic, b"word", key, partition, on_delivery=delivered)
 
-    def put_output(self, partition: int, offset: int, count: int = 1, key: bytes = b"k") -> None:
+    def put_output(self, partition: int, offset: int, count: int = 1, key: bytes | None = b"k") -> None:
         def delivered(error: object, message: Message) -> None:
             assert error is None, error
             self.outputs.append(Written(partition, offset, message.timestamp()[1]))

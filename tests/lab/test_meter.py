@@ -163,7 +163,7 @@ def test_planted_losses_and_doubles_are_found_exactly(plant: Plant) -> None:
         doubled=1,
         overcounted=1,
         doubled_examples=(Record(1, 97, "key-1-07", 2),),
-        overcounted_examples=(KeyCount("key-1-07", 10, 11),),
+        overcounted_examples=(KeyCount(1, "key-1-07", 10, 11),),
     )
     strict, lenient = check(exactly_once=True), check(exactly_once=False)
     assert [strict, lenient] == [doubled, replace(doubled, exactly_once=False)]
@@ -183,7 +183,7 @@ def test_planted_losses_and_doubles_are_found_exactly(plant: Plant) -> None:
         lost=1,
         undercounted=1,
         lost_examples=(Record(2, 100, "key-2-00", 0),),
-        undercounted_examples=(KeyCount("key-2-00", 11, 10),),
+        undercounted_examples=(KeyCount(2, "key-2-00", 11, 10),),
     )
     assert lost.verdict is Verdict.LOST
 
@@ -300,13 +300,16 @@ def test_an_output_for_a_partition_that_the_input_has_not_is_refused(plant: Plan
         measure_gaps(plant.bootstrap, plant.input_topic, plant.output_topic, last_seconds(1))
 
 
-def test_an_input_without_a_key_is_refused(plant: Plant) -> None:
-    plant.producer.produce(plant.input_topic, b"word", None, 1)
+def test_records_without_a_key_are_counted_together_in_each_partition(plant: Plant) -> None:
+    for partition in (0, 1, 1):
+        plant.put_input(partition, None)
     plant.flush()
-    with pytest.raises(LabError) as caught:
-        check_counts(plant.bootstrap, plant.input_topic, plant.output_topic, exactly_once=False)
+    for partition, offset, count in ((0, 0, 1), (1, 0, 1), (1, 1, 2)):
+        plant.put_output(partition, offset, count, None)
+    plant.flush()
 
-    assert caught.value.what == f"topic {plant.input_topic} partition 1 offset 0: has no key"
+    found = check_counts(plant.bootstrap, plant.input_topic, plant.output_topic, exactly_once=True)
+    assert found == replace(RIGHT, inputs=3, outputs=3, keys=2)
 
 
 def test_counts_are_refused_where_retention_has_taken_records(plant: Plant) -> None:

@@ -65,7 +65,7 @@ def test_an_input_without_an_output_is_lost_under_either_promise() -> None:
         lost=1,
         undercounted=1,
         lost_examples=(Record(1, 0, "\\xff", 0),),
-        undercounted_examples=(KeyCount("\\xff", 1, None),),
+        undercounted_examples=(KeyCount(1, "\\xff", 1, None),),
     )
     assert [found.verdict, checked(rows, exactly_once=False).verdict] == [Verdict.LOST, Verdict.LOST]
 
@@ -73,7 +73,7 @@ def test_an_input_without_an_output_is_lost_under_either_promise() -> None:
 def test_a_count_that_starts_anew_is_lost_though_every_input_has_an_output() -> None:
     found = checked([*OUTPUTS[:2], (0, 4, 0, 1), OUTPUTS[3]])
 
-    assert found == replace(CLEAN, undercounted=1, undercounted_examples=(KeyCount("a", 2, 1),))
+    assert found == replace(CLEAN, undercounted=1, undercounted_examples=(KeyCount(0, "a", 2, 1),))
     assert found.verdict is Verdict.LOST
 
 
@@ -87,7 +87,7 @@ def test_a_repeated_output_breaks_exactly_once_and_is_a_figure_under_at_least_on
         doubled=2,
         overcounted=1,
         doubled_examples=(Record(0, 4, "a", 3),),
-        overcounted_examples=(KeyCount("a", 2, 3),),
+        overcounted_examples=(KeyCount(0, "a", 2, 3),),
     )
     assert [found.verdict, checked(rows, exactly_once=False).verdict] == [Verdict.DOUBLED, Verdict.KEPT]
 
@@ -107,6 +107,20 @@ def test_outputs_for_no_input_or_with_another_key_are_foreign_and_answer_nothing
         foreign_examples=(Foreign(0, 2), Foreign(7, 0), Foreign(0, 1), Foreign(0, 1)),
     )
     assert found.verdict is Verdict.FOREIGN
+
+
+def test_a_key_in_two_partitions_is_counted_in_each_from_one() -> None:
+    inputs = inputs_of([(0, 0, 0), (1, 0, 0), (1, 1, 0)])
+    found = compare(inputs, outputs_of([(0, 0, 0, 1), (1, 0, 0, 1), (1, 1, 0, 1)]), [b"a"], exactly_once=True)
+
+    assert found == replace(
+        CLEAN,
+        inputs=3,
+        outputs=3,
+        keys=2,
+        undercounted=1,
+        undercounted_examples=(KeyCount(1, "a", 2, 1),),
+    )
 
 
 def test_examples_are_the_first_five_by_partition_and_offset() -> None:
@@ -142,7 +156,7 @@ def test_the_report_becomes_json_with_its_verdict() -> None:
         "later": 0,
         "lost_examples": [{"partition": 1, "offset": 0, "key": "\\xff", "outputs": 0}],
         "doubled_examples": [],
-        "undercounted_examples": [{"key": "\\xff", "inputs": 1, "final": None}],
+        "undercounted_examples": [{"partition": 1, "key": "\\xff", "inputs": 1, "final": None}],
         "overcounted_examples": [],
         "foreign_examples": [],
     }
@@ -160,8 +174,8 @@ def test_any_outputs_are_tallied_as_plain_counting_does(records: list[tuple[int,
         inputs_of(inputs), outputs_of([(*record, count) for record, count in outputs]), KEYS, exactly_once=True
     )
     answers = Counter(record for record, _ in outputs)
-    final = {record[2]: count for record, count in outputs}
-    expected = Counter(key for _, _, key in inputs)
+    final = {(partition, key): count for (partition, _, key), count in outputs}
+    expected = Counter((partition, key) for partition, _, key in inputs)
 
     assert (found.lost, found.doubled, found.undercounted, found.overcounted) == (
         len(inputs) - len(answers),

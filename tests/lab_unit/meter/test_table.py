@@ -101,8 +101,8 @@ def report(**found: int) -> CountReport:
         later=0,
         lost_examples=tuple(Record(1, offset, "[red]k[/]", 0) for offset in range(min(figures["lost"], 2))),
         doubled_examples=(),
-        undercounted_examples=(KeyCount("k1", 3, None),) if figures["undercounted"] else (),
-        overcounted_examples=(KeyCount("k2", 3, 4),) if figures["overcounted"] else (),
+        undercounted_examples=(KeyCount(2, "k1", 3, None),) if figures["undercounted"] else (),
+        overcounted_examples=(KeyCount(4, "k2", 3, 4),) if figures["overcounted"] else (),
         foreign_examples=(Foreign(0, 9),) if figures["foreign"] else (),
     )
 
@@ -115,10 +115,10 @@ def test_the_count_summary_shows_what_is_wrong_with_examples_as_they_are() -> No
         "                    partition 1 offset 1 key [red]k[/]: 0 outputs\n"
         "                    and 1 more\n"
         "   under         1  keys counted too low\n"
-        "                    key k1: no count, 3 inputs\n"
+        "                    partition 2 key k1: no count, 3 inputs\n"
         " doubled         0  outputs too many\n"
         "    over         1  keys counted too high\n"
-        "                    key k2: count 4, 3 inputs\n"
+        "                    partition 4 key k2: count 4, 3 inputs\n"
         " foreign         1  outputs that answer no input\n"
         "                    partition 0 offset 9\n"
         "LOST: not every input was counted"
