@@ -42,7 +42,26 @@ class EmbeddedCluster:
                     raise namespaces.up_already(self.layout)
                 progress.print("An earlier `up` did not come to its end; starting over.")
                 namespaces.stop(lab)
-            self._start()
+            built = self.start_node()
+            try:
+                self._fill(built)
+            except LabError:
+                progress.print("The node stays up for a look: `python -m lab status`; `python -m lab down` removes it.")
+                raise
+            self.layout.complete.touch()
+
+    def start_node(self) -> Built:
+        """Build what is missing and start an empty node, without images and broker; LabError if one is there."""
+        built = build_all(self._settings)
+        lock = namespaces.take_lock(self.layout)
+        try:
+            namespaces.clear(self.layout)
+            with step("start the node"):
+                namespaces.start(self.layout, built.bin, lock)
+                self._wait_for_the_parts()
+        finally:
+            os.close(lock)
+        return built
 
     def build(self) -> None:
         """Check the machine and build what is missing, without starting anything."""
@@ -68,23 +87,6 @@ class EmbeddedCluster:
                 namespaces.clear(self.layout)
             finally:
                 os.close(lock)
-
-    def _start(self) -> None:
-        built = build_all(self._settings)
-        lock = namespaces.take_lock(self.layout)
-        try:
-            namespaces.clear(self.layout)
-            with step("start the node"):
-                namespaces.start(self.layout, built.bin, lock)
-                self._wait_for_the_parts()
-        finally:
-            os.close(lock)
-        try:
-            self._fill(built)
-        except LabError:
-            progress.print("The node stays up for a look: `python -m lab status`; `python -m lab down` removes it.")
-            raise
-        self.layout.complete.touch()
 
     @contextmanager
     def session(self) -> Iterator[Session]:

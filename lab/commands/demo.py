@@ -46,7 +46,7 @@ def _show(title: str, scale_in: ScaleIn, standbys: int) -> None:
     quiet = scale_in.before.worst()
     if quiet is not None and quiet.seconds is not None:
         results.print(
-            f"in quiet time just before, the worst of all partitions was {quiet.seconds:.1f} s\n", style="dim"
+            f"in quiet time just before, the worst of all partitions was {quiet.seconds:.2f} s\n", style="dim"
         )
 
 

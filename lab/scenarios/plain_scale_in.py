@@ -17,7 +17,7 @@ from lab.meter.measure import check_counts, measure_gaps, wait_until_caught_up
 from lab.meter.table import Move
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.group import Ownership, broker_clock_ms, read_ownership
+from lab.scenarios.group import GroupReader
 from lab.terminal import step
 
 PARTITIONS = 6
@@ -73,6 +73,7 @@ class PlainScaleIn:
         self._kubectl = Kubectl(session)
         self._bootstrap = session.environment["KAFKA_BOOTSTRAP"]
         self._application = application
+        self._group = GroupReader(self._bootstrap, self._kubectl, application.application_id, application.input_topic)
 
     def run(self, before: int = 3, after: int = 2, repeat: int = 1) -> Outcome:
         """Deploy, preload, load, then scale in `repeat` times; give the gaps and the counts."""
@@ -107,14 +108,16 @@ class PlainScaleIn:
         with step("build the state: every preloaded record counted once"):
             self._wait_for_outputs()
         with step(f"start the load of {application.rate} records a second and let the standbys catch up"):
+            last_preloaded = self._clock()
             demo_application.start_load(kubectl, application)
+            wait_until("first record of the load", lambda: self._clock() > last_preloaded, RECOVERY_SECONDS)
             time.sleep(SETTLE_SECONDS)
 
     def _scale_in(self, before: int, after: int) -> ScaleIn:
         with step(f"measure {BASELINE_SECONDS:.0f} s of quiet time"):
             quiet = self._clock()
             time.sleep(BASELINE_SECONDS)
-            old = self._ownership()
+            old = self._group.ownership()
         with step(f"scale {before} → {after}, wait until every partition answers (about 50 s)"):
             began = self._clock()
             demo_application.scale(self._kubectl, after)
@@ -122,7 +125,7 @@ class PlainScaleIn:
             self._wait_for_outputs()
             time.sleep(2)
             ended = self._clock()
-            new = self._ownership()
+            new = self._group.ownership()
         moved = {
             number: Move(owner, new.owners.get(number, "nobody"))
             for number, owner in old.owners.items()
@@ -131,20 +134,16 @@ class PlainScaleIn:
         return ScaleIn(self._gaps(quiet, began), self._gaps(began, ended), moved)
 
     def _clock(self) -> int:
-        return broker_clock_ms(self._bootstrap, self._application.input_topic, PARTITIONS)
+        return self._group.clock_ms(PARTITIONS)
 
     def _gaps(self, start_ms: int, end_ms: int) -> GapReport:
         application = self._application
         window = Window(start_ms, end_ms)
         return measure_gaps(self._bootstrap, application.input_topic, application.output_topic, window)
 
-    def _ownership(self) -> Ownership:
-        application = self._application
-        return read_ownership(self._bootstrap, self._kubectl, application.application_id, application.input_topic)
-
     def _wait_for_members(self, count: int) -> None:
         def settled() -> bool:
-            now = self._ownership()
+            now = self._group.ownership()
             return now.stable and now.members == count and len(set(now.owners.values())) == count
 
         wait_until(f"group of {count} members stable", settled, RECOVERY_SECONDS, interval_seconds=1)

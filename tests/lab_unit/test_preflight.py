@@ -11,8 +11,10 @@ from lab import preflight
 from lab.errors import LabError
 from lab.settings import REPOSITORY
 
-_AS_NOBODY = "import os; os.setuid(65534); from lab.commands.root import main; raise SystemExit(main())"
-_AS_NOBODY = "import os; os.setuid(65534); from lab.commands.root import main; raise SystemExit(main())"
+# Modules are loaded before the rights are given up: the interpreter may lie in the home of root.
+_AS_NOBODY = "import os; from lab.commands.root import main; os.setuid(65534); raise SystemExit(main())"
+# Modules are loaded before the rights are given up: the interpreter may lie in the home of root.
+_AS_NOBODY = "import os; from lab.commands.root import main; os.setuid(65534); raise SystemExit(main())"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user or to make namespaces")
 
 
