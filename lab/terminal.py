@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from lab.errors import LabError
 
@@ -78,8 +79,11 @@ def _timed(title: str) -> Iterator[None]:
 
 
 def show_error(error: LabError) -> None:
-    """Print an error in its three parts."""
-    progress.print(f"[bold red]error:[/] {error.what}", soft_wrap=True)
-    progress.print(f"  [bold]cause:[/] {error.why}", soft_wrap=True, markup=False)
-    progress.print(f"  [bold]next:[/]  {error.next_step}", soft_wrap=True, markup=False)
+    """Print an error in its three parts. They are shown as they are: a tool's words may look like markup."""
+    for label, style, words in (
+        ("error: ", "bold red", error.what),
+        ("  cause: ", "bold", error.why),
+        ("  next:  ", "bold", error.next_step),
+    ):
+        progress.print(Text.assemble((label, style), words), soft_wrap=True)
     sys.stderr.flush()

@@ -41,7 +41,7 @@ class EmbeddedCluster:
                 if self.layout.complete.exists():
                     raise namespaces.up_already(self.layout)
                 progress.print("An earlier `up` did not come to its end; starting over.")
-                namespaces.stop(lab)
+                namespaces.stop(self.layout, lab)
             built = self.start_node()
             try:
                 self._fill(built)
@@ -81,7 +81,7 @@ class EmbeddedCluster:
         with namespaces.starting(self.layout):
             if lab := namespaces.find(self.layout):
                 with step("stop the lab"):
-                    namespaces.stop(lab)
+                    namespaces.stop(self.layout, lab)
             lock = namespaces.take_lock(self.layout)
             try:
                 namespaces.clear(self.layout)

@@ -38,16 +38,9 @@ class Lab:
 
 def find(layout: Layout) -> Lab | None:
     """Give the running lab, or None: decided by the lock alone. LabError if it runs with another state folder."""
-    try:
-        lock = layout.lock.open("rb")
-    except FileNotFoundError:
+    if not layout.lock.exists() or _free(layout.lock):
         return None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return _recorded(layout, Path(lock.read().decode()))
-    return None
+    return _recorded(layout, Path(layout.lock.read_text()))
 
 
 def _recorded(layout: Layout, state: Path) -> Lab:
@@ -165,21 +158,30 @@ def environment(layout: Layout, lab: Lab) -> dict[str, str]:
     }
 
 
-def stop(lab: Lab) -> None:
-    """End the lab's process 1 and wait until it is gone; the kernel ends all others with it."""
+def stop(layout: Layout, lab: Lab) -> None:
+    """End the lab's process 1 and wait until its lock is free; the kernel ends all other processes with it."""
     for kill, patience in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 30.0)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(lab.pid, kill)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            if not Path(f"/proc/{lab.pid}").exists():
+            if _free(layout.lock):
                 return
             time.sleep(0.05)
     raise LabError(
         f"lab (process {lab.pid}): does not end",
-        "its process 1 was killed and is still there, probably waiting for a disk",
-        f"look at /proc/{lab.pid}/stack, then restart the machine",
+        "its process 1 was killed and its lock is still held, probably by a process that waits for a disk",
+        f"look at `fuser -v {layout.lock}` and /proc/{lab.pid}/stack, then restart the machine",
     )
+
+
+def _free(path: Path) -> bool:
+    with path.open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
 
 
 def clear(layout: Layout) -> None:
