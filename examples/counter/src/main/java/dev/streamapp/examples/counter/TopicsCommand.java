@@ -1,6 +1,7 @@
 package dev.streamapp.examples.counter;
 
 import java.io.PrintWriter;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -17,6 +18,13 @@ import picocli.CommandLine.Spec;
         description = "Create the input and the output topic; topics that are there with the right partitions are fine.",
         mixinStandardHelpOptions = true)
 final class TopicsCommand implements Callable<Integer> {
+    /**
+     * A measurement wants to know when a record reached the broker. The producer's own time says when the input was sent,
+     * and Kafka Streams gives an output the time of its input.
+     */
+    private static final Map<String, String> APPEND_TIMES =
+            Map.of(TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime");
+
     @Mixin
     private Connection connection;
 
@@ -45,16 +53,12 @@ final class TopicsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Failure, InterruptedException {
-        NewTopic input = new NewTopic(inputTopic, partitions, replicationFactor);
-        // A reader of the output wants to know when a result reached the broker. The producer's own time, which Kafka
-        // Streams takes over from the input record, says when that record was sent.
-        NewTopic output = new NewTopic(outputTopic, partitions, replicationFactor)
-                .configs(Map.of(TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime"));
         PrintWriter out = spec.commandLine().getOut();
         try (Topics topics = connection.topics()) {
-            for (NewTopic topic : new NewTopic[] {input, output}) {
+            for (String name : List.of(inputTopic, outputTopic)) {
+                NewTopic topic = new NewTopic(name, partitions, replicationFactor).configs(APPEND_TIMES);
                 String verb = topics.ensure(topic) ? "created" : "was there";
-                out.println("topics: " + topic.name() + " " + verb + ", " + partitions + " partitions");
+                out.println("topics: " + name + " " + verb + ", " + partitions + " partitions");
             }
         }
         return 0;
