@@ -104,20 +104,15 @@ class Gap:
 
     start_ms: int
     end_ms: int
-    cut_at_start: bool
-    """Inputs had waited in silence before the window began: the true gap is longer."""
-    cut_at_end: bool
+    before_ms: int
+    """For how long it had lasted already when the window began, as far as was read; 0: it began within."""
+    open: bool
     """No output ended it within the window: the true gap is at least this long."""
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """Its length within the window."""
         return (self.end_ms - self.start_ms) / 1000
-
-    @property
-    def open(self) -> bool:
-        """Whether an edge of the window cuts it, so that the length is a lower bound."""
-        return self.cut_at_start or self.cut_at_end
 
 
 @dataclass(frozen=True)
@@ -148,6 +143,14 @@ class PartitionGap:
             return None
         return (self.idle_ms + self.quiet_ms) / 1000
 
+    @property
+    def at_least(self) -> bool:
+        """Whether the window's edges cut the gap, so that its length is a lower bound.
+
+        A window often begins while inputs wait as they do in quiet time; that much is no reason for a mark.
+        """
+        return self.gap is not None and (self.gap.open or self.gap.before_ms > (self.quiet_ms or 0))
+
     def to_json(self) -> dict[str, Any]:
         """Give the figures in seconds and the moments in ISO 8601, UTC."""
         gap = self.gap
@@ -158,8 +161,9 @@ class PartitionGap:
             "gap_s": self.seconds,
             "began": None if gap is None else _moment(gap.start_ms),
             "ended": None if gap is None else _moment(gap.end_ms),
-            "cut_at_start": None if gap is None else gap.cut_at_start,
-            "cut_at_end": None if gap is None else gap.cut_at_end,
+            "before_s": None if gap is None else gap.before_ms / 1000,
+            "open": None if gap is None else gap.open,
+            "at_least": self.at_least,
             "resolution_s": self.resolution,
             "longest_idle_s": self.idle_ms / 1000,
             "quiet_spacing_s": None if self.quiet_ms is None else self.quiet_ms / 1000,
@@ -252,9 +256,9 @@ def _gap(silences: _Silences, longest: int, window: Window, arrived: Ints) -> Ga
     begun, end = int(silences.splits[longest]), int(silences.ends[longest])
     start = max(begun, window.start_ms)
     if start < end:
-        return Gap(start, end, begun < window.start_ms, longest == silences.ends.size - 1)
+        return Gap(start, end, start - begun, longest == silences.ends.size - 1)
     if arrived.size:
-        return Gap(int(arrived.min()), int(arrived.min()), cut_at_start=False, cut_at_end=False)
+        return Gap(int(arrived.min()), int(arrived.min()), before_ms=0, open=False)
     return None
 
 

@@ -91,7 +91,7 @@ def _summary(report: GapReport, moved: Mapping[int, Move]) -> list[Text]:
         _worst("moved", report, [number for number in numbers if number in moved]),
         _worst("untouched", report, [number for number in numbers if number not in moved]),
     ]
-    if any(row.gap and row.gap.open for row in report.partitions):
+    if any(row.at_least for row in report.partitions):
         lines.append(Text(">= at least this long: it reaches over an edge of the window", style="dim"))
     if any(row.gap is None for row in report.partitions):
         lines.append(Text("unknown: no input arrived or waited, so no output was due", style="dim"))
@@ -109,7 +109,7 @@ def _worst(group: str, report: GapReport, numbers: Sequence[int]) -> Text:
 def _length(row: PartitionGap) -> str:
     if row.gap is None:
         return _UNKNOWN
-    return f"{'>= ' if row.gap.open else ''}{row.gap.seconds:.2f} s"
+    return f"{'>= ' if row.at_least else ''}{row.gap.seconds:.2f} s"
 
 
 def _period(report: GapReport) -> str:

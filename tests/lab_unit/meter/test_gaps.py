@@ -36,7 +36,7 @@ def test_a_pause_of_the_application_is_the_gap_from_the_first_waiting_input_to_t
         partition=0,
         inputs=100,
         outputs=100,
-        gap=Gap(1_300, 1_803, cut_at_start=False, cut_at_end=False),
+        gap=Gap(1_300, 1_803, before_ms=0, open=False),
         idle_ms=7,
         quiet_ms=3,
     )
@@ -46,37 +46,51 @@ def test_a_pause_of_the_input_is_not_charged_but_lowers_the_resolution() -> None
     inputs = [(0, 1_000), (1, 1_100), (2, 1_700), (3, 1_800), (4, 1_900)]
     found = measured(inputs, [(offset, time + 20) for offset, time in inputs])
 
-    assert found == PartitionGap(0, 5, 5, Gap(1_000, 1_020, False, False), idle_ms=580, quiet_ms=20)
+    assert found == PartitionGap(0, 5, 5, Gap(1_000, 1_020, 0, False), idle_ms=580, quiet_ms=20)
     assert (found.seconds, found.resolution) == (0.02, 0.6)
 
 
 def test_no_output_at_all_is_a_gap_to_the_windows_end_of_unknown_resolution() -> None:
     found = measured([(0, 1_200), (1, 1_300)], [])
 
-    assert found == PartitionGap(0, 2, 0, Gap(1_200, 2_000, cut_at_start=False, cut_at_end=True), 200, None)
-    assert (found.seconds, found.resolution, found.gap and found.gap.open) == (0.8, None, True)
+    assert found == PartitionGap(0, 2, 0, Gap(1_200, 2_000, before_ms=0, open=True), 200, None)
+    assert (found.seconds, found.resolution, found.at_least) == (0.8, None, True)
 
 
 def test_none_after_the_last_output_is_a_gap_to_the_windows_end() -> None:
     found = measured([(0, 1_000), (1, 1_100), (2, 1_500)], [(0, 1_010), (1, 1_110)])
 
-    assert found.gap == Gap(1_500, 2_000, cut_at_start=False, cut_at_end=True)
+    assert found.gap == Gap(1_500, 2_000, before_ms=0, open=True)
 
 
 def test_an_output_just_at_the_windows_end_comes_too_late_for_it() -> None:
     found = measured([(0, 1_000)], [(0, 2_000)])
 
-    assert (found.outputs, found.gap) == (0, Gap(1_000, 2_000, cut_at_start=False, cut_at_end=True))
+    assert (found.outputs, found.gap) == (0, Gap(1_000, 2_000, before_ms=0, open=True))
 
 
 def test_an_input_left_over_from_before_the_window_is_charged_from_its_start() -> None:
     found = measured([(0, 500), (1, 600)], [(0, 510), (1, 1_400)])
 
-    assert found == PartitionGap(0, 0, 1, Gap(1_000, 1_400, cut_at_start=True, cut_at_end=False), 600, 10)
+    assert found == PartitionGap(0, 0, 1, Gap(1_000, 1_400, before_ms=400, open=False), 600, 10)
+
+
+@pytest.mark.parametrize(("window_start", "at_least"), [(1_995, False), (2_005, False), (2_020, True)])
+def test_a_gap_is_a_lower_bound_when_it_began_before_the_window_by_more_than_inputs_wait_in_quiet(
+    window_start: int, at_least: bool
+) -> None:
+    inputs = steady(1_000, 3_000, 50)
+    outputs = [(offset, time + (700 if time == 2_000 else 10)) for offset, time in inputs if not 2_000 < time < 2_700]
+    found = partition_gap(0, appends(inputs), appends(outputs), Window(window_start, 3_000))
+
+    assert (found.gap, found.at_least) == (
+        Gap(max(window_start, 2_000), 2_700, max(window_start - 2_000, 0), open=False),
+        at_least,
+    )
 
 
 def test_outputs_before_the_window_say_what_is_answered_already() -> None:
-    assert measured([(0, 500), (1, 1_400)], [(0, 510), (1, 1_410)]).gap == Gap(1_400, 1_410, False, False)
+    assert measured([(0, 500), (1, 1_400)], [(0, 510), (1, 1_410)]).gap == Gap(1_400, 1_410, 0, False)
 
 
 def test_a_partition_without_inputs_has_an_unknown_gap_and_never_zero() -> None:
@@ -88,19 +102,19 @@ def test_a_partition_without_inputs_has_an_unknown_gap_and_never_zero() -> None:
 def test_an_input_answered_within_its_millisecond_is_a_gap_of_zero() -> None:
     found = measured([(0, 1_400)], [(0, 1_400)])
 
-    assert (found.gap, found.seconds) == (Gap(1_400, 1_400, False, False), 0.0)
+    assert (found.gap, found.seconds) == (Gap(1_400, 1_400, 0, False), 0.0)
 
 
 def test_an_input_passed_over_is_lost_and_not_late_for_ever() -> None:
     inputs = [(0, 1_000), (1, 1_010), (2, 1_020)]
 
-    assert measured(inputs, [(0, 1_005), (2, 1_030)]).gap == Gap(1_010, 1_030, False, False)
+    assert measured(inputs, [(0, 1_005), (2, 1_030)]).gap == Gap(1_010, 1_030, 0, False)
 
 
 def test_a_repeated_output_ends_the_silence_but_not_the_waiting() -> None:
     found = measured([(0, 1_000), (1, 1_010)], [(0, 1_005), (0, 1_300), (1, 1_900)])
 
-    assert found.gap == Gap(1_300, 1_900, False, False)
+    assert found.gap == Gap(1_300, 1_900, 0, False)
 
 
 def test_offsets_with_holes_as_transactions_leave_them_change_nothing() -> None:
@@ -137,7 +151,7 @@ def test_the_report_becomes_json_in_seconds_and_moments() -> None:
     report = GapReport(
         Window(0, 60_000),
         (
-            PartitionGap(0, 9, 8, Gap(1_500, 60_000, False, True), 12, 100),
+            PartitionGap(0, 9, 8, Gap(1_500, 60_000, 0, True), 12, 100),
             PartitionGap(1, 0, 0, None, 60_000, None),
         ),
     )
@@ -156,8 +170,9 @@ def test_the_report_becomes_json_in_seconds_and_moments() -> None:
                 "gap_s": 58.5,
                 "began": "1970-01-01T00:00:01.500+00:00",
                 "ended": "1970-01-01T00:01:00.000+00:00",
-                "cut_at_start": False,
-                "cut_at_end": True,
+                "before_s": 0.0,
+                "open": True,
+                "at_least": True,
                 "resolution_s": 0.112,
                 "longest_idle_s": 0.012,
                 "quiet_spacing_s": 0.1,
@@ -169,8 +184,9 @@ def test_the_report_becomes_json_in_seconds_and_moments() -> None:
                 "gap_s": None,
                 "began": None,
                 "ended": None,
-                "cut_at_start": None,
-                "cut_at_end": None,
+                "before_s": None,
+                "open": None,
+                "at_least": False,
                 "resolution_s": None,
                 "longest_idle_s": 60.0,
                 "quiet_spacing_s": None,

@@ -12,9 +12,9 @@ from lab.meter.table import Move, count_summary, gap_table
 WINDOW = Window(1_769_860_800_000, 1_769_860_920_000)
 
 
-def gap_of(seconds: float, *, cut: bool = False) -> Gap:
+def gap_of(seconds: float, *, still_open: bool = False) -> Gap:
     start = WINDOW.start_ms + 5_000
-    return Gap(start, start + round(seconds * 1000), cut_at_start=False, cut_at_end=cut)
+    return Gap(start, start + round(seconds * 1000), before_ms=0, open=still_open)
 
 
 REPORT = GapReport(
@@ -22,7 +22,7 @@ REPORT = GapReport(
     (
         PartitionGap(0, 9_981, 9_981, gap_of(0.31), 12, 110),
         PartitionGap(1, 10_012, 10_012, gap_of(48.23), 12, 110),
-        PartitionGap(2, 5_004, 5_000, gap_of(24.1, cut=True), 12, None),
+        PartitionGap(2, 5_004, 5_000, gap_of(24.1, still_open=True), 12, None),
         PartitionGap(3, 0, 0, None, 120_000, None),
     ),
 )
