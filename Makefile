@@ -30,7 +30,7 @@ check: ## Lint, types, layers and unit tests
 	$(MAKE) --no-print-directory test-unit
 
 test-unit: ## Unit tests, in seconds
-	$(UV) pytest -m "not lab and not lifecycle"
+	$(UV) pytest
 
 test: check test-lab ## Everything: checks, unit tests, then the lab tests (root, about 15 minutes the first time)
 

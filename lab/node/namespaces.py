@@ -121,6 +121,8 @@ def start(layout: Layout, programs: Path, lock: int) -> Lab:
             pass_fds=(lock,),
         )
     lab = Lab(_only_child(outer, layout), programs, time.time())
+    # It outlives this process on purpose; without this, Popen would complain that nobody waited.
+    outer.returncode = 0
     record = {"pid": lab.pid, "programs": str(programs), "since": lab.since}
     fresh = layout.run_record.with_suffix(".new")
     fresh.write_text(json.dumps(record))

@@ -19,6 +19,8 @@ def cluster() -> Iterator[EmbeddedCluster]:
     if namespaces.find(Layout(settings.state)) is not None:
         pytest.fail("a lab is up and somebody may be using it; stop it first: make lab-down")
     cluster = EmbeddedCluster(settings)
+    # What a lab that was killed before left is not to be blamed on these tests.
+    cluster.down()
     yield cluster
     cluster.down()
 
