@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from lab.errors import LabError
@@ -79,7 +80,7 @@ def _timed(title: str) -> Iterator[None]:
 
 def show_error(error: LabError) -> None:
     """Print an error in its three parts."""
-    progress.print(f"[bold red]error:[/] {error.what}", soft_wrap=True)
-    progress.print(f"  [bold]cause:[/] {error.why}", soft_wrap=True, markup=False)
-    progress.print(f"  [bold]next:[/]  {error.next_step}", soft_wrap=True, markup=False)
+    progress.print(f"[bold red]error:[/] {escape(error.what)}", soft_wrap=True)
+    progress.print(f"  [bold]cause:[/] {escape(error.why)}", soft_wrap=True)
+    progress.print(f"  [bold]next:[/]  {escape(error.next_step)}", soft_wrap=True)
     sys.stderr.flush()
