@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup check format test test-unit test-lab lab-build lab-up lab-down lab-status lab-demo
+.PHONY: help setup check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status lab-demo
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +32,10 @@ check: ## Lint, types, layers and unit tests
 test-unit: ## Unit tests, in seconds
 	$(UV) pytest
 
-test: check test-lab ## Everything: checks, unit tests, then the lab tests (root, about 15 minutes the first time)
+test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 20 minutes the first time)
+
+test-java: ## Unit tests of the demo application
+	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
