@@ -57,8 +57,7 @@ class EmbeddedCluster:
         try:
             namespaces.clear(self.layout)
             with step("start the node"):
-                namespaces.start(self.layout, built.bin, lock)
-                self._wait_for_the_parts()
+                self._wait_for_the_parts(namespaces.start(self.layout, built.bin, lock))
         finally:
             os.close(lock)
         return built
@@ -130,23 +129,25 @@ class EmbeddedCluster:
             "KAFKA_BOOTSTRAP": broker.IN_CLUSTER_BOOTSTRAP,
         }
 
-    def _wait_for_the_parts(self) -> None:
+    def _wait_for_the_parts(self, lab: namespaces.Lab) -> None:
         deadline = time.monotonic() + _START_DEADLINE_SECONDS
+        cause = f"its parts were not up within {_START_DEADLINE_SECONDS:.0f} s"
         while time.monotonic() < deadline:
-            time.sleep(0.1)
-            if not self.layout.status.exists():
-                if namespaces.find(self.layout) is None:
-                    break
-                continue
-            status = json.loads(self.layout.status.read_text())
-            if status["phase"] == "running":
-                return
-            if status["error"]:
+            # Asked before the status is read: a supervisor that failed writes why before it ends.
+            alive = lab.is_alive
+            status = json.loads(self.layout.status.read_text()) if self.layout.status.exists() else {}
+            if status.get("error"):
                 raise LabError(**status["error"])
+            if status.get("phase") == "running" and alive:
+                return
+            if not alive:
+                cause = f"its process 1 ended while {status.get('phase', 'starting')}"
+                break
+            time.sleep(0.1)
         raise LabError(
             "node of the lab: did not start",
-            (self.layout.logs / "supervisor.log").read_text()[-2000:].strip() or "no word from its supervisor",
-            "read `python -m lab logs supervisor`, then `python -m lab down` and try again",
+            f"{cause}\n{(self.layout.logs / 'supervisor.log').read_text()[-2000:]}".strip(),
+            "read `python -m lab logs supervisor`, then try again",
         )
 
     def _fill(self, built: Built) -> None:

@@ -35,6 +35,11 @@ class Lab:
     since: float
     """Start, in seconds since the epoch."""
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether process 1 is still there."""
+        return Path(f"/proc/{self.pid}").exists()
+
 
 def find(layout: Layout) -> Lab | None:
     """Give the running lab, or None: decided by the lock alone. LabError if it runs with another state folder."""
@@ -55,8 +60,9 @@ def _recorded(layout: Layout, state: Path) -> Lab:
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError, ValueError, KeyError):
             record = json.loads(layout.run_record.read_text())
-            if Path(f"/proc/{record['pid']}").exists():
-                return Lab(record["pid"], Path(record["programs"]), record["since"])
+            lab = Lab(record["pid"], Path(record["programs"]), record["since"])
+            if lab.is_alive:
+                return lab
         time.sleep(0.05)
     raise LabError(
         "lab: between two states",
