@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from lab.errors import LabError
 
@@ -79,8 +79,11 @@ def _timed(title: str) -> Iterator[None]:
 
 
 def show_error(error: LabError) -> None:
-    """Print an error in its three parts."""
-    progress.print(f"[bold red]error:[/] {escape(error.what)}", soft_wrap=True)
-    progress.print(f"  [bold]cause:[/] {escape(error.why)}", soft_wrap=True)
-    progress.print(f"  [bold]next:[/]  {escape(error.next_step)}", soft_wrap=True)
+    """Print an error in its three parts. They are shown as they are: a tool's words may look like markup."""
+    for label, style, words in (
+        ("error: ", "bold red", error.what),
+        ("  cause: ", "bold", error.why),
+        ("  next:  ", "bold", error.next_step),
+    ):
+        progress.print(Text.assemble((label, style), words), soft_wrap=True)
     sys.stderr.flush()

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from lab.build import bases, maven
 from lab.build.cache import Cache
-from lab.build.images import BuiltImage, Image, build_image
+from lab.build.images import BuiltImage, Image, build_image, build_with_docker
 from lab.build.labkube import build_labkube
-from lab.settings import LAB, Settings, Versions
+from lab.settings import EXAMPLES, LAB, Settings, Versions
 
 KAFKA = LAB / "images" / "kafka"
+COUNTER = EXAMPLES / "counter"
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Built:
     bin: Path
     """A folder with `labkube` and a link to it for every part: `kube-apiserver`, `kubectl` and so on."""
     images: Mapping[str, BuiltImage]
-    """By short name: `pause`, `kafka`."""
+    """By short name: `pause`, `kafka`, `counter`."""
 
 
 def build_all(settings: Settings) -> Built:
@@ -36,6 +37,7 @@ def build_all(settings: Settings) -> Built:
     images = {"pause": bases.pause(settings.versions, cache)}
     java = bases.debian_java(settings.versions, cache)
     images["kafka"] = build_image(kafka(settings.versions, cache, java), settings.versions, cache)
+    images["counter"] = build_image(counter(settings.versions, cache, java), settings.versions, cache)
     built = Built(build_labkube(settings.versions, cache), images)
     cache.prune()
     return built
@@ -45,3 +47,17 @@ def kafka(versions: Versions, cache: Cache, base: BuiltImage | None = None) -> I
     """Describe the broker's image; without a `base` it stands on the one that its Dockerfile names."""
     context = {"lib": maven.broker_jars(versions, cache), "kafka-start": KAFKA / "kafka-start"}
     return Image("streamapp/kafka", versions.broker, KAFKA / "Dockerfile", context, base)
+
+
+def counter(versions: Versions, cache: Cache, base: BuiltImage | None = None) -> Image:
+    """Describe the demo application's image; its context looks like its folder after `mvn package`."""
+    jars = maven.package(COUNTER, versions, cache)
+    context = {"target/lib": jars / "lib", "target/counter.jar": jars / "counter.jar"}
+    return Image("streamapp/counter", "lab", COUNTER / "Dockerfile", context, base)
+
+
+def build_for_docker(settings: Settings) -> list[str]:
+    """Build the same images with the machine's Docker, on their public bases; give their full names. For kind."""
+    versions, cache = settings.versions, Cache(settings.cache)
+    images = (kafka(versions, cache), counter(versions, cache))
+    return [build_with_docker(image, cache.log(image.entry)) for image in images]

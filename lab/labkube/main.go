@@ -1,6 +1,6 @@
 // Labkube is every Go part of a one-node Kubernetes in one program: etcd, API
-// server, controller-manager, scheduler, kubelet, kube-proxy, kubectl, CoreDNS
-// and metrics-server.
+// server, controller-manager, scheduler, kubelet, kube-proxy, kubectl, CoreDNS,
+// metrics-server and a provisioner of local volumes.
 //
 // The base name of argv[0] chooses the part, as busybox does it; under its own
 // name the program lists its parts. One link step and one file on disk serve the
@@ -44,6 +44,7 @@ var parts = map[string]func() int{
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
 	"kubectl":                 runKubectl,
 	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
+	"local-volumes":           runVolumes,
 	"metrics-server":          runMetricsServer,
 }
 

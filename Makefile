@@ -1,0 +1,59 @@
+# The front door. Bare `make` prints this help; every target is one line of what a person would type anyway.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+UV := uv run --frozen
+LAB := $(UV) python -m lab
+
+.PHONY: help setup check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status lab-demo
+
+help: ## Print this help
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md says more."
+
+setup: ## Install what Python needs, exactly as locked, and the commit hooks
+	@command -v uv >/dev/null || { echo "uv not found; install it with: python3 -m pip install uv"; exit 1; }
+	uv sync --frozen
+	$(UV) pre-commit install
+
+format: ## Format and mend what can be mended
+	$(UV) ruff format .
+	$(UV) ruff check --fix .
+
+check: ## Lint, types, layers and unit tests
+	uv lock --check
+	$(UV) ruff format --check .
+	$(UV) ruff check .
+	$(UV) mypy
+	$(UV) lint-imports
+	$(MAKE) --no-print-directory test-unit
+
+test-unit: ## Unit tests, in seconds
+	$(UV) pytest
+
+test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 20 minutes the first time)
+
+test-java: ## Unit tests of the demo application
+	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
+
+test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
+	$(LAB) build
+	$(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
+	$(LAB) test
+
+lab-build: ## Build the lab's programs and images; what is built already is found in the cache
+	$(LAB) build
+
+lab-up: ## Bring the lab up: Kubernetes and a Kafka broker on this machine
+	$(LAB) up
+
+lab-down: ## Stop the lab and remove what it wrote
+	$(LAB) down
+
+lab-status: ## Show the lab's parts and pods
+	$(LAB) status
+
+lab-demo: ## Scale a plain StatefulSet in under load and show how long its users wait
+	$(LAB) up --reuse
+	$(LAB) plain-scale-in

@@ -1,0 +1,101 @@
+package dev.streamapp.examples.counter;
+
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The application: counts records per key until it is told to stop.
+ *
+ * <p>Exit codes: 2 for a wrong setting, 1 when a stream thread failed or the application could not start, and after a
+ * SIGTERM the JVM's own 143, once the application has closed.
+ */
+public final class Counter {
+    private static final Logger LOG = LoggerFactory.getLogger(Counter.class);
+
+    private Counter() {}
+
+    /** Run until SIGTERM or a failure. Takes no arguments: the configuration is in the environment. */
+    public static void main(String[] args) {
+        System.exit(run(System.getenv(), System.err));
+    }
+
+    /** Give the exit code; does not return while the application runs. */
+    static int run(Map<String, String> environment, PrintStream err) {
+        try {
+            Settings settings = Settings.from(environment);
+            settings.warnings().forEach(line -> err.println("counter: warning: " + line));
+            ensureWritable(settings.streams().get(StreamsConfig.STATE_DIR_CONFIG).toString());
+            return count(settings);
+        } catch (BadSetting e) {
+            err.println("counter: " + e.getMessage());
+            return BadSetting.EXIT_CODE;
+        } catch (KafkaException | IllegalArgumentException e) {
+            Throwable root = root(e);
+            err.println("counter: cannot start: " + root.getMessage());
+            boolean setting = root instanceof ConfigException || root instanceof IllegalArgumentException;
+            return setting ? BadSetting.EXIT_CODE : 1;
+        }
+    }
+
+    private static int count(Settings settings) {
+        Properties properties = new Properties();
+        properties.putAll(settings.streams());
+        CompletableFuture<Throwable> failure = new CompletableFuture<>();
+        // Not in a try-with-resources: the hook below closes it, in every way in which this process can end.
+        KafkaStreams streams =
+                new KafkaStreams(CounterTopology.build(settings.inputTopic(), settings.outputTopic()), properties);
+        streams.setStateListener((now, before) -> LOG.info("{}", now));
+        streams.setUncaughtExceptionHandler(exception -> {
+            failure.complete(exception);
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> close(streams, settings), "close"));
+        streams.start();
+        LOG.error("stopping, a stream thread failed: {}", root(failure.join()).toString());
+        return 1;
+    }
+
+    private static void close(KafkaStreams streams, Settings settings) {
+        long start = System.nanoTime();
+        boolean closed = streams.close(settings.closeOptions());
+        Duration taken = Duration.ofNanos(System.nanoTime() - start);
+        if (closed) {
+            LOG.info("closed in {} ms, place in the group {}", taken.toMillis(), settings.leaveOnClose() ? "left" : "kept");
+        } else {
+            LOG.warn("not closed after {} ms; CLOSE_TIMEOUT ends the wait", taken.toMillis());
+        }
+    }
+
+    private static void ensureWritable(String stateDirectory) throws BadSetting {
+        Path path = Path.of(stateDirectory);
+        try {
+            Files.createDirectories(path);
+        } catch (IOException e) {
+            throw new BadSetting("STATE_DIR", path + " cannot be created (" + e + ")", "a directory that this user may write");
+        }
+        if (!Files.isWritable(path)) {
+            throw new BadSetting("STATE_DIR", path + " cannot be written", "a directory that this user may write");
+        }
+    }
+
+    private static Throwable root(Throwable exception) {
+        Throwable root = exception;
+        while (root.getCause() != null) {
+            root = root.getCause();
+        }
+        return root;
+    }
+}

@@ -1,0 +1,44 @@
+package dev.streamapp.examples.counter;
+
+import java.time.Duration;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+
+/**
+ * The command line that gives the application something to count.
+ *
+ * <p>Exit codes: 0 done, 1 failed, 2 wrong option. Every failure is one line on stderr.
+ */
+@Command(
+        name = "load",
+        description = "Creates the counter's topics and fills them.",
+        mixinStandardHelpOptions = true,
+        version = "counter 0.1.0",
+        synopsisSubcommandLabel = "COMMAND",
+        subcommands = {TopicsCommand.class, PreloadCommand.class, SteadyCommand.class})
+public final class Load {
+    private Load() {}
+
+    /** Run one command and end with its exit code. */
+    public static void main(String[] args) {
+        // A broker that cannot be reached is said once, at the end, and not every second by the client.
+        System.setProperty("org.slf4j.simpleLogger.defaultLogLevel", "error");
+        System.exit(commandLine().execute(args));
+    }
+
+    static CommandLine commandLine() {
+        return new CommandLine(new Load())
+                .registerConverter(Duration.class, text -> Durations.parse(text)
+                        .orElseThrow(() -> new CommandLine.TypeConversionException(
+                                text + " is no duration; allowed: " + Durations.ALLOWED)))
+                .setParameterExceptionHandler((exception, args) -> {
+                    CommandLine command = exception.getCommandLine();
+                    command.getErr().println("load: " + exception.getMessage() + " (try --help)");
+                    return command.getCommandSpec().exitCodeOnInvalidInput();
+                })
+                .setExecutionExceptionHandler((exception, command, parsed) -> {
+                    command.getErr().println("load: " + exception.getMessage());
+                    return command.getCommandSpec().exitCodeOnExecutionException();
+                });
+    }
+}

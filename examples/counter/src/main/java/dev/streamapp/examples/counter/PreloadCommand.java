@@ -1,0 +1,85 @@
+package dev.streamapp.examples.counter;
+
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.Callable;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Gives the application its state: writes each key once, as fast as the brokers take it. */
+@Command(
+        name = "preload",
+        description = "Write each key once, as fast as the brokers take it.",
+        mixinStandardHelpOptions = true)
+final class PreloadCommand implements Callable<Integer> {
+    private static final Duration BETWEEN_LINES = Duration.ofSeconds(2);
+
+    /** Big batches and a little patience: here the number of requests is the limit, not the delay of one record. */
+    private static final Map<String, Object> TUNING =
+            Map.of(ProducerConfig.LINGER_MS_CONFIG, 20, ProducerConfig.BATCH_SIZE_CONFIG, 256 * 1024);
+
+    @Mixin
+    private Connection connection;
+
+    @Mixin
+    private InputOptions input;
+
+    @Option(names = "--records", paramLabel = "N", required = true, converter = AtLeastOne.class, description = "How many to write.")
+    private int records;
+
+    @Option(
+            names = "--keys",
+            paramLabel = "N",
+            converter = AtLeastOne.class,
+            description = "How many different keys; beyond that it starts again with the first. Default: as many as records.")
+    private Integer keys;
+
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "0", description = "Decides the values. Default: 0.")
+    private long seed;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Failure, InterruptedException {
+        int distinct = keys == null ? records : keys;
+        if (distinct > records) {
+            throw new ParameterException(
+                    spec.commandLine(), "--keys " + distinct + " is more than --records " + records + "; some would not be written");
+        }
+        final int partitions;
+        try (Topics topics = connection.topics()) {
+            partitions = topics.partitions(input.topic);
+        }
+        try (Sender sender = new Sender(connection.producer(TUNING), input.topic)) {
+            write(sender, distinct, partitions);
+        }
+        return 0;
+    }
+
+    private void write(Sender sender, int distinct, int partitions) throws Failure {
+        Payloads payloads = new Payloads(new SplittableRandom(seed), input.valueBytes);
+        Progress progress = new Progress("preload", records);
+        PrintWriter err = spec.commandLine().getErr();
+        long start = System.nanoTime();
+        long nextLine = BETWEEN_LINES.toNanos();
+        for (int sent = 0; sent < records; sent++) {
+            byte[] key = Keys.key(sent % distinct);
+            sender.send(Keys.partition(key, partitions), key, payloads.next());
+            long elapsed = System.nanoTime() - start;
+            if (elapsed >= nextLine) {
+                err.println(progress.line(sent + 1L, Duration.ofNanos(elapsed)));
+                nextLine += BETWEEN_LINES.toNanos();
+            }
+        }
+        sender.flush();
+        spec.commandLine().getOut().println(Progress.sum("preload", records, Duration.ofNanos(System.nanoTime() - start)));
+    }
+}

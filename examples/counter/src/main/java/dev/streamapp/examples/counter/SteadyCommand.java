@@ -1,0 +1,82 @@
+package dev.streamapp.examples.counter;
+
+import java.time.Duration;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.Callable;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The traffic of the users: evenly paced, and every partition in turn, so that a silent partition shows at once. */
+@Command(
+        name = "steady",
+        description = "Write records evenly paced, partition after partition, until SIGTERM or for a given time.",
+        mixinStandardHelpOptions = true)
+final class SteadyCommand implements Callable<Integer> {
+    /** A short wait for company: it bounds what the producer itself adds to a measured gap. */
+    private static final Map<String, Object> TUNING = Map.of(ProducerConfig.LINGER_MS_CONFIG, 5);
+
+    @Mixin
+    private Connection connection;
+
+    @Mixin
+    private InputOptions input;
+
+    @Option(names = "--rate", paramLabel = "N", required = true, description = "Records per second over all partitions.")
+    private double rate;
+
+    @Option(
+            names = "--keys",
+            paramLabel = "N",
+            defaultValue = "1000000",
+            converter = AtLeastOne.class,
+            description = "Draw from the first N keys, those that preload wrote. Default: 1000000.")
+    private int keys;
+
+    @Option(names = "--duration", paramLabel = "TIME", description = "For example 10m. Default: until SIGTERM.")
+    private Duration duration;
+
+    @Option(names = "--seed", paramLabel = "N", defaultValue = "0", description = "Decides keys and values. Default: 0.")
+    private long seed;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Failure, InterruptedException {
+        if (!(rate > 0 && Double.isFinite(rate))) {
+            throw new ParameterException(spec.commandLine(), "--rate " + rate + " is not allowed; allowed: a number above 0");
+        }
+        SplittableRandom random = new SplittableRandom(seed);
+        final Rounds rounds;
+        try (Topics topics = connection.topics()) {
+            rounds = new Rounds(keys, topics.partitions(input.topic), random.split());
+        }
+        try (StopSignal signal = StopSignal.listen();
+                Sender sender = new Sender(connection.producer(TUNING), input.topic)) {
+            write(sender, rounds, new Payloads(random.split(), input.valueBytes), signal);
+            signal.finished();
+        }
+        return 0;
+    }
+
+    private void write(Sender sender, Rounds rounds, Payloads payloads, StopSignal signal)
+            throws Failure, InterruptedException {
+        Pace pace = new Pace(rate);
+        long wanted = duration == null ? Long.MAX_VALUE : pace.within(duration);
+        long start = System.nanoTime();
+        long sent = 0;
+        while (sent < wanted && !signal.cameWithin(pace.due(sent) - (System.nanoTime() - start))) {
+            Rounds.Next next = rounds.next();
+            sender.send(next.partition(), next.key(), payloads.next());
+            sent++;
+        }
+        sender.flush();
+        spec.commandLine().getOut().println(Progress.sum("steady", sent, Duration.ofNanos(System.nanoTime() - start)));
+    }
+}

@@ -1,0 +1,66 @@
+package dev.streamapp.examples.counter;
+
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.common.config.TopicConfig;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** Creates the two topics of the counter; safe to run again and by several at once. */
+@Command(
+        name = "topics",
+        description = "Create the input and the output topic; topics that are there with the right partitions are fine.",
+        mixinStandardHelpOptions = true)
+final class TopicsCommand implements Callable<Integer> {
+    /**
+     * A measurement wants to know when a record reached the broker. The producer's own time says when the input was sent,
+     * and Kafka Streams gives an output the time of its input.
+     */
+    private static final Map<String, String> APPEND_TIMES =
+            Map.of(TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime");
+
+    @Mixin
+    private Connection connection;
+
+    @Option(
+            names = "--input-topic",
+            paramLabel = "TOPIC",
+            defaultValue = "${env:INPUT_TOPIC:-counter-input}",
+            description = "Default: INPUT_TOPIC, else counter-input.")
+    private String inputTopic;
+
+    @Option(
+            names = "--output-topic",
+            paramLabel = "TOPIC",
+            defaultValue = "${env:OUTPUT_TOPIC:-counter-output}",
+            description = "Default: OUTPUT_TOPIC, else counter-output.")
+    private String outputTopic;
+
+    @Option(names = "--partitions", paramLabel = "N", defaultValue = "6", converter = AtLeastOne.class, description = "Default: 6.")
+    private int partitions;
+
+    @Option(names = "--replication-factor", paramLabel = "N", defaultValue = "1", description = "Default: 1.")
+    private short replicationFactor;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Failure, InterruptedException {
+        PrintWriter out = spec.commandLine().getOut();
+        try (Topics topics = connection.topics()) {
+            for (String name : List.of(inputTopic, outputTopic)) {
+                NewTopic topic = new NewTopic(name, partitions, replicationFactor).configs(APPEND_TIMES);
+                String verb = topics.ensure(topic) ? "created" : "was there";
+                out.println("topics: " + name + " " + verb + ", " + partitions + " partitions");
+            }
+        }
+        return 0;
+    }
+}

@@ -1,0 +1,61 @@
+package dev.streamapp.examples.counter;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class LoadTest {
+    private final StringWriter printed = new StringWriter();
+
+    private int execute(String... arguments) {
+        return Load.commandLine().setErr(new PrintWriter(printed, true)).execute(arguments);
+    }
+
+    private String printed() {
+        return printed.toString().replace(System.lineSeparator(), "\n");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "steady --rate fast | Invalid value for option '--rate': 'fast' is not a double",
+                "steady --rate 0 | --rate 0.0 is not allowed; allowed: a number above 0",
+                "steady --rate 500 --duration 10 | Invalid value for option '--duration': 10 is no duration; allowed: a whole number with a unit, for example 500ms, 30s, 10m or 2h",
+                "steady | Missing required option: '--rate=N'",
+                "preload --records 0 | Invalid value for option '--records': 0 is not allowed; allowed: a whole number from 1 to 2147483647",
+                "preload --records 10 --keys 20 | --keys 20 is more than --records 10; some would not be written",
+                "topics --partitions none | Invalid value for option '--partitions': none is not allowed; allowed: a whole number from 1 to 2147483647",
+            })
+    void aWrongOptionEndsWithTwoAndOneLine(String options, String message) {
+        int code = execute((options + " --bootstrap-servers 127.0.0.1:1").split(" "));
+        assertEquals("load: " + message + " (try --help)\n", printed());
+        assertEquals(2, code);
+    }
+
+    @Test
+    void withoutBrokersNothingStarts() {
+        int code = execute("topics");
+        assertEquals("load: Missing required option: '--bootstrap-servers=HOST:PORT' (try --help)\n", printed());
+        assertEquals(2, code);
+    }
+
+    @Test
+    void withoutCommandNothingStarts() {
+        int code = execute();
+        assertEquals("load: Missing required subcommand (try --help)\n", printed());
+        assertEquals(2, code);
+    }
+
+    @Test
+    void aFileThatCannotBeReadEndsWithOneAndOneLine() {
+        int code = execute("topics", "--bootstrap-servers", "127.0.0.1:1", "--command-config", "/nowhere");
+        assertEquals(
+                "load: --command-config /nowhere cannot be read (java.nio.file.NoSuchFileException: /nowhere)\n", printed());
+        assertEquals(1, code);
+    }
+}

@@ -1,0 +1,13 @@
+"""Deploys the broker, with the same manifest on every cluster."""
+
+from lab.clusters.kubectl import Kubectl
+from lab.settings import LAB
+
+NAMESPACE = "kafka"
+IN_CLUSTER_BOOTSTRAP = "kafka.kafka.svc.cluster.local:9092"
+
+
+def deploy(kubectl: Kubectl) -> None:
+    """Apply the broker's manifest and wait until it serves."""
+    kubectl.apply(LAB / "manifests" / "kafka.yaml")
+    kubectl.wait_for_rollout(NAMESPACE, "statefulset/kafka")

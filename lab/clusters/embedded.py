@@ -1,0 +1,198 @@
+"""The embedded cluster: the node of `lab.node`, with images of `lab.build` and the broker in it."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lab import preflight
+from lab.build.images import BuiltImage
+from lab.build.plan import Built, build_all
+from lab.clusters import broker
+from lab.clusters.cluster import Session
+from lab.clusters.kubectl import Kubectl, wait_until
+from lab.errors import LabError
+from lab.node import namespaces
+from lab.node.layout import Layout
+from lab.settings import Settings
+from lab.terminal import progress, step
+
+_START_DEADLINE_SECONDS = 180.0
+_IMPORTED = "images.json"
+
+
+class EmbeddedCluster:
+    """One node in namespaces of this machine; one a machine, held by a lock."""
+
+    name = "embedded"
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.layout = Layout(settings.state)
+
+    def up(self) -> None:
+        """Check the machine, build what is missing, start the node, deploy the broker."""
+        preflight.check_machine(self._settings)
+        with namespaces.starting(self.layout):
+            if lab := namespaces.find(self.layout):
+                if self.layout.complete.exists():
+                    raise namespaces.up_already(self.layout)
+                progress.print("An earlier `up` did not come to its end; starting over.")
+                namespaces.stop(self.layout, lab)
+            built = self.start_node()
+            try:
+                self._fill(built)
+            except LabError:
+                progress.print("The node stays up for a look: `python -m lab status`; `python -m lab down` removes it.")
+                raise
+            self.layout.complete.touch()
+
+    def start_node(self) -> Built:
+        """Build what is missing and start an empty node, without images and broker; LabError if one is there."""
+        built = build_all(self._settings)
+        lock = namespaces.take_lock(self.layout)
+        try:
+            namespaces.clear(self.layout)
+            with step("start the node"):
+                self._wait_for_the_parts(namespaces.start(self.layout, built.bin, lock))
+        finally:
+            os.close(lock)
+        return built
+
+    def build(self) -> None:
+        """Check the machine and build what is missing, without starting anything."""
+        preflight.check_machine(self._settings)
+        build_all(self._settings)
+
+    def ensure_up(self) -> None:
+        """Bring it up, or bring the images of a running one up to date."""
+        if namespaces.find(self.layout) is None or not self.layout.complete.exists():
+            self.up()
+        else:
+            self._fill(build_all(self._settings))
+
+    def down(self) -> None:
+        """End the node and remove all that it wrote, but its logs."""
+        preflight.check_root(os.geteuid())
+        with namespaces.starting(self.layout):
+            if lab := namespaces.find(self.layout):
+                with step("stop the lab"):
+                    namespaces.stop(self.layout, lab)
+            lock = namespaces.take_lock(self.layout)
+            try:
+                namespaces.clear(self.layout)
+            finally:
+                os.close(lock)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Enter the lab's namespaces; a command that runs inside already needs no further step."""
+        if os.environ.get("STREAMAPP_LAB_INSIDE"):
+            yield Session((), dict(os.environ))
+            return
+        yield Session(namespaces.enter_command(self._running()), self._environment())
+
+    def skipped(self) -> Sequence[str]:
+        """Say what the embedded node cannot show."""
+        return (
+            "NetworkPolicy: the bridge network enforces none",
+            "volume growth: a volume is a folder and has no size",
+            "node loss: there is one node",
+        )
+
+    def status(self) -> dict[str, Any]:
+        """Give the supervisor's status file; LabError if the lab is not up."""
+        self._running()
+        status: dict[str, Any] = json.loads(self.layout.status.read_text())
+        return status
+
+    def process_id(self) -> int:
+        """Give the outside process id of the lab's process 1; LabError if the lab is not up."""
+        return self._running().pid
+
+    def _running(self) -> namespaces.Lab:
+        lab = namespaces.find(self.layout)
+        if lab is None:
+            raise LabError(
+                "lab: not up",
+                f"nothing holds the lock in {self.layout.state}",
+                "start it with `make lab-up` (or `python -m lab up`)",
+            )
+        return lab
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **namespaces.environment(self.layout, self._running()),
+            "KAFKA_BOOTSTRAP": broker.IN_CLUSTER_BOOTSTRAP,
+        }
+
+    def _wait_for_the_parts(self, lab: namespaces.Lab) -> None:
+        deadline = time.monotonic() + _START_DEADLINE_SECONDS
+        cause = f"its parts were not up within {_START_DEADLINE_SECONDS:.0f} s"
+        while time.monotonic() < deadline:
+            # Asked before the status is read: a supervisor that failed writes why before it ends.
+            alive = lab.is_alive
+            status = json.loads(self.layout.status.read_text()) if self.layout.status.exists() else {}
+            if status.get("error"):
+                raise LabError(**status["error"])
+            if status.get("phase") == "running" and alive:
+                return
+            if not alive:
+                cause = f"its process 1 ended while {status.get('phase', 'starting')}"
+                break
+            time.sleep(0.1)
+        raise LabError(
+            "node of the lab: did not start",
+            f"{cause}\n{(self.layout.logs / 'supervisor.log').read_text()[-2000:]}".strip(),
+            "read `python -m lab logs supervisor`, then try again",
+        )
+
+    def _fill(self, built: Built) -> None:
+        with self.session() as session:
+            kubectl = Kubectl(session)
+            with step("node ready"):
+                wait_until("node of the lab ready", lambda: _node_ready(kubectl), 60)
+            self._import_images(built, session)
+            with step("broker ready"):
+                broker.deploy(kubectl)
+            with step("metrics answer"):
+                wait_until("metrics of the node", lambda: _metrics_answer(kubectl), 90, interval_seconds=1)
+
+    def _import_images(self, built: Built, session: Session) -> None:
+        record = self.layout.var / _IMPORTED
+        imported: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
+        for image in built.images.values():
+            # The archive's path carries the hash of its content.
+            if imported.get(image.reference) == str(image.archive):
+                continue
+            with step(f"import {image.reference}"):
+                self._import(image, session)
+            imported[image.reference] = str(image.archive)
+            record.write_text(json.dumps(imported))
+
+    def _import(self, image: BuiltImage, session: Session) -> None:
+        command = (
+            *session.prefix,
+            *("ctr", "--address", str(self.layout.containerd_socket), "--namespace", "k8s.io"),
+            *("images", "import", str(image.archive)),
+        )
+        ran = subprocess.run(command, env=session.environment, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise LabError(
+                f"image {image.reference}: containerd does not take it",
+                ran.stderr.strip(),
+                f"delete {image.archive.parent} to have it built again, and read `python -m lab logs containerd`",
+            )
+
+
+def _node_ready(kubectl: Kubectl) -> bool:
+    nodes = kubectl.json("get", "nodes")["items"]
+    conditions = [condition for node in nodes for condition in node["status"]["conditions"]]
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+
+
+def _metrics_answer(kubectl: Kubectl) -> bool:
+    return bool(json.loads(kubectl.run("get", "--raw=/apis/metrics.k8s.io/v1beta1/nodes"))["items"])

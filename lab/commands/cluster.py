@@ -1,0 +1,112 @@
+"""Commands that bring the cluster up and down, look at it and run things in it."""
+
+import subprocess
+import sys
+import time
+
+import click
+from rich.table import Table
+
+from lab.clusters.choice import chosen, embedded
+from lab.errors import LabError
+from lab.node.layout import Layout
+from lab.node.parts import part_names
+from lab.node.usage import memory_of
+from lab.settings import Settings
+from lab.terminal import progress, results
+
+
+@click.command()
+@click.option("--reuse", is_flag=True, help="Use the lab that is up, if one is, and bring its images up to date.")
+def up(*, reuse: bool) -> None:
+    """Build what is missing, start the cluster, deploy the broker."""
+    cluster = chosen(Settings.from_environment())
+    if reuse:
+        cluster.ensure_up()
+    else:
+        cluster.up()
+    for sentence in cluster.skipped():
+        progress.print(f"[dim]not exercised here: {sentence}[/]")
+    progress.print("The lab is up.")
+    progress.print("  look:  [bold]python -m lab status[/]")
+    progress.print("  use:   [bold]python -m lab exec -- kubectl get pods -A[/]")
+
+
+@click.command()
+def build() -> None:
+    """Build the programs and images of the embedded lab; what is in the cache stays as it is."""
+    settings = Settings.from_environment()
+    embedded(settings).build()
+
+
+@click.command()
+def down() -> None:
+    """Stop the cluster and remove what it wrote."""
+    chosen(Settings.from_environment()).down()
+    progress.print("The lab is down.")
+
+
+@click.command()
+def status() -> None:
+    """Show the parts of the embedded lab and the pods in it."""
+    lab = embedded(Settings.from_environment())
+    content = lab.status()
+    table = Table("part", "state", "restarts", "up for", "memory", box=None, header_style="bold", pad_edge=False)
+    for column in (2, 3, 4):
+        table.columns[column].justify = "right"
+    total = 0
+    for part in content["parts"]:
+        memory = memory_of(lab.process_id(), part["pid"]) if part["pid"] else 0
+        total += memory
+        state = "running" if part["pid"] else f"ended with {part['last_exit']}"
+        table.add_row(
+            part["name"], state, str(part["restarts"]), _duration(time.time() - part["started_at"]), _mebibytes(memory)
+        )
+    results.print(f"lab: {content['phase']}, node parts use {_mebibytes(total)}\n", style="bold")
+    results.print(table)
+    if content["phase"] == "running":
+        with lab.session() as session:
+            subprocess.run((*session.prefix, "kubectl", "get", "pods", "-A"), env=session.environment, check=False)
+
+
+@click.command()
+@click.argument("part")
+@click.option("-f", "--follow", is_flag=True, help="Go on as the part writes.")
+@click.option("-n", "--lines", default=100, show_default=True, help="How many lines from the end; 0 for all.")
+def logs(part: str, *, follow: bool, lines: int) -> None:
+    """Show the log of PART: a part of `status`, `supervisor`, or `audit`.
+
+    Logs outlive the lab until the next `up`.
+    """
+    layout = Layout(Settings.from_environment().state)
+    known = [*part_names(layout), "supervisor", "audit", "node-manifest"]
+    if part not in known:
+        raise LabError(f"log {part}: unknown part", f"parts are {', '.join(sorted(known))}", "choose one of these")
+    path = layout.logs / f"{part}.log"
+    if not path.exists():
+        raise LabError(f"log {part}: none there", f"{path} does not exist", "start the lab: `python -m lab up`")
+    count = f"--lines={lines}" if lines else "--lines=+1"
+    sys.exit(subprocess.run(("tail", count, *(["-F"] if follow else []), str(path)), check=False).returncode)
+
+
+@click.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def execute(command: tuple[str, ...]) -> None:
+    """Run COMMAND where kubectl and the broker's clients reach the cluster.
+
+    In the embedded lab that is inside its namespaces, in the current folder.
+    KUBECONFIG and KAFKA_BOOTSTRAP are set.
+    """
+    with chosen(Settings.from_environment()).session() as session:
+        ran = subprocess.run((*session.prefix, *command), env=session.environment, check=False)
+    sys.exit(ran.returncode if ran.returncode >= 0 else 128 - ran.returncode)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:.0f} MiB"

@@ -1,0 +1,47 @@
+"""The group of all commands, and the one place where a `LabError` becomes an exit code."""
+
+import sys
+
+import click
+
+from lab.commands import cluster, demo, measure, tests
+from lab.errors import LabError
+from lab.terminal import show_error
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def lab() -> None:
+    """A real Kubernetes and a real Kafka on this machine."""
+
+
+for command in (
+    cluster.build,
+    cluster.up,
+    cluster.down,
+    cluster.status,
+    cluster.logs,
+    cluster.execute,
+    tests.test,
+    demo.demo,
+    measure.gaps,
+    measure.counts,
+):
+    lab.add_command(command)
+
+
+def main() -> int:
+    """Run the command line and give its exit code."""
+    try:
+        lab(standalone_mode=False)
+    except LabError as error:
+        show_error(error)
+        return 1
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print("stopped", file=sys.stderr)  # noqa: T201
+        return 130
+    return 0

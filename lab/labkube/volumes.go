@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	provisioning "sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
+)
+
+// volumeDriver is the provisioner's name, as the lab's StorageClass spells it.
+const volumeDriver = "lab.streamapp.dev/local"
+
+// localVolumes makes one folder of this node per claim and offers it as a `local` volume.
+//
+// The controller-manager's own host-path provisioner is not used: Kubernetes does not apply a
+// pod's fsGroup to hostPath volumes, so a container without rights could not write to them.
+type localVolumes struct {
+	folder string
+	node   string
+}
+
+func (v *localVolumes) Provision(
+	_ context.Context, options provisioning.ProvisionOptions,
+) (*corev1.PersistentVolume, provisioning.ProvisioningState, error) {
+	path := filepath.Join(v.folder, options.PVName)
+	if err := os.MkdirAll(path, 0o770); err != nil {
+		return nil, provisioning.ProvisioningFinished, fmt.Errorf("make folder of volume %s: %w", options.PVName, err)
+	}
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: options.PVName},
+		Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeReclaimPolicy: *options.StorageClass.ReclaimPolicy,
+			AccessModes:                   options.PVC.Spec.AccessModes,
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: options.PVC.Spec.Resources.Requests[corev1.ResourceStorage],
+			},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
+			NodeAffinity:           onlyOn(v.node),
+		},
+	}
+	return volume, provisioning.ProvisioningFinished, nil
+}
+
+func (v *localVolumes) Delete(_ context.Context, volume *corev1.PersistentVolume) error {
+	if volume.Spec.Local == nil || filepath.Dir(volume.Spec.Local.Path) != v.folder {
+		return fmt.Errorf("volume %s lies outside %s and is left alone", volume.Name, v.folder)
+	}
+	return os.RemoveAll(volume.Spec.Local.Path)
+}
+
+func onlyOn(node string) *corev1.VolumeNodeAffinity {
+	hostname := corev1.NodeSelectorRequirement{
+		Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+	}
+	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{hostname}}},
+	}}
+}
+
+func runVolumes() int {
+	kubeconfig := flag.String("kubeconfig", "", "how to reach the API server")
+	folder := flag.String("folder", "", "where the volumes' folders are made")
+	node := flag.String("node", "", "name of the only node")
+	flag.Parse()
+
+	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "local-volumes: kubeconfig %s: %v\n", *kubeconfig, err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	provisioning.NewProvisionController(
+		ctx, kubernetes.NewForConfigOrDie(config), volumeDriver,
+		&localVolumes{folder: filepath.Clean(*folder), node: *node}, provisioning.LeaderElection(false),
+	).Run(ctx)
+	return 0
+}

@@ -1,0 +1,126 @@
+"""The inner side of the lab's namespaces: mounts, network and sysctls of the node.
+
+Called by the supervisor as its first act, already inside new mount, network and process-id namespaces.
+Must never run outside of them: `prepare` refuses unless it is process 1.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.node.layout import CGROUP, NODE_ADDRESS, Layout
+
+# The kubelet and kube-proxy set these for a whole machine. They are covered by files of the lab's own inside its
+# mount namespace, so the machine's values are never touched, not even by a lab that is killed.
+_COVERED_SYSCTLS = {
+    "vm/overcommit_memory": "1",
+    "kernel/panic": "10",
+    "kernel/panic_on_oops": "1",
+    "kernel/keys/root_maxkeys": "1000000",
+    "kernel/keys/root_maxbytes": "25000000",
+}
+# These belong to the network namespace and vanish with it.
+_OWN_SYSCTLS = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv4/conf/all/route_localnet": "1",
+    "net/bridge/bridge-nf-call-iptables": "1",
+}
+
+
+def prepare(layout: Layout) -> None:
+    """Make this process's namespaces a node: own `/proc`, `/run`, `/var/log`, bridge, routes and cgroups."""
+    if os.getpid() != 1:
+        raise LabError(
+            "namespaces of the lab: not isolated",
+            f"process {os.getpid()} is not the first of a process-id namespace",
+            "start the lab with `python -m lab up`",
+        )
+    _mounts(layout)
+    _cover_sysctls(layout)
+    _network()
+    make_cgroups(Path("/sys/fs/cgroup"))
+
+
+def _mounts(layout: Layout) -> None:
+    _run("mount", "-t", "proc", "proc", "/proc")
+    _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
+    for name in ("containerd", "netns", "lock"):
+        Path("/run", name).mkdir()
+    for target, source in (
+        ("/var/log", layout.var / "log"),
+        ("/var/lib/kubelet", layout.var / "kubelet"),
+        ("/var/lib/cni", layout.var / "cni"),
+    ):
+        source.mkdir(parents=True)
+        # An empty folder of this name is all that the host ever sees.
+        Path(target).mkdir(parents=True, exist_ok=True)
+        _run("mount", "--bind", str(source), target)
+    # Volumes mounted by the kubelet must show up in containers that ask for it.
+    _run("mount", "--make-rshared", "/var/lib/kubelet")
+
+
+def cover_resolver(layout: Layout) -> None:
+    """Let every process inside the lab resolve cluster names; to be called once `etc/resolv.conf` is written."""
+    # /etc/resolv.conf may be a link to a file that is not there in this namespace.
+    target = Path("/etc/resolv.conf").resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.touch(exist_ok=True)
+    _run("mount", "--bind", str(layout.etc / "resolv.conf"), str(target))
+
+
+def _cover_sysctls(layout: Layout) -> None:
+    folder = layout.var / "sysctls"
+    for name, value in _COVERED_SYSCTLS.items():
+        real = Path("/proc/sys", name)
+        if not real.exists():
+            continue
+        cover = folder / name
+        cover.parent.mkdir(parents=True, exist_ok=True)
+        cover.write_text(f"{value}\n")
+        _run("mount", "--bind", str(cover), str(real))
+
+
+def _network() -> None:
+    _run("ip", "link", "set", "lo", "up")
+    for name, value in _OWN_SYSCTLS.items():
+        path = Path("/proc/sys", name)
+        if path.exists():
+            path.write_text(value)
+    _run("ip", "link", "add", "cni0", "type", "bridge")
+    _run("ip", "address", "add", f"{NODE_ADDRESS}/24", "dev", "cni0")
+    _run("ip", "link", "set", "cni0", "up")
+    # Service addresses have no route of their own: without a default one the kernel gives up before kube-proxy's
+    # rules see the packet. Nothing answers beyond the bridge, so no packet can leave.
+    _run("ip", "route", "add", "default", "dev", "cni0")
+
+
+def make_cgroups(root: Path) -> None:
+    """Make the lab's folder in each cgroup hierarchy (version 1) or in the one there is (version 2)."""
+    unified = root / "cgroup.controllers"
+    if unified.exists():
+        control = root / "cgroup.subtree_control"
+        for controller in unified.read_text().split():
+            try:
+                control.write_text(f"+{controller}")
+            except OSError:
+                continue  # a controller that this kernel does not delegate is reported by the kubelet itself
+        (root / CGROUP).mkdir(exist_ok=True)
+        return
+    for hierarchy in root.iterdir():
+        if hierarchy.is_dir() and not hierarchy.is_symlink():
+            (hierarchy / CGROUP).mkdir(exist_ok=True)
+    for name in ("cpuset.mems", "cpuset.cpus"):
+        source = root / "cpuset" / name
+        if source.exists():
+            (root / "cpuset" / CGROUP / name).write_text(source.read_text())
+
+
+def _run(*command: str) -> None:
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise LabError(
+            f"namespaces of the lab: `{' '.join(command)}` failed",
+            ran.stderr.strip() or f"exit code {ran.returncode}",
+            "run as root on a machine that allows mounts and network namespaces",
+        )

@@ -1,0 +1,143 @@
+"""The demo application in a cluster: deployed from `examples/counter/kubernetes` under a name of its own each time.
+
+A fresh application id and fresh topics per deployment mean that no run reads what an earlier one left, and none has
+to wait until the broker forgets the members of the last.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from lab.clusters.kubectl import Kubectl, wait_until
+from lab.errors import LabError
+from lab.settings import EXAMPLES
+
+NAMESPACE = "demo"
+MANIFESTS = EXAMPLES / "counter" / "kubernetes"
+WORKLOAD = "statefulset/counter"
+_LOAD = "deployment/load"
+
+
+@dataclass(frozen=True)
+class DemoApplication:
+    """One deployment of the counter: its names in Kafka and its settings."""
+
+    application_id: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Environment of the application's container, over that of the manifest."""
+    records: int = 1_000_000
+    """Preloaded keys."""
+    rate: int = 500
+    """Records a second of the steady load."""
+
+    @property
+    def input_topic(self) -> str:
+        """What the load writes and the application reads."""
+        return f"{self.application_id}-input"
+
+    @property
+    def output_topic(self) -> str:
+        """What the application writes."""
+        return f"{self.application_id}-output"
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether the application promises exactly-once."""
+        return self.settings.get("EXACTLY_ONCE", "false") == "true"
+
+
+def fresh_name() -> str:
+    """Give an application id that no earlier run used."""
+    return time.strftime("counter-%m%d-%H%M%S", time.gmtime())
+
+
+def remove(kubectl: Kubectl) -> None:
+    """Delete every earlier deployment with its volumes."""
+    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=true", timeout_seconds=180)
+
+
+def preload(kubectl: Kubectl, application: DemoApplication) -> None:
+    """Make the topics and write every key once; returns when all are written."""
+    kubectl.apply(MANIFESTS / "namespace.yaml")
+    _apply(kubectl, application, "preload.yaml")
+    wait_until("preload", lambda: _job_done(kubectl), 300, interval_seconds=1)
+
+
+def start(kubectl: Kubectl, application: DemoApplication, replicas: int) -> None:
+    """Deploy the application with so many pods and wait until they run."""
+    _apply(kubectl, application, "statefulset.yaml", replicas=replicas)
+    kubectl.wait_for_rollout(NAMESPACE, WORKLOAD)
+
+
+def start_load(kubectl: Kubectl, application: DemoApplication) -> None:
+    """Start the steady load and wait until its pod runs."""
+    _apply(kubectl, application, "load.yaml")
+    kubectl.wait_for_rollout(NAMESPACE, _LOAD)
+
+
+def stop_load(kubectl: Kubectl) -> None:
+    """End the steady load and wait until its last record is written."""
+    kubectl.run("scale", "--namespace", NAMESPACE, _LOAD, "--replicas=0")
+    wait_until("load ended", lambda: not pods(kubectl, "app.kubernetes.io/name=load"), 60)
+
+
+def scale(kubectl: Kubectl, replicas: int) -> None:
+    """Write the scale subresource of the StatefulSet, which is what a HorizontalPodAutoscaler does."""
+    kubectl.run("scale", "--namespace", NAMESPACE, WORKLOAD, f"--replicas={replicas}")
+
+
+def pods(kubectl: Kubectl, selector: str = "app.kubernetes.io/name=counter") -> list[dict[str, Any]]:
+    """Give the pods of the application, or of another selector, as the API server has them."""
+    found: list[dict[str, Any]] = kubectl.json("get", "pods", "--namespace", NAMESPACE, "--selector", selector)["items"]
+    return found
+
+
+def _job_done(kubectl: Kubectl) -> bool:
+    status = kubectl.json("get", "job", "preload", "--namespace", NAMESPACE)["status"]
+    if any(c["type"] == "Failed" and c["status"] == "True" for c in status.get("conditions", [])):
+        log = kubectl.run("logs", "--namespace", NAMESPACE, "job/preload", "--all-containers", "--tail=20")
+        raise PreloadFailedError("preload: failed", log.strip(), "read `kubectl logs -n demo job/preload`")
+    return bool(status.get("succeeded"))
+
+
+class PreloadFailedError(LabError):
+    """The preload will not finish, so waiting for it is of no use."""
+
+
+def _apply(kubectl: Kubectl, application: DemoApplication, file: str, replicas: int | None = None) -> None:
+    documents = [document for document in yaml.safe_load_all((MANIFESTS / file).read_text()) if document]
+    for document in documents:
+        adapt(document, application, replicas)
+    kubectl.apply(yaml.safe_dump_all(documents))
+
+
+def adapt(document: dict[str, Any], application: DemoApplication, replicas: int | None) -> None:
+    """Give a manifest the deployment's names, settings and size, in place; other documents stay as they are."""
+    template = document.get("spec", {}).get("template")
+    if template is None:
+        return
+    if replicas is not None and document["kind"] == "StatefulSet":
+        document["spec"]["replicas"] = replicas
+    names = {
+        "APPLICATION_ID": application.application_id,
+        "INPUT_TOPIC": application.input_topic,
+        "OUTPUT_TOPIC": application.output_topic,
+    }
+    for container in (*template["spec"].get("initContainers", []), *template["spec"]["containers"]):
+        own = dict(application.settings) if document["kind"] == "StatefulSet" else {}
+        environment = {entry["name"]: entry for entry in container.get("env", [])}
+        environment |= {name: {"name": name, "value": value} for name, value in (names | own).items()}
+        container["env"] = list(environment.values())
+        container["args"] = [
+            _figure(word, before, application)
+            for before, word in zip(["", *container.get("args", [])], container.get("args", []), strict=False)
+        ]
+
+
+def _figure(word: str, before: str, application: DemoApplication) -> str:
+    # The loads' sizes are arguments, not variables: `--records 1000000`, `--rate 500`.
+    figures = {"--records": application.records, "--keys": application.records, "--rate": application.rate}
+    return str(figures[before]) if before in figures else word

@@ -1,0 +1,65 @@
+"""Who owns which input partition, and what time it is, as the broker knows it.
+
+Owners are members of the consumer group, told apart by the addresses of their pods.
+
+Kafka's own description of a classic group is enough here: the partitions that each member reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import ConsumerGroupState, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # their stub forgets it
+
+from lab.clusters.kubectl import Kubectl
+from lab.scenarios import demo_application
+
+_TIMEOUT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """One reading of the group."""
+
+    stable: bool
+    owners: Mapping[int, str]
+    """Pod name by input partition; a member whose pod is gone is named by its address."""
+    members: int
+
+
+class GroupReader:
+    """Reads one application's group and the broker's clock; holds one connection for all its readings."""
+
+    def __init__(self, bootstrap: str, kubectl: Kubectl, group: str, input_topic: str) -> None:
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._kubectl = kubectl
+        self._group = group
+        self._input_topic = input_topic
+
+    def ownership(self) -> Ownership:
+        """Read the group and the pods once."""
+        pod_of = {
+            pod["status"]["podIP"]: str(pod["metadata"]["name"])
+            for pod in demo_application.pods(self._kubectl)
+            if pod["status"].get("podIP")
+        }
+        answer = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_SECONDS)
+        description = answer[self._group].result()
+        owners = {}
+        for member in description.members:
+            address = member.host.lstrip("/")
+            for owned in member.assignment.topic_partitions if member.assignment else ():
+                if owned.topic == self._input_topic:
+                    owners[int(owned.partition)] = pod_of.get(address, address)
+        stable = description.state == ConsumerGroupState.STABLE
+        return Ownership(stable, dict(sorted(owners.items())), len(description.members))
+
+    def clock_ms(self, partitions: int) -> int:
+        """Give the broker's time of the newest input, in milliseconds since the epoch.
+
+        Under a steady load this is the broker's clock to within a record's spacing, whatever this machine's clock says.
+        """
+        newest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # typed everywhere but here
+        wanted = {TopicPartition(self._input_topic, number): newest for number in range(partitions)}
+        answers = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT_SECONDS)
+        return max(int(answer.result().timestamp) for answer in answers.values())

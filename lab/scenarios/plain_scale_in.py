@@ -1,0 +1,164 @@
+"""A plain StatefulSet loses a pod under load: what users of a Kafka Streams application suffer today.
+
+The application has a standby for every task and closes cleanly, and still the partitions of the pod that leaves give
+no output until the broker's session timeout (45 s) has run out: the members that stay are not told before.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lab.clusters.cluster import Session
+from lab.clusters.kubectl import Kubectl, wait_until
+from lab.meter.counts import CountReport
+from lab.meter.gaps import GapReport, Window
+from lab.meter.measure import check_counts, measure_gaps, wait_until_caught_up
+from lab.meter.table import Move
+from lab.scenarios import demo_application
+from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.group import GroupReader
+from lab.terminal import step
+
+PARTITIONS = 6
+BASELINE_SECONDS = 15.0
+# Longer than the session timeout by what a cold and busy machine needs to assign and restore.
+RECOVERY_SECONDS = 180.0
+# After the group is stable the standbys read on; without this, some would still be cold when the pod leaves.
+SETTLE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class ScaleIn:
+    """What one scale-in did."""
+
+    before: GapReport
+    """The same partitions in quiet time, just before."""
+    during: GapReport
+    """From the write of the scale subresource until all partitions answer again."""
+    moved: dict[int, Move]
+    """Partitions that changed their owner."""
+
+    @property
+    def worst_moved(self) -> float | None:
+        """Longest gap of a partition that moved, in seconds; None if that is unknown."""
+        return _worst(self.during, self.moved)
+
+    @property
+    def worst_untouched(self) -> float | None:
+        """Longest gap of a partition that stayed where it was, in seconds; None if that is unknown."""
+        return _worst(self.during, [row.partition for row in self.during.partitions if row.partition not in self.moved])
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the figures for a file."""
+        return {
+            "before": self.before.to_json(),
+            "during": self.during.to_json(),
+            "moved": {number: asdict(move) for number, move in self.moved.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All scale-ins of a run and the final count check."""
+
+    scale_ins: tuple[ScaleIn, ...]
+    counts: CountReport
+
+
+class PlainScaleIn:
+    """Plays the scenario in a session of a cluster that is up."""
+
+    def __init__(self, session: Session, application: DemoApplication) -> None:
+        self._kubectl = Kubectl(session)
+        self._bootstrap = session.environment["KAFKA_BOOTSTRAP"]
+        self._application = application
+        self._group = GroupReader(self._bootstrap, self._kubectl, application.application_id, application.input_topic)
+
+    def run(self, before: int = 3, after: int = 2, repeat: int = 1) -> Outcome:
+        """Deploy, preload, load, then scale in `repeat` times; give the gaps and the counts."""
+        self._deploy(before)
+        scale_ins = []
+        for turn in range(repeat):
+            if turn:
+                with step(f"back to {before} pods"):
+                    demo_application.scale(self._kubectl, before)
+                    self._wait_for_members(before)
+                    time.sleep(SETTLE_SECONDS)
+            scale_ins.append(self._scale_in(before, after))
+        with step("stop the load and check every count"):
+            demo_application.stop_load(self._kubectl)
+            counts = check_counts(
+                self._bootstrap,
+                self._application.input_topic,
+                self._application.output_topic,
+                exactly_once=self._application.exactly_once,
+            )
+        return Outcome(tuple(scale_ins), counts)
+
+    def _deploy(self, replicas: int) -> None:
+        application, kubectl = self._application, self._kubectl
+        with step("remove what an earlier run left"):
+            demo_application.remove(kubectl)
+        with step(f"preload {application.records:,} keys"):
+            demo_application.preload(kubectl, application)
+        with step(f"start the application with {replicas} pods"):
+            demo_application.start(kubectl, application, replicas)
+            self._wait_for_members(replicas)
+        with step("build the state: every preloaded record counted once"):
+            self._wait_for_outputs()
+        with step(f"start the load of {application.rate} records a second and let the standbys catch up"):
+            last_preloaded = self._clock()
+            demo_application.start_load(kubectl, application)
+            wait_until("first record of the load", lambda: self._clock() > last_preloaded, RECOVERY_SECONDS)
+            time.sleep(SETTLE_SECONDS)
+
+    def _scale_in(self, before: int, after: int) -> ScaleIn:
+        with step(f"measure {BASELINE_SECONDS:.0f} s of quiet time"):
+            quiet = self._clock()
+            time.sleep(BASELINE_SECONDS)
+            old = self._group.ownership()
+        with step(f"scale {before} → {after}, wait until every partition answers (about 50 s)"):
+            began = self._clock()
+            demo_application.scale(self._kubectl, after)
+            self._wait_for_members(after)
+            self._wait_for_outputs()
+            time.sleep(2)
+            ended = self._clock()
+            new = self._group.ownership()
+        moved = {
+            number: Move(owner, new.owners.get(number, "nobody"))
+            for number, owner in old.owners.items()
+            if new.owners.get(number) != owner
+        }
+        return ScaleIn(self._gaps(quiet, began), self._gaps(began, ended), moved)
+
+    def _clock(self) -> int:
+        return self._group.clock_ms(PARTITIONS)
+
+    def _gaps(self, start_ms: int, end_ms: int) -> GapReport:
+        application = self._application
+        window = Window(start_ms, end_ms)
+        return measure_gaps(self._bootstrap, application.input_topic, application.output_topic, window)
+
+    def _wait_for_members(self, count: int) -> None:
+        def settled() -> bool:
+            now = self._group.ownership()
+            return now.stable and now.members == count and len(set(now.owners.values())) == count
+
+        wait_until(f"group of {count} members stable", settled, RECOVERY_SECONDS, interval_seconds=1)
+
+    def _wait_for_outputs(self) -> None:
+        application = self._application
+        wait_until_caught_up(
+            self._bootstrap,
+            application.input_topic,
+            application.output_topic,
+            exactly_once=application.exactly_once,
+            timeout_s=RECOVERY_SECONDS,
+        )
+
+
+def _worst(report: GapReport, among: Sequence[int] | dict[int, Move]) -> float | None:
+    row = report.worst(list(among))
+    return row.seconds if row else None

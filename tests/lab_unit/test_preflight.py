@@ -1,0 +1,110 @@
+"""What a machine lacks is named, with its remedy, before anything is built or started."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab import preflight
+from lab.errors import LabError
+from lab.settings import REPOSITORY
+
+# Modules are loaded before the rights are given up: the interpreter may lie in the home of root.
+_AS_NOBODY = "import os; from lab.commands.root import main; os.setuid(65534); raise SystemExit(main())"
+# Modules are loaded before the rights are given up: the interpreter may lie in the home of root.
+_AS_NOBODY = "import os; from lab.commands.root import main; os.setuid(65534); raise SystemExit(main())"
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user or to make namespaces")
+
+
+@as_root
+def test_without_root_up_says_so_and_changes_nothing(tmp_path: Path) -> None:
+    # A user without rights cannot read /root, where the interpreter may lie; the identity is dropped in the child.
+    ran = subprocess.run(
+        [sys.executable, "-c", _AS_NOBODY, "up"],
+        cwd=REPOSITORY,
+        env={**os.environ, "STREAMAPP_LAB_STATE": str(tmp_path / "state")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "error: user: not root" in ran.stderr
+    assert "runs as user 65534" in ran.stderr
+    assert "sudo" in ran.stderr
+    assert not (tmp_path / "state").exists()
+
+
+@as_root
+def test_a_machine_without_namespaces_is_refused_by_trying() -> None:
+    # Inside a user namespace the number of further ones can be set to none, as hardened hosts do.
+    script = (
+        "echo 0 > /proc/sys/user/max_net_namespaces; "
+        f"exec {sys.executable} -c 'from lab import preflight; preflight.check_namespaces()'"
+    )
+    ran = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "namespaces: not allowed here" in ran.stderr
+    assert "CLUSTER=kind" in ran.stderr
+
+
+@as_root
+def test_this_machine_allows_namespaces() -> None:
+    preflight.check_namespaces()
+
+
+def test_missing_programs_are_named_together_with_one_line_that_installs_them(tmp_path: Path) -> None:
+    for name in ("containerd", "ctr", "runc", "nsenter", "unshare", "mount", "conntrack"):
+        program = tmp_path / name
+        program.touch(mode=0o755)
+    with pytest.raises(LabError) as raised:
+        preflight.check_programs(str(tmp_path))
+    assert raised.value.what.startswith("programs: ip, iptables")
+    assert raised.value.next_step.startswith("apt-get install --no-install-recommends ")
+    assert raised.value.next_step.endswith("iproute2 iptables")
+
+
+def test_too_little_memory_is_refused_with_both_figures(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 24000000 kB\nMemAvailable:    1048576 kB\n")
+    with pytest.raises(LabError) as raised:
+        preflight.check_memory(meminfo)
+    assert raised.value.why == "1.0 GiB are available, the lab and the demo need 3 GiB"
+
+
+def test_enough_memory_passes(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 24000000 kB\nMemAvailable:    4194304 kB\n")
+    preflight.check_memory(meminfo)
+
+
+@as_root
+def test_too_little_disk_is_refused_on_a_real_small_file_system(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    code = (
+        "from pathlib import Path; from lab import preflight; "
+        f"preflight.check_disk(Path('{small}/not/there/yet'), preflight.GIB)"
+    )
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size=64M tmpfs {small} && {sys.executable} -c "{code}"'],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert f"disk of {small}/not/there/yet: too little room" in ran.stderr
+    assert "0.1 GiB are free, 1 GiB are needed" in ran.stderr
+    assert "STREAMAPP_LAB_STATE" in ran.stderr
+
+
+def test_disk_with_room_passes(tmp_path: Path) -> None:
+    preflight.check_disk(tmp_path / "not" / "there", 1)
