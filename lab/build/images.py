@@ -143,7 +143,6 @@ def _assembled(image: Image, below: Path | None) -> Iterator[Path]:
 def _failed(image: Image, outcome: Outcome) -> LabError:
     """Name the step of the Dockerfile that failed, which both tools quote in their last words."""
     steps = re.findall(r'building at STEP "(.*?)": |ERROR: failed to \w+: (.*)', "\n".join(outcome.last_lines))
+    next_step = f"mend {image.dockerfile} or what it copies; where a registry did not answer, check the network"
     at = f" at {''.join(steps[-1])}" if steps else ""
-    return LabError(
-        f"image {image.name}: the build failed{at}", outcome.why(), f"mend {image.dockerfile} or its inputs"
-    )
+    return LabError(f"image {image.name}: the build failed{at}", outcome.why(), next_step)
