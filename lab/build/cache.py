@@ -104,7 +104,7 @@ class Cache:
             misfit = _misfit(entry)
             if misfit is not None:
                 if entry.exists():
-                    progress.print(f"[yellow]cache:[/] {name} {key} is built again: {misfit}")
+                    progress.print(f"[yellow]cache:[/] {name} {key} is built again: {misfit}", soft_wrap=True)
                     _remove(entry)
                 _build(entry, build)
         return entry / CONTENT
@@ -148,7 +148,7 @@ def _lock(home: Path, *, wait: bool = True) -> Iterator[bool]:
         except BlockingIOError:
             held = wait
             if wait:
-                progress.print(f"[yellow]cache:[/] another process builds {home.name}; waiting for it")
+                progress.print(f"[yellow]cache:[/] another process builds {home.name}; waiting for it", soft_wrap=True)
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield held
 
@@ -157,7 +157,9 @@ def _sweep(home: Path) -> int:
     """Remove what killed builds left; whoever calls holds the lock, so nobody is at work on them. Give the bytes."""
     freed = 0
     for rest in home.glob(f"*{HALF_BUILT}"):
-        progress.print(f"[yellow]cache:[/] {home.name} {rest.name}: left by a build that was killed, removed")
+        progress.print(
+            f"[yellow]cache:[/] {home.name} {rest.name}: left by a build that was killed, removed", soft_wrap=True
+        )
         freed += _size(rest)
         shutil.rmtree(rest)
     return freed
