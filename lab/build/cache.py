@@ -99,12 +99,12 @@ class Cache:
             os.utime(entry / MANIFEST)
             return entry / CONTENT
         home.mkdir(parents=True, exist_ok=True)
-        with _lock(home, name):
-            _sweep(home, name)
+        with _lock(home):
+            _sweep(home)
             misfit = _misfit(entry)
             if misfit is not None:
                 if entry.exists():
-                    progress.print(f"[yellow]cache:[/] {name} {key} is built again: {misfit}")
+                    progress.print(f"[yellow]cache:[/] {name} {key} is built again: {misfit}", soft_wrap=True)
                     _remove(entry)
                 _build(entry, build)
         return entry / CONTENT
@@ -114,15 +114,15 @@ class Cache:
         return self.folder / name / "log"
 
     def prune(self, keep: int = 2) -> int:
-        """Keep the `keep` entries of each name that were used last; give the bytes freed."""
+        """Keep the `keep` entries of each name that were used last; give the bytes freed.
+
+        A name that another process is building at this moment is left alone.
+        """
         freed = 0
         for home in self._names():
-            with _lock(home, home.name):
-                freed += _sweep(home, home.name)
-                entries = sorted(home.glob(f"*/{MANIFEST}"), key=lambda path: path.stat().st_mtime, reverse=True)
-                for manifest in entries[keep:]:
-                    freed += _size(manifest.parent)
-                    _remove(manifest.parent)
+            with _lock(home, wait=False) as held:
+                if held:
+                    freed += _prune(home, keep)
         return freed
 
     def sizes(self) -> dict[str, int]:
@@ -136,27 +136,41 @@ class Cache:
 
 
 @contextmanager
-def _lock(home: Path, name: str) -> Iterator[None]:
-    """Hold the lock of a name; the kernel lets go of it when this process ends in whatever way.
+def _lock(home: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of a name and tell whether it is held; the kernel lets go of it however this process ends.
 
     One lock per name and not per key: the lock file then never has to be removed, which could not be done safely.
     """
     with (home / "lock").open("w") as file:
+        held = True
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress.print(f"[yellow]cache:[/] another process builds {name}; waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+            held = wait
+            if wait:
+                progress.print(f"[yellow]cache:[/] another process builds {home.name}; waiting for it", soft_wrap=True)
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield held
 
 
-def _sweep(home: Path, name: str) -> int:
+def _sweep(home: Path) -> int:
     """Remove what killed builds left; whoever calls holds the lock, so nobody is at work on them. Give the bytes."""
     freed = 0
     for rest in home.glob(f"*{HALF_BUILT}"):
-        progress.print(f"[yellow]cache:[/] {name} {rest.name}: left by a build that was killed, removed")
+        progress.print(
+            f"[yellow]cache:[/] {home.name} {rest.name}: left by a build that was killed, removed", soft_wrap=True
+        )
         freed += _size(rest)
         shutil.rmtree(rest)
+    return freed
+
+
+def _prune(home: Path, keep: int) -> int:
+    freed = _sweep(home)
+    used_last = sorted(home.glob(f"*/{MANIFEST}"), key=lambda manifest: manifest.stat().st_mtime, reverse=True)
+    for manifest in used_last[keep:]:
+        freed += _size(manifest.parent)
+        _remove(manifest.parent)
     return freed
 
 

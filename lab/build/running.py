@@ -2,10 +2,13 @@
 
 It decides nothing about what a failure means: a builder gets an `Outcome` and turns it into a LabError of its own,
 because only it knows the object and the next step. A tool never outlives the process that started it, else a killed
-`lab up` would leave a compiler behind that writes into a folder which the next one removes.
+`lab up` would leave a compiler behind that writes into a folder which the next one removes. Each runs in a process
+group of its own, because some end theirs when they are ended: mmdebstrap would take our caller along.
 """
 
+import os
 import re
+import signal
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -66,6 +69,7 @@ def run(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            process_group=0,
         ) as process,
     ):
         try:
@@ -78,6 +82,6 @@ def run(
                 if each_line is not None:
                     each_line(line)
         except BaseException:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)
             raise
     return Outcome(process.returncode, tuple(last), log)

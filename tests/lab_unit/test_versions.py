@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.build.toolchains import GO_PACKAGE, older
-from lab.settings import LAB, Versions
+from lab.settings import EXAMPLES, LAB, Versions
 
 VERSIONS = Versions.read()
 GO_MOD = (LAB / "labkube" / "go.mod").read_text()
@@ -56,3 +56,7 @@ def test_the_go_that_is_fetched_is_new_enough() -> None:
 
 def test_the_brokers_jars_are_of_the_pinned_version() -> None:
     assert property_of(LAB / "kafka" / "pom.xml", "kafka.version") == VERSIONS.broker
+
+
+def test_the_demo_application_uses_the_pinned_kafka_streams() -> None:
+    assert property_of(EXAMPLES / "counter" / "pom.xml", "kafka.streams.version") == VERSIONS.streams

@@ -204,6 +204,22 @@ def test_pruning_keeps_the_entries_used_last_and_gives_the_bytes_freed(tmp_path:
     assert freed > 0
 
 
+def test_pruning_leaves_a_name_alone_that_another_process_is_building(tmp_path: Path) -> None:
+    waiting = """
+        def build(folder):
+            Path(sys.argv[2]).touch()
+            while not Path(sys.argv[3]).exists():
+                time.sleep(0.01)
+        cache.entry("it", "key", build)
+    """
+    begun, may_end = tmp_path / "begun", tmp_path / "may_end"
+    with start(waiting, tmp_path / "cache", begun, may_end) as process:
+        wait_for(begun)
+        freed = Cache(tmp_path / "cache").prune(keep=0)
+        may_end.touch()
+    assert (freed, process.returncode, (tmp_path / "cache" / "it" / "key").is_dir()) == (0, 0, True)
+
+
 def test_a_cache_that_was_never_used_has_no_sizes_and_nothing_to_prune(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "none")
     assert (cache.sizes(), cache.prune()) == ({}, 0)

@@ -68,7 +68,7 @@ def test_a_failing_build_names_the_image_and_the_step_and_what_the_tool_said(tmp
     error = raised.value
     assert (error.what, error.next_step) == (
         "image streamapp/tiny: the build failed at COPY missing /it",
-        f"mend {tmp_path / 'Dockerfile'} or its inputs",
+        f"mend {tmp_path / 'Dockerfile'} or what it copies; where a registry did not answer, check the network",
     )
     assert '"/missing": no such file or directory' in error.why
     assert [path.name for path in (cache.folder / "image-tiny").iterdir() if path.is_dir()] == []
