@@ -58,14 +58,14 @@ def test_any_bytes_at_all(decode: Decoder, data: bytes) -> None:
         decode(data)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=300)
 @given(mutated(ALL_METADATA))
 def test_real_metadata_with_some_bytes_changed(data: bytes) -> None:
     with contextlib.suppress(UndecodableError):
         decode_subscription(data)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=300)
 @given(mutated(ALL_ASSIGNMENTS))
 def test_a_real_assignment_with_some_bytes_changed(data: bytes) -> None:
     with contextlib.suppress(UndecodableError):
@@ -91,7 +91,7 @@ def test_a_real_assignment_cut_short_is_undecodable_at_every_byte(original: byte
 def test_a_length_that_lies_costs_neither_time_nor_memory(decode: Decoder, number: int) -> None:
     """Every 4 bytes in turn are made a huge or negative length."""
     info = bytes([0, 0, 0, 11, 0, 0, 0, 11]) + bytes(80)
-    originals = [*ALL_METADATA[:2], *ALL_ASSIGNMENTS[:2], info]
+    originals = [ALL_METADATA[0], ALL_ASSIGNMENTS[0], info]
     tracemalloc.start()
     started = time.perf_counter()
     for original in originals:
