@@ -35,6 +35,7 @@ class EmbeddedCluster:
 
     def up(self) -> None:
         """Check the machine, build what is missing, start the node, deploy the broker."""
+        _only_outside()
         preflight.check_machine(self._settings)
         with namespaces.starting(self.layout):
             if lab := namespaces.find(self.layout):
@@ -69,6 +70,7 @@ class EmbeddedCluster:
 
     def ensure_up(self) -> None:
         """Bring it up, or bring the images of a running one up to date."""
+        _only_outside()
         if namespaces.find(self.layout) is None or not self.layout.complete.exists():
             self.up()
         else:
@@ -76,6 +78,7 @@ class EmbeddedCluster:
 
     def down(self) -> None:
         """End the node and remove all that it wrote, but its logs."""
+        _only_outside()
         preflight.check_root(os.geteuid())
         with namespaces.starting(self.layout):
             if lab := namespaces.find(self.layout):
@@ -90,7 +93,7 @@ class EmbeddedCluster:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Enter the lab's namespaces; a command that runs inside already needs no further step."""
-        if os.environ.get("STREAMAPP_LAB_INSIDE"):
+        if _is_inside():
             yield Session((), dict(os.environ))
             return
         yield Session(namespaces.enter_command(self._running()), self._environment())
@@ -114,6 +117,7 @@ class EmbeddedCluster:
         return self._running().pid
 
     def _running(self) -> namespaces.Lab:
+        _only_outside()
         lab = namespaces.find(self.layout)
         if lab is None:
             raise LabError(
@@ -186,6 +190,19 @@ class EmbeddedCluster:
                 ran.stderr.strip(),
                 f"delete {image.archive.parent} to have it built again, and read `python -m lab logs containerd`",
             )
+
+
+def _is_inside() -> bool:
+    return namespaces.INSIDE in os.environ
+
+
+def _only_outside() -> None:
+    if _is_inside():
+        raise LabError(
+            "lab: this shell is inside it",
+            "from in here neither its lock nor its processes can be seen as the machine sees them",
+            "leave it (`exit`), or run the command in another shell",
+        )
 
 
 def _node_ready(kubectl: Kubectl) -> bool:

@@ -21,6 +21,8 @@ from lab.errors import LabError
 from lab.node.layout import CGROUP, Layout
 from lab.settings import REPOSITORY
 
+INSIDE = "STREAMAPP_LAB_INSIDE"
+"""Set in the environment of whatever runs inside the lab's namespaces."""
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -162,7 +164,7 @@ def environment(layout: Layout, lab: Lab) -> dict[str, str]:
         **os.environ,
         "PATH": f"{lab.programs}:{os.environ['PATH']}",
         "KUBECONFIG": str(layout.kubeconfig()),
-        "STREAMAPP_LAB_INSIDE": "1",
+        INSIDE: "1",
     }
 
 

@@ -5,13 +5,15 @@ Owners are members of the consumer group, told apart by the addresses of their p
 Kafka's own description of a classic group is enough here: the partitions that each member reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import ConsumerGroupState, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # their stub forgets it
 
 from lab.clusters.kubectl import Kubectl
+from lab.errors import LabError
 from lab.scenarios import demo_application
 
 _TIMEOUT_SECONDS = 10
@@ -44,7 +46,8 @@ class GroupReader:
             if pod["status"].get("podIP")
         }
         answer = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_SECONDS)
-        description = answer[self._group].result()
+        with self._asking():
+            description = answer[self._group].result()
         owners = {}
         for member in description.members:
             address = member.host.lstrip("/")
@@ -62,4 +65,15 @@ class GroupReader:
         newest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # typed everywhere but here
         wanted = {TopicPartition(self._input_topic, number): newest for number in range(partitions)}
         answers = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT_SECONDS)
-        return max(int(answer.result().timestamp) for answer in answers.values())
+        with self._asking():
+            return max(int(answer.result().timestamp) for answer in answers.values())
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as error:
+            # Many of these pass: a coordinator that still loads, a leader that is not known yet.
+            raise LabError(
+                f"group {self._group}: the broker gives no answer", str(error), "look at `python -m lab status`"
+            ) from error

@@ -8,12 +8,11 @@ import pytest
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.node.layout import Layout
+from lab.node.namespaces import INSIDE
 from lab.settings import Settings, Versions
 
 pytestmark = pytest.mark.lab
-embedded_only = pytest.mark.skipif(
-    os.environ.get("STREAMAPP_LAB_INSIDE") != "1", reason="parts and addresses of the embedded lab"
-)
+embedded_only = pytest.mark.skipif(INSIDE not in os.environ, reason="parts and addresses of the embedded lab")
 
 _POD = """
 apiVersion: v1
