@@ -1,5 +1,7 @@
 """Waiting goes on through what may pass, and ends at once with what will not."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from lab.clusters.kubectl import wait_until
@@ -7,7 +9,7 @@ from lab.errors import LabError, NotYetError
 
 
 def test_what_may_pass_is_asked_again_until_it_holds() -> None:
-    answers = iter([NotYetError("api", "refused", "wait"), False, True])
+    answers: Iterator[NotYetError | bool] = iter([NotYetError("api", "refused", "wait"), False, True])
 
     def holds() -> bool:
         answer = next(answers)
