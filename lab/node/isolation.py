@@ -50,6 +50,8 @@ def _mounts(layout: Layout) -> None:
         Path("/run", name).mkdir()
     for target, source in (
         ("/var/log", layout.var / "log"),
+        # The kubelet keeps sockets of its plugins here, whatever its root folder is.
+        ("/var/lib/kubelet", layout.var / "plugins"),
         ("/var/lib/cni", layout.var / "cni"),
     ):
         source.mkdir(parents=True)
