@@ -94,6 +94,8 @@ class ScriptedBroker:
     hidden: frozenset[str] = frozenset()
     """Requests that ApiVersions leaves out, as an old broker would."""
     _connections: int = 0
+    _serving: set["asyncio.Task[None]"] = field(default_factory=set)
+    """Kept alive here: a handler that waits for ever is referred to by nothing else."""
 
     @property
     def address(self) -> Address:
@@ -115,9 +117,15 @@ class ScriptedBroker:
             yield self
         finally:
             server.close()
+            for task in self._serving:
+                task.cancel()
+            await asyncio.gather(*self._serving, return_exceptions=True)
             await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
         self._connections += 1
         number = self._connections
         with contextlib.suppress(asyncio.IncompleteReadError, CloseConnectionError, OSError, asyncio.CancelledError):
@@ -125,6 +133,7 @@ class ScriptedBroker:
                 (length,) = struct.unpack(">i", await reader.readexactly(4))
                 await self._answer(number, await reader.readexactly(length), writer)
         writer.transport.abort()
+        self._serving.discard(task)
 
     async def _answer(self, connection: int, frame: bytes, writer: asyncio.StreamWriter) -> None:
         request_type = KNOWN[struct.unpack(">hh", frame[:4])]
