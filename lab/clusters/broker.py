@@ -1,6 +1,7 @@
 """Deploys the broker, with the same manifest on every cluster."""
 
 from lab.clusters.kubectl import Kubectl
+from lab.clusters.ownership import require_own
 from lab.settings import LAB
 
 NAMESPACE = "kafka"
@@ -8,6 +9,7 @@ IN_CLUSTER_BOOTSTRAP = "kafka.kafka.svc.cluster.local:9092"
 
 
 def deploy(kubectl: Kubectl) -> None:
-    """Apply the broker's manifest and wait until it serves."""
+    """Apply the broker's manifest and wait until it serves; LabError if its namespace is not the lab's."""
+    require_own(kubectl, NAMESPACE)
     kubectl.apply(LAB / "manifests" / "kafka.yaml")
     kubectl.wait_for_rollout(NAMESPACE, "statefulset/kafka")
