@@ -5,16 +5,18 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status lab-demo
+.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status lab-demo
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md says more."
 
-setup: ## Install what Python needs, exactly as locked, and the commit hooks
+setup: ## Install what Python needs, exactly as locked
 	@command -v uv >/dev/null || { echo "uv not found; install it with: python3 -m pip install uv"; exit 1; }
 	uv sync --frozen
+
+hooks: setup ## Run the checks on what is about to be committed
 	$(UV) pre-commit install
 
 format: ## Format and mend what can be mended

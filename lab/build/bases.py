@@ -173,7 +173,8 @@ def _java_runtime(release: str, versions: Versions, cache: Cache) -> Path:
             if outcome.code == 0:
                 outcome = run([runtime / "bin" / "java", "-Xshare:dump"], cache.log("java-runtime"))
             if outcome.code != 0:
-                raise LabError("Java runtime: it cannot be linked", outcome.why(), needed(versions)["javac"].get_it)
+                next_step = "apt-get install openjdk-17-jdk-headless"
+                raise LabError("Java runtime: it cannot be linked", outcome.why(), next_step)
 
     inputs = {"modules": " ".join(JAVA_MODULES), "release": release}
     return cache.entry("java-runtime", content_key(inputs), build) / "java"

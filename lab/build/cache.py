@@ -18,6 +18,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,16 +114,17 @@ class Cache:
         """Where the tools' output of the last build of that name goes; whoever builds holds the name's lock."""
         return self.folder / name / "log"
 
-    def prune(self, keep: int = 2) -> int:
+    def prune(self, keep: int = 2, spare: float = 3600.0) -> int:
         """Keep the `keep` entries of each name that were used last; give the bytes freed.
 
-        A name that another process is building at this moment is left alone.
+        What was used in the last `spare` seconds stays too, since a lab may be starting from it, and so does a name
+        that another process is building at this moment.
         """
         freed = 0
         for home in self._names():
             with _lock(home, wait=False) as held:
                 if held:
-                    freed += _prune(home, keep)
+                    freed += _prune(home, keep, time.time() - spare)
         return freed
 
     def sizes(self) -> dict[str, int]:
@@ -165,12 +167,13 @@ def _sweep(home: Path) -> int:
     return freed
 
 
-def _prune(home: Path, keep: int) -> int:
+def _prune(home: Path, keep: int, before: float) -> int:
     freed = _sweep(home)
-    used_last = sorted(home.glob(f"*/{MANIFEST}"), key=lambda manifest: manifest.stat().st_mtime, reverse=True)
-    for manifest in used_last[keep:]:
-        freed += _size(manifest.parent)
-        _remove(manifest.parent)
+    used = {manifest.parent: manifest.stat().st_mtime for manifest in home.glob(f"*/{MANIFEST}")}
+    for entry in sorted(used, key=lambda entry: used[entry], reverse=True)[keep:]:
+        if used[entry] < before:
+            freed += _size(entry)
+            _remove(entry)
     return freed
 
 

@@ -12,6 +12,7 @@ from lab.build import bases, maven
 from lab.build.cache import Cache
 from lab.build.images import BuiltImage, Image, build_image, build_with_docker
 from lab.build.labkube import build_labkube
+from lab.build.toolchains import MissingToolError, all_missing
 from lab.settings import EXAMPLES, LAB, Settings, Versions
 
 KAFKA = LAB / "images" / "kafka"
@@ -33,6 +34,13 @@ def build_all(settings: Settings) -> Built:
 
     Takes minutes the first time and well under a second when nothing has changed. Raises LabError.
     """
+    try:
+        return _build_all(settings)
+    except MissingToolError:
+        raise all_missing(settings.versions) from None
+
+
+def _build_all(settings: Settings) -> Built:
     cache = Cache(settings.cache)
     images = {"pause": bases.pause(settings.versions, cache)}
     java = bases.debian_java(settings.versions, cache)

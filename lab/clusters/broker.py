@@ -8,8 +8,13 @@ NAMESPACE = "kafka"
 IN_CLUSTER_BOOTSTRAP = "kafka.kafka.svc.cluster.local:9092"
 
 
-def deploy(kubectl: Kubectl) -> None:
-    """Apply the broker's manifest and wait until it serves; LabError if its namespace is not the lab's."""
+def deploy(kubectl: Kubectl, *, restart: bool = False) -> None:
+    """Apply the broker's manifest and wait until it serves; `restart` puts a new image of the same name to use.
+
+    LabError, and nothing written, if its namespace is not the lab's.
+    """
     require_own(kubectl, NAMESPACE)
     kubectl.apply(LAB / "manifests" / "kafka.yaml")
+    if restart and kubectl.run("get", "pod", "kafka-0", "--namespace", NAMESPACE, "--ignore-not-found"):
+        kubectl.run("rollout", "restart", "--namespace", NAMESPACE, "statefulset/kafka")
     kubectl.wait_for_rollout(NAMESPACE, "statefulset/kafka")

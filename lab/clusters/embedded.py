@@ -71,6 +71,7 @@ class EmbeddedCluster:
     def ensure_up(self) -> None:
         """Bring it up, or bring the images of a running one up to date."""
         _only_outside()
+        preflight.check_root(os.geteuid())
         if namespaces.find(self.layout) is None or not self.layout.complete.exists():
             self.up()
         else:
@@ -109,6 +110,8 @@ class EmbeddedCluster:
     def status(self) -> dict[str, Any]:
         """Give the supervisor's status file; LabError if the lab is not up."""
         self._running()
+        if not self.layout.status.exists():
+            return {"phase": "starting", "error": None, "parts": []}
         status: dict[str, Any] = json.loads(self.layout.status.read_text())
         return status
 
@@ -118,11 +121,12 @@ class EmbeddedCluster:
 
     def _running(self) -> namespaces.Lab:
         _only_outside()
+        preflight.check_root(os.geteuid())
         lab = namespaces.find(self.layout)
         if lab is None:
             raise LabError(
                 "lab: not up",
-                f"nothing holds the lock in {self.layout.state}",
+                f"nothing holds its lock, {self.layout.lock}",
                 "start it with `make lab-up` (or `python -m lab up`)",
             )
         return lab
@@ -159,13 +163,15 @@ class EmbeddedCluster:
             kubectl = Kubectl(session)
             with step("node ready"):
                 wait_until("node of the lab ready", lambda: _node_ready(kubectl), 60)
-            self._import_images(built, session)
+            changed = self._import_images(built, session)
             with step("broker ready"):
-                broker.deploy(kubectl)
+                broker.deploy(kubectl, restart=built.images["kafka"].reference in changed)
             with step("metrics answer"):
                 wait_until("metrics of the node", lambda: _metrics_answer(kubectl), 90, interval_seconds=1)
 
-    def _import_images(self, built: Built, session: Session) -> None:
+    def _import_images(self, built: Built, session: Session) -> set[str]:
+        """Import what is new and give its names; pods that run an older image of the same name go on with it."""
+        changed = set()
         record = self.layout.var / _IMPORTED
         imported: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
         for image in built.images.values():
@@ -176,6 +182,8 @@ class EmbeddedCluster:
                 self._import(image, session)
             imported[image.reference] = str(image.archive)
             record.write_text(json.dumps(imported))
+            changed.add(image.reference)
+        return changed
 
     def _import(self, image: BuiltImage, session: Session) -> None:
         command = (

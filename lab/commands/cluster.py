@@ -83,6 +83,8 @@ def logs(part: str, *, follow: bool, lines: int) -> None:
     if part not in known:
         raise LabError(f"log {part}: unknown part", f"parts are {', '.join(sorted(known))}", "choose one of these")
     path = layout.logs / f"{part}.log"
+    if layout.logs.exists():
+        next(layout.logs.iterdir(), None)  # an OSError names the folder if it is not ours to read
     if not path.exists():
         raise LabError(f"log {part}: none there", f"{path} does not exist", "start the lab: `python -m lab up`")
     count = f"--lines={lines}" if lines else "--lines=+1"

@@ -204,6 +204,13 @@ def test_pruning_keeps_the_entries_used_last_and_gives_the_bytes_freed(tmp_path:
     assert freed > 0
 
 
+def test_pruning_spares_what_was_used_a_moment_ago(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for key in ("one", "two"):
+        cache.entry("it", key, Builder())
+    assert (cache.prune(keep=0), cache.prune(keep=0, spare=0) > 0) == (0, True)
+
+
 def test_pruning_leaves_a_name_alone_that_another_process_is_building(tmp_path: Path) -> None:
     waiting = """
         def build(folder):
@@ -215,7 +222,7 @@ def test_pruning_leaves_a_name_alone_that_another_process_is_building(tmp_path: 
     begun, may_end = tmp_path / "begun", tmp_path / "may_end"
     with start(waiting, tmp_path / "cache", begun, may_end) as process:
         wait_for(begun)
-        freed = Cache(tmp_path / "cache").prune(keep=0)
+        freed = Cache(tmp_path / "cache").prune(keep=0, spare=0)
         may_end.touch()
     assert (freed, process.returncode, (tmp_path / "cache" / "it" / "key").is_dir()) == (0, 0, True)
 

@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from lab.build.running import KEPT, Outcome, run
 from lab.settings import REPOSITORY
 
@@ -38,13 +40,15 @@ def test_folder_and_environment_are_the_ones_that_were_given(tmp_path: Path) -> 
     assert outcome.last_lines == (str(tmp_path), "this")
 
 
-def test_a_tool_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end_by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_tool_ends_with_the_process_that_started_it(tmp_path: Path, end_by: signal.Signals) -> None:
     code = (
         "import sys; from pathlib import Path; from lab.build.running import run; "
         "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path('log'), folder=Path(sys.argv[1]))"
     )
     with subprocess.Popen(
         [sys.executable, "-c", f"import os; os.chdir({str(tmp_path)!r}); {code}", tmp_path],
+        stderr=subprocess.DEVNULL,
         env={"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"},
     ) as parent:
         pid = tmp_path / "pid"
@@ -54,7 +58,7 @@ def test_a_tool_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
             time.sleep(0.01)
         tool = Path("/proc", pid.read_text().strip())
         assert tool.exists()
-        parent.send_signal(signal.SIGKILL)
+        parent.send_signal(end_by)
     while tool.exists() and " Z " not in (tool / "stat").read_text():
         assert time.monotonic() < end, "the tool outlived the process that started it"
         time.sleep(0.01)

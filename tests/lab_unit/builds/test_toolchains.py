@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.build.toolchains import Tool, find, needed, older, version_of
-from lab.errors import LabError
+from lab.build.toolchains import MissingToolError, Tool, all_missing, find, needed, older, version_of
 from lab.settings import Versions
 
 VERSIONS = Versions.read()
@@ -74,9 +73,9 @@ def test_versions_compare_number_by_number(version: str, lowest: str, is_older: 
 
 @pytest.mark.usefixtures("machine")
 def test_a_tool_that_is_missing_is_named_with_what_is_needed_and_how_to_get_it() -> None:
-    with pytest.raises(LabError) as raised:
-        find(Tool("Maven", "no-such-mvn", ("--version",), r"([\d.]+)", "3.8", "apt-get install maven"))
-    assert raised.value == LabError(
+    with pytest.raises(MissingToolError) as raised:
+        find(Tool("Maven", "no-such-mvn", ("--version",), r"([\d.]+)", "3.8", "maven"))
+    assert raised.value == MissingToolError(
         what="Maven: not found",
         why="3.8 or newer is needed; no no-such-mvn in PATH",
         next_step="apt-get install maven",
@@ -85,12 +84,28 @@ def test_a_tool_that_is_missing_is_named_with_what_is_needed_and_how_to_get_it()
 
 def test_a_tool_that_is_too_old_is_named_with_its_path_and_version(machine: Path) -> None:
     old = program(machine, "mvn", "Apache Maven 3.6.3 (cecedd343002696d0abb50b32b541b8a6ba2883f)")
-    with pytest.raises(LabError) as raised:
+    with pytest.raises(MissingToolError) as raised:
         find(needed(VERSIONS)["mvn"])
-    assert raised.value == LabError(
+    assert raised.value == MissingToolError(
         what="Maven: too old",
         why=f"{VERSIONS.maven} or newer is needed; {old} is 3.6.3",
         next_step="apt-get install maven",
+    )
+
+
+def test_all_that_is_missing_or_too_old_is_named_at_once_with_one_command(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, says in (("javac", "javac 17.0.15"), ("gcc", "12.2.0"), ("mmdebstrap", "mmdebstrap 1.3.5")):
+        program(machine, name, says)
+    old = program(machine, "buildah", "buildah version 1.23.1")
+    (machine / "cat").symlink_to("/bin/cat")
+    monkeypatch.setenv("PATH", str(machine))
+    assert all_missing(VERSIONS) == MissingToolError(
+        what="build tools: Maven, Buildah missing or too old",
+        why=f"Maven: {VERSIONS.maven} or newer is needed; no mvn in PATH\n"
+        f"    Buildah: 1.28 or newer is needed; {old} is 1.23.1",
+        next_step="apt-get install maven buildah",
     )
 
 

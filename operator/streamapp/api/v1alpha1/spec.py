@@ -163,15 +163,16 @@ class Learners(ApiModel):
 class ScaleDown(ApiModel):
     """When pods may go."""
 
+    # The API server tries the rules on the default `{}` too, before it fills in the children's own.
     rules = (
         Rule(
-            cel="self.policy != 'Immediate' || self.reason.trim() != ''",
+            cel="!has(self.policy) || self.policy != 'Immediate' || self.reason.trim() != ''",
             message="must say why, since policy Immediate removes pods without caught-up copies",
             field="reason",
             holds=lambda chosen: chosen.policy is not ScaleDownPolicy.IMMEDIATE or bool(chosen.reason.strip()),
         ),
         Rule(
-            cel="self.onTimeout != 'Proceed' || self.reason.trim() != ''",
+            cel="!has(self.onTimeout) || self.onTimeout != 'Proceed' || self.reason.trim() != ''",
             message="must say why, since onTimeout Proceed removes pods without caught-up copies",
             field="reason",
             holds=lambda chosen: chosen.on_timeout is not OnTimeout.PROCEED or bool(chosen.reason.strip()),
