@@ -43,7 +43,7 @@ def streams_group(session: Session, kubectl: Kubectl) -> str:
     )
     if not found:
         application = DemoApplication(fresh_name(), {"STREAMS_NUM_STANDBY_REPLICAS": "1"}, records=20_000)
-        remove(kubectl)
+        remove(kubectl, session.environment["KAFKA_BOOTSTRAP"])
         preload(kubectl, application)
         start(kubectl, application, replicas=2)
         wait_until_caught_up(
