@@ -9,14 +9,31 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import ConsumerGroupState, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # their stub forgets it
 
 from lab.clusters.kubectl import Kubectl
-from lab.errors import LabError
+from lab.errors import LabError, NotYetError
 from lab.scenarios import demo_application
 
 _TIMEOUT_SECONDS = 10
+_PASSING = {
+    # Raised by the client itself.
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001  # its public name has the underscore
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError._WAIT_COORD,  # noqa: SLF001
+    # Answered by a broker.
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.GROUP_ID_NOT_FOUND,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,14 @@ class GroupReader:
         try:
             yield
         except KafkaException as error:
-            # Many of these pass: a coordinator that still loads, a leader that is not known yet.
-            raise LabError(
-                f"group {self._group}: the broker gives no answer", str(error), "look at `python -m lab status`"
+            kind = NotYetError if passes(error.args[0]) else LabError
+            raise kind(
+                f"group {self._group}: the broker gives no answer",
+                str(error.args[0]),
+                "look at `kubectl logs -n kafka kafka-0`",
             ) from error
+
+
+def passes(error: KafkaError) -> bool:
+    """Say whether the broker may answer in a moment: it starts, elects a leader, or was not reached in time."""
+    return error.code() in _PASSING
