@@ -41,7 +41,8 @@ test-java: ## Unit tests of the demo application
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
-	$(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
+	$(UV) pytest -m registries tests/lab_unit/builds
+	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.build.plan import disk_needed
 from lab.errors import LabError
 from lab.settings import Settings, search_path
 
@@ -30,7 +31,6 @@ GIB = 1024**3
 MEMORY_NEEDED = 3 * GIB
 """Node parts 1 GiB, broker 0.5, three application pods 1, and room for a build."""
 DISK_NEEDED_FOR_STATE = 5 * GIB
-DISK_NEEDED_FOR_CACHE = 6 * GIB
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def check_machine(settings: Settings, machine: Machine | None = None) -> None:
     check_namespaces()
     check_bridge(machine.bridge_settings)
     check_memory(machine.meminfo)
-    check_disk([(settings.state, DISK_NEEDED_FOR_STATE), (settings.cache, DISK_NEEDED_FOR_CACHE)])
+    check_disk([(settings.state, DISK_NEEDED_FOR_STATE), *disk_needed(settings)])
 
 
 def check_root(effective_user: int) -> None:

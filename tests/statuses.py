@@ -6,7 +6,7 @@ from streamapp.api.reading import InvalidStreamApp, StreamApp
 from streamapp.api.translate import policy_of, status_of
 from streamapp.api.v1alpha1.status import StreamAppStatus
 from streamapp.core import example
-from streamapp.core.gaps import Gap
+from streamapp.core.gaps import Gap, GapUnknown
 from streamapp.core.planning import decide
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.snapshot import Snapshot
@@ -23,7 +23,7 @@ def answer(
     found: StreamApp | InvalidStreamApp | None = None,
     previous: Json | None = None,
     policy: ScalingPolicy | None = None,
-    gap: Gap | None = None,
+    gap: Gap | GapUnknown | None = None,
 ) -> Json:
     """The status that a snapshot leads to; it conforms, or the test fails."""
     found = found or a_streamapp()

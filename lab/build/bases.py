@@ -5,7 +5,6 @@ needs none of them: the Dockerfiles above these bases name public ones as their 
 """
 
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -75,9 +74,9 @@ def pause(versions: Versions, cache: Cache) -> BuiltImage:
 
 def debian_java(versions: Versions, cache: Cache) -> BuiltImage:
     """Give the base for Java: a runtime linked from the machine's JDK on the few Debian packages that it needs."""
-    release = _java_release()
+    home = java_home(versions)
     system = _debian("debian-java-system", "extract", JAVA_PACKAGES, versions, cache)
-    runtime = _java_runtime(release, versions, cache)
+    runtime = _java_runtime(home, cache)
     context = {SYSTEM: system, "java": runtime}
     image = Image("streamapp/debian-java", versions.java, IMAGES / "debian-java" / "Dockerfile", context)
     return build_image(image, versions, cache)
@@ -153,19 +152,17 @@ def _apt_settings() -> str:
     return "".join(line for line in settings.splitlines(keepends=True) if line.startswith(wanted))
 
 
-def _java_release() -> str:
-    """Describe the machine's JDK by the file that every JDK carries; empty if there is none to be seen."""
-    javac = shutil.which("javac")
-    release = Path(javac).resolve().parent.parent / "release" if javac else None
-    return release.read_text() if release and release.is_file() else ""
+def java_release(home: Path) -> str:
+    """Describe a JDK by the file that a JDK carries; by its folder if it does not."""
+    release = home / "release"
+    return release.read_text() if release.is_file() else str(home)
 
 
-def _java_runtime(release: str, versions: Versions, cache: Cache) -> Path:
+def _java_runtime(home: Path, cache: Cache) -> Path:
     """Give a Java runtime with the modules named above, and its class archive, which halves the start of a JVM."""
 
     def build(folder: Path) -> None:
         with step("Link a Java runtime"):
-            home = java_home(versions)
             runtime = folder / "java"
             link: Command = [home / "bin" / "jlink", "--no-header-files", "--no-man-pages", "--compress=1"]
             modules: Command = ["--add-modules", ",".join(JAVA_MODULES), "--output", runtime]
@@ -176,5 +173,5 @@ def _java_runtime(release: str, versions: Versions, cache: Cache) -> Path:
                 next_step = "apt-get install openjdk-17-jdk-headless"
                 raise LabError("Java runtime: it cannot be linked", outcome.why(), next_step)
 
-    inputs = {"modules": " ".join(JAVA_MODULES), "release": release}
+    inputs = {"modules": " ".join(JAVA_MODULES), "release": java_release(home)}
     return cache.entry("java-runtime", content_key(inputs), build) / "java"

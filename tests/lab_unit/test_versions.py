@@ -1,6 +1,7 @@
 """Build files that must name a version themselves agree with versions.toml."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,31 @@ def test_the_go_that_is_fetched_is_new_enough() -> None:
 
 def test_the_brokers_jars_are_of_the_pinned_version() -> None:
     assert property_of(LAB / "kafka" / "pom.xml", "kafka.version") == VERSIONS.broker
+
+
+def test_the_broker_of_the_manifests_is_the_image_that_is_built() -> None:
+    images = re.findall(r"^ +image: (\S+)$", (LAB / "manifests" / "kafka.yaml").read_text(), re.MULTILINE)
+    assert images == [f"localhost/streamapp/kafka:{VERSIONS.broker}"]
+
+
+@pytest.mark.parametrize("dockerfile", [LAB / "images" / "kafka" / "Dockerfile", EXAMPLES / "counter" / "Dockerfile"])
+def test_the_public_base_of_java_images_is_of_the_pinned_java(dockerfile: Path) -> None:
+    bases = re.findall(r"^ARG BASE=(\S+)$", dockerfile.read_text(), re.MULTILINE)
+    assert bases == [f"eclipse-temurin:{VERSIONS.java}-jre"]
+
+
+def test_the_demo_application_is_compiled_for_the_pinned_java() -> None:
+    assert property_of(EXAMPLES / "counter" / "pom.xml", "maven.compiler.release") == VERSIONS.java
+
+
+def test_the_node_of_kind_runs_the_pinned_kubernetes() -> None:
+    assert VERSIONS.kind_node == f"kindest/node:v{VERSIONS.kubernetes}"
+
+
+def test_every_pinned_version_is_used_by_the_lab_or_compared_here() -> None:
+    texts = [path.read_text() for path in (*LAB.rglob("*.py"), Path(__file__))]
+    used = {name for text in texts for name in re.findall(r"\b(?:versions|VERSIONS)\.(\w+)", text)}
+    assert {field.name for field in fields(Versions)} - used == set()
 
 
 def test_the_demo_application_uses_the_pinned_kafka_streams() -> None:

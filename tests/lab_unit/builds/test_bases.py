@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.build.bases import apt_sources
+from lab.build.bases import apt_sources, java_release
 from lab.errors import LabError
 
 
@@ -30,3 +30,9 @@ def test_a_machine_without_such_mirrors_is_told_which_files_were_read(tmp_path: 
         apt_sources(tmp_path)
     files = ("sources.list", "sources.list.d/debian.sources", "sources.list.d/ubuntu.sources")
     assert raised.value.why == f"none of {', '.join(str(tmp_path / name) for name in files)} names one"
+
+
+def test_a_jdk_is_described_by_what_it_carries_else_by_its_place(tmp_path: Path) -> None:
+    by_place = java_release(tmp_path)
+    write(tmp_path, "release", 'JAVA_VERSION="17.0.15"\n')
+    assert (by_place, java_release(tmp_path)) == (str(tmp_path), 'JAVA_VERSION="17.0.15"\n')

@@ -1,18 +1,30 @@
 """The build of labkube: its flags, and what a person reads when it fails, with real modules that are small."""
 
-import shutil
+import subprocess
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from lab.build.cache import Cache
-from lab.build.labkube import build_labkube, go_environment, link_flags
+from lab.build.labkube import SOURCES, build_labkube, go_environment, link_flags
+from lab.build.toolchains import MissingToolError, find, needed
 from lab.errors import LabError
 from lab.settings import Versions
 
 VERSIONS = Versions.read()
-needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
+
+
+def new_enough_go() -> Path | None:
+    """Give the machine's Go; one that is too old must not lead to a download here."""
+    try:
+        return find(needed(VERSIONS)["go"])
+    except MissingToolError:
+        return None
+
+
+GO = new_enough_go()
+needs_go = pytest.mark.skipif(GO is None, reason=f"needs Go {VERSIONS.go} or newer")
 
 
 def module(folder: Path, main: str, require: str = "") -> Path:
@@ -101,3 +113,11 @@ def test_modules_that_cannot_be_fetched_are_told_at_once_with_the_proxy_that_doe
     assert raised.value.what == "labkube: its Go modules could not be fetched"
     assert raised.value.why.startswith("GOPROXY is http://127.0.0.1:1: ")
     assert raised.value.why.endswith("dial tcp 127.0.0.1:1: connect: connection refused")
+
+
+@needs_go
+def test_the_sources_are_formatted_as_gofmt_does_it() -> None:
+    assert GO is not None
+    gofmt = GO.resolve().with_name("gofmt")
+    listed = subprocess.run([gofmt, "-l", SOURCES], capture_output=True, text=True, check=True, timeout=30)
+    assert listed.stdout == ""

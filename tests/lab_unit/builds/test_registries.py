@@ -4,6 +4,7 @@ import subprocess
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ VERSIONS = Versions.read()
 def cache(tmp_path: Path) -> Iterator[Cache]:
     cache = Cache(tmp_path / "cache")
     yield cache
-    cache.prune(keep=0, spare=0)
+    cache.prune(keep=0, unused=timedelta(0))
 
 
 def test_go_is_fetched_where_the_machine_has_none_new_enough(cache: Cache) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.build.toolchains import MissingToolError, Tool, all_missing, find, needed, older, version_of
+from lab.build.toolchains import MissingToolError, Tool, find, needed, older, problems, together, version_of
 from lab.settings import Versions
 
 VERSIONS = Versions.read()
@@ -79,6 +79,7 @@ def test_a_tool_that_is_missing_is_named_with_what_is_needed_and_how_to_get_it()
         what="Maven: not found",
         why="3.8 or newer is needed; no no-such-mvn in PATH",
         next_step="apt-get install maven",
+        packages="maven",
     )
 
 
@@ -90,6 +91,7 @@ def test_a_tool_that_is_too_old_is_named_with_its_path_and_version(machine: Path
         what="Maven: too old",
         why=f"{VERSIONS.maven} or newer is needed; {old} is 3.6.3",
         next_step="apt-get install maven",
+        packages="maven",
     )
 
 
@@ -101,11 +103,12 @@ def test_all_that_is_missing_or_too_old_is_named_at_once_with_one_command(
     old = program(machine, "buildah", "buildah version 1.23.1")
     (machine / "cat").symlink_to("/bin/cat")
     monkeypatch.setenv("PATH", str(machine))
-    assert all_missing(VERSIONS) == MissingToolError(
-        what="build tools: Maven, Buildah missing or too old",
+    assert together(problems(VERSIONS)) == MissingToolError(
+        what="build tools: Maven: not found; Buildah: too old",
         why=f"Maven: {VERSIONS.maven} or newer is needed; no mvn in PATH\n"
         f"    Buildah: 1.28 or newer is needed; {old} is 1.23.1",
         next_step="apt-get install maven buildah",
+        packages="maven buildah",
     )
 
 

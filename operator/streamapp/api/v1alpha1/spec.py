@@ -87,7 +87,8 @@ class VolumeClaim(ApiModel):
     storage_class_name: ObjectName | None = Field(default=None, json_schema_extra=unchangeable(FIXED_CLAIM))
     """Storage class; absent means the cluster's default. It cannot be changed."""
     access_modes: Annotated[tuple[AccessMode, ...], Field(min_length=1, max_length=1)] = Field(
-        default=(AccessMode.READ_WRITE_ONCE,), json_schema_extra=unchangeable(FIXED_CLAIM)
+        default=(AccessMode.READ_WRITE_ONCE,),
+        json_schema_extra=unchangeable(FIXED_CLAIM, **{"x-kubernetes-list-type": "atomic"}),
     )
     """One mode; ReadWriteOncePod where the storage driver can, since a state directory has one user. It cannot be
     changed."""
