@@ -13,7 +13,7 @@ from lab.clusters.cluster import SESSION, Session, is_session
 from lab.clusters.context import ContextCluster, require_free
 from lab.clusters.kubectl import Kubectl
 from lab.errors import LabError
-from tests.lab_unit.clusters.conftest import StandIns
+from tests.lab_unit.stand_ins import StandIns
 
 WRITES = {"apply", "create", "delete", "label", "patch", "scale"}
 

@@ -11,7 +11,7 @@ from lab.clusters.kind import KindCluster, check_docker
 from lab.clusters.kubectl import Kubectl
 from lab.errors import LabError
 from lab.settings import LAB, Settings
-from tests.lab_unit.clusters.conftest import StandIns
+from tests.lab_unit.stand_ins import StandIns
 
 TAGS = ["localhost/streamapp/kafka:4.2.1", "localhost/streamapp/counter:lab"]
 
