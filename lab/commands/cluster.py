@@ -34,9 +34,8 @@ def up(*, reuse: bool) -> None:
 
 @click.command()
 def build() -> None:
-    """Build the programs and images of the embedded lab; what is in the cache stays as it is."""
-    settings = Settings.from_environment()
-    embedded(settings).build()
+    """Build what the chosen cluster needs; what is in the cache stays as it is."""
+    chosen(Settings.from_environment()).build()
 
 
 @click.command()
