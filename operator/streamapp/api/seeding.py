@@ -19,6 +19,7 @@ _RESOURCES = {"cpu": "100m", "memory": "64Mi"}
 """Requests and limits alike: a pod whose containers are all guaranteed stays guaranteed."""
 
 _ORDINAL = "ORDINAL"
+_LABEL = f"metadata.labels['{POD_INDEX_LABEL}']"
 
 
 def seeder(app: StreamApp, state: State, *, image: str, pull_policy: str) -> dict[str, Any]:
