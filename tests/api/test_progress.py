@@ -69,7 +69,10 @@ def test_a_copy_whose_lag_nobody_knows_has_none() -> None:
 def test_a_task_that_restores_without_a_copy_is_behind_by_all_there_is() -> None:
     members = tuple(example.member(pod, active=(2 * pod, 2 * pod + 1), running=pod != 0, lag=0) for pod in range(3))
     slowest = answer(a_snapshot(members=members))["convergence"]["slowest"]
-    assert slowest == [{"task": "0_0", "lag": example.END}, {"task": "0_1", "lag": example.END}]
+    assert slowest == [
+        {"task": "0_0", "ordinal": 0, "lag": example.END},
+        {"task": "0_1", "ordinal": 0, "lag": example.END},
+    ]
 
 
 def test_what_is_held_before_it_is_on_record_has_no_id_yet() -> None:

@@ -43,7 +43,9 @@ def test_folder_and_environment_are_the_ones_that_were_given(tmp_path: Path) -> 
 @pytest.mark.parametrize("end_by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_tool_ends_with_the_process_that_started_it(tmp_path: Path, end_by: signal.Signals) -> None:
     code = (
-        "import sys; from pathlib import Path; from lab.build.running import run; "
+        "import signal, sys; from pathlib import Path; from lab.build.running import run; "
+        # Whoever starts the tests in the background of a shell has them ignore this signal, and all their children.
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "
         "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path('log'), folder=Path(sys.argv[1]))"
     )
     with subprocess.Popen(
