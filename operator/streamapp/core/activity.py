@@ -1,0 +1,39 @@
+"""Which tasks are active where, and which of those are known to run.
+
+Used by the gates, by `closings` and by `convergence`. "Assigned" is what the leader decided; "running" is what the
+member itself said when it joined, and is therefore known one join later.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from streamapp.core.group import GroupDescription, Join, Member
+from streamapp.core.identity import TaskId
+from streamapp.core.universe import Universe
+
+
+def active_holders(group: GroupDescription) -> Mapping[TaskId, tuple[Member, ...]]:
+    """The members that each task is assigned to as active; once per member, however many inputs the task has."""
+    holders: dict[TaskId, list[Member]] = defaultdict(list)
+    for member in group.members:
+        if member.assignment is not None:
+            for task in member.assignment.active:
+                holders[task].append(member)
+    return {task: tuple(members) for task, members in holders.items()}
+
+
+def running_tasks(group: GroupDescription, universe: Universe, join: Join | None) -> frozenset[TaskId]:
+    """The tasks that exactly one member holds, which is known to process them.
+
+    Without a join that was watched this is empty: a subscription of unknown age proves nothing.
+    """
+    if join is None:
+        return frozenset()
+    holders = active_holders(group)
+    return frozenset(
+        task.id
+        for task in universe.tasks
+        if len(holders.get(task.id, ())) == 1
+        and holders[task.id][0].id in join.rejoined
+        and holders[task.id][0].runs(task.id, frozenset(task.source_partitions), stateful=task.stateful)
+    )

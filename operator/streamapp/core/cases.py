@@ -1,0 +1,106 @@
+"""What one judgement looks at: these pods, on the word of this reading; and what a gate answers to it.
+
+Every accessor gives either what was asked for or the refusal to give instead, so that a gate that cannot see something
+refuses by itself and needs no other gate before it.
+"""
+
+from dataclasses import dataclass
+
+from streamapp.core.coverage import CopyMap, TaskWait
+from streamapp.core.departures import Departure
+from streamapp.core.group import GroupDescription, GroupReading, Join
+from streamapp.core.lag import EndOffsets
+from streamapp.core.membership import Attribution, attribute
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Snapshot
+from streamapp.core.universe import TopologyUnknown, Universe
+from streamapp.core.workload import StatefulSet
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A gate's no."""
+
+    reason: Reason
+    detail: str = ""
+    """Which, where, how far: the part that the reason's note leaves out."""
+    waits: tuple[TaskWait, ...] = ()
+    needs_a_join: bool = True
+    """False where time alone brings what is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What one judgement is about: these pods, on the word of this reading."""
+
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    departure: Departure
+    reading: GroupReading
+
+    def group(self) -> GroupDescription | Refusal:
+        """The group, if it could be read."""
+        if isinstance(self.reading.group, GroupDescription):
+            return self.reading.group
+        return Refusal(self.reading.group.reason, self.reading.group.detail)
+
+    def attribution(self) -> Attribution | Refusal:
+        """Who belongs where, if the group could be read."""
+        group = self.group()
+        return group if isinstance(group, Refusal) else attribute(group, self.snapshot.workload)
+
+    def universe(self) -> Universe | Refusal:
+        """The tasks there are, if they are known."""
+        if isinstance(self.snapshot.universe, TopologyUnknown):
+            return Refusal(Reason.TopologyUnknown, self.snapshot.universe.reason)
+        return self.snapshot.universe
+
+    def statefulset(self) -> StatefulSet | Refusal:
+        """The StatefulSet, if there is one."""
+        return self.snapshot.workload.statefulset or Refusal(Reason.StatefulSetMissing)
+
+    def join(self) -> Join | Refusal:
+        """The join that tells the age of the positions, if this process watched it."""
+        if self.reading.join is not None:
+            return self.reading.join
+        group = self.group()
+        if isinstance(group, Refusal):
+            return group
+        if not self.policy.nudge:
+            return Refusal(Reason.NudgeDisabled)
+        return Refusal(Reason.PositionsUnknown if len(group.members) > 1 else Reason.NudgeImpossible)
+
+    def ends(self) -> EndOffsets | Refusal:
+        """The ends that were read after that join."""
+        join = self.join()
+        if isinstance(join, Refusal):
+            return join
+        return join.ends if isinstance(join.ends, EndOffsets) else Refusal(Reason.EndOffsetsUnread, join.ends.detail)
+
+    def copies(self) -> CopyMap | Refusal:
+        """Where every stateful task has its copies, if all that takes is known."""
+        universe, attribution, join, ends = self.universe(), self.attribution(), self.join(), self.ends()
+        if isinstance(universe, Refusal):
+            return universe
+        if isinstance(attribution, Refusal):
+            return attribution
+        if isinstance(join, Refusal):
+            return join
+        if isinstance(ends, Refusal):
+            return ends
+        return CopyMap(
+            universe=universe,
+            attribution=attribution,
+            workload=self.snapshot.workload,
+            join=join,
+            ends=ends,
+            earlier=self._join_before(join),
+        )
+
+    def _join_before(self, join: Join) -> tuple[Join, EndOffsets] | None:
+        joins = (reading.join for reading in self.snapshot.readings)
+        before = (one for one in joins if one is not None and one.settled_at < join.settled_at)
+        for one in before:
+            return (one, one.ends) if isinstance(one.ends, EndOffsets) else None
+        return None

@@ -1,0 +1,106 @@
+"""The open step: replicas were taken away; is everything that belonged to them gone, and does every task run again?
+
+It goes on beside every other branch of the decision, a pause included, until it is done: a half-finished step is the
+one thing that nobody wants to keep.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from streamapp.core.cases import Case, Refusal
+from streamapp.core.decision import ClosedStep
+from streamapp.core.departures import Departure, Going
+from streamapp.core.eviction import evictable
+from streamapp.core.gates import every_task_is_active_once, every_task_runs, group_is_stable, name_some
+from streamapp.core.holds import HoldRecord, OpenStep
+from streamapp.core.identity import Ordinal
+from streamapp.core.judging import first_refusal
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Snapshot
+from streamapp.core.workload import StatefulSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """How far an open step is."""
+
+    step: OpenStep
+    waits_for: Refusal | None
+    """What is still missing; None: it is done."""
+    is_slow: bool
+    """Open for so long that the disruption budget must not stay closed for it."""
+
+    def as_closed(self, snapshot: Snapshot) -> ClosedStep:
+        """The step, for the list of those that were made."""
+        return ClosedStep(
+            hold_id=self.step.hold_id,
+            from_replicas=self.step.from_replicas,
+            to_replicas=self.step.to_replicas,
+            granted_at=self.step.granted_at,
+            took=max(timedelta(0), snapshot.now - self.step.granted_at),
+            forced=self.step.forced,
+        )
+
+
+def assess(snapshot: Snapshot, policy: ScalingPolicy) -> Closing | None:
+    """Look at the open step; None where there is none."""
+    statefulset = snapshot.workload.statefulset
+    if statefulset is None or not isinstance(statefulset.record, HoldRecord) or statefulset.record.step is None:
+        return None
+    step = statefulset.record.step
+    return Closing(
+        step=step,
+        waits_for=_missing(step, statefulset, snapshot, policy),
+        is_slow=snapshot.now - step.granted_at > policy.timing.step_slow,
+    )
+
+
+def _missing(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | None:
+    latest = snapshot.latest
+    if latest is None:
+        return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
+    gone = tuple(Ordinal(number) for number in range(step.from_replicas - 1, step.to_replicas - 1, -1))
+    case = Case(snapshot=snapshot, policy=policy, departure=Departure(Going.ONE, gone), reading=latest)
+    return (
+        _pod_that_is_left(step, statefulset, snapshot)
+        or _member_that_is_left(step, statefulset, case)
+        or (None if statefulset.replicas == 0 else _task_that_does_not_run(case))
+    )
+
+
+def _pod_that_is_left(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot) -> Refusal | None:
+    taken = {capture.pod_uid for capture in step.captures}
+    pods = snapshot.workload.pods
+    left = [pod.ordinal for pod in pods if pod.uid in taken or pod.ordinal >= statefulset.replicas]
+    return Refusal(Reason.PodTerminating, f"ordinal {name_some(left)}") if left else None
+
+
+def _member_that_is_left(step: OpenStep, statefulset: StatefulSet, case: Case) -> Refusal | None:
+    group, attribution = case.group(), case.attribution()
+    if isinstance(group, Refusal):
+        return group
+    if isinstance(attribution, Refusal):
+        return attribution
+    captured = {key.id for capture in step.captures for key in capture.members}
+    away = {
+        member.id
+        for ordinal, members in attribution.by_ordinal.items()
+        if ordinal >= statefulset.replicas
+        for member in members
+    }
+    left = (captured | away) & group.member_ids
+    if not left:
+        return None
+    ends, margin = case.snapshot.container_ends, case.policy.timing.eviction_margin
+    may_go = evictable(step.captures, ends, group, margin, for_good=lambda ordinal: ordinal >= statefulset.replicas)
+    on_their_way = {key.id for one in may_go for key in one.members}
+    reason = Reason.ContainerEnded if on_their_way >= left else Reason.EvictionMissed
+    return Refusal(reason, f"member {name_some(sorted(left))}")
+
+
+def _task_that_does_not_run(case: Case) -> Refusal | None:
+    asked = [group_is_stable, every_task_is_active_once]
+    if not isinstance(case.universe(), Refusal):
+        asked.append(every_task_runs)
+    return first_refusal(asked, case)

@@ -1,0 +1,165 @@
+"""The conditions of the resource, from a decision: each with a status, a reason and the particulars.
+
+Called by `planning` last. Laws: all of them always; never Reconciling and Stalled together; a held scale-down is a
+healthy state, so that Helm and GitOps tools do not wait for its end.
+"""
+
+from dataclasses import dataclass
+
+from streamapp.core.cases import Case, Refusal
+from streamapp.core.convergence import Convergence
+from streamapp.core.decision import Answer, Condition, Verdict
+from streamapp.core.departures import Departure, Going
+from streamapp.core.gates import brokers_answered, identity_holds, no_process_id_is_doubled
+from streamapp.core.judging import first_refusal
+from streamapp.core.learners import LearnerSource, LearnersUnknown, detect
+from streamapp.core.outcomes import Outcome
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.rollouts import Restart
+from streamapp.core.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Everything a decision has found out."""
+
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    outcome: Outcome
+    rollout: Restart | Refusal | None
+    convergence: Convergence
+
+
+def conditions(findings: Findings) -> tuple[Condition, ...]:
+    """All conditions, in the order in which a person asks."""
+    return (
+        _ready(findings),
+        _reconciling(findings),
+        _stalled(findings),
+        _converged(findings),
+        _held(findings),
+        _identity(findings),
+        _kafka(findings),
+        _learners(findings),
+    )
+
+
+def _ready(findings: Findings) -> Condition:
+    workload, wish = findings.snapshot.workload, findings.snapshot.app.wish.replicas
+    granted = 0 if workload.statefulset is None else workload.statefulset.replicas
+    if findings.outcome.verdict is Verdict.STALLED:
+        return _condition("Ready", Answer.FALSE, findings.outcome.reason, findings.outcome.detail)
+    if workload.statefulset is None:
+        return _condition("Ready", Answer.FALSE, Reason.StatefulSetMissing)
+    detail = f"{workload.ready} of {max(granted, wish)}"
+    if granted < wish:
+        return _condition("Ready", Answer.FALSE, findings.outcome.reason, detail)
+    if workload.ready < granted:
+        return _condition("Ready", Answer.FALSE, Reason.PodsNotReady, detail)
+    return _condition("Ready", Answer.TRUE, findings.outcome.reason, detail)
+
+
+def _reconciling(findings: Findings) -> Condition:
+    verdict, reason = findings.outcome.verdict, findings.outcome.reason
+    if findings.snapshot.app.dry_run:
+        return _condition("Reconciling", Answer.FALSE, Reason.DryRun)
+    if verdict in {Verdict.CREATE, Verdict.GROW, Verdict.CLOSE_STEP, Verdict.STEP}:
+        return _condition("Reconciling", Answer.TRUE, reason, findings.outcome.detail)
+    if verdict not in {Verdict.STALLED, Verdict.PAUSED} and not _stands_still(findings):
+        rollout = findings.rollout
+        if rollout is not None and rollout.reason is not Reason.RolloutPaused:
+            return _condition("Reconciling", Answer.TRUE, rollout.reason, "rollout")
+        workload = findings.snapshot.workload
+        if workload.statefulset is not None and workload.ready < workload.statefulset.replicas:
+            return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
+    return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
+
+
+def _stalled(findings: Findings) -> Condition:
+    outcome = findings.outcome
+    stalled = outcome.verdict is Verdict.STALLED or _stands_still(findings)
+    return _condition("Stalled", Answer.TRUE if stalled else Answer.FALSE, outcome.reason, outcome.detail)
+
+
+def _stands_still(findings: Findings) -> bool:
+    return findings.outcome.reason in {Reason.NoProgress, Reason.GaveUp}
+
+
+def _converged(findings: Findings) -> Condition:
+    missing = findings.convergence.waits_for
+    if missing is None:
+        return _condition("Converged", Answer.TRUE, Reason.Converged)
+    answer = Answer.FALSE if findings.convergence.can_be_told else Answer.UNKNOWN
+    return _condition("Converged", answer, missing.reason, missing.detail)
+
+
+def _held(findings: Findings) -> Condition:
+    outcome = findings.outcome
+    held = outcome.verdict is Verdict.HOLD
+    return _condition("ScaleDownHeld", Answer.TRUE if held else Answer.FALSE, outcome.reason, outcome.detail)
+
+
+def _identity(findings: Findings) -> Condition:
+    if not findings.snapshot.app.keeps_state:
+        return _condition("IdentityStable", Answer.TRUE, Reason.NoStateOnDisk)
+    case = _case(findings)
+    unreadable = _unreadable(case)
+    if case is None or unreadable is not None:
+        reason = Reason.BrokersUnreachable if unreadable is None else unreadable.reason
+        return _condition("IdentityStable", Answer.UNKNOWN, reason)
+    refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
+    if refusal is None:
+        return _condition("IdentityStable", Answer.TRUE, Reason.IdentityHolds)
+    answer = Answer.UNKNOWN if refusal.reason is Reason.ProcessIdUnrecorded else Answer.FALSE
+    return _condition("IdentityStable", answer, refusal.reason, refusal.detail)
+
+
+def _kafka(findings: Findings) -> Condition:
+    case = _case(findings)
+    refusal = _unreadable(case)
+    if case is None:
+        return _condition("KafkaReachable", Answer.UNKNOWN, Reason.BrokersUnreachable, "not asked yet")
+    if refusal is None:
+        return _condition("KafkaReachable", Answer.TRUE, Reason.KafkaAnswers)
+    reached = refusal.reason is not Reason.BrokersUnreachable
+    return _condition("KafkaReachable", Answer.TRUE if reached else Answer.FALSE, refusal.reason, refusal.detail)
+
+
+def _learners(findings: Findings) -> Condition:
+    case = _case(findings)
+    if case is None:
+        return _condition("LearnersAvailable", Answer.UNKNOWN, Reason.BrokersUnreachable, "not asked yet")
+    group, universe = case.group(), case.universe()
+    if isinstance(group, Refusal):
+        return _condition("LearnersAvailable", Answer.UNKNOWN, group.reason, group.detail)
+    if isinstance(universe, Refusal):
+        return _condition("LearnersAvailable", Answer.UNKNOWN, universe.reason, universe.detail)
+    if not universe.stateful:
+        return _condition("LearnersAvailable", Answer.TRUE, Reason.NoStatefulTasks)
+    source = detect(group, universe)
+    if isinstance(source, LearnersUnknown):
+        return _condition("LearnersAvailable", Answer.UNKNOWN, Reason.LearnersNotDetected, source.why)
+    return _SOURCES[source]
+
+
+def _case(findings: Findings) -> Case | None:
+    latest = findings.snapshot.latest
+    if latest is None:
+        return None
+    nobody = Departure(Going.RESTART, ())
+    return Case(snapshot=findings.snapshot, policy=findings.policy, departure=nobody, reading=latest)
+
+
+def _unreadable(case: Case | None) -> Refusal | None:
+    return None if case is None else brokers_answered(case)
+
+
+def _condition(kind: str, status: Answer, reason: Reason, detail: str = "") -> Condition:
+    return Condition(type=kind, status=status, reason=reason, detail=detail)
+
+
+_SOURCES = {
+    LearnerSource.STANDBYS: _condition("LearnersAvailable", Answer.TRUE, Reason.StandbysDetected),
+    LearnerSource.NONE: _condition("LearnersAvailable", Answer.FALSE, Reason.NoLearners),
+}

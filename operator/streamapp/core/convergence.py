@@ -1,0 +1,224 @@
+"""How far the application is from the state in which nothing moves any more; what the resource says about it.
+
+Reports only: no gate asks here. Called by `planning` for every decision, whatever its verdict.
+"""
+
+from dataclasses import dataclass, replace
+
+from streamapp.core.activity import running_tasks
+from streamapp.core.cases import Case, Refusal
+from streamapp.core.coverage import CopyMap, TaskWait
+from streamapp.core.coverage_gates import describe, positions_are_known, topology_is_known
+from streamapp.core.departures import Departure, Going
+from streamapp.core.estimates import Estimate, NotKnown, Sighting, when_caught_up
+from streamapp.core.gates import (
+    brokers_answered,
+    every_task_is_active_once,
+    group_is_stable,
+    name_some,
+    no_follow_up_is_scheduled,
+)
+from streamapp.core.group import GroupDescription, GroupReading
+from streamapp.core.judging import first_refusal
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Episode, Snapshot
+
+SHOWN = 3
+"""Tasks named as the slowest."""
+
+_CANNOT_BE_TOLD = frozenset(
+    {
+        Reason.BrokersUnreachable,
+        Reason.EndOffsetsUnread,
+        Reason.GroupProtocolUnsupported,
+        Reason.GroupUndecodable,
+        Reason.LagUnknown,
+        Reason.NudgeDisabled,
+        Reason.NudgeImpossible,
+        Reason.PositionsUnknown,
+        Reason.TopologyUnknown,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many there are, as far as the latest reading shows."""
+
+    tasks: int
+    running: int
+    learners: int
+    caught_up: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convergence:
+    """One look at it."""
+
+    waits_for: Refusal | None
+    """The first thing that is missing; None: converged."""
+    counts: Counts | None
+    """None where the topology or the positions are unknown."""
+    remaining_lag: int | None
+    """Records that copies and restoring tasks are behind their limit; None where one of them is unknown."""
+    progress: float | None
+    """From 0 to 1: the best so far since it was last converged; None before anything was measured."""
+    eta: Estimate
+    slowest: tuple[TaskWait, ...]
+    episode: Episode | None
+    """To be handed in with the next snapshot."""
+
+    @property
+    def is_converged(self) -> bool:
+        """Tell whether nothing is missing."""
+        return self.waits_for is None
+
+    @property
+    def can_be_told(self) -> bool:
+        """False where "not converged" only means that nobody knows."""
+        return self.waits_for is None or self.waits_for.reason not in _CANNOT_BE_TOLD
+
+
+def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
+    """Look at the latest reading, and for the speed at the one before."""
+    latest = snapshot.latest
+    if latest is None:
+        return _nothing_to_see(snapshot, Refusal(Reason.BrokersUnreachable, "the group has not been read yet"))
+    case = _case(snapshot, policy, latest)
+    copies = case.copies()
+    if isinstance(copies, Refusal):
+        return _nothing_to_see(snapshot, _first_missing(case, None, ()) or copies)
+    limit = policy.acceptable_recovery_lag
+    behind = _behind(copies, limit)
+    counts = _counts(case, copies, limit)
+    missing = _first_missing(case, counts, behind)
+    known = [wait.in_the_way for wait in behind if wait.in_the_way is not None]
+    remaining = sum(known) if len(known) == len(behind) else None
+    episode = None if missing is None else _episode(snapshot, remaining)
+    return Convergence(
+        waits_for=missing,
+        counts=counts,
+        remaining_lag=remaining,
+        progress=1.0 if missing is None else _progress(episode),
+        eta=estimate(snapshot, policy, behind) if behind else NotKnown(),
+        slowest=tuple(sorted(behind, key=lambda wait: (-(wait.in_the_way or 0), wait.task)))[:SHOWN],
+        episode=episode,
+    )
+
+
+def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, ...]) -> Estimate:
+    """When these copies will be caught up, at the speed between the last two joins."""
+    latest = snapshot.latest
+    if latest is None or latest.join is None:
+        return NotKnown()
+    before = next(
+        (one for one in snapshot.readings if one.join is not None and one.join.settled_at < latest.join.settled_at),
+        None,
+    )
+    if before is None or before.join is None:
+        return NotKnown()
+    copies = _case(snapshot, policy, before).copies()
+    if isinstance(copies, Refusal):
+        return NotKnown()
+    earlier = _behind(copies, policy.acceptable_recovery_lag)
+    return when_caught_up(Sighting(before.join.settled_at, earlier), Sighting(latest.join.settled_at, waits))
+
+
+def _case(snapshot: Snapshot, policy: ScalingPolicy, reading: GroupReading) -> Case:
+    nobody = Departure(Going.RESTART, ())
+    return Case(snapshot=snapshot, policy=policy, departure=nobody, reading=reading)
+
+
+def _first_missing(case: Case, counts: Counts | None, behind: tuple[TaskWait, ...]) -> Refusal | None:
+    asked = (
+        brokers_answered,
+        group_is_stable,
+        no_follow_up_is_scheduled,
+        topology_is_known,
+        every_task_is_active_once,
+        positions_are_known,
+    )
+    refusal = first_refusal(asked, case)
+    if refusal is not None or counts is None:
+        return refusal
+    return _task_that_restores(case) or _learner_that_is_behind(behind) or _pod_that_is_missing(case.snapshot)
+
+
+def _task_that_restores(case: Case) -> Refusal | None:
+    group, universe = case.group(), case.universe()
+    if isinstance(group, Refusal):
+        return group
+    if isinstance(universe, Refusal):
+        return universe
+    idle = sorted(universe.ids - running_tasks(group, universe, case.reading.join))
+    return Refusal(Reason.TasksRestoring, f"task {name_some(idle)}") if idle else None
+
+
+def _learner_that_is_behind(behind: tuple[TaskWait, ...]) -> Refusal | None:
+    if not behind:
+        return None
+    unknown = any(wait.in_the_way is None for wait in behind)
+    reason = Reason.LagUnknown if unknown else Reason.LearnersCatchingUp
+    return Refusal(reason, describe(behind[0]), behind)
+
+
+def _pod_that_is_missing(snapshot: Snapshot) -> Refusal | None:
+    statefulset = snapshot.workload.statefulset
+    if statefulset is None:
+        return Refusal(Reason.StatefulSetMissing)
+    granted, wish = statefulset.replicas, snapshot.app.wish.replicas
+    if granted != wish:
+        return Refusal(Reason.WishPending, f"{granted} of {wish}")
+    if len(snapshot.workload.pods) != granted or snapshot.workload.ready != granted:
+        return Refusal(Reason.PodsNotReady, f"{snapshot.workload.ready} of {granted}")
+    return None
+
+
+def _behind(copies: CopyMap, limit: int) -> tuple[TaskWait, ...]:
+    return tuple(wait for pod in copies.workload.pods for wait in copies.behind(pod.ordinal, limit))
+
+
+def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:
+    group = case.group()
+    if not isinstance(group, GroupDescription):
+        return None
+    stateful = {task.id for task in copies.universe.stateful}
+    assigned = [member.assignment for member in group.members if member.assignment is not None]
+    learners = sum(len(assignment.standby & stateful) for assignment in assigned)
+    return Counts(
+        tasks=len(copies.universe.tasks),
+        running=len(running_tasks(group, copies.universe, case.reading.join)),
+        learners=learners,
+        caught_up=copies.standbys_caught_up(limit),
+    )
+
+
+def _episode(snapshot: Snapshot, remaining: int | None) -> Episode | None:
+    before = snapshot.episode
+    if remaining is None:
+        return before
+    if before is None:
+        return Episode(began_at=snapshot.now, lag_at_start=remaining, least_lag=remaining)
+    if remaining > before.lag_at_start:
+        # A scale-up first looks like little to do, until its warm-ups are handed out.
+        return replace(before, lag_at_start=remaining, least_lag=remaining)
+    return replace(before, least_lag=min(before.least_lag, remaining))
+
+
+def _progress(episode: Episode | None) -> float | None:
+    if episode is None or episode.lag_at_start == 0:
+        return None
+    return 1 - episode.least_lag / episode.lag_at_start
+
+
+def _nothing_to_see(snapshot: Snapshot, missing: Refusal) -> Convergence:
+    return Convergence(
+        waits_for=missing,
+        counts=None,
+        remaining_lag=None,
+        progress=_progress(snapshot.episode),
+        eta=NotKnown(),
+        slowest=(),
+        episode=snapshot.episode,
+    )

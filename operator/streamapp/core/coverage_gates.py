@@ -1,0 +1,98 @@
+"""The gates of coverage: is there, for every stateful task, a good copy on a pod that stays?
+
+The only gates that a user's word overrides (`scaleDown.policy`, `onTimeout`, a release, a stop to zero), because they
+alone ask about what would be lost, not about whether the facts can be trusted.
+"""
+
+from streamapp.core.cases import Case, Refusal
+from streamapp.core.coverage import TaskWait
+from streamapp.core.departures import Going
+from streamapp.core.gates import Gate
+from streamapp.core.identity import TaskId
+from streamapp.core.lag import Measured, Unknown
+from streamapp.core.policy import Assignor
+from streamapp.core.reasons import Reason
+
+
+def topology_is_known(case: Case) -> Refusal | None:
+    """It is known which tasks there are, and which have state."""
+    universe = case.universe()
+    return universe if isinstance(universe, Refusal) else None
+
+
+def tasks_move_to_caught_up_copies(case: Case) -> Refusal | None:
+    """The application declares the assignor that promotes caught-up copies; without state it does not matter."""
+    universe = case.universe()
+    if isinstance(universe, Refusal):
+        return universe
+    if universe.stateful and case.policy.assignor is Assignor.UNKNOWN:
+        return Refusal(Reason.AssignorUnknown)
+    return None
+
+
+def positions_are_known(case: Case) -> Refusal | None:
+    """This process watched the join that the positions are from."""
+    join = case.join()
+    return join if isinstance(join, Refusal) else None
+
+
+def end_offsets_were_read(case: Case) -> Refusal | None:
+    """The ends of the changelogs were read after that join."""
+    ends = case.ends()
+    return ends if isinstance(ends, Refusal) else None
+
+
+def every_stateful_task_is_covered(case: Case) -> Refusal | None:
+    """Each stateful task of the universe runs on, or has a caught-up copy on, a pod that stays.
+
+    Pods that hold nothing may also go while a task is uncovered for reasons that have nothing to do with them.
+    """
+    copies = case.copies()
+    if isinstance(copies, Refusal):
+        return copies
+    waits = copies.waits(case.departure.stays, case.policy.acceptable_recovery_lag)
+    if case.departure.going is Going.IDLE:
+        waits = tuple(wait for wait in waits if _might_be_taken_up_again(wait.task, case))
+    return _refusal(waits) if waits else None
+
+
+COVERAGE_GATES: tuple[Gate, ...] = (
+    topology_is_known,
+    tasks_move_to_caught_up_copies,
+    positions_are_known,
+    end_offsets_were_read,
+    every_stateful_task_is_covered,
+)
+
+WORST_FIRST = (Reason.NoLearners, Reason.LagUnknown, Reason.LagLimitBelowRate, Reason.LearnersCatchingUp)
+"""Which of the tasks that are waited for gives the reason."""
+
+
+def _might_be_taken_up_again(task: TaskId, case: Case) -> bool:
+    """Tell whether a pod that goes has state of the task on its disk, which the next rebalance could make use of."""
+    attribution = case.attribution()
+    if isinstance(attribution, Refusal):
+        return True
+    leaving = (member for ordinal in case.departure.ordinals for member in attribution.members(ordinal))
+    return any(member.subscription is None or task in member.subscription.offsets for member in leaving)
+
+
+def _refusal(waits: tuple[TaskWait, ...]) -> Refusal:
+    for reason in WORST_FIRST:
+        concerned = [wait for wait in waits if wait.reason is reason]
+        if concerned:
+            worst = max(concerned, key=lambda wait: (wait.in_the_way or 0, wait.task))
+            return Refusal(reason, f"{len(waits)} tasks wait; {describe(worst)}", waits)
+    raise AssertionError("a task is waited for without a reason")
+
+
+def describe(wait: TaskWait) -> str:
+    """Say how far the best copy of a task is, for example `0_31 on ordinal 2 is 220114 records behind`."""
+    if wait.best is None:
+        return f"{wait.task} has no copy"
+    match wait.best.lag:
+        case Measured(records):
+            return f"{wait.task} on ordinal {wait.best.ordinal} is {records} records behind"
+        case Unknown(why):
+            return f"{wait.task} on ordinal {wait.best.ordinal}: {why}"
+    return f"{wait.task} on ordinal {wait.best.ordinal} runs"

@@ -1,0 +1,230 @@
+"""The hold: fewer replicas are wished for than are granted. Keep the pods, or let the next ones go.
+
+Called by `planning` as the last branch of the decision. One ordinal at a time from the top, each judged afresh; the
+hold record carries nothing from one judgement to the next but the clock of "no progress" and the user's word.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from streamapp.core import record_text
+from streamapp.core.cases import Case, Refusal
+from streamapp.core.decision import Event, Verdict
+from streamapp.core.departures import Departure, Going, next_removal
+from streamapp.core.gates import every_task_runs
+from streamapp.core.holds import (
+    NO_EPOCH,
+    Forced,
+    ForcedBy,
+    Hold,
+    HoldRecord,
+    OpenStep,
+    Progress,
+    RecordUnreadable,
+    new_hold_id,
+)
+from streamapp.core.judging import Permission, Waiver, judge
+from streamapp.core.outcomes import Grant, Outcome
+from streamapp.core.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Snapshot
+from streamapp.core.universe import Universe
+from streamapp.core.workload import StatefulSet
+
+
+def scale_down(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> Outcome:
+    """Decide about a wish that is lower than what is granted."""
+    current = current_hold(statefulset)
+    if snapshot.app.held_because is not None:
+        return _hold(Reason.HeldByUser, snapshot.app.held_because, current)
+    if snapshot.app.wish.replicas == 0 and not policy.allow_zero:
+        return _hold(Reason.ZeroNotAllowed, "", None)
+    target = snapshot.app.wish.highest_within(policy.stabilization, snapshot.now)
+    if target is None or target >= statefulset.replicas:
+        return _hold(Reason.Stabilizing, f"It must last for {policy.stabilization}.", current)
+    if isinstance(statefulset.record, RecordUnreadable):
+        return _hold(Reason.HoldRecordUnreadable, statefulset.record.detail, None)
+    hold = _continued(current, target, snapshot, statefulset)
+    is_new = current is None or current.id != hold.id
+    return _Held(snapshot, policy, statefulset, hold, is_new=is_new).outcome()
+
+
+def current_hold(statefulset: StatefulSet) -> Hold | None:
+    """The hold on record, unless it is left over from a scale-down that something else has ended."""
+    record = statefulset.record
+    hold = record.hold if isinstance(record, HoldRecord) else None
+    return hold if hold is not None and hold.granted == statefulset.replicas else None
+
+
+def _hold(reason: Reason, detail: str, hold: Hold | None) -> Outcome:
+    return Outcome(verdict=Verdict.HOLD, reason=reason, detail=detail, hold=hold)
+
+
+def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulset: StatefulSet) -> Hold:
+    """The hold that goes on, or a new one: with a new ID, and nothing done."""
+    generation = snapshot.app.generation
+    if current is not None and current.gave_up_at in (None, generation):
+        return replace(current, target=target)
+    return Hold(
+        id=new_hold_id(snapshot.app.uid, statefulset.resource_version, snapshot.now),
+        from_replicas=statefulset.replicas,
+        target=target,
+        granted=statefulset.replicas,
+        since=snapshot.now,
+        reason=Reason.HoldBegan,
+        progress=Progress(improved_at=snapshot.now),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """One pass over a hold."""
+
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    statefulset: StatefulSet
+    hold: Hold
+    is_new: bool
+    """Not on record yet."""
+
+    def outcome(self) -> Outcome:
+        if self.hold.gave_up_at is not None and not self._is_released:
+            return _hold(Reason.GaveUp, "", self.hold)
+        departure = next_removal(self.snapshot, self.statefulset.replicas, self.hold.target)
+        waiver = self._waiver(departure)
+        verdict = self._last_of_all(departure) or judge(self.snapshot, self.policy, departure, waiver)
+        if isinstance(verdict, Refusal):
+            return self._wait(verdict)
+        if self.is_new and not self.snapshot.app.dry_run:
+            # The hold is on record before the first pod goes, so that whoever takes over or calls it off has something
+            # to write, and a removal that was prepared before and is sent late finds another version of the object.
+            return self._wait(Refusal(Reason.HoldBegan))
+        return self._step(verdict)
+
+    def _waiver(self, departure: Departure) -> Waiver | None:
+        """Who says that coverage need not be, if anybody does."""
+        if departure.lowest == 0:
+            return Waiver(Reason.StoppingToZero)
+        release = self.snapshot.app.release
+        if release is not None and self._is_released:
+            return Waiver(Reason.ForcedByRelease, Forced(ForcedBy.RELEASE, release.why))
+        if self.policy.scale_down is ScaleDownPolicy.IMMEDIATE:
+            return Waiver(Reason.ForcedByPolicy, Forced(ForcedBy.POLICY, self.policy.force_reason))
+        if self.policy.on_timeout is OnTimeout.PROCEED and self._is_timed_out(self.hold.progress):
+            return Waiver(Reason.ForcedByTimeout, Forced(ForcedBy.TIMEOUT, self.policy.force_reason))
+        return None
+
+    def _last_of_all(self, departure: Departure) -> Refusal | None:
+        """Before the last pod goes, where a source topic serves as changelog: every task runs.
+
+        What is restored from a source topic ends at the committed offset; a task that is stopped while it restores
+        would come back with less than it had.
+        """
+        universe, latest = self.snapshot.universe, self.snapshot.latest
+        if departure.lowest > 0 or departure.going is Going.NEVER_RAN or latest is None:
+            return None
+        if isinstance(universe, Universe) and not any(task.source_changelogs for task in universe.tasks):
+            return None
+        return every_task_runs(Case(snapshot=self.snapshot, policy=self.policy, departure=departure, reading=latest))
+
+    def _step(self, permission: Permission) -> Outcome:
+        """Let them go; what must be remembered of them is written with the same PATCH."""
+        for departure in _shorter_and_shorter(permission.departure):
+            outcome = self._step_of(replace(permission, departure=departure))
+            step = None if outcome.grant is None else outcome.grant.step
+            if record_text.fits(HoldRecord(epoch=NO_EPOCH, hold=outcome.hold, step=step)):
+                return outcome
+        return self._wait(Refusal(Reason.HoldRecordTooLarge))
+
+    def _step_of(self, permission: Permission) -> Outcome:
+        to_replicas = permission.departure.lowest
+        hold = replace(
+            self.hold,
+            granted=to_replicas,
+            reason=permission.reason,
+            forced=permission.forced,
+            progress=Progress(improved_at=self.snapshot.now),
+        )
+        step = OpenStep(
+            hold_id=hold.id,
+            from_replicas=self.statefulset.replicas,
+            to_replicas=to_replicas,
+            granted_at=self.snapshot.now,
+            reason=permission.reason,
+            forced=permission.forced,
+            captures=tuple(seen for seen in permission.captures if seen.ordinal in permission.departure.ordinals),
+        )
+        # Pods whose container never ran leave nobody behind whose going would have to be watched.
+        watched = None if permission.departure.going is Going.NEVER_RAN else step
+        detail = f"{self.statefulset.replicas} to {to_replicas}"
+        return Outcome(
+            verdict=Verdict.STEP,
+            reason=permission.reason,
+            detail=detail,
+            hold=hold if to_replicas > hold.target else None,
+            grant=Grant(to_replicas=to_replicas, step=watched),
+            events=(*self._beginning(), Event(permission.reason, detail)),
+        )
+
+    def _wait(self, refusal: Refusal) -> Outcome:
+        in_the_way = _in_the_way(refusal)
+        progress = self.hold.progress.after(in_the_way, self.snapshot.now, self.policy.timing.pass_gap)
+        told = self._told(refusal, progress)
+        hold = replace(self.hold, reason=told.reason, progress=progress)
+        if told.reason is Reason.GaveUp:
+            hold = replace(hold, gave_up_at=self.snapshot.app.generation)
+        return Outcome(
+            verdict=Verdict.HOLD,
+            reason=told.reason,
+            detail=told.detail,
+            waits=refusal.waits,
+            hold=hold,
+            staying=hold.target,
+            could_be_nudged=None if told.reason is Reason.GaveUp else refusal,
+            events=self._news(told),
+        )
+
+    def _told(self, refusal: Refusal, progress: Progress) -> Refusal:
+        """The refusal as the user is told it: a hold that stands still is told apart from a slow one."""
+        if not self._is_timed_out(progress) or progress.counted_at is None:
+            return refusal
+        detail = f"For {progress.waited}: {refusal.reason.name}. {refusal.detail}".strip()
+        reason = Reason.GaveUp if self.policy.on_timeout is OnTimeout.GIVE_UP else Reason.NoProgress
+        return Refusal(reason, detail, refusal.waits)
+
+    @property
+    def _is_released(self) -> bool:
+        return self.snapshot.app.release is not None and self.snapshot.app.release.hold_id == self.hold.id
+
+    def _is_timed_out(self, progress: Progress) -> bool:
+        return progress.waited >= self.policy.timeout
+
+    def _news(self, told: Refusal) -> tuple[Event, ...]:
+        """What is new with this pass: the hold itself, or a clock that ran out."""
+        if told.reason in {Reason.NoProgress, Reason.GaveUp} and told.reason is not self.hold.reason:
+            return (*self._beginning(), Event(told.reason, told.detail))
+        return self._beginning()
+
+    def _beginning(self) -> tuple[Event, ...]:
+        if not self.is_new:
+            return ()
+        wish = f"{self.hold.from_replicas} to {self.hold.target}"
+        is_large = 2 * self.hold.target < self.hold.from_replicas
+        return (Event(Reason.HoldBegan, wish), *((Event(Reason.LargeDrop, wish),) if is_large else ()))
+
+
+def _in_the_way(refusal: Refusal) -> int | None:
+    """Records between now and coverage; None where something else stands in the way, or not all of it is known."""
+    if refusal.reason in {Reason.ReadingsPending, Reason.GroupChanged}:
+        return 0
+    counts = [wait.in_the_way for wait in refusal.waits]
+    known = [count for count in counts if count is not None]
+    return sum(known) if counts and len(known) == len(counts) else None
+
+
+def _shorter_and_shorter(departure: Departure) -> Iterator[Departure]:
+    """The run itself, then half of it from the top, down to one: what the record can hold decides."""
+    length = len(departure.ordinals)
+    while length >= 1:
+        yield replace(departure, ordinals=departure.ordinals[:length])
+        length //= 2

@@ -1,0 +1,114 @@
+"""When to nudge: let a phantom member join and leave, so that a classic group rebalances now and not in ten minutes.
+
+A rebalance promotes caught-up copies and renews the positions that the group shows; nothing else does, from outside. It
+costs a moment, so it is asked for only when it can help: at most one in ten seconds, then ever more rarely.
+"""
+
+from datetime import datetime, timedelta
+
+from streamapp.core.cases import Refusal
+from streamapp.core.decision import Nudge
+from streamapp.core.estimates import At, Estimate, NotKnown
+from streamapp.core.group import GroupDescription, GroupReading, GroupState, fingerprint
+from streamapp.core.membership import attribute
+from streamapp.core.policy import ScalingPolicy, Timing
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Nudges, Snapshot
+
+REMEMBERED_FOR = timedelta(minutes=30)
+
+_HELPED_BY_A_REBALANCE = frozenset(
+    {
+        Reason.FollowUpScheduled,
+        Reason.LagLimitBelowRate,
+        Reason.LagUnknown,
+        Reason.LearnersCatchingUp,
+        Reason.PositionsUnknown,
+        Reason.TasksNotRunning,
+        Reason.TasksRestoring,
+    }
+)
+
+
+def nudge_for(
+    refusal: Refusal,
+    snapshot: Snapshot,
+    policy: ScalingPolicy,
+    since: datetime | None,
+    estimate: Estimate | None = None,
+) -> Nudge | None:
+    """The nudge that helps against a refusal now, if one does.
+
+    Args:
+        refusal: What is being waited for.
+        snapshot: The facts.
+        policy: Whether nudges are allowed, and how often.
+        since: When that waiting began; earlier nudges were for something else.
+        estimate: When the copies will be caught up, where that is what is waited for.
+    """
+    member = _member_to_copy(snapshot, policy) if refusal.needs_a_join else None
+    if member is None or not _is_time(refusal.reason, snapshot, policy.timing, since, estimate or NotKnown()):
+        return None
+    return Nudge(like_member=member, reason=refusal.reason)
+
+
+def sent(nudges: Nudges, now: datetime) -> Nudges:
+    """The memory after one more nudge."""
+    recent = tuple(at for at in nudges.sent if now - at <= REMEMBERED_FOR)
+    return Nudges(sent=(*recent, now), layout_since=nudges.layout_since)
+
+
+def seen(nudges: Nudges, before: GroupReading | None, after: GroupReading) -> Nudges:
+    """The memory after one more reading: a new layout means that nudging was not in vain."""
+    if before is None or not _is_layout(before) or not _is_layout(after):
+        return nudges
+    if _layout(before) == _layout(after):
+        return nudges
+    return Nudges(sent=nudges.sent, layout_since=after.ended_at)
+
+
+def _is_layout(reading: GroupReading) -> bool:
+    return isinstance(reading.group, GroupDescription) and reading.group.is_decoded
+
+
+def _layout(reading: GroupReading) -> object:
+    return fingerprint(reading.group) if isinstance(reading.group, GroupDescription) else None
+
+
+def _is_time(reason: Reason, snapshot: Snapshot, timing: Timing, since: datetime | None, estimate: Estimate) -> bool:
+    now, all_sent = snapshot.now, snapshot.nudges.sent
+    if all_sent and now - all_sent[-1] < timing.nudge_gap:
+        return False
+    if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
+        join = None if snapshot.latest is None else snapshot.latest.join
+        return join is None or now - join.settled_at >= timing.reading_gap
+    if reason not in _HELPED_BY_A_REBALANCE:
+        return False
+    starts = [start for start in (since, snapshot.nudges.layout_since) if start is not None]
+    in_vain = [at for at in all_sent if not starts or at >= max(starts)]
+    if not in_vain:
+        return True
+    if isinstance(estimate, At):
+        return now >= min(estimate.time, in_vain[-1] + timing.nudge_longest)
+    return now >= in_vain[-1] + _pause(len(in_vain), timing)
+
+
+def _pause(in_vain: int, timing: Timing) -> timedelta:
+    """Double from the shortest to the longest."""
+    doublings = min(in_vain - 1, 32)  # beyond this any gap is longer than the longest
+    return min(timing.nudge_gap * (1 << doublings), timing.nudge_longest)
+
+
+def _member_to_copy(snapshot: Snapshot, policy: ScalingPolicy) -> str | None:
+    """A member of the lowest ordinal, if the group is fit to be nudged at all."""
+    latest = snapshot.latest
+    if not policy.nudge or latest is None or not isinstance(latest.group, GroupDescription):
+        return None
+    group = latest.group
+    is_settled = group.state is GroupState.STABLE and group.is_decoded
+    if not is_settled or len(group.members) < 2 or snapshot.now - latest.ended_at > policy.timing.fact_age:
+        return None
+    attribution = attribute(group, snapshot.workload)
+    if attribution.phantoms or not attribution.by_ordinal:
+        return None
+    return attribution.members(min(attribution.by_ordinal))[0].id

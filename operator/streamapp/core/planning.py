@@ -1,0 +1,174 @@
+"""The only door: `decide` turns everything that is known into everything that is to be done, and says why.
+
+Called by the controller after every gathering, by the simulator, and by nobody else. It reads nothing but its
+arguments; the same snapshot and policy always give the same decision.
+
+The branches, in their order; the first that applies gives the verdict:
+
+0. An open step is brought to its end beside every other branch.
+1. The spec is invalid, or the StatefulSet or the application ID is somebody else's: stalled, nothing is changed.
+2. Paused, or being deleted: what a hold prepared is withdrawn, the rest is only reported.
+3. More is wished for than granted: all of it is granted in one write, whatever Kafka says.
+4. As much is wished for as granted: steady.
+5. Less is wished for: the hold, in `holding`.
+6. Zero is wished for: the hold as well, down to the last pod, if that is allowed.
+
+A dry run decides all the same; what it would have done is withheld.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from streamapp.core import closings, convergence
+from streamapp.core.cases import Refusal
+from streamapp.core.closings import Closing
+from streamapp.core.conditions import Findings, conditions
+from streamapp.core.decision import Decision, Event, Verdict
+from streamapp.core.holding import current_hold, scale_down
+from streamapp.core.holds import Hold, HoldRecord
+from streamapp.core.outcomes import Grant, Outcome
+from streamapp.core.plans import Draft
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.rollouts import Restart, next_restart
+from streamapp.core.snapshot import Snapshot
+from streamapp.core.workload import StatefulSet
+
+_REQUEUE = {
+    Verdict.STALLED: timedelta(seconds=60),
+    Verdict.PAUSED: timedelta(seconds=60),
+    Verdict.CREATE: timedelta(seconds=2),
+    Verdict.GROW: timedelta(seconds=2),
+    Verdict.CLOSE_STEP: timedelta(seconds=1),
+    Verdict.STEADY: timedelta(seconds=30),
+    Verdict.HOLD: timedelta(seconds=5),
+    Verdict.STEP: timedelta(seconds=1),
+}
+
+
+def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
+    """Decide."""
+    closing = closings.assess(snapshot, policy)
+    outcome = _branch(snapshot, policy, closing)
+    draft = Draft(
+        snapshot=snapshot,
+        policy=policy,
+        outcome=outcome,
+        closing=closing,
+        rollout=_rollout(snapshot, policy, outcome, closing),
+        convergence=convergence.measure(snapshot, policy),
+    )
+    plan = draft.plan()
+    done = _of_a_dry_run(draft).plan_of_closing() if snapshot.app.dry_run and closing is not None else ()
+    settled = draft.convergence.is_converged
+    return Decision(
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+        detail=outcome.detail,
+        waiting_for=outcome.waits,
+        eta=draft.eta(),
+        plan=done if snapshot.app.dry_run else plan,
+        withheld=tuple(step for step in plan if step not in done) if snapshot.app.dry_run else (),
+        record=draft.record(),
+        convergence=draft.convergence,
+        conditions=conditions(
+            Findings(
+                snapshot=snapshot,
+                policy=policy,
+                outcome=outcome,
+                rollout=draft.rollout,
+                convergence=draft.convergence,
+            )
+        ),
+        events=draft.events(),
+        closed_step=closing.as_closed(snapshot) if closing is not None and closing.waits_for is None else None,
+        requeue_after=_REQUEUE[outcome.verdict] if settled else min(_REQUEUE[outcome.verdict], timedelta(seconds=5)),
+    )
+
+
+def _branch(snapshot: Snapshot, policy: ScalingPolicy, closing: Closing | None) -> Outcome:
+    app, statefulset = snapshot.app, snapshot.workload.statefulset
+    refused = _stalled(snapshot) or _withdrawn(snapshot)
+    if refused is not None:
+        return refused
+    if statefulset is None:
+        return _create(snapshot)
+    if app.wish.replicas > statefulset.replicas:
+        return _grow(app.wish.replicas, statefulset)
+    if closing is not None:
+        return _close(closing, snapshot, statefulset)
+    if app.wish.replicas == statefulset.replicas:
+        return Outcome(verdict=Verdict.STEADY, reason=Reason.Steady)
+    return scale_down(snapshot, policy, statefulset)
+
+
+def _stalled(snapshot: Snapshot) -> Outcome | None:
+    app, statefulset = snapshot.app, snapshot.workload.statefulset
+    hold = _hold_on_record(statefulset)
+    if app.fault is not None:
+        return Outcome(verdict=Verdict.STALLED, reason=Reason.InvalidSpec, detail=app.fault, hold=hold)
+    if statefulset is not None and not statefulset.is_ours:
+        return Outcome(verdict=Verdict.STALLED, reason=Reason.ForeignStatefulSet, hold=hold)
+    rival = app.older_rival
+    if rival is not None:
+        return Outcome(verdict=Verdict.STALLED, reason=Reason.ApplicationIdTaken, detail=rival.name, hold=hold)
+    return None
+
+
+def _withdrawn(snapshot: Snapshot) -> Outcome | None:
+    if snapshot.app.deleting:
+        return Outcome(verdict=Verdict.PAUSED, reason=Reason.BeingDeleted)
+    if snapshot.app.paused:
+        return Outcome(verdict=Verdict.PAUSED, reason=Reason.Paused)
+    return None
+
+
+def _create(snapshot: Snapshot) -> Outcome:
+    """Never smaller than it last was: what is gone may have had pods that hold the only state there is."""
+    ordinals = [pod.ordinal + 1 for pod in snapshot.workload.pods]
+    replicas = max([snapshot.app.wish.replicas, snapshot.app.granted_before or 0, *ordinals])
+    return Outcome(verdict=Verdict.CREATE, reason=Reason.StatefulSetMissing, create=replicas)
+
+
+def _grow(wish: int, statefulset: StatefulSet) -> Outcome:
+    detail = f"{statefulset.replicas} to {wish}"
+    return Outcome(
+        verdict=Verdict.GROW,
+        reason=Reason.Growing,
+        detail=detail,
+        grant=Grant(to_replicas=wish),
+        events=(Event(Reason.Growing, detail),),
+    )
+
+
+def _close(closing: Closing, snapshot: Snapshot, statefulset: StatefulSet) -> Outcome:
+    """A step is open: nothing else is begun until it is done, and the hold goes on unless the wish has come up."""
+    hold = current_hold(statefulset) if snapshot.app.wish.replicas < statefulset.replicas else None
+    missing = closing.waits_for or Refusal(Reason.StepClosed)
+    reason, detail = missing.reason, missing.detail
+    if closing.is_slow and closing.waits_for is not None:
+        reason, detail = Reason.StepSlow, f"{missing.reason.name}: {missing.detail}".removesuffix(": ")
+    return Outcome(verdict=Verdict.CLOSE_STEP, reason=reason, detail=detail, hold=hold)
+
+
+def _rollout(
+    snapshot: Snapshot, policy: ScalingPolicy, outcome: Outcome, closing: Closing | None
+) -> Restart | Refusal | None:
+    statefulset = snapshot.workload.statefulset
+    may = outcome.verdict in {Verdict.STEADY, Verdict.HOLD}
+    if statefulset is None or closing is not None or not may:
+        return None
+    staying = statefulset.replicas if outcome.staying is None else outcome.staying
+    return next_restart(snapshot, policy, statefulset, staying)
+
+
+def _of_a_dry_run(draft: Draft) -> Draft:
+    """The same decision, without any change to the hold."""
+    hold = _hold_on_record(draft.snapshot.workload.statefulset)
+    return replace(draft, outcome=replace(draft.outcome, hold=hold, grant=None))
+
+
+def _hold_on_record(statefulset: StatefulSet | None) -> Hold | None:
+    """As it stands there, left over or not."""
+    record = None if statefulset is None else statefulset.record
+    return record.hold if isinstance(record, HoldRecord) else None

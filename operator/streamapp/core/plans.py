@@ -1,0 +1,199 @@
+"""The plan of a decision: what the branch wants and what goes on beside it, as steps in the order they are made.
+
+Called by `planning` only. It decides nothing about pods; it sees to it that one pass makes one change: never a removal
+and a restart, never a write on the StatefulSet after another one, never a nudge while pods are on their way.
+"""
+
+from dataclasses import dataclass, replace
+
+from streamapp.core import beside
+from streamapp.core.cases import Refusal
+from streamapp.core.closings import Closing
+from streamapp.core.convergence import Convergence, estimate
+from streamapp.core.decision import (
+    CreateStatefulSet,
+    Event,
+    Fence,
+    GrantReplicas,
+    Nudge,
+    Plan,
+    RestartPod,
+    Verdict,
+    WriteHoldRecord,
+    WriteTemplate,
+)
+from streamapp.core.estimates import Estimate, NotKnown
+from streamapp.core.holds import NO_EPOCH, HoldRecord, RecordUnreadable
+from streamapp.core.nudges import nudge_for
+from streamapp.core.outcomes import Outcome
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.rollouts import Restart
+from streamapp.core.snapshot import Snapshot
+from streamapp.core.workload import StatefulSet
+
+_SETTLING = frozenset({Reason.FollowUpScheduled, Reason.TasksRestoring})
+"""What is nudged even outside a hold, to finish a scale-up in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """Everything that one decision has found out, on its way to a plan."""
+
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    outcome: Outcome
+    closing: Closing | None
+    rollout: Restart | Refusal | None
+    convergence: Convergence
+
+    def plan(self) -> Plan:
+        """Everything that is to be done."""
+        statefulset = self.snapshot.workload.statefulset
+        if self.outcome.create is not None:
+            return (CreateStatefulSet(replicas=self.outcome.create, reason=self.outcome.reason),)
+        if statefulset is None or not statefulset.is_ours:
+            return ()
+        if self.outcome.verdict in {Verdict.STALLED, Verdict.PAUSED}:
+            return self.plan_of_closing()
+        main = self._main(statefulset)
+        return (
+            *self._evictions(statefulset, everywhere=True),
+            *beside.phantoms(self.snapshot),
+            *beside.new_process_ids(self.snapshot),
+            *beside.budget(self.snapshot, self.closing, takes_pods=_takes_pods(main)),
+            *main,
+            *self._nudge(main),
+        )
+
+    def plan_of_closing(self) -> Plan:
+        """Only what brings an open step to its end, and the record; all that a pause leaves."""
+        statefulset = self.snapshot.workload.statefulset
+        if statefulset is None or not statefulset.is_ours:
+            return ()
+        return (
+            *self._evictions(statefulset, everywhere=False),
+            *beside.budget(self.snapshot, self.closing, takes_pods=False),
+            *self._record_write(statefulset),
+            *self._closing_nudge(),
+        )
+
+    def record(self) -> HoldRecord | RecordUnreadable | None:
+        """What the record says when the plan is done."""
+        statefulset = self.snapshot.workload.statefulset
+        if statefulset is None or isinstance(statefulset.record, RecordUnreadable):
+            return None if statefulset is None else statefulset.record
+        before = statefulset.record
+        wanted = self._wanted_record(before)
+        if wanted is None or before is None:
+            return wanted
+        return wanted if self._must_be_written(before, wanted) else before
+
+    def eta(self) -> Estimate:
+        """When what is waited for will be caught up."""
+        waits = self.outcome.waits
+        return estimate(self.snapshot, self.policy, waits) if waits else NotKnown()
+
+    def events(self) -> tuple[Event, ...]:
+        """What happened with this decision."""
+        news = list(self.outcome.events)
+        statefulset = self.snapshot.workload.statefulset
+        before = None if statefulset is None else statefulset.record
+        if self.closing is not None and self.closing.waits_for is None:
+            step = self.closing.step
+            news.append(Event(Reason.StepClosed, f"{step.from_replicas} to {step.to_replicas}"))
+        takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
+        if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
+            news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
+        return tuple(news)
+
+    def _main(self, statefulset: StatefulSet) -> Plan:
+        """The one change of this pass."""
+        fence = Fence(statefulset.uid, statefulset.resource_version)
+        outcome = self.outcome
+        if outcome.grant is not None:
+            grant = GrantReplicas(
+                from_replicas=statefulset.replicas,
+                to_replicas=outcome.grant.to_replicas,
+                record=self.record(),
+                fence=fence,
+                judged_at=self.snapshot.now,
+                reason=outcome.reason,
+            )
+            return (grant,)
+        written = self._record_write(statefulset)
+        if self.closing is not None or written:
+            return written
+        if not statefulset.template_is_written:
+            return (WriteTemplate(fence=fence, reason=Reason.RolloutInProgress),)
+        if isinstance(self.rollout, Restart):
+            pod, reason = self.rollout.pod, self.rollout.reason
+            return (RestartPod(ordinal=pod.ordinal, pod_uid=pod.uid, judged_at=self.snapshot.now, reason=reason),)
+        return ()
+
+    def _record_write(self, statefulset: StatefulSet) -> Plan:
+        wanted = self.record()
+        if wanted == statefulset.record or isinstance(wanted, RecordUnreadable):
+            return ()
+        fence = Fence(statefulset.uid, statefulset.resource_version)
+        return (WriteHoldRecord(record=wanted, fence=fence, reason=self.outcome.reason),)
+
+    def _wanted_record(self, before: HoldRecord | None) -> HoldRecord | None:
+        step = None
+        if self.closing is not None and self.closing.waits_for is not None:
+            step = self.closing.step
+        if self.outcome.grant is not None and self.outcome.grant.step is not None:
+            step = self.outcome.grant.step
+        if self.outcome.hold is None and step is None:
+            return None
+        epoch = NO_EPOCH if before is None else before.epoch
+        return HoldRecord(epoch=epoch.next(self.snapshot.lease, self.snapshot.now), hold=self.outcome.hold, step=step)
+
+    def _must_be_written(self, before: HoldRecord, wanted: HoldRecord) -> bool:
+        """Each write wakes our own watch: unchanged content is not written, the clock alone not often."""
+        if wanted.told != before.told:
+            return True
+        counted = None if before.hold is None else before.hold.progress.counted_at
+        if counted is None or replace(wanted, epoch=before.epoch) == before:
+            return False
+        return self.snapshot.now - counted >= self.policy.timing.record_gap
+
+    def _evictions(self, statefulset: StatefulSet, *, everywhere: bool) -> Plan:
+        of_step = () if self.closing is None else self.closing.step.captures
+        in_memory = self.snapshot.captures if everywhere else ()
+        return beside.evictions((*of_step, *in_memory), self.snapshot, self.policy, statefulset)
+
+    def _nudge(self, main: Plan) -> Plan:
+        if any(not isinstance(step, WriteHoldRecord) for step in main):
+            return ()
+        if self.closing is not None:
+            return self._closing_nudge()
+        asked = self._hold_nudge() or self._rollout_nudge() or self._settling_nudge()
+        return () if asked is None else (asked,)
+
+    def _closing_nudge(self) -> Plan:
+        if self.closing is None or self.closing.waits_for is None:
+            return ()
+        nudge = nudge_for(self.closing.waits_for, self.snapshot, self.policy, self.closing.step.granted_at)
+        return () if nudge is None else (nudge,)
+
+    def _hold_nudge(self) -> Nudge | None:
+        refusal, hold = self.outcome.could_be_nudged, self.outcome.hold
+        if refusal is None or hold is None:
+            return None
+        return nudge_for(refusal, self.snapshot, self.policy, hold.since, self.eta())
+
+    def _rollout_nudge(self) -> Nudge | None:
+        if not isinstance(self.rollout, Refusal):
+            return None
+        return nudge_for(self.rollout, self.snapshot, self.policy, None)
+
+    def _settling_nudge(self) -> Nudge | None:
+        missing = self.convergence.waits_for
+        if missing is None or missing.reason not in _SETTLING:
+            return None
+        return nudge_for(missing, self.snapshot, self.policy, None)
+
+
+def _takes_pods(main: Plan) -> bool:
+    return any(isinstance(step, GrantReplicas) and step.is_removal for step in main)

@@ -1,0 +1,146 @@
+"""The rollout of a changed template: which one pod may restart next, if any.
+
+The StatefulSet is `OnDelete`, so a pod restarts only when we delete it: one at a time, behind the same gates as a
+removal, the next only when the last one is well. Pods that are about to leave are not restarted for nothing.
+"""
+
+from dataclasses import dataclass
+
+from streamapp.core.cases import Case, Refusal
+from streamapp.core.coverage_gates import describe
+from streamapp.core.departures import Departure, Going
+from streamapp.core.gates import GATES_OF_REPLACING, every_task_runs, name_some
+from streamapp.core.group import GroupDescription, GroupReading
+from streamapp.core.judging import Permission, Waiver, first_refusal, judge
+from streamapp.core.learners import LearnerSource, detect
+from streamapp.core.policy import RolloutPolicy, ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Snapshot
+from streamapp.core.universe import Universe
+from streamapp.core.workload import Pod, StatefulSet
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """This pod may be restarted now."""
+
+    pod: Pod
+    reason: Reason
+
+
+def next_restart(
+    snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet, target: int
+) -> Restart | Refusal | None:
+    """The next pod to restart, or why none is; None where every pod that matters has the newest template.
+
+    Args:
+        snapshot: The facts.
+        policy: The user's choice.
+        statefulset: The StatefulSet, whose update revision is the newest template.
+        target: Replicas that stay; pods above are leaving.
+    """
+    latest = snapshot.latest
+    if latest is None:
+        return None
+    return _Rollout(snapshot, policy, statefulset, target, latest).next()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rollout:
+    """One look at a rollout."""
+
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    statefulset: StatefulSet
+    target: int
+    latest: GroupReading
+
+    def next(self) -> Restart | Refusal | None:
+        candidates = self._candidates()
+        if not candidates:
+            return None
+        if self.policy.rollout is RolloutPolicy.PAUSED:
+            return Refusal(Reason.RolloutPaused, f"ordinal {name_some([pod.ordinal for pod in candidates])}")
+        unwell = self._unwell()
+        if unwell is not None:
+            return unwell
+        down = next((pod for pod in candidates if self._takes_nothing_away(pod)), None)
+        if down is not None:
+            return Restart(down, Reason.RestartOfIdlePod)
+        return self._one_of(candidates)
+
+    def _candidates(self) -> tuple[Pod, ...]:
+        """Pods with an older template, highest first; leaving ones only where the hold could not end otherwise.
+
+        The leader's configuration counts for the whole group, and the leader may be on a leaving pod: where there are
+        no standbys, a template that asks for some has to reach that pod too.
+        """
+        outdated = [
+            pod
+            for pod in reversed(self._granted_pods())
+            if pod.revision != self.statefulset.update_revision and not pod.terminating
+        ]
+        staying = tuple(pod for pod in outdated if pod.ordinal < self.target)
+        return staying or (tuple(outdated) if self._source() is LearnerSource.NONE else ())
+
+    def _unwell(self) -> Refusal | None:
+        """Whoever was restarted last must be back and well: a bad image stops at its first pod."""
+        pods = self._granted_pods()
+        going = [pod.ordinal for pod in pods if pod.terminating]
+        if going:
+            return Refusal(Reason.PodTerminating, f"ordinal {name_some(going)}")
+        newest = [pod for pod in pods if pod.revision == self.statefulset.update_revision]
+        ill = [pod.ordinal for pod in newest if not (pod.is_running and pod.ready)]
+        missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
+        if ill or missing:
+            return Refusal(Reason.RolloutPodNotRunning, f"ordinal {name_some([*ill, *missing])}")
+        return None
+
+    def _takes_nothing_away(self, pod: Pod) -> bool:
+        """Tell whether a pod does not run and has nobody in the group."""
+        case = self._case(pod)
+        attribution = case.attribution()
+        if pod.is_running or isinstance(attribution, Refusal) or attribution.may_be_of(pod.ordinal):
+            return False
+        return first_refusal(GATES_OF_REPLACING, case) is None
+
+    def _one_of(self, candidates: tuple[Pod, ...]) -> Restart | Refusal:
+        """The first that does not learn, if it is covered; without coverage, simply the first."""
+        waiver = self._waiver()
+        learning = {pod.ordinal: self._learning(pod) for pod in candidates if waiver is None}
+        pod = next((pod for pod in candidates if learning.get(pod.ordinal) is None), candidates[0])
+        case, refusal = self._case(pod), learning.get(pod.ordinal)
+        if waiver is not None and waiver.reason is Reason.RestartWithoutLearners:
+            # Where no restart can be covered, at least no task must be away for two restarts at once.
+            refusal = every_task_runs(case)
+        verdict = refusal or judge(self.snapshot, self.policy, case.departure, waiver)
+        return Restart(pod, verdict.reason) if isinstance(verdict, Permission) else verdict
+
+    def _learning(self, pod: Pod) -> Refusal | None:
+        """Whether a pod restores a task or has a standby that is behind; a restart would set it back."""
+        copies = self._case(pod).copies()
+        if isinstance(copies, Refusal):
+            return None  # the gates name it
+        behind = copies.behind(pod.ordinal, self.policy.acceptable_recovery_lag)
+        return Refusal(Reason.LearnersCatchingUp, describe(behind[0]), behind) if behind else None
+
+    def _waiver(self) -> Waiver | None:
+        if self.policy.rollout is RolloutPolicy.IMMEDIATE:
+            return Waiver(Reason.RestartUncovered)
+        if self.statefulset.replicas == 1 or self._source() is LearnerSource.NONE:
+            return Waiver(Reason.RestartWithoutLearners)
+        return None
+
+    def _source(self) -> LearnerSource | None:
+        group, universe = self.latest.group, self.snapshot.universe
+        if not isinstance(group, GroupDescription) or not isinstance(universe, Universe):
+            return None
+        source = detect(group, universe)
+        return source if isinstance(source, LearnerSource) else None
+
+    def _granted_pods(self) -> tuple[Pod, ...]:
+        return tuple(pod for pod in self.snapshot.workload.pods if pod.ordinal < self.statefulset.replicas)
+
+    def _case(self, pod: Pod) -> Case:
+        departure = Departure(Going.RESTART, (pod.ordinal,))
+        return Case(snapshot=self.snapshot, policy=self.policy, departure=departure, reading=self.latest)
