@@ -1,0 +1,31 @@
+"""One Kafka cluster as one application sees it: the door of this package.
+
+Made by the controller, one per application, so that a cluster that does not answer costs that application its deadline
+and nobody else anything: own connections, and one own thread for name resolution.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from streamapp.kafka.coordinator import Coordinator
+from streamapp.kafka.dialler import Dialler
+from streamapp.kafka.offsets import OffsetReader
+from streamapp.kafka.pool import Pool
+from streamapp.kafka.settings import KafkaSettings
+from streamapp.kafka.topics import TopicReader
+
+
+class Cluster:
+    """A cluster and one group on it; connects at first use, from within the event loop."""
+
+    def __init__(self, settings: KafkaSettings, group_id: str) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"kafka-{group_id}")
+        self._pool = Pool(settings, Dialler(settings, self._executor))
+        self.group = Coordinator(self._pool, group_id)
+        """For `groups.read_group`, `offsets.committed`, `nudge.nudge` and `eviction.evict`."""
+        self.topics = TopicReader(self._pool)
+        self.offsets = OffsetReader(self._pool)
+
+    def close(self) -> None:
+        """Drop every connection; waits for nothing."""
+        self._pool.close()
+        self._executor.shutdown(wait=False, cancel_futures=True)

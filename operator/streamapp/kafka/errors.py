@@ -1,0 +1,102 @@
+"""Everything that can go wrong between the operator and a Kafka cluster.
+
+    KafkaAccessError
+    ├── InvalidSettingsError      the properties cannot be used as they are
+    ├── BrokerUnreachableError    no address, no connection, or no trust in the broker's certificate
+    ├── NotAuthenticatedError     the broker refuses the credentials
+    ├── NotAuthorisedError        the credentials lack a right, which is named
+    ├── KafkaTimeoutError         nobody answered within the deadline
+    ├── TopicUnknownError         a topic or partition is not on the cluster
+    ├── TemporarilyUnavailableError  a coordinator or leader moves or loads
+    ├── GroupNotClassicError      the group is not a Kafka Streams group of the classic protocol
+    ├── BrokerUnsupportedError    the broker is too old for a request
+    └── UnexpectedAnswerError     the broker answered something else
+
+Errors carry what failed, why, and what to do next; conditions and Events show them as they are. None ever carries a
+password or a key.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class KafkaAccessError(Exception):
+    """A call to a Kafka cluster that gave no result."""
+
+    what: str
+    """The object and what failed, for example `group counter: describe`."""
+    why: str
+    """The cause, in the broker's or the client's words."""
+    next_step: str
+    """What a person can do about it."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why} ({self.next_step})"
+
+
+class InvalidSettingsError(KafkaAccessError):
+    """The client properties cannot be used."""
+
+
+class BrokerUnreachableError(KafkaAccessError):
+    """No broker could be connected to."""
+
+
+class NotAuthenticatedError(KafkaAccessError):
+    """The broker does not accept the credentials."""
+
+
+@dataclass
+class NotAuthorisedError(KafkaAccessError):
+    """The credentials are accepted but may not do this."""
+
+    acl: str
+    """The missing right, as `kafka-acls.sh` would grant it, for example `READ on group counter`."""
+
+
+class KafkaTimeoutError(KafkaAccessError):
+    """The deadline passed without an answer."""
+
+
+class TopicUnknownError(KafkaAccessError):
+    """A topic or partition is not on the cluster."""
+
+
+class TemporarilyUnavailableError(KafkaAccessError):
+    """A coordinator or a partition's leader is moving or loading; a later attempt will find it."""
+
+
+class GroupNotClassicError(KafkaAccessError):
+    """The group exists but not as a Kafka Streams group of the classic protocol."""
+
+
+class BrokerUnsupportedError(KafkaAccessError):
+    """The broker does not know a request that is needed."""
+
+
+class UnexpectedAnswerError(KafkaAccessError):
+    """The broker's answer cannot be used."""
+
+
+def cause(error: BaseException) -> str:
+    """Say what an exception says, or its name where it says nothing, as a reset connection does."""
+    return str(error) or type(error).__name__
+
+
+def not_authorised(what: str, acl: str) -> NotAuthorisedError:
+    """Build the error for a missing right."""
+    return NotAuthorisedError(what, "the broker refuses it to this user", f"grant {acl}", acl)
+
+
+def timed_out(what: str, seconds: float) -> KafkaTimeoutError:
+    """Build the error for a deadline that passed in silence."""
+    return KafkaTimeoutError(
+        what,
+        f"no answer within {seconds:g} s",
+        "check that the brokers run and that their advertised listeners are reachable from the operator",
+    )
+
+
+def unexpected(what: str, why: str) -> UnexpectedAnswerError:
+    """Build the error for an answer that makes no sense."""
+    return UnexpectedAnswerError(what, why, "see the brokers' logs")

@@ -1,0 +1,208 @@
+"""Reads offsets: ends and starts of partitions, and what a group committed.
+
+Called by the controller's gathering. All or nothing: a read either answers for everything it was asked, or raises
+KafkaAccessError with the first thing that failed, since one unknown end offset makes a whole task's lag unknown.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from enum import IntEnum
+
+from kio.schema.errors import ErrorCode
+from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kio.schema.list_offsets.v7.response import ListOffsetsPartitionResponse, ListOffsetsResponse
+from kio.schema.metadata.v12.response import MetadataResponse
+from kio.schema.offset_fetch.v8.request import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from kio.schema.offset_fetch.v8.response import OffsetFetchResponse
+from kio.schema.types import BrokerId, GroupId, TopicName
+from kio.static.primitive import i8, i32, i64
+
+from streamapp.core.identity import TopicPartition
+from streamapp.kafka.coordinator import Coordinator
+from streamapp.kafka.deadline import within
+from streamapp.kafka.errors import TemporarilyUnavailableError, TopicUnknownError, unexpected
+from streamapp.kafka.pool import Pool
+from streamapp.kafka.settings import Address
+from streamapp.kafka.topics import metadata, names
+from streamapp.kafka.verdicts import failure
+
+_ATTEMPTS = 5
+_PAUSE_SECONDS = 0.2
+_NO_REPLICA = BrokerId(-1)
+
+
+class _Spec(IntEnum):
+    """Which offset ListOffsets looks for, said as a time stamp."""
+
+    LATEST = -1
+    EARLIEST = -2
+
+
+class _Isolation(IntEnum):
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+class OffsetReader:
+    """Reads the offsets of one cluster."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def ends(self, partitions: Iterable[TopicPartition], deadline_seconds: float) -> Mapping[TopicPartition, int]:
+        """Give the offset after the last record of each partition, committed or not.
+
+        Read uncommitted on purpose: a hanging transaction must not make a lag look like zero.
+        """
+        return await self._read(partitions, "end offset", deadline_seconds, _Spec.LATEST, _Isolation.READ_UNCOMMITTED)
+
+    async def last_stable(
+        self, partitions: Iterable[TopicPartition], deadline_seconds: float
+    ) -> Mapping[TopicPartition, int]:
+        """Give the last stable offset of each partition: where its first open transaction begins, else its end."""
+        return await self._read(partitions, "stable offset", deadline_seconds, _Spec.LATEST, _Isolation.READ_COMMITTED)
+
+    async def log_starts(
+        self, partitions: Iterable[TopicPartition], deadline_seconds: float
+    ) -> Mapping[TopicPartition, int]:
+        """Give the first offset that still exists in each partition."""
+        return await self._read(partitions, "log start", deadline_seconds, _Spec.EARLIEST, _Isolation.READ_UNCOMMITTED)
+
+    async def _read(
+        self,
+        partitions: Iterable[TopicPartition],
+        name: str,
+        deadline_seconds: float,
+        spec: _Spec,
+        isolation: _Isolation,
+    ) -> Mapping[TopicPartition, int]:
+        wanted = sorted(set(partitions))
+        if not wanted:
+            return {}
+        async with within(deadline_seconds, f"{names(_topics(wanted))}: {name}"):
+            for _ in range(_ATTEMPTS - 1):
+                # A leader moved between the two requests, or is being elected.
+                with suppress(TemporarilyUnavailableError):
+                    return await self._read_once(wanted, name, spec, isolation)
+                await asyncio.sleep(_PAUSE_SECONDS)
+            return await self._read_once(wanted, name, spec, isolation)
+
+    async def _read_once(
+        self, wanted: Sequence[TopicPartition], name: str, spec: _Spec, isolation: _Isolation
+    ) -> Mapping[TopicPartition, int]:
+        leaders = _leaders(await metadata(self._pool, _topics(wanted)), wanted, name)
+        requests = {leader: _list_offsets(led, spec, isolation) for leader, led in leaders.items()}
+        # Not cancelled by the first failure: a connection with half an answer is lost.
+        answers = await asyncio.gather(
+            *(self._pool.ask(leader, request, ListOffsetsResponse) for leader, request in requests.items()),
+            return_exceptions=True,
+        )
+        found: dict[TopicPartition, ListOffsetsPartitionResponse] = {}
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+            for topic in answer.topics:
+                found |= {TopicPartition(topic.name, each.partition_index): each for each in topic.partitions}
+        return {partition: _offset(partition, found.get(partition), name) for partition in wanted}
+
+
+async def committed(
+    coordinator: Coordinator, partitions: Iterable[TopicPartition], deadline_seconds: float
+) -> Mapping[TopicPartition, int | None]:
+    """Give the group's committed offset of each partition; None where it never committed one.
+
+    TemporarilyUnavailableError while a transaction that commits offsets is open.
+    """
+    wanted = sorted(set(partitions))
+    if not wanted:
+        return {}
+    what = f"group {coordinator.group_id}: committed offsets"
+    async with within(deadline_seconds, what):
+        answer = await coordinator.ask(
+            _offset_fetch(coordinator.group_id, wanted),
+            OffsetFetchResponse,
+            lambda found: [group.error_code for group in found.groups],
+        )
+    if [group.group_id for group in answer.groups] != [coordinator.group_id]:
+        raise unexpected(what, "the answer is of other groups")
+    (group,) = answer.groups
+    if group.error_code is not ErrorCode.none:
+        raise failure(group.error_code, what, f"DESCRIBE on group {coordinator.group_id}")
+    offsets: dict[TopicPartition, int | None] = {}
+    for topic in group.topics:
+        for each in topic.partitions:
+            if each.error_code is not ErrorCode.none:
+                raise failure(each.error_code, f"{what} of topic {topic.name}", f"DESCRIBE on topic {topic.name}")
+            offset = each.committed_offset
+            offsets[TopicPartition(topic.name, each.partition_index)] = offset if offset >= 0 else None
+    if offsets.keys() != set(wanted):
+        raise unexpected(what, "the answer is of other partitions")
+    return offsets
+
+
+def _topics(partitions: Iterable[TopicPartition]) -> list[str]:
+    return sorted({partition.topic for partition in partitions})
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, partition in partitions:
+        found[topic].append(partition)
+    return found
+
+
+def _leaders(
+    answer: MetadataResponse, wanted: Iterable[TopicPartition], name: str
+) -> Mapping[Address, list[TopicPartition]]:
+    brokers = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
+    topics = {topic.name: topic for topic in answer.topics}
+    led: defaultdict[Address, list[TopicPartition]] = defaultdict(list)
+    for partition in wanted:
+        topic = topics[TopicName(partition.topic)]
+        what = f"topic {partition.topic} partition {partition.partition}: {name}"
+        if topic.error_code is not ErrorCode.none:
+            raise failure(topic.error_code, what, f"DESCRIBE on topic {partition.topic}")
+        leader = {each.partition_index: each.leader_id for each in topic.partitions}.get(i32(partition.partition))
+        if leader is None:
+            raise TopicUnknownError(what, "it is not on the cluster", "check the topology, or wait until it is created")
+        if leader not in brokers:
+            raise TemporarilyUnavailableError(what, "the partition has no leader", "wait, or see the brokers' logs")
+        led[brokers[leader]].append(partition)
+    return led
+
+
+def _list_offsets(partitions: Iterable[TopicPartition], spec: _Spec, isolation: _Isolation) -> ListOffsetsRequest:
+    topics = (
+        ListOffsetsTopic(
+            name=TopicName(topic),
+            partitions=tuple(ListOffsetsPartition(partition_index=i32(each), timestamp=i64(spec)) for each in indexes),
+        )
+        for topic, indexes in _by_topic(partitions).items()
+    )
+    return ListOffsetsRequest(replica_id=_NO_REPLICA, isolation_level=i8(isolation), topics=tuple(topics))
+
+
+def _offset(partition: TopicPartition, answer: ListOffsetsPartitionResponse | None, name: str) -> int:
+    what = f"topic {partition.topic} partition {partition.partition}: {name}"
+    if answer is None:
+        raise unexpected(what, "the leader's answer leaves it out")
+    if answer.error_code is ErrorCode.unknown_topic_or_partition:
+        # The leader that the metadata named does not have it (yet, or any more).
+        raise TemporarilyUnavailableError(what, f"the leader answers {answer.error_code.name}", "wait")
+    if answer.error_code is not ErrorCode.none:
+        raise failure(answer.error_code, what, f"DESCRIBE on topic {partition.topic}")
+    if answer.offset < 0:
+        # −1 means "unknown" on the wire; as a number it would make a lag look like zero.
+        raise unexpected(what, f"the leader answers {answer.offset}")
+    return answer.offset
+
+
+def _offset_fetch(group_id: str, partitions: Iterable[TopicPartition]) -> OffsetFetchRequest:
+    topics = (
+        OffsetFetchRequestTopics(name=TopicName(topic), partition_indexes=tuple(i32(each) for each in indexes))
+        for topic, indexes in _by_topic(partitions).items()
+    )
+    group = OffsetFetchRequestGroup(group_id=GroupId(group_id), topics=tuple(topics))
+    return OffsetFetchRequest(groups=(group,), require_stable=True)
