@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -15,7 +16,7 @@ from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
-from streamapp.kube.errors import KubeError, UnavailableError, of_status
+from streamapp.kube.errors import NotFoundError, UnavailableError, of_status
 from streamapp.kube.places import Kind
 
 Json = dict[str, Any]
@@ -59,16 +60,15 @@ class KubeClient:
 
     async def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """Read one object, or give None if there is none."""
-        objects = await self.list(kind, namespace, field_selector=f"metadata.name={name}")
-        return objects[0] if objects else None
+        try:
+            return await self.get(kind, namespace, name)
+        except NotFoundError:
+            return None
 
-    async def list(
-        self, kind: Kind, namespace: str | None, *, selector: str = "", field_selector: str = ""
-    ) -> list[Json]:
+    async def list(self, kind: Kind, namespace: str | None, selector: str = "") -> list[Json]:
         """Read all objects that match, page by page, each with its kind and version."""
         query = {"limit": str(PAGE)}
         query |= {"labelSelector": selector} if selector else {}
-        query |= {"fieldSelector": field_selector} if field_selector else {}
         objects: list[Json] = []
         while True:
             page = await self._ask("GET", kind, kind.path(namespace), query)
@@ -86,9 +86,7 @@ class KubeClient:
         prefix = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
         try:
             found = await self._ask("GET", kind, prefix)
-        except KubeError as error:
-            if isinstance(error, UnavailableError):
-                raise
+        except NotFoundError:
             return False
         return any(resource["name"] == kind.plural for resource in found["resources"])
 
@@ -99,15 +97,18 @@ class KubeClient:
         *,
         subresource: str | None = None,
         manager: str = FIELD_MANAGER,
+        force: bool = True,
         dry_run: bool = False,
     ) -> Json:
         """Bring the fields of `body`, and only those, to what it says; give the whole object as it is then.
+
+        Without `force`, a field that somebody else set to something else is a ConflictError.
 
         `metadata.uid` and `metadata.resourceVersion` in the body are preconditions: ConflictError where another object
         or another version is there, and then nothing is written. Equal content writes nothing.
         """
         namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
-        query = {"fieldManager": manager, "force": "true", "fieldValidation": "Strict"}
+        query = {"fieldManager": manager, "force": "true" if force else "false", "fieldValidation": "Strict"}
         query |= {"dryRun": "All"} if dry_run else {}
         whole = {"apiVersion": kind.api_version, "kind": kind.name, **body}
         path = kind.path(namespace, name, subresource)
@@ -177,6 +178,31 @@ async def own_configuration() -> Configuration:
     else:
         await load_kube_config(client_configuration=configuration)
     return configuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """The same access in plain words, for the library that watches."""
+
+    server: str
+    ca_path: str | None
+    insecure: bool
+    certificate_path: str | None
+    key_path: str | None
+    token: str | None
+
+
+def login_of(configuration: Configuration) -> Login:
+    """Give the access that a configuration describes; a token is as fresh as the configuration."""
+    token = configuration.api_key.get("BearerToken")
+    return Login(
+        server=configuration.host,
+        ca_path=configuration.ssl_ca_cert,
+        insecure=not configuration.verify_ssl,
+        certificate_path=configuration.cert_file,
+        key_path=configuration.key_file,
+        token=None if token is None else token.split(" ", 1)[-1],
+    )
 
 
 def _message(text: bytes) -> str:

@@ -1,8 +1,8 @@
 """Writes of the StatefulSet: each is one server-side apply, fenced by the version that was judged.
 
-Called by the controller's applier. Two field managers share the object: `GRANTING_MANAGER` has the replicas and the hold
-record, `FIELD_MANAGER` all the rest. So a changed template can never change the replicas, nor the other way round, and
-neither write needs to know what the other one wrote.
+Called by the controller's applier. Two field managers share the object: `GRANTING_MANAGER` has the replicas and the
+hold record, `FIELD_MANAGER` all the rest. So a changed template can never change the replicas, nor the other way round,
+and neither write needs to know what the other one wrote.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,9 @@ async def create(client: KubeClient, manifest: Json, replicas: int) -> Json:
     start with one pod; the other two hand everything but the replicas over. After any of them `is_handed_over` tells
     whether that was finished.
     """
-    made = await client.apply(STATEFUL_SETS, _with_replicas(manifest, replicas), manager=GRANTING_MANAGER)
+    whole = _with_replicas(manifest, replicas)
+    # Not by force: where somebody made another one meanwhile, this must fail and not take it over.
+    made = await client.apply(STATEFUL_SETS, whole, manager=GRANTING_MANAGER, force=False)
     return await write_template(client, manifest, made)
 
 
