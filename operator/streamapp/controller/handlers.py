@@ -45,17 +45,17 @@ def registry_for(listener: Listener, login: Callable[[], Awaitable[Login]]) -> k
 
     @kopf.on.event(STREAM_APPS.group, STREAM_APPS.version, STREAM_APPS.plural, registry=registry)
     async def app(event: kopf.RawEvent, **_: Any) -> None:
-        resource = dict(event["object"])
+        resource: Json = {**event["object"]}
         key = Key(resource["metadata"]["namespace"], resource["metadata"]["name"])
         listener.heard_of_app(key, resource, is_gone=event["type"] == "DELETED")
 
     @kopf.on.event(STATEFUL_SETS.group, STATEFUL_SETS.version, STATEFUL_SETS.plural, registry=registry)
     async def statefulset(event: kopf.RawEvent, **_: Any) -> None:
-        listener.heard_of_child(_owner(dict(event["object"])), STATEFUL_SETS)
+        listener.heard_of_child(_owner({**event["object"]}), STATEFUL_SETS)
 
     @kopf.on.event(PODS.version, PODS.plural, registry=registry)
     async def pod(event: kopf.RawEvent, **_: Any) -> None:
-        resource = dict(event["object"])
+        resource: Json = {**event["object"]}
         listener.heard_of_pod(_owner(resource), resource)
 
     return registry

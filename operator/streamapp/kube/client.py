@@ -32,6 +32,8 @@ PAGE = 500
 Observer = Callable[[str, str, int], None]
 """Told of every answer: method, plural of the kind, HTTP status (0 where there was none)."""
 
+Check = Callable[[], None]
+
 
 class KubeClient:
     """The API server, with the rights of one identity."""
@@ -99,10 +101,12 @@ class KubeClient:
         manager: str = FIELD_MANAGER,
         force: bool = True,
         dry_run: bool = False,
+        last_check: Check | None = None,
     ) -> Json:
         """Bring the fields of `body`, and only those, to what it says; give the whole object as it is then.
 
-        Without `force`, a field that somebody else set to something else is a ConflictError.
+        Without `force`, a field that somebody else set to something else is a ConflictError. `last_check` is run when
+        everything else is done and the next thing is to send; what it raises keeps the request from being sent.
 
         `metadata.uid` and `metadata.resourceVersion` in the body are preconditions: ConflictError where another object
         or another version is there, and then nothing is written. Equal content writes nothing.
@@ -112,7 +116,8 @@ class KubeClient:
         query |= {"dryRun": "All"} if dry_run else {}
         whole = {"apiVersion": kind.api_version, "kind": kind.name, **body}
         path = kind.path(namespace, name, subresource)
-        return await self._ask("PATCH", kind, path, query, whole, "application/apply-patch+yaml")
+        content_type = "application/apply-patch+yaml"
+        return await self._ask("PATCH", kind, path, query, whole, content_type=content_type, last_check=last_check)
 
     async def create(self, kind: Kind, body: Json) -> Json:
         """Create an object; ConflictError if it is there already."""
@@ -132,13 +137,27 @@ class KubeClient:
         path: str,
         query: Mapping[str, str] | None = None,
         body: Json | None = None,
+        *,
         content_type: str = "application/json",
+        last_check: Check | None = None,
     ) -> Json:
         what = f"{method} {path}"
         status = 0
         try:
             async with self._turns, asyncio.timeout(self._deadline_seconds):
-                status, text = await self._exchange(method, path, query, body, content_type)
+                headers = {"Content-Type": content_type, "Accept": "application/json"}
+                parameters = await self._api.param_serialize(
+                    method=method,
+                    resource_path=path,
+                    query_params=list((query or {}).items()),
+                    header_params=headers,
+                    body=body,
+                    auth_settings=["BearerToken"],
+                )
+                if last_check is not None:
+                    last_check()
+                response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
+                status, text = response.status, await response.read()
         except TimeoutError as error:
             raise UnavailableError(
                 what, f"no answer within {self._deadline_seconds:g} s", "see that the API server can be reached"
@@ -153,21 +172,6 @@ class KubeClient:
             found: Json = json.loads(text)
             return found
         raise of_status(status, what, _message(text))
-
-    async def _exchange(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: Json | None, content_type: str
-    ) -> tuple[int, bytes]:
-        headers = {"Content-Type": content_type, "Accept": "application/json"}
-        parameters = await self._api.param_serialize(
-            method=method,
-            resource_path=path,
-            query_params=list((query or {}).items()),
-            header_params=headers,
-            body=body,
-            auth_settings=["BearerToken"],
-        )
-        response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
-        return response.status, await response.read()
 
 
 async def own_configuration() -> Configuration:

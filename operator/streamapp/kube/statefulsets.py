@@ -11,7 +11,7 @@ from typing import Any
 from streamapp.core.decision import Fence
 from streamapp.core.holds import HoldRecord
 from streamapp.core.record_text import encode
-from streamapp.kube.client import FIELD_MANAGER, GRANTING_MANAGER, Json, KubeClient
+from streamapp.kube.client import FIELD_MANAGER, GRANTING_MANAGER, Check, Json, KubeClient
 from streamapp.kube.places import HOLD_RECORD, STATEFUL_SETS, Key
 
 
@@ -40,7 +40,14 @@ async def write_template(client: KubeClient, manifest: Json, live: Json) -> Json
     return await _grant(client, key, fence, written["spec"]["replicas"], record)
 
 
-async def grant(client: KubeClient, key: Key, fence: Fence, replicas: int, record: HoldRecord | str | None) -> Json:
+async def grant(
+    client: KubeClient,
+    key: Key,
+    fence: Fence,
+    replicas: int,
+    record: HoldRecord | str | None,
+    last_check: Check | None = None,
+) -> Json:
     """Write replicas and hold record in one request.
 
     Args:
@@ -49,8 +56,10 @@ async def grant(client: KubeClient, key: Key, fence: Fence, replicas: int, recor
         fence: The version that was judged; ConflictError, and nothing written, where it is another one.
         replicas: What is granted.
         record: What the annotation says; text is taken as it is, None removes the annotation.
+        last_check: As in `KubeClient.apply`.
     """
-    return await _grant(client, key, fence, replicas, encode(record) if isinstance(record, HoldRecord) else record)
+    text = encode(record) if isinstance(record, HoldRecord) else record
+    return await _grant(client, key, fence, replicas, text, last_check)
 
 
 async def would_change(client: KubeClient, manifest: Json, live: Json) -> bool:
@@ -69,7 +78,14 @@ def is_handed_over(live: Mapping[str, Any]) -> bool:
     return any(entry.get("manager") == FIELD_MANAGER for entry in live["metadata"].get("managedFields", ()))
 
 
-async def _grant(client: KubeClient, key: Key, fence: Fence, replicas: int, record: str | None) -> Json:
+async def _grant(
+    client: KubeClient,
+    key: Key,
+    fence: Fence,
+    replicas: int,
+    record: str | None,
+    last_check: Check | None = None,
+) -> Json:
     metadata: Json = {
         "namespace": key.namespace,
         "name": key.name,
@@ -79,7 +95,7 @@ async def _grant(client: KubeClient, key: Key, fence: Fence, replicas: int, reco
     if record is not None:
         metadata["annotations"] = {HOLD_RECORD: record}
     body = {"metadata": metadata, "spec": {"replicas": replicas}}
-    return await client.apply(STATEFUL_SETS, body, manager=GRANTING_MANAGER)
+    return await client.apply(STATEFUL_SETS, body, manager=GRANTING_MANAGER, last_check=last_check)
 
 
 def _with_replicas(manifest: Json, replicas: int) -> Json:
