@@ -1,0 +1,43 @@
+"""The names that the operator writes on Kubernetes objects and reads from them. They are API and do not change.
+
+Read by everything that builds or reads an object, by the chart's tests and by the documentation.
+"""
+
+from typing import Final
+
+GROUP: Final = "streamapp.dev"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+KIND: Final = "StreamApp"
+PLURAL: Final = "streamapps"
+
+# Labels.
+
+APP_LABEL: Final = f"{GROUP}/app"
+"""The StreamApp's name, on everything that belongs to it; the one label that selects its pods."""
+OPERATOR_LABEL: Final = f"{GROUP}/operator"
+"""Which installation of the operator works on a StatefulSet."""
+ORDINAL_LABEL: Final = f"{GROUP}/ordinal"
+"""On a volume claim, which Kubernetes itself does not label so."""
+POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
+"""Kubernetes' own, on a pod."""
+MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
+MANAGER: Final = "streamapp-operator"
+
+# Annotations that the operator writes.
+
+HOLD_RECORD: Final = f"{GROUP}/hold-record"
+"""On the StatefulSet: `core.record_text`."""
+TEMPLATE_HASH: Final = f"{GROUP}/template-hash"
+"""On the StatefulSet: of the pod template that was written last."""
+PROCESS_ID: Final = f"{GROUP}/process-id"
+"""On a volume claim: the ID of the Kafka Streams process whose state it holds."""
+APPLICATION_ID: Final = f"{GROUP}/application-id"
+"""On a volume claim: whose state it holds."""
+
+# Annotations that the user writes on the StreamApp.
+
+HOLD: Final = f"{GROUP}/hold"
+"""`<reason>`: no scale-down, whatever coverage says."""
+RELEASE: Final = f"{GROUP}/release"
+"""`<hold ID> <reason>`: that one hold need not wait for coverage."""

@@ -1,0 +1,62 @@
+"""The pod template of a StreamApp: an open object, of which only the containers' names are part of the schema.
+
+What Kubernetes accepts in it is Kubernetes' business, and what a namespace allows is an admission policy's.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+MOST_CONTAINERS = 32
+
+_OPEN: JsonSchemaValue = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+class _Template:
+    """Marks the field."""
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(_read)
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        name = {"type": "string", "minLength": 1, "maxLength": 63, "description": "Name of the container."}
+        container = {**_OPEN, "required": ["name"], "properties": {"name": name}}
+        containers = {
+            "type": "array",
+            "description": "The containers of a pod, as in any pod.",
+            "minItems": 1,
+            "maxItems": MOST_CONTAINERS,
+            "items": container,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+        }
+        spec = {
+            **_OPEN,
+            "description": "The pod, as in a StatefulSet; fields that are not named here are kept as they are.",
+            "required": ["containers"],
+            "properties": {"containers": containers},
+        }
+        metadata = {**_OPEN, "description": "Labels and annotations of the pods."}
+        return {**_OPEN, "required": ["spec"], "properties": {"metadata": metadata, "spec": spec}}
+
+
+PodTemplate = Annotated[dict[str, Any], _Template()]
+
+
+def has_container(template: dict[str, Any], name: str) -> bool:
+    """Tell whether a template has a container of this name."""
+    return any(container["name"] == name for container in template["spec"]["containers"])
+
+
+def _read(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict) or not isinstance(value.get("spec"), dict):
+        raise PydanticCustomError("template", "must have a spec, as the pod template of a StatefulSet has")
+    containers = value["spec"].get("containers")
+    if not isinstance(containers, list) or not 0 < len(containers) <= MOST_CONTAINERS:
+        raise PydanticCustomError("template", "must have 1 to {most} containers", {"most": MOST_CONTAINERS})
+    names = [one.get("name") if isinstance(one, dict) else None for one in containers]
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
+        raise PydanticCustomError("template", "must have a name for each container, and no name twice")
+    return value
