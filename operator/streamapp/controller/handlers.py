@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 import kopf
 
+from streamapp.api.names import APP_LABEL
 from streamapp.controller.settings import Settings
 from streamapp.kube.client import Json, Login
-from streamapp.kube.places import APP_LABEL, PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
+from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
 
 
 class Listener(Protocol):

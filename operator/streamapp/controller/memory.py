@@ -21,8 +21,21 @@ WISHES_KEPT = timedelta(hours=25)
 """Longer than the longest `scaleDown.stabilization` (a day)."""
 EVENTS_KEPT = timedelta(minutes=10)
 """The same Event is not told again within this."""
+REFUSED_FOR = timedelta(minutes=1)
+"""How long an object that the API server did not accept is not sent again."""
 LOOKS_KEPT = 600
 """Looks at who runs what, from before a step until it is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Objects that the API server did not accept."""
+
+    generation: int
+    """Of the StreamApp."""
+    why: str
+    until: datetime
+    """Then it is tried again: an admission policy may have changed."""
 
 
 @dataclass(slots=True)
@@ -49,8 +62,11 @@ class Memory:
     """Whether this process has written its own epoch into the hold record it found."""
     template_checked: tuple[int, str] | None = None
     """Generation of the StatefulSet and fingerprint of the manifest that were last seen to agree."""
-    refused: tuple[int, str] | None = None
-    """Generation of the StreamApp whose objects the API server did not accept, and why."""
+    refusal: Refusal | None = None
+    """Why the API server did not accept the objects that the spec makes."""
+    status_written_at: datetime | None = None
+    children_kept: tuple[int, bool] | None = None
+    """Generation of the StreamApp for which Service and budget were last written."""
 
     def saw_wish(self, replicas: int, at: datetime) -> None:
         """Remember what is wished for from now on."""
@@ -59,6 +75,10 @@ class Memory:
         # The last one before the horizon says what was wished for at the horizon.
         while len(self.wishes) > 1 and self.wishes[1].at < at - WISHES_KEPT:
             del self.wishes[0]
+
+    def refuse(self, generation: int, why: str, at: datetime) -> None:
+        """Remember that the API server did not accept what the spec makes."""
+        self.refusal = Refusal(generation, why, at + REFUSED_FOR)
 
     def saw_ends(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
         """Remember how containers ended; the first trusted report of each stays."""

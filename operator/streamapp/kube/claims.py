@@ -1,9 +1,10 @@
 """The one write to a volume claim: recording the process ID that the volume runs as, once."""
 
+from streamapp.api.names import PROCESS_ID
 from streamapp.core.identity import ProcessId
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.errors import ConflictError
-from streamapp.kube.places import CLAIMS, PROCESS_ID
+from streamapp.kube.places import CLAIMS
 
 
 async def record_process_id(client: KubeClient, live: Json, process_id: ProcessId) -> None:

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from streamapp.api.names import HOLD_RECORD, PROCESS_ID
 from streamapp.core.containers import ContainerEnd
 from streamapp.core.holds import HoldRecord, RecordUnreadable
 from streamapp.core.identity import Ordinal, ProcessId
 from streamapp.core.record_text import decode
 from streamapp.core.workload import Budget, Container, Pod, StatefulSet, Volume
 from streamapp.kube.client import Json
-from streamapp.kube.places import HOLD_RECORD, PROCESS_ID
 
 _ORDINAL = re.compile(r"-(\d+)$", re.ASCII)
 
@@ -49,15 +49,19 @@ def is_controlled_by(live: Json, owner_uid: str) -> bool:
     return any(owner.get("controller") and owner["uid"] == owner_uid for owner in owners)
 
 
-def pods(live: Sequence[Json], statefulset_uid: str, container: str) -> tuple[Pod, ...]:
+def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | None, container: str) -> tuple[Pod, ...]:
     """Give the StatefulSet's pods; those that only carry its labels are left out.
 
     Args:
         live: The pods with the StreamApp's label.
-        statefulset_uid: Their controller.
+        statefulset_name: Pods are called `<statefulset>-<ordinal>`.
+        statefulset_uid: Their controller; None where it is gone and has left orphans, which all count.
         container: Name of the application's container; empty for the first.
     """
-    return tuple(_pod(one, container) for one in live if is_controlled_by(one, statefulset_uid))
+    named = [one for one in live if _ORDINAL.sub("", one["metadata"]["name"]) == statefulset_name]
+    return tuple(
+        _pod(one, container) for one in named if statefulset_uid is None or is_controlled_by(one, statefulset_uid)
+    )
 
 
 def volumes(live: Sequence[Json], template: str, statefulset_name: str) -> tuple[Volume, ...]:

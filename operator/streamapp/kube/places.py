@@ -1,4 +1,4 @@
-"""What lies where on the API server: the kinds that the operator touches, and the names it writes on them.
+"""What lies where on the API server: the kinds that the operator touches, and the key of a StreamApp.
 
 Used by every module of this package and by the controller's handlers. Nothing here reads or writes.
 """
@@ -6,14 +6,7 @@ Used by every module of this package and by the controller's handlers. Nothing h
 from dataclasses import dataclass
 from urllib.parse import quote
 
-GROUP = "streamapp.dev"
-
-HOLD_RECORD = f"{GROUP}/hold-record"
-"""Annotation of the StatefulSet. Writer and reader: this operator alone. Text: `core.record_text`."""
-PROCESS_ID = f"{GROUP}/process-id"
-"""Annotation of a volume claim. Writer: this operator, once. Reader: this operator. A UUID."""
-APP_LABEL = f"{GROUP}/app"
-"""Label of everything that belongs to a StreamApp; its value is the StreamApp's name."""
+from streamapp.api.names import GROUP, KIND, PLURAL, VERSION, selector_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +36,7 @@ class Kind:
         return "/" + "/".join(parts)
 
 
-STREAM_APPS = Kind(GROUP, "v1alpha1", "streamapps", "StreamApp")
+STREAM_APPS = Kind(GROUP, VERSION, PLURAL, KIND)
 STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
 PODS = Kind("", "v1", "pods", "Pod")
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
@@ -66,4 +59,4 @@ class Key:
     @property
     def selector(self) -> str:
         """The labels of everything that belongs to it."""
-        return f"{APP_LABEL}={self.name}"
+        return selector_of(self.name)

@@ -8,11 +8,12 @@ and neither write needs to know what the other one wrote.
 from collections.abc import Mapping
 from typing import Any
 
+from streamapp.api.names import HOLD_RECORD
 from streamapp.core.decision import Fence
 from streamapp.core.holds import HoldRecord
 from streamapp.core.record_text import encode
 from streamapp.kube.client import FIELD_MANAGER, GRANTING_MANAGER, Check, Json, KubeClient
-from streamapp.kube.places import HOLD_RECORD, STATEFUL_SETS, Key
+from streamapp.kube.places import STATEFUL_SETS, Key
 
 
 async def create(client: KubeClient, manifest: Json, replicas: int) -> Json:
