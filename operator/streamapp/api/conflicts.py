@@ -9,6 +9,7 @@ from typing import Any
 
 from streamapp.api.faults import Fault
 from streamapp.api.names import APP_LABEL
+from streamapp.api.template import mapping, mappings
 from streamapp.api.v1alpha1.spec import State, StreamAppSpec
 
 SEEDER = "streamapp-seed"
@@ -24,7 +25,7 @@ def conflicts(name: str, spec: StreamAppSpec) -> tuple[Fault, ...]:
 
 
 def _labels(name: str, template: Mapping[str, Any]) -> Iterator[Fault]:
-    labels = _mapping(_mapping(template.get("metadata")).get("labels"))
+    labels = mapping(mapping(template.get("metadata")).get("labels"))
     if labels.get(APP_LABEL, name) != name:
         yield Fault("spec.template.metadata.labels", f"must not set {APP_LABEL}, which is the StreamApp's name")
 
@@ -49,12 +50,3 @@ def _mount(state: State, spec: StreamAppSpec) -> Iterator[Fault]:
             yield Fault(field, f"must mount {volume} at {state.mount_path}, whole and writable, or not at all")
         elif volume != state.claim_name and place == state.mount_path:
             yield Fault(field, f"must not mount {volume} at {place}, where the volume of spec.state goes")
-
-
-def mappings(value: object) -> list[Mapping[str, Any]]:
-    """The objects in a list of an open template; whatever else is there is for the API server to refuse."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

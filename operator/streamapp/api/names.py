@@ -41,3 +41,13 @@ HOLD: Final = f"{GROUP}/hold"
 """`<reason>`: no scale-down, whatever coverage says."""
 RELEASE: Final = f"{GROUP}/release"
 """`<hold ID> <reason>`: that one hold need not wait for coverage."""
+
+
+def selector_of(name: str) -> str:
+    """Selects all pods of a StreamApp, leaving ones included: an autoscaler must see the load they carry."""
+    return f"{APP_LABEL}={name}"
+
+
+def claim_of(volume: str, name: str, ordinal: int) -> str:
+    """The name that a StatefulSet gives to the claim of one ordinal."""
+    return f"{volume}-{name}-{ordinal}"

@@ -26,6 +26,11 @@ class StreamApp:
     spec: StreamAppSpec
     status: StreamAppStatus
 
+    @property
+    def replicas(self) -> int:
+        """What it wishes for."""
+        return self.spec.replicas
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidStreamApp:

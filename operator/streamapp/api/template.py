@@ -3,6 +3,7 @@
 What Kubernetes accepts in it is Kubernetes' business, and what a namespace allows is an admission policy's.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -50,13 +51,42 @@ def has_container(template: dict[str, Any], name: str) -> bool:
     return any(container["name"] == name for container in template["spec"]["containers"])
 
 
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object of an open template; empty where there is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: object) -> list[Mapping[str, Any]]:
+    """The objects in a list of an open template; whatever else stands there is for the API server to refuse."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+_OF_TEMPLATE: Mapping[str, type] = {"metadata": dict, "spec": dict}
+_OF_METADATA: Mapping[str, type] = {"labels": dict}
+_OF_POD: Mapping[str, type] = {"initContainers": list, "volumes": list, "securityContext": dict}
+_OF_CONTAINER: Mapping[str, type] = {"volumeMounts": list, "securityContext": dict}
+"""What the operator reads or adds to."""
+
+
 def _read(value: object) -> dict[str, Any]:
     if not isinstance(value, dict) or not isinstance(value.get("spec"), dict):
         raise PydanticCustomError("template", "must have a spec, as the pod template of a StatefulSet has")
     containers = value["spec"].get("containers")
     if not isinstance(containers, list) or not 0 < len(containers) <= MOST_CONTAINERS:
         raise PydanticCustomError("template", "must have 1 to {most} containers", {"most": MOST_CONTAINERS})
-    names = [one.get("name") if isinstance(one, dict) else None for one in containers]
+    names = [mapping(one).get("name") for one in containers]
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
         raise PydanticCustomError("template", "must have a name for each container, and no name twice")
+    _check_shapes(value, _OF_TEMPLATE)
+    _check_shapes(mapping(value.get("metadata")), _OF_METADATA)
+    _check_shapes(value["spec"], _OF_POD)
+    for container in containers:
+        _check_shapes(container, _OF_CONTAINER)
     return value
+
+
+def _check_shapes(part: Mapping[str, Any], shapes: Mapping[str, type]) -> None:
+    for name, shape in shapes.items():
+        if part.get(name) is not None and not isinstance(part[name], shape):
+            word = "a list" if shape is list else "an object"
+            raise PydanticCustomError("template", "must have {word} as {name}", {"word": word, "name": name})

@@ -20,11 +20,12 @@ MOST_STEPS = 10
 MOST_SLOWEST = 10
 MOST_CONDITIONS = 32
 MOST_MESSAGE = 4096
+MOST_LINE = 1024
 
 Span = Annotated[timedelta, DurationText()]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1, json_schema_extra={"format": "int32"})]
 Records = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
-Line = Annotated[str, Field(max_length=1024)]
+Line = Annotated[str, Field(max_length=MOST_LINE)]
 TaskName = Annotated[str, Field(max_length=32)]
 ReasonName = Annotated[str, Field(min_length=1, max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
 
@@ -138,7 +139,7 @@ class MemberStatus(ApiModel):
 class LastStep(ApiModel):
     """A step of a scale-down that is finished."""
 
-    from_: Count = Field(alias="from")
+    from_: Count = Field(validation_alias="from", serialization_alias="from")
     """Replicas before."""
     to: Count
     """Replicas after."""

@@ -1,0 +1,64 @@
+"""Conditions on the resource: the core's answers in sentences, with the times that Kubernetes wants on them.
+
+Called by `translate`; `said` also by whoever writes Events, so that all say the same.
+"""
+
+from collections.abc import Iterable
+
+from streamapp.api.v1alpha1.status import MOST_MESSAGE, ConditionStatus
+from streamapp.core.decision import Answer, Condition
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Snapshot
+
+_NOTHING = "Nothing is to be done"
+
+_SOUND = {
+    "Ready": Answer.TRUE,
+    "Reconciling": None,
+    "Stalled": Answer.FALSE,
+    "Converged": Answer.TRUE,
+    "ScaleDownHeld": Answer.FALSE,
+    "IdentityStable": Answer.TRUE,
+    "KafkaReachable": Answer.TRUE,
+    "LearnersAvailable": Answer.TRUE,
+}
+"""The answer of each condition that asks nothing of anybody; None where none does."""
+
+
+def said(reason: Reason, detail: str, *, with_next_step: bool = False) -> str:
+    """A reason with its particulars and, if asked for, what a person can do about it."""
+    sentences = [reason.note]
+    if detail:
+        sentences.append(detail if detail.endswith(".") else f"{detail}.")
+    if with_next_step and not reason.next_step.startswith(_NOTHING):
+        sentences.append(reason.next_step)
+    return _clipped(" ".join(sentences))
+
+
+def with_times(
+    conditions: Iterable[Condition], previous: Iterable[ConditionStatus], snapshot: Snapshot
+) -> tuple[ConditionStatus, ...]:
+    """The conditions with the time of their last transition: it moves only when the status does."""
+    before = {condition.type: condition for condition in previous}
+    return tuple(_with_times(condition, before.get(condition.type), snapshot) for condition in conditions)
+
+
+def _with_times(condition: Condition, before: ConditionStatus | None, snapshot: Snapshot) -> ConditionStatus:
+    same = before is not None and before.status is condition.status
+    return ConditionStatus(
+        type=condition.type,
+        status=condition.status,
+        observed_generation=snapshot.app.generation,
+        last_transition_time=before.last_transition_time if before and same else snapshot.now.replace(microsecond=0),
+        reason=condition.reason.name,
+        message=said(condition.reason, condition.detail, with_next_step=_asks_for_something(condition)),
+    )
+
+
+def _asks_for_something(condition: Condition) -> bool:
+    sound = _SOUND[condition.type]
+    return sound is not None and condition.status is not sound
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE - 1]}…"
