@@ -6,7 +6,7 @@ refuses by itself and needs no other gate before it.
 
 from dataclasses import dataclass
 
-from streamapp.core.coverage import CopyMap, TaskWait
+from streamapp.core.coverage import CopyMap, TaskWait, map_copies
 from streamapp.core.departures import Departure
 from streamapp.core.group import GroupDescription, GroupReading, Join
 from streamapp.core.lag import EndOffsets
@@ -89,14 +89,7 @@ class Case:
             return join
         if isinstance(ends, Refusal):
             return ends
-        return CopyMap(
-            universe=universe,
-            attribution=attribution,
-            workload=self.snapshot.workload,
-            join=join,
-            ends=ends,
-            earlier=self._join_before(join),
-        )
+        return map_copies(universe, attribution, self.snapshot.workload, join, ends, self._join_before(join))
 
     def _join_before(self, join: Join) -> tuple[Join, EndOffsets] | None:
         joins = (reading.join for reading in self.snapshot.readings)

@@ -90,7 +90,7 @@ def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
     if isinstance(copies, Refusal):
         return _nothing_to_see(snapshot, _first_missing(case, None, ()) or copies)
     limit = policy.acceptable_recovery_lag
-    behind = _behind(copies, limit)
+    behind = copies.behind(limit)
     counts = _counts(case, copies, limit)
     missing = _first_missing(case, counts, behind)
     known = [wait.in_the_way for wait in behind if wait.in_the_way is not None]
@@ -121,7 +121,7 @@ def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, .
     copies = _case(snapshot, policy, before).copies()
     if isinstance(copies, Refusal):
         return NotKnown()
-    earlier = _behind(copies, policy.acceptable_recovery_lag)
+    earlier = copies.behind(policy.acceptable_recovery_lag)
     return when_caught_up(Sighting(before.join.settled_at, earlier), Sighting(latest.join.settled_at, waits))
 
 
@@ -173,10 +173,6 @@ def _pod_that_is_missing(snapshot: Snapshot) -> Refusal | None:
     if len(snapshot.workload.pods) != granted or snapshot.workload.ready != granted:
         return Refusal(Reason.PodsNotReady, f"{snapshot.workload.ready} of {granted}")
     return None
-
-
-def _behind(copies: CopyMap, limit: int) -> tuple[TaskWait, ...]:
-    return tuple(wait for pod in copies.workload.pods for wait in copies.behind(pod.ordinal, limit))
 
 
 def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:

@@ -7,10 +7,11 @@ Called by the gates and by `convergence`. It trusts a copy only where the member
 that was watched, and sits in a container that has run ever since.
 """
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from streamapp.core.group import Applied, Join, Member
+from streamapp.core.group import Applied, Join, Member, NoOffsets
 from streamapp.core.identity import Ordinal, TaskId
 from streamapp.core.lag import (
     EndOffsets,
@@ -36,7 +37,7 @@ class Copy:
     lag: TaskLag
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TaskWait:
     """A stateful task that is waited for, and why."""
 
@@ -56,74 +57,54 @@ class TaskWait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyMap:
-    """All copies of all stateful tasks, as one reading shows them."""
+    """All copies of all stateful tasks, as one reading shows them; made by `map_copies`."""
 
     universe: Universe
-    attribution: Attribution
-    workload: Workload
     join: Join
     ends: EndOffsets
     """Read right after that join."""
-    earlier: tuple[Join, EndOffsets] | None = None
+    earlier: tuple[Join, EndOffsets] | None
     """The join before, to tell the input rate."""
-
-    def copies(self, task: TaskFacts) -> tuple[Copy, ...]:
-        """Every copy that counts, wherever it is: running actives and standbys, best first.
-
-        An active that restores is no copy: it blocks the task while it does, however near it is. Nor is a directory
-        that merely lies on a disk.
-        """
-        found = [
-            Copy(pod.ordinal, lag)
-            for pod in self.workload.pods
-            if self._has_run_since_the_join(pod)
-            for member in self.attribution.members(pod.ordinal)
-            if member.id in self.join.rejoined
-            for lag in _held(task, member, self.ends)
-        ]
-        return tuple(sorted(found, key=lambda copy: (_rank(copy.lag), copy.ordinal)))
+    copies: Mapping[TaskId, tuple[Copy, ...]]
+    """Every copy that counts, wherever it is: running actives and standbys, best first."""
+    restoring: Mapping[TaskId, tuple[Ordinal, ...]]
+    """Where tasks are assigned as active, but not known to run."""
 
     def waits(self, stays: Callable[[Ordinal], bool], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that no pod which stays could take over at once, in the order of their IDs."""
         waits = (self._wait(task, stays, limit) for task in self.universe.stateful)
         return tuple(wait for wait in waits if wait is not None)
 
-    def behind(self, ordinal: Ordinal, limit: int) -> tuple[TaskWait, ...]:
-        """The stateful tasks that one ordinal restores as active, or has a standby of that is not caught up."""
+    def behind(self, limit: int, ordinal: Ordinal | None = None) -> tuple[TaskWait, ...]:
+        """The stateful tasks that a pod restores, or has a standby of that is not caught up; of all pods or of one."""
         waits = []
         for task in self.universe.stateful:
-            own = [copy for copy in self.copies(task) if copy.ordinal == ordinal]
-            lag = own[0].lag if own else None
-            if lag is not None and not is_caught_up(lag, limit):
-                left = lag.records - limit if isinstance(lag, Measured) else None
-                waits.append(TaskWait(task=task.id, reason=Reason.LearnersCatchingUp, best=own[0], in_the_way=left))
-            elif lag is None and self._is_assigned(task.id, ordinal):
-                whole = restore_size(task, self.ends)
-                left = whole.records if isinstance(whole, Measured) else None
-                waits.append(TaskWait(task=task.id, reason=Reason.TasksRestoring, best=None, in_the_way=left))
+            for copy in self.copies.get(task.id, ()):
+                if ordinal in (None, copy.ordinal) and not is_caught_up(copy.lag, limit):
+                    left = copy.lag.records - limit if isinstance(copy.lag, Measured) else None
+                    waits.append(TaskWait(task.id, Reason.LearnersCatchingUp, copy, left))
+            restoring = [where for where in self.restoring.get(task.id, ()) if ordinal in (None, where)]
+            waits += [TaskWait(task.id, Reason.TasksRestoring, None, self._whole(task)) for _ in restoring]
         return tuple(waits)
 
     def standbys_caught_up(self, limit: int) -> int:
         """How many standbys could take over at once."""
-        copies = (copy for task in self.universe.stateful for copy in self.copies(task))
-        return sum(1 for copy in copies if isinstance(copy.lag, Measured) and is_caught_up(copy.lag, limit))
-
-    def _is_assigned(self, task: TaskId, ordinal: Ordinal) -> bool:
-        members = self.attribution.members(ordinal)
-        return any(member.assignment is not None and task in member.assignment.active for member in members)
+        lags = (copy.lag for copies in self.copies.values() for copy in copies)
+        return sum(1 for lag in lags if isinstance(lag, Measured) and is_caught_up(lag, limit))
 
     def _wait(self, task: TaskFacts, stays: Callable[[Ordinal], bool], limit: int) -> TaskWait | None:
-        best = next((copy for copy in self.copies(task) if stays(copy.ordinal)), None)
+        best = next((copy for copy in self.copies.get(task.id, ()) if stays(copy.ordinal)), None)
         if best is None:
-            whole = restore_size(task, self.ends)
-            left = whole.records if isinstance(whole, Measured) else None
-            return TaskWait(task=task.id, reason=Reason.NoLearners, best=None, in_the_way=left)
+            return TaskWait(task.id, Reason.NoLearners, None, self._whole(task))
         if is_caught_up(best.lag, limit):
             return None
         if not isinstance(best.lag, Measured):
-            return TaskWait(task=task.id, reason=Reason.LagUnknown, best=best, in_the_way=None)
-        reason = self._why_behind(task, best.lag.records, limit)
-        return TaskWait(task=task.id, reason=reason, best=best, in_the_way=best.lag.records - limit)
+            return TaskWait(task.id, Reason.LagUnknown, best, None)
+        return TaskWait(task.id, self._why_behind(task, best.lag.records, limit), best, best.lag.records - limit)
+
+    def _whole(self, task: TaskFacts) -> int | None:
+        whole = restore_size(task, self.ends)
+        return whole.records if isinstance(whole, Measured) else None
 
     def _why_behind(self, task: TaskFacts, records: int, limit: int) -> Reason:
         """Tell a copy that is behind from one that only cannot be seen caught up.
@@ -145,9 +126,38 @@ class CopyMap:
             return None
         return (now - before) / between * (self.ends.read_at - self.join.began_at).total_seconds()
 
-    def _has_run_since_the_join(self, pod: Pod) -> bool:
-        since = pod.container.running_since
-        return pod.is_running and since is not None and since <= self.join.settled_at
+
+def map_copies(
+    universe: Universe,
+    attribution: Attribution,
+    workload: Workload,
+    join: Join,
+    ends: EndOffsets,
+    earlier: tuple[Join, EndOffsets] | None,
+) -> CopyMap:
+    """Find every copy that counts.
+
+    An active that restores is no copy: it blocks the task while it does, however near it is. Nor is a directory that
+    merely lies on a disk.
+    """
+    copies: dict[TaskId, list[Copy]] = defaultdict(list)
+    restoring: dict[TaskId, list[Ordinal]] = defaultdict(list)
+    for pod in workload.pods:
+        for member in attribution.members(pod.ordinal):
+            counts = _has_run_since(pod, join) and member.id in join.rejoined
+            for task, lag in _held(member, universe, ends):
+                if counts and lag is not None:
+                    copies[task].append(Copy(pod.ordinal, lag))
+                elif lag is None or isinstance(lag, RunningActive):
+                    restoring[task].append(pod.ordinal)
+    return CopyMap(
+        universe=universe,
+        join=join,
+        ends=ends,
+        earlier=earlier,
+        copies={task: tuple(sorted(found, key=_nearness)) for task, found in copies.items()},
+        restoring={task: tuple(found) for task, found in restoring.items()},
+    )
 
 
 def is_caught_up(lag: TaskLag, limit: int) -> bool:
@@ -155,24 +165,33 @@ def is_caught_up(lag: TaskLag, limit: int) -> bool:
     return isinstance(lag, RunningActive) or (isinstance(lag, Measured) and lag.records <= limit)
 
 
-def _held(task: TaskFacts, member: Member, ends: EndOffsets) -> Iterator[TaskLag]:
+def _has_run_since(pod: Pod, join: Join) -> bool:
+    since = pod.container.running_since
+    return pod.is_running and since is not None and since <= join.settled_at
+
+
+def _held(member: Member, universe: Universe, ends: EndOffsets) -> Iterator[tuple[TaskId, TaskLag | None]]:
+    """The stateful tasks that a member was given, each with its lag; None for an active not known to run."""
     if member.subscription is None or member.assignment is None:
         return
-    if member.runs(task.id, frozenset(task.source_partitions), stateful=task.stateful):
-        yield RunningActive()
-    elif task.id in member.assignment.standby:
-        offsets = member.subscription.offsets.get(task.id)
-        if isinstance(offsets, Applied):
-            yield task_lag(task, offsets.offset_sum, ends)
+    for task in member.assignment.active | member.assignment.standby:
+        facts = universe.get(task)
+        if facts is None or not facts.stateful:
+            continue
+        offsets = member.subscription.offsets.get(task)
+        if task in member.assignment.active:
+            yield task, RunningActive() if offsets is NoOffsets.RUNNING else None
+        elif isinstance(offsets, Applied):
+            yield task, task_lag(facts, offsets.offset_sum, ends)
         else:
-            yield Unknown("its holder reports no offsets for it")
+            yield task, Unknown("its holder reports no offsets for it")
 
 
-def _rank(lag: TaskLag) -> tuple[int, int]:
-    match lag:
+def _nearness(copy: Copy) -> tuple[int, int, Ordinal]:
+    match copy.lag:
         case RunningActive():
-            return 0, 0
+            return 0, 0, copy.ordinal
         case Measured(records):
-            return 1, records
+            return 1, records, copy.ordinal
         case Unknown():
-            return 2, 0
+            return 2, 0, copy.ordinal

@@ -54,10 +54,11 @@ def attribute(group: GroupDescription, workload: Workload) -> Attribution:
     whose address no pod has (any more) is placed by its process ID alone, and the other way round.
     """
     hosts, processes = _hosts(workload), _processes(workload)
+    recorded = {volume.ordinal: volume.process_id for volume in workload.volumes}
     by_ordinal: dict[Ordinal, list[Member]] = defaultdict(list)
     contradictions, foreign, phantoms = [], [], []
     for member in group.members:
-        place = _place(member, hosts, processes, workload)
+        place = _place(member, hosts, processes, recorded)
         if member.client_id.startswith(PHANTOM_CLIENT_ID):
             phantoms.append(member)
         elif isinstance(place, Contradiction):
@@ -90,14 +91,16 @@ def unrecorded(attribution: Attribution, workload: Workload) -> Mapping[Ordinal,
 
 
 def _place(
-    member: Member, hosts: Mapping[str, Ordinal], processes: Mapping[ProcessId, Ordinal], workload: Workload
+    member: Member,
+    hosts: Mapping[str, Ordinal],
+    processes: Mapping[ProcessId, Ordinal],
+    recorded: Mapping[Ordinal, ProcessId | None],
 ) -> Ordinal | Contradiction | None:
     by_host = hosts.get(member.client_host)
     by_process = None if member.process_id is None else processes.get(member.process_id)
     if by_host is None:
         return by_process
-    volume = workload.volume(by_host)
-    expected = None if volume is None else volume.process_id
+    expected = recorded.get(by_host)
     if by_process not in (None, by_host):
         return Contradiction(member, by_host, by_process)
     if expected is not None and member.process_id not in (None, expected):

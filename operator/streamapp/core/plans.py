@@ -57,14 +57,16 @@ class Draft:
         if self.outcome.verdict in {Verdict.STALLED, Verdict.PAUSED}:
             return self.plan_of_closing()
         main = self._main(statefulset)
-        return (
+        takes_pods = self.outcome.grant is not None and self.outcome.grant.step is not None
+        others = (
             *self._evictions(statefulset, everywhere=True),
             *beside.phantoms(self.snapshot),
             *beside.new_process_ids(self.snapshot),
-            *beside.budget(self.snapshot, self.closing, takes_pods=_takes_pods(main)),
-            *main,
-            *self._nudge(main),
+            *beside.budget(self.snapshot, self.closing, takes_pods=takes_pods),
         )
+        # Nothing that may fail comes before a raise.
+        ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
+        return (*ordered, *self._nudge(main))
 
     def plan_of_closing(self) -> Plan:
         """Only what brings an open step to its end, and the record; all that a pause leaves."""
@@ -193,7 +195,3 @@ class Draft:
         if missing is None or missing.reason not in _SETTLING:
             return None
         return nudge_for(missing, self.snapshot, self.policy, None)
-
-
-def _takes_pods(main: Plan) -> bool:
-    return any(isinstance(step, GrantReplicas) and step.is_removal for step in main)

@@ -121,7 +121,7 @@ class _Rollout:
         copies = self._case(pod).copies()
         if isinstance(copies, Refusal):
             return None  # the gates name it
-        behind = copies.behind(pod.ordinal, self.policy.acceptable_recovery_lag)
+        behind = copies.behind(self.policy.acceptable_recovery_lag, pod.ordinal)
         return Refusal(Reason.LearnersCatchingUp, describe(behind[0]), behind) if behind else None
 
     def _waiver(self) -> Waiver | None:

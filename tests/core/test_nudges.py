@@ -1,0 +1,207 @@
+"""When a nudge helps, how often, and when none may be sent."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streamapp.core import example
+from streamapp.core.cases import Refusal
+from streamapp.core.decision import Nudge
+from streamapp.core.estimates import At, NeverAtThisSpeed
+from streamapp.core.group import FollowUp, GroupState, Member
+from streamapp.core.holds import HoldRecord, Progress
+from streamapp.core.membership import PHANTOM_CLIENT_ID
+from streamapp.core.nudges import nudge_for, seen, sent
+from streamapp.core.planning import decide
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Nudges, Snapshot
+from tests.builders import (
+    NOW,
+    POLICY,
+    a_reading,
+    a_record,
+    a_snapshot,
+    a_step,
+    ago,
+    an_unreadable,
+    seconds,
+    without_subscriptions,
+)
+
+GROUP = example.members(3)
+LAGGING = example.members(3, lag=500_000)
+UNSETTLED = (example.member(0, active=(0, 1), standby=(4, 5), follow_up=FollowUp.SCHEDULED), *GROUP[1:])
+UNPROVEN = tuple(example.member(n, active=(2 * n, 2 * n + 1), running=False) for n in range(3))
+
+
+def nudged(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[str]:
+    return [step.reason.name for step in decide(snapshot, policy).plan if isinstance(step, Nudge)]
+
+
+def is_due(
+    *sent_ago: float, reason: Reason = Reason.LearnersCatchingUp, since: float = 3600, estimate: Any = None
+) -> bool:
+    snapshot = a_snapshot(nudges=Nudges(sent=tuple(ago(one) for one in sent_ago)))
+    return nudge_for(Refusal(reason), snapshot, POLICY, ago(since), estimate) is not None
+
+
+@pytest.mark.parametrize(
+    ("sent_ago", "due"),
+    [
+        pytest.param((), True, id="the first at once"),
+        pytest.param((9,), False, id="never two within ten seconds"),
+        pytest.param((10,), True, id="the second after ten seconds"),
+        pytest.param((30, 19), False, id="the third not before twenty"),
+        pytest.param((30, 20), True, id="the third after twenty"),
+        pytest.param((90, 80, 39), False, id="the fourth not before forty"),
+        pytest.param((90, 80, 40), True, id="the fourth after forty"),
+        pytest.param(tuple(range(299, 2000, 100)), False, id="never more rarely than every five minutes"),
+        pytest.param(tuple(range(300, 2000, 100)), True, id="but that often"),
+    ],
+)
+def test_nudges_in_vain_come_ever_more_rarely(sent_ago: tuple[float, ...], due: bool) -> None:
+    assert is_due(*sent_ago) is due
+
+
+def test_nudges_from_before_the_waiting_began_were_for_something_else() -> None:
+    assert is_due(100, 90, 80, 70, 11, since=10) is True
+
+
+def test_a_new_layout_means_that_they_were_not_in_vain() -> None:
+    snapshot = a_snapshot(nudges=Nudges(sent=tuple(map(ago, (100, 90, 80, 11))), layout_since=ago(10.5)))
+    assert nudge_for(Refusal(Reason.FollowUpScheduled), snapshot, POLICY, None) is not None
+
+
+@pytest.mark.parametrize(
+    ("sent_ago", "estimate", "due"),
+    [
+        pytest.param((15,), At(NOW + seconds(1)), False, id="not before the copies are caught up"),
+        pytest.param((15,), At(NOW), True, id="as soon as they are"),
+        pytest.param((5,), At(ago(4)), False, id="though not within ten seconds"),
+        pytest.param((301,), At(NOW + seconds(900)), True, id="and after five minutes in any case"),
+        pytest.param((15,), NeverAtThisSpeed(), True, id="where they never will be, ever more rarely"),
+    ],
+)
+def test_an_estimate_says_when_the_next_nudge_can_help(sent_ago: tuple[float, ...], estimate: Any, due: bool) -> None:
+    assert is_due(*sent_ago, estimate=estimate) is due
+
+
+@pytest.mark.parametrize(
+    "reason", [Reason.NoLearners, Reason.ForeignMember, Reason.GroupRebalancing, Reason.StepOpen, Reason.FactsStale]
+)
+def test_what_a_rebalance_cannot_bring_is_not_nudged_for(reason: Reason) -> None:
+    assert is_due(reason=reason) is False
+
+
+@pytest.mark.parametrize(
+    ("settled", "due"), [(9, False), (10, True)], ids=["the second reading would come too soon", "in time"]
+)
+def test_the_second_reading_is_fetched_ten_seconds_after_the_first(settled: float, due: bool) -> None:
+    reading = a_reading(GROUP, join=example.join(GROUP, ago(settled)))
+    assert nudged(a_snapshot(readings=(reading,))) == (["ReadingsPending"] if due else [])
+
+
+def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> None:
+    alone = a_snapshot(pods=1, wish=0, record=a_record(granted=1, target=0))
+    assert nudged(replace(alone, readings=alone.readings[:1]), ScalingPolicy(allow_zero=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reasons"),
+    [
+        pytest.param({"wish": 2, "members": LAGGING}, ["LearnersCatchingUp"], id="a hold whose copies lag"),
+        pytest.param({"wish": 2, "members": UNSETTLED}, ["FollowUpScheduled"], id="a hold before convergence"),
+        pytest.param(
+            {"wish": 2, "readings": (a_reading(GROUP, join=None),)}, ["PositionsUnknown"], id="a hold without positions"
+        ),
+        pytest.param({"wish": 3, "record": None, "members": UNSETTLED}, ["FollowUpScheduled"], id="a scale-up"),
+        pytest.param(
+            {"wish": 3, "record": None, "members": UNPROVEN}, ["TasksRestoring"], id="a scale-up not seen to run"
+        ),
+        pytest.param({"wish": 3, "record": None, "members": LAGGING}, [], id="not for standbys that lag outside holds"),
+        pytest.param(
+            {"wish": 3, "record": None, "readings": (a_reading(GROUP, join=None),)},
+            [],
+            id="nor to know more than before",
+        ),
+        pytest.param({"wish": 3, "record": None}, [], id="not when all is well"),
+        pytest.param(
+            {"wish": 2, "members": UNPROVEN, "record": a_record(step=a_step())}, ["TasksNotRunning"], id="an open step"
+        ),
+        pytest.param(
+            {"wish": 2, "members": UNPROVEN, "record": a_record(step=a_step()), "app": {"paused": True}},
+            ["TasksNotRunning"],
+            id="an open step under a pause",
+        ),
+        pytest.param({"wish": 2, "members": UNSETTLED, "app": {"paused": True}}, [], id="not under a pause"),
+        pytest.param({"wish": 2, "members": UNSETTLED, "app": {"dry_run": True}}, [], id="not in a dry run"),
+        pytest.param({"wish": 5, "members": UNSETTLED}, [], id="not while new pods are being added"),
+        pytest.param({"wish": 2, "members": UNSETTLED, "statefulset": {"is_ours": False}}, [], id="not for others"),
+    ],
+)
+def test_who_is_nudged_for(changes: dict[str, Any], reasons: list[str]) -> None:
+    assert nudged(a_snapshot(**changes)) == reasons
+
+
+def test_nudges_can_be_forbidden() -> None:
+    assert nudged(a_snapshot(members=LAGGING), ScalingPolicy(nudge=False)) == []
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        pytest.param((an_unreadable(),), id="unreadable"),
+        pytest.param(
+            (a_reading(without_subscriptions(GROUP), state=GroupState.PREPARING_REBALANCE, join=None),), id="unstable"
+        ),
+        pytest.param((a_reading(without_subscriptions(GROUP), join=None),), id="not decoded"),
+        pytest.param((a_reading(GROUP, at=11),), id="read too long ago"),
+        pytest.param((a_reading(GROUP[:1]),), id="a single member"),
+        pytest.param(
+            (a_reading((*GROUP, replace(example.member(7), id="g", client_id=PHANTOM_CLIENT_ID))),), id="a phantom left"
+        ),
+        pytest.param((a_reading([replace(m, client_host="10.9.9.9") for m in GROUP[:2]], join=None),), id="strangers"),
+    ],
+)
+def test_only_a_group_that_is_fit_for_it_is_nudged(readings: Any) -> None:
+    snapshot = a_snapshot(readings=readings, workload={"volumes": ()})
+    assert nudge_for(Refusal(Reason.FollowUpScheduled), snapshot, POLICY, None) is None
+
+
+def test_the_phantom_looks_like_a_member_of_the_lowest_pod() -> None:
+    lonely: tuple[Member, ...] = GROUP[1:]
+    snapshot = a_snapshot(members=lonely)
+    assert nudge_for(Refusal(Reason.FollowUpScheduled), snapshot, POLICY, None) == Nudge(
+        like_member="wordcount-1-consumer", reason=Reason.FollowUpScheduled
+    )
+
+
+def test_the_clock_of_a_hold_is_written_in_the_same_plan_as_a_nudge() -> None:
+    counted = Progress(best=980_000, improved_at=ago(60), counted_at=ago(10))
+    record: HoldRecord = a_record(reason=Reason.LearnersCatchingUp, progress=counted)
+    plan = decide(a_snapshot(members=LAGGING, record=record), POLICY).plan
+    assert [type(step).__name__ for step in plan] == ["WriteHoldRecord", "Nudge"]
+
+
+def test_a_nudge_is_remembered_for_half_an_hour() -> None:
+    memory = Nudges(sent=(ago(1801), ago(1800)), layout_since=ago(5))
+    assert sent(memory, NOW) == Nudges(sent=(ago(1800), NOW), layout_since=ago(5))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        pytest.param(a_reading(GROUP, at=20), a_reading(GROUP), False, id="the same layout"),
+        pytest.param(a_reading(GROUP, at=20), a_reading(LAGGING), False, id="other positions"),
+        pytest.param(a_reading(GROUP, at=20), a_reading(GROUP[:2]), True, id="a member less"),
+        pytest.param(None, a_reading(GROUP), False, id="nothing to compare with"),
+        pytest.param(an_unreadable(20), a_reading(GROUP[:2]), False, id="nothing read before"),
+        pytest.param(a_reading(GROUP, at=20), a_reading(without_subscriptions(GROUP)), False, id="not decoded"),
+    ],
+)
+def test_the_age_of_the_layout_is_remembered(before: Any, after: Any, changed: bool) -> None:
+    memory = Nudges(sent=(ago(30),), layout_since=ago(60))
+    expected = replace(memory, layout_since=after.ended_at) if changed else memory
+    assert seen(memory, before, after) == expected
