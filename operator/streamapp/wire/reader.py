@@ -94,6 +94,13 @@ class Reader:
             self._path.pop()
         return tuple(elements)
 
+    def all_but(self, size: int, field: str) -> bytes:
+        """Read everything up to the last `size` bytes."""
+        left = len(self._data) - self._at
+        if left < size:
+            self.fail(field, f"{left} bytes left, the end alone needs {size}")
+        return self._take(field, left - size)
+
     def end(self) -> None:
         """Assert that nothing is left."""
         left = len(self._data) - self._at

@@ -1,0 +1,101 @@
+"""Members and their fingerprints."""
+
+from dataclasses import replace
+
+import pytest
+
+from streamapp.core.identity import TaskId
+from streamapp.wire.errors import UndecodableError
+from streamapp.wire.members import Member, MemberFingerprint, RawMember, decode_member, fingerprint
+from streamapp.wire.subscription import PositionSum
+from tests.wire.captures import captured
+
+
+def group() -> list[Member]:
+    return [decode_member(raw) for raw in captured("4.2.1-standbys")]
+
+
+def a_raw_member(client_host: str = "/10.1.2.3", metadata: bytes = b"") -> RawMember:
+    return RawMember("id", None, "client", client_host, metadata, b"")
+
+
+def test_a_member_outside_a_stable_group_has_nothing_to_decode() -> None:
+    assert decode_member(a_raw_member()) == Member("id", None, "client", "10.1.2.3", None, None)
+
+
+@pytest.mark.parametrize(
+    ("shown", "address"),
+    [
+        ("/10.1.2.3", "10.1.2.3"),
+        ("pod-0.app.ns.svc/10.1.2.3", "10.1.2.3"),
+        ("/0:0:0:0:0:0:0:1", "::1"),
+        ("/fd00:10:244:0:0:0:0:5", "fd00:10:244::5"),
+        ("a-name", "a-name"),
+    ],
+)
+def test_javas_form_of_an_address_becomes_kubernetes_form(shown: str, address: str) -> None:
+    assert decode_member(a_raw_member(client_host=shown)).host == address
+
+
+def test_an_undecodable_member_is_named() -> None:
+    with pytest.raises(UndecodableError) as caught:
+        decode_member(a_raw_member(metadata=b"\0\3\0\0\0\1\0\4in"))
+    assert caught.value == UndecodableError(
+        what="member id: ConsumerProtocolSubscription",
+        where="topics[0].name at byte 8",
+        version=3,
+        why="length 4 needs at least 4 bytes, 2 left",
+    )
+    assert str(caught.value).startswith("member id: ConsumerProtocolSubscription (version 3): topics[0].name at byte 8")
+
+
+def test_a_plain_consumers_metadata_is_no_streams_subscription() -> None:
+    metadata = b"\0\1" + b"\0\0\0\1\0\2in" + b"\xff\xff\xff\xff" + bytes(4)
+    with pytest.raises(UndecodableError, match="userData at byte 14: null where bytes must be"):
+        decode_member(a_raw_member(metadata=metadata))
+
+
+def test_the_fingerprint_says_who_is_where_and_holds_what() -> None:
+    member = next(each for each in group() if each.subscription and each.subscription.rack == "r0")
+    assert member.subscription is not None
+    assert fingerprint([member]) == {
+        MemberFingerprint(
+            member_id=member.member_id,
+            instance_id=None,
+            host="127.0.0.1",
+            process_id=member.subscription.info.process_id,
+            active=frozenset({TaskId(0, 2), TaskId(0, 5)}),
+            standby=frozenset({TaskId(0, 3), TaskId(0, 4)}),
+        )
+    }
+
+
+def test_the_fingerprint_stays_when_only_a_join_has_passed() -> None:
+    """Generation, uniqueField and offset sums change with every join; the order of members means nothing."""
+    before = group()
+    after = []
+    for member in reversed(before):
+        assert member.subscription is not None
+        info = member.subscription.info
+        positions = {task: PositionSum(offsets=7) for task in info.positions}
+        later = replace(info, unique_field=99, positions=positions)
+        after.append(replace(member, subscription=replace(member.subscription, generation=99, info=later)))
+    assert fingerprint(after) == fingerprint(before)
+
+
+def test_the_fingerprint_changes_with_each_of_its_parts() -> None:
+    member = group()[0]
+    assert member.subscription is not None
+    assert member.assignment is not None
+    other = group()[1].subscription
+    assert other is not None
+    changed = [
+        replace(member, member_id="another"),
+        replace(member, instance_id="pod-0"),
+        replace(member, host="10.0.0.9"),
+        replace(member, subscription=other),
+        replace(member, subscription=None),
+        replace(member, assignment=replace(member.assignment, active={})),
+        replace(member, assignment=replace(member.assignment, standby={})),
+    ]
+    assert len({fingerprint([each]) for each in [member, *changed]}) == len(changed) + 1
