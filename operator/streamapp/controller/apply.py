@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamapp.api import manifests
-from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE
+from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
 from streamapp.api.reading import StreamApp
 from streamapp.controller.gather import Gathered
 from streamapp.controller.metrics import Metrics
@@ -33,7 +33,7 @@ from streamapp.core.decision import (
     WriteTemplate,
 )
 from streamapp.core.holds import HoldRecord, RecordUnreadable
-from streamapp.core.workload import Pod
+from streamapp.core.workload import Budget, Pod
 from streamapp.kube import children, claims, facts, pods, statefulsets
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.errors import ConflictError
@@ -45,8 +45,15 @@ _TRY_AGAIN = "it is read again and judged anew"
 class Applier:
     """Makes plans, one at a time per application."""
 
-    def __init__(self, client: KubeClient, metrics: Metrics, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        installation: manifests.Installation,
+        metrics: Metrics,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._client = client
+        self._installation = installation
         self._metrics = metrics
         self._monotonic = monotonic
         self._makers: dict[type[Any], Callable[[Gathered, Any], Awaitable[None]]] = {
@@ -96,13 +103,14 @@ class Applier:
         wanted = (found.metadata.generation, gathered.live.budget is None)
         if memory.children_kept == wanted:
             return
-        await children.apply_service(self._client, manifests.service(found), found.metadata.uid)
-        is_open = gathered.live.budget is None or gathered.live.budget["spec"].get("maxUnavailable") != 0
-        await self._budget(gathered, is_open=is_open)
+        await children.apply_service(self._client, manifests.service(found, self._installation), found.metadata.uid)
+        await self._budget(gathered, is_closed=gathered.snapshot.workload.budget is Budget.CLOSED)
         memory.children_kept = (found.metadata.generation, False)
 
     async def _create(self, gathered: Gathered, step: CreateStatefulSet) -> None:
-        await statefulsets.create(self._client, manifests.statefulset(_valid(gathered)), step.replicas)
+        await statefulsets.create(
+            self._client, manifests.statefulset(_valid(gathered), self._installation), step.replicas
+        )
 
     async def _grant(self, gathered: Gathered, step: GrantReplicas) -> None:
         record = step.record
@@ -125,13 +133,13 @@ class Applier:
             await statefulsets.grant(self._client, gathered.key, step.fence, statefulset.replicas, step.record)
 
     async def _close_budget(self, gathered: Gathered, _: CloseBudget) -> None:
-        await self._budget(gathered, is_open=False)
+        await self._budget(gathered, is_closed=True)
 
     async def _open_budget(self, gathered: Gathered, _: OpenBudget) -> None:
-        await self._budget(gathered, is_open=True)
+        await self._budget(gathered, is_closed=False)
 
-    async def _budget(self, gathered: Gathered, *, is_open: bool) -> None:
-        manifest = manifests.disruption_budget(_valid(gathered), open=is_open)
+    async def _budget(self, gathered: Gathered, *, is_closed: bool) -> None:
+        manifest = manifests.disruption_budget(_valid(gathered), self._installation, closed=is_closed)
         await children.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
 
     async def _nudge(self, gathered: Gathered, step: Nudge) -> None:
@@ -144,16 +152,15 @@ class Applier:
 
     async def _record_process_id(self, gathered: Gathered, step: RecordProcessId) -> None:
         spec = _valid(gathered).spec
-        template = "" if spec.state is None else spec.state.claim_name
-        name = f"{template}-{gathered.key.name}-{step.ordinal}"
+        name = claim_of("" if spec.state is None else spec.state.claim_name, gathered.key.name, step.ordinal)
         live = next((claim for claim in gathered.live.claims if claim["metadata"]["name"] == name), None)
         if live is None:
             raise ConflictError(f"annotate persistentvolumeclaim {name}", "it is gone", _TRY_AGAIN)
-        await claims.record_process_id(self._client, live, step.process_id)
+        await claims.record_process_id(self._client, live, step.ordinal, step.process_id)
 
     async def _write_template(self, gathered: Gathered, _: WriteTemplate) -> None:
         if gathered.live.statefulset is not None:
-            manifest = manifests.statefulset(_valid(gathered))
+            manifest = manifests.statefulset(_valid(gathered), self._installation)
             await statefulsets.write_template(self._client, manifest, gathered.live.statefulset)
 
     async def _restart(self, gathered: Gathered, step: RestartPod) -> None:

@@ -6,8 +6,6 @@ Nothing of Kubernetes comes from a cache: a watch may be behind, and what is dec
 
 import asyncio
 import base64
-import hashlib
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,10 +18,10 @@ from streamapp.controller.applications import Application, Applications, Wiring
 from streamapp.core import eviction
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.snapshot import App, Snapshot
-from streamapp.core.workload import Volume, Workload
+from streamapp.core.workload import StatefulSet, Volume, Workload
 from streamapp.kube import facts, statefulsets
 from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import InvalidError, KubeError
+from streamapp.kube.errors import KubeError
 from streamapp.kube.places import BUDGETS, CLAIMS, PODS, SECRETS, STATEFUL_SETS, STREAM_APPS, Key
 
 
@@ -59,10 +57,12 @@ class Gatherer:
         self,
         client: KubeClient,
         applications: Applications,
+        installation: manifests.Installation,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._applications = applications
+        self._installation = installation
         self._now = now
 
     async def gather(self, key: Key) -> Gathered | None:
@@ -78,9 +78,7 @@ class Gatherer:
         if isinstance(found, StreamApp):
             self._applications.wire(key, application, await self._wiring(found))
         live = await self._live(key, resource)
-        template_is_written = await self._template_is_written(found, application, live)
-        workload = _workload(found, live, read_at, template_is_written=template_is_written)
-        return self._gathered(key, found, application, live, workload)
+        return self._gathered(key, found, application, live, self._workload(found, live, read_at))
 
     def _gathered(
         self, key: Key, found: StreamApp | InvalidStreamApp, application: Application, live: Live, workload: Workload
@@ -150,52 +148,29 @@ class Gatherer:
             fault=fault,
         )
 
-    async def _template_is_written(
-        self, found: StreamApp | InvalidStreamApp, application: Application, live: Live
-    ) -> bool:
-        """Tell whether the StatefulSet is what the StreamApp's spec makes of it.
+    def _workload(self, found: StreamApp | InvalidStreamApp, live: Live, read_at: datetime) -> Workload:
+        spec = found.spec if isinstance(found, StreamApp) else None
+        volumes: tuple[Volume, ...] = ()
+        if spec is not None and spec.state is not None:
+            volumes = facts.volumes(live.claims, spec.state.claim_name, found.metadata.name)
+        uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
+        return Workload(
+            read_at=read_at,
+            statefulset=self._statefulset(found, live.statefulset),
+            pods=facts.pods(live.pods, found.metadata.name, uid, "" if spec is None else spec.container),
+            volumes=volumes,
+            budget=facts.budget(live.budget),
+        )
 
-        Only the API server can tell, which fills in defaults and writes quantities its own way; it is asked again when
-        either side has changed.
-        """
-        statefulset, memory = live.statefulset, application.memory
-        ours = statefulset is not None and facts.is_controlled_by(statefulset, found.metadata.uid)
-        if not isinstance(found, StreamApp) or statefulset is None or not ours:
-            return True
-        if not statefulsets.is_handed_over(statefulset):
-            return False
-        manifest = manifests.statefulset(found)
-        checked = (statefulset["metadata"]["generation"], _fingerprint(manifest))
-        if memory.template_checked == checked:
-            return True
-        try:
-            would_change = await statefulsets.would_change(self._client, manifest, statefulset)
-        except InvalidError as error:
-            memory.refuse(found.metadata.generation, str(error), self._now())
-            return True
-        memory.template_checked = None if would_change else checked
-        return not would_change
-
-
-def _workload(
-    found: StreamApp | InvalidStreamApp, live: Live, read_at: datetime, *, template_is_written: bool
-) -> Workload:
-    spec = found.spec if isinstance(found, StreamApp) else None
-    statefulset = live.statefulset
-    uid = None if statefulset is None else statefulset["metadata"]["uid"]
-    volumes: tuple[Volume, ...] = ()
-    if spec is not None and spec.state is not None:
-        volumes = facts.volumes(live.claims, spec.state.claim_name, found.metadata.name)
-    return Workload(
-        read_at=read_at,
-        statefulset=None
-        if statefulset is None
-        else facts.statefulset(statefulset, found.metadata.uid, template_is_written=template_is_written),
-        pods=facts.pods(live.pods, found.metadata.name, uid, "" if spec is None else spec.container),
-        volumes=volumes,
-        budget=facts.budget(live.budget),
-    )
-
-
-def _fingerprint(manifest: Json) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+    def _statefulset(self, found: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:
+        if live is None:
+            return None
+        if not isinstance(found, StreamApp):
+            is_ours = facts.is_controlled_by(live, found.metadata.uid)
+            return facts.statefulset(live, is_ours=is_ours, template_is_written=True)
+        is_written = manifests.template_is_written(found, self._installation, live)
+        return facts.statefulset(
+            live,
+            is_ours=manifests.is_ours(found, self._installation, live),
+            template_is_written=is_written and statefulsets.is_handed_over(live),
+        )

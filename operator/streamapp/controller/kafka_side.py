@@ -5,10 +5,12 @@ only a step that failed raises.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from streamapp.controller.ports import KafkaStepError, Poll
+from streamapp.controller.applications import Wiring
+from streamapp.controller.ports import ApplicationGroup, KafkaStepError, Poll
 from streamapp.core import group as core
 from streamapp.core.containers import MemberKey
 from streamapp.core.identity import TaskId, TopicPartition
@@ -29,11 +31,52 @@ from streamapp.kafka.eviction import MemberToEvict, evict
 from streamapp.kafka.groups import GroupReading, read_group
 from streamapp.kafka.nudge import GhostLeft, NotNudged, nudge
 from streamapp.kafka.offsets import committed
-from streamapp.kafka.settings import KafkaSettings
+from streamapp.kafka.settings import KafkaSettings, read_settings
 from streamapp.wire.assignment import Assignment, NoRebalanceScheduled
 from streamapp.wire.errors import UndecodableError
 from streamapp.wire.members import Member
 from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, TaskPosition
+
+
+def connect(wiring: Wiring, deadline_seconds: float) -> ApplicationGroup:
+    """Give the Kafka side of an application; nothing is connected before the first look."""
+    try:
+        if wiring.fault is not None:
+            return UnreachableGroup(wiring.fault)
+        settings = read_settings(wiring.bootstrap, dict(wiring.properties))
+    except KafkaAccessError as error:
+        return UnreachableGroup(str(error))
+    return KafkaGroup(settings, wiring.application_id, wiring.topology, deadline_seconds=deadline_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachableGroup:
+    """Stands for a group that cannot even be asked for, because of what the spec or the Secret says."""
+
+    why: str
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    async def describe(self) -> Poll:
+        """Say why."""
+        return Poll(core.GroupUnreadable(Reason.BrokersUnreachable, self.why))
+
+    async def universe(self) -> Universe | TopologyUnknown:
+        """Say why."""
+        return TopologyUnknown(self.why)
+
+    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:  # noqa: ARG002 (the protocol's argument)
+        """Say why."""
+        return EndsUnreadable(self.why)
+
+    async def nudge(self, like_member: str) -> None:
+        """Refuse."""
+        raise KafkaStepError(f"nudge like {like_member}: {self.why}")
+
+    async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
+        """Refuse."""
+        raise KafkaStepError(f"evict {len(members)} members ({reason}): {self.why}")
 
 
 class KafkaGroup:

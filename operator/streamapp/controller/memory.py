@@ -60,8 +60,6 @@ class Memory:
     """As the last pass read it."""
     is_taken_over: bool = False
     """Whether this process has written its own epoch into the hold record it found."""
-    template_checked: tuple[int, str] | None = None
-    """Generation of the StatefulSet and fingerprint of the manifest that were last seen to agree."""
     refusal: Refusal | None = None
     """Why the API server did not accept the objects that the spec makes."""
     status_written_at: datetime | None = None

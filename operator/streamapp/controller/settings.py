@@ -20,8 +20,12 @@ class Settings:
 
     namespaces: tuple[str, ...] = ()
     """Namespaces that are watched, separated by commas; all where it is empty. A Role in each then suffices."""
-    instance: str = ""
+    instance: str = "streamapp-operator"
     """Who tells Events: the pod's name, from the downward API."""
+    installation: str = "streamapp-operator"
+    """Label on what this operator makes. Two operators on one cluster need two, or each takes the other's for its own."""
+    seed_image: str = "ghcr.io/streamapp/seed:0.1.0"
+    """Init container that prepares a pod's volume: must be of the operator's own release."""
     port: int = 8080
     """Where `/healthz`, `/readyz` and `/metrics` are served."""
     log_level: str = "info"

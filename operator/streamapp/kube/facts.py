@@ -27,8 +27,8 @@ def time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-def statefulset(live: Json, owner_uid: str, *, template_is_written: bool) -> StatefulSet:
-    """Give the StatefulSet; `owner_uid` is the StreamApp's."""
+def statefulset(live: Json, *, is_ours: bool, template_is_written: bool) -> StatefulSet:
+    """Give the StatefulSet, with the two things that only a comparison with the StreamApp tells."""
     metadata, status = live["metadata"], live.get("status", {})
     return StatefulSet(
         uid=metadata["uid"],
@@ -38,7 +38,7 @@ def statefulset(live: Json, owner_uid: str, *, template_is_written: bool) -> Sta
         replicas=live["spec"]["replicas"],
         update_revision=status.get("updateRevision", ""),
         template_is_written=template_is_written,
-        is_ours=is_controlled_by(live, owner_uid),
+        is_ours=is_ours,
         record=_record(metadata),
     )
 

@@ -8,6 +8,7 @@ and neither write needs to know what the other one wrote.
 from collections.abc import Mapping
 from typing import Any
 
+from streamapp.api.manifests import with_replicas
 from streamapp.api.names import HOLD_RECORD
 from streamapp.core.decision import Fence
 from streamapp.core.holds import HoldRecord
@@ -23,7 +24,7 @@ async def create(client: KubeClient, manifest: Json, replicas: int) -> Json:
     start with one pod; the other two hand everything but the replicas over. After any of them `is_handed_over` tells
     whether that was finished.
     """
-    whole = _with_replicas(manifest, replicas)
+    whole = with_replicas(manifest, replicas)
     # Not by force: where somebody made another one meanwhile, this must fail and not take it over.
     made = await client.apply(STATEFUL_SETS, whole, manager=GRANTING_MANAGER, force=False)
     return await write_template(client, manifest, made)
@@ -63,12 +64,6 @@ async def grant(
     return await _grant(client, key, fence, replicas, text, last_check)
 
 
-async def would_change(client: KubeClient, manifest: Json, live: Json) -> bool:
-    """Ask the API server whether writing the template would change the object, without writing it."""
-    answer = await client.apply(STATEFUL_SETS, manifest, dry_run=True)
-    return _meaning(answer) != _meaning(live)
-
-
 def is_handed_over(live: Mapping[str, Any]) -> bool:
     """Tell whether the granting manager has nothing but replicas and record."""
     for entry in live["metadata"].get("managedFields", ()):
@@ -99,15 +94,5 @@ async def _grant(
     return await client.apply(STATEFUL_SETS, body, manager=GRANTING_MANAGER, last_check=last_check)
 
 
-def _with_replicas(manifest: Json, replicas: int) -> Json:
-    return {**manifest, "spec": {**manifest["spec"], "replicas": replicas}}
-
-
 def _fence(metadata: Mapping[str, Any]) -> Json:
     return {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
-
-
-def _meaning(live: Mapping[str, Any]) -> Json:
-    metadata = live["metadata"]
-    told = {name: metadata.get(name) for name in ("labels", "annotations", "ownerReferences")}
-    return {"metadata": told, "spec": live["spec"]}

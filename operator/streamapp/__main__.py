@@ -1,0 +1,26 @@
+"""The operator: `python -m streamapp`. Settings come from the environment, see `streamapp.controller.settings`."""
+
+import asyncio
+import os
+import sys
+
+from streamapp.controller import log
+from streamapp.controller.process import CannotStartError, run
+from streamapp.controller.settings import InvalidSettingError, Settings
+from streamapp.kube.errors import KubeError
+
+
+def main() -> int:
+    """Run until told to stop; give the exit code."""
+    try:
+        settings = Settings.from_environment(os.environ)
+        log.set_up(settings.log_level)
+        asyncio.run(run(settings))
+    except (InvalidSettingError, CannotStartError, KubeError) as error:
+        sys.stderr.write(f"streamapp-operator: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
