@@ -1,0 +1,3 @@
+module seed
+
+go 1.26.4
