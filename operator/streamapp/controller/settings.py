@@ -23,7 +23,7 @@ class Settings:
     instance: str = "streamapp-operator"
     """Who tells Events: the pod's name, from the downward API."""
     installation: str = "streamapp-operator"
-    """Label on what this operator makes. Two operators on one cluster need two, or each takes the other's for its own."""
+    """Label on what this operator makes. Two operators on one cluster need two, to tell what is whose."""
     seed_image: str = "ghcr.io/streamapp/seed:0.1.0"
     """Init container that prepares a pod's volume: must be of the operator's own release."""
     port: int = 8080
