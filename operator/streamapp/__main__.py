@@ -15,6 +15,8 @@ def main() -> int:
     try:
         settings = Settings.from_environment(os.environ)
         log.set_up(settings.log_level)
+        # kopf asks for the user's name, which a user ID out of a namespace's range (OpenShift) does not have.
+        os.environ.setdefault("LOGNAME", "streamapp-operator")
         asyncio.run(run(settings))
     except (InvalidSettingError, CannotStartError, KubeError) as error:
         sys.stderr.write(f"streamapp-operator: {error}\n")

@@ -7,6 +7,7 @@ and begins with an empty memory.
 import asyncio
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from streamapp.api.reading import StreamApp, parse
@@ -56,10 +57,17 @@ class Application:
 class Applications:
     """All of them, by the key of their StreamApp."""
 
-    def __init__(self, connect: Connect, pace: Pace, changed: Callable[[Key], None]) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        pace: Pace,
+        changed: Callable[[Key], None],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._connect = connect
         self._pace = pace
         self._changed = changed
+        self._now = now
         self._known: dict[Key, Application] = {}
         self._resources: dict[Key, Json] = {}
 
@@ -89,7 +97,8 @@ class Applications:
             return
         application.disconnect()
         application.wiring = wiring
-        watch = GroupWatch(self._connect(wiring), application.memory, self._pace, lambda: self._changed(key))
+        group = self._connect(wiring)
+        watch = GroupWatch(group, application.memory, self._pace, lambda: self._changed(key), self._now)
         application.watch = watch
         application.polling = asyncio.create_task(watch.run(), name=f"poll {key}")
 

@@ -11,7 +11,7 @@ PREFIX = "STREAMAPP_"
 
 
 class InvalidSettingError(Exception):
-    """A variable that cannot be used; names it, what it says, and what it may say."""
+    """A variable that cannot be used; names it, what it says, and why not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +60,12 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
-        """Read the variables; InvalidSettingError for one that is malformed, or that nobody knows."""
+        """Read the variables; InvalidSettingError for one that is malformed.
+
+        Others of the same prefix mean nothing: Kubernetes itself makes some, from the names of Services.
+        """
         known = {PREFIX + field.name.upper(): field.name for field in fields(cls)}
-        given = {name: text for name, text in environment.items() if name.startswith(PREFIX)}
-        strangers = sorted(given.keys() - known.keys())
-        if strangers:
-            raise InvalidSettingError(f"{strangers[0]}: no such setting; known are {', '.join(sorted(known))}")
+        given = {name: text for name, text in environment.items() if name in known}
         values: dict[str, Any] = {}
         for name, text in given.items():
             default = getattr(cls(), known[name])

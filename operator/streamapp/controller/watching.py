@@ -10,7 +10,7 @@ ends of the changelogs are read right after that.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -84,11 +84,11 @@ class GroupWatch:
         self._memory.nudges = nudges.sent(self._memory.nudges, self._nudged_at)
         self._woken.set()
 
-    async def run(self, sleep: Callable[[float], Awaitable[None]] | None = None) -> None:
+    async def run(self) -> None:
         """Poll until cancelled."""
         while True:
             await self.poll()
-            await (sleep or self._pause)(self._interval())
+            await self._pause(self._interval())
 
     async def poll(self) -> None:
         """Look once and remember what was seen."""
