@@ -153,7 +153,7 @@ class GroupWatch:
         universe, workload = self._memory.universe, self._memory.workload
         if not isinstance(reading.group, GroupDescription) or isinstance(universe, TopologyUnknown) or workload is None:
             return
-        running = running_tasks(reading.group, universe, reading.join)
+        running = running_tasks(reading.group, universe, reading.group.member_ids)
         place = {
             member.id: ordinal
             for ordinal, members in attribute(reading.group, workload).by_ordinal.items()
