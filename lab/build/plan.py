@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.build import bases, maven
+from lab.build import bases, maven, python_packages
 from lab.build.cache import Cache
 from lab.build.images import BuiltImage, Image, build_image, build_with_docker
 from lab.build.labkube import NAME, build_labkube, go_folders
+from lab.build.seed import SOURCES as SEED
+from lab.build.seed import seed_program
 from lab.build.toolchains import MissingToolError, problems, together
-from lab.settings import EXAMPLES, LAB, Settings, Versions
+from lab.settings import EXAMPLES, LAB, REPOSITORY, Settings, Versions
 
 MB = 10**6
 ENTRIES = 1800 * MB
@@ -30,6 +32,7 @@ REBUILT = 1000 * MB
 """A new labkube or image beside the old one, with what it takes while it is built."""
 KAFKA = LAB / "images" / "kafka"
 COUNTER = EXAMPLES / "counter"
+OPERATOR = REPOSITORY / "operator" / "images" / "operator"
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Built:
     bin: Path
     """A folder with `labkube` and a link to it for every part: `kube-apiserver`, `kubectl` and so on."""
     images: Mapping[str, BuiltImage]
-    """By short name: `pause`, `kafka`, `counter`."""
+    """By short name: `pause`, `kafka`, `counter`, `seed`, `operator`."""
 
 
 def build_all(settings: Settings) -> Built:
@@ -59,6 +62,9 @@ def _build_all(settings: Settings) -> Built:
     java = bases.debian_java(settings.versions, cache)
     images["kafka"] = build_image(kafka(settings.versions, cache, java), settings.versions, cache)
     images["counter"] = build_image(counter(settings.versions, cache, java), settings.versions, cache)
+    python = bases.debian_python(settings.versions, cache)
+    images["seed"] = build_image(seed(settings.versions, cache), settings.versions, cache)
+    images["operator"] = build_image(operator(cache, python), settings.versions, cache)
     built = Built(build_labkube(settings.versions, cache), images)
     cache.prune()
     return built
@@ -96,8 +102,22 @@ def counter(versions: Versions, cache: Cache, base: BuiltImage | None = None) ->
     return Image("streamapp/counter", "lab", COUNTER / "Dockerfile", context, base)
 
 
+def seed(versions: Versions, cache: Cache) -> Image:
+    """Describe the image of the init container that prepares a pod's volume."""
+    return Image("streamapp/seed", "lab", SEED / "Dockerfile", {"seed": seed_program(versions, cache)})
+
+
+def operator(cache: Cache, base: BuiltImage | None = None) -> Image:
+    """Describe the operator's image."""
+    context = {
+        "dependencies": python_packages.dependencies("operator", cache),
+        "streamapp": python_packages.product(cache),
+    }
+    return Image("streamapp/operator", "lab", OPERATOR / "Dockerfile", context, base)
+
+
 def build_for_docker(settings: Settings) -> list[str]:
     """Build the same images with the machine's Docker, on their public bases; give their full names. For kind."""
     versions, cache = settings.versions, Cache(settings.cache)
-    images = (kafka(versions, cache), counter(versions, cache))
+    images = (kafka(versions, cache), counter(versions, cache), seed(versions, cache), operator(cache))
     return [build_with_docker(image, cache.log(image.entry)) for image in images]

@@ -1,0 +1,60 @@
+"""Installs the product and its locked dependencies into folders, as the image of the operator takes them.
+
+Called by `lab.build.plan`. uv does the work on this machine, with hashes from `uv.lock`, and compiles the bytecode: the
+build of the image itself needs neither pip nor a network.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from lab.build.cache import Cache, content_key
+from lab.build.running import Command, run
+from lab.errors import LabError
+from lab.settings import REPOSITORY
+from lab.terminal import step
+
+PYTHON = "3.11"
+_LOCK = REPOSITORY / "uv.lock"
+_PROJECT = REPOSITORY / "pyproject.toml"
+_SOURCES = REPOSITORY / "operator" / "streamapp"
+_INSTALL = ("pip", "install", "--quiet", "--python-version", PYTHON, "--compile-bytecode")
+
+
+def dependencies(extra: str, cache: Cache) -> Path:
+    """Give the folder with everything that the product needs with one of its extras."""
+    name = f"python-{extra}"
+
+    def build(folder: Path) -> None:
+        with step(f"Install the Python packages of the {extra}"), tempfile.TemporaryDirectory() as workplace:
+            listed = Path(workplace, "requirements.txt")
+            export = ("export", "--quiet", "--frozen", "--no-dev", "--no-emit-project", "--extra", extra)
+            _uv([*export, "--output-file", listed], cache.log(name))
+            _uv([*_INSTALL, "--require-hashes", "--requirements", listed, "--target", folder], cache.log(name))
+
+    return cache.entry(name, content_key({"lock": _LOCK, "extra": extra, "python": PYTHON}), build)
+
+
+def product(cache: Cache) -> Path:
+    """Give the folder with the product alone, installed from its wheel."""
+
+    def build(folder: Path) -> None:
+        with step("Build the product's wheel"), tempfile.TemporaryDirectory() as workplace:
+            _uv(["build", "--quiet", "--wheel", "--out-dir", workplace], cache.log("product"))
+            (wheel,) = Path(workplace).glob("*.whl")
+            _uv([*_INSTALL, "--no-deps", wheel, "--target", folder], cache.log("product"))
+
+    sources = {str(path.relative_to(_SOURCES)): path for path in sorted(_SOURCES.rglob("*.py"))}
+    return cache.entry("product", content_key({"project": _PROJECT, **sources}), build)
+
+
+def _uv(arguments: Command, log: Path) -> None:
+    uv = shutil.which("uv")
+    if uv is None:
+        raise LabError("uv: not found", "it is not in PATH", "python3 -m pip install uv")
+    # The caller's own environment is none of this build's business.
+    environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    outcome = run([uv, *arguments], log, folder=REPOSITORY, environment=environment)
+    if outcome.code != 0:
+        raise LabError(f"uv {arguments[0]}: failed", outcome.why(), "check the network and the package index")

@@ -1,0 +1,122 @@
+"""The demo application as a StreamApp in a namespace of its own, with its topics and, if wanted, its load.
+
+Made from the same manifests as the plain deployment (`demo_application`), so that what is compared differs in nothing
+but who scales it.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from lab.clusters.kubectl import Kubectl, wait_until
+from lab.scenarios.demo_application import MANIFESTS, DemoApplication, adapt
+
+NAME = "counter"
+_IN_CLUSTER = "kafka.kafka.svc:9092"
+
+
+@dataclass(frozen=True)
+class StreamAppScenario:
+    """One StreamApp in one namespace."""
+
+    kubectl: Kubectl
+    namespace: str
+    application: DemoApplication
+    name: str = NAME
+
+    def preload(self) -> None:
+        """Make the topics and write every key once; returns when all are written."""
+        self._apply("preload.yaml")
+        self.kubectl.run(
+            *("wait", "--namespace", self.namespace, "--for=condition=Complete", "job/preload", "--timeout=240s"),
+            timeout_seconds=260,
+        )
+
+    def start_load(self) -> None:
+        """Start the steady load."""
+        self._apply("load.yaml")
+        self.kubectl.wait_for_rollout(self.namespace, "deployment/load")
+
+    def stop_load(self) -> None:
+        """End it and wait until its last record is written."""
+        self.kubectl.run("scale", "--namespace", self.namespace, "deployment/load", "--replicas=0")
+        wait_until("load ended", lambda: not self.pods("app.kubernetes.io/name=load"), 60)
+
+    def apply(self, replicas: int, **spec: Any) -> None:
+        """Create or change the StreamApp; `spec` is laid over what the demo's StatefulSet makes."""
+        self.kubectl.apply(json.dumps(self.resource(replicas, **spec)))
+
+    def resource(self, replicas: int, **spec: Any) -> dict[str, Any]:
+        """Give the StreamApp."""
+        documents = yaml.safe_load_all((MANIFESTS / "statefulset.yaml").read_text())
+        statefulset = next(document for document in documents if document["kind"] == "StatefulSet")
+        adapt(statefulset, self.application, None)
+        template = statefulset["spec"]["template"]
+        (container,) = template["spec"]["containers"]
+        state = next(mount for mount in container["volumeMounts"] if mount["name"] == "state")
+        container["volumeMounts"].remove(state)
+        claim = statefulset["spec"]["volumeClaimTemplates"][0]["spec"]
+        return {
+            "apiVersion": "streamapp.dev/v1alpha1",
+            "kind": "StreamApp",
+            "metadata": {"name": self.name, "namespace": self.namespace},
+            "spec": {
+                "replicas": replicas,
+                "applicationId": self.application.application_id,
+                "kafka": {"bootstrapServers": _IN_CLUSTER},
+                "template": template,
+                "state": {"mountPath": state["mountPath"], "volumeClaim": claim},
+                "scaleDown": {"stabilization": "2s"},
+                **spec,
+            },
+        }
+
+    def scale(self, replicas: int) -> None:
+        """Write the scale subresource of the StreamApp, as a HorizontalPodAutoscaler does."""
+        self.kubectl.run("scale", "--namespace", self.namespace, f"streamapp/{self.name}", f"--replicas={replicas}")
+
+    def read(self) -> dict[str, Any]:
+        """Give the StreamApp as it is."""
+        found: dict[str, Any] = self.kubectl.json("get", "--namespace", self.namespace, f"streamapp/{self.name}")
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """Give its status."""
+        status: dict[str, Any] = self.read().get("status", {})
+        return status
+
+    def condition(self, kind: str) -> dict[str, Any]:
+        """Give one condition; empty where it is not there yet."""
+        return next((each for each in self.status().get("conditions", []) if each["type"] == kind), {})
+
+    def granted(self) -> int:
+        """Give the replicas of the StatefulSet."""
+        found = self.kubectl.json("get", "--namespace", self.namespace, f"statefulset/{self.name}")
+        return int(found["spec"]["replicas"])
+
+    def pods(self, selector: str = "") -> list[dict[str, Any]]:
+        """Give its pods, or those of another selector."""
+        wanted = selector or f"streamapp.dev/app={self.name}"
+        found: list[dict[str, Any]] = self.kubectl.json(
+            "get", "pods", "--namespace", self.namespace, "--selector", wanted
+        )["items"]
+        return found
+
+    def wait_until_converged(self, replicas: int, timeout_seconds: float = 240) -> None:
+        """Wait until so many pods run, every task runs, and every standby is caught up."""
+
+        def holds() -> bool:
+            status = self.status()
+            converged = {each["type"]: each["status"] for each in status.get("conditions", [])}.get("Converged")
+            return (status.get("granted"), status.get("ready"), converged) == (replicas, replicas, "True")
+
+        wait_until(f"streamapp {self.namespace}/{self.name} converged with {replicas}", holds, timeout_seconds, 1)
+
+    def _apply(self, file: str) -> None:
+        documents = [document for document in yaml.safe_load_all((MANIFESTS / file).read_text()) if document]
+        for document in documents:
+            adapt(document, self.application, None)
+            document["metadata"]["namespace"] = self.namespace
+        self.kubectl.apply(yaml.safe_dump_all(documents))

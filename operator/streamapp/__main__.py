@@ -1,0 +1,28 @@
+"""The operator: `python -m streamapp`. Settings come from the environment, see `streamapp.controller.settings`."""
+
+import asyncio
+import os
+import sys
+
+from streamapp.controller import log
+from streamapp.controller.process import CannotStartError, run
+from streamapp.controller.settings import InvalidSettingError, Settings
+from streamapp.kube.errors import KubeError
+
+
+def main() -> int:
+    """Run until told to stop; give the exit code."""
+    try:
+        settings = Settings.from_environment(os.environ)
+        log.set_up(settings.log_level)
+        # kopf asks for the user's name, which a user ID out of a namespace's range (OpenShift) does not have.
+        os.environ.setdefault("LOGNAME", "streamapp-operator")
+        asyncio.run(run(settings))
+    except (InvalidSettingError, CannotStartError, KubeError) as error:
+        sys.stderr.write(f"streamapp-operator: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""Gathers everything one decision may use: live reads of Kubernetes, and what the process remembers of the group.
+
+Called by `reconcile` at the beginning of every pass. It reads and remembers, writes nothing and decides nothing.
+Nothing of Kubernetes comes from a cache: a watch may be behind, and what is decided may be irreversible.
+"""
+
+import asyncio
+import base64
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from streamapp.api import manifests
+from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
+from streamapp.api.translate import app_of, policy_of
+from streamapp.controller.applications import Application, Applications, Wiring
+from streamapp.core import eviction
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.snapshot import App, Snapshot
+from streamapp.core.workload import StatefulSet, Volume, Workload
+from streamapp.kube import facts, statefulsets
+from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.errors import KubeError
+from streamapp.kube.places import BUDGETS, CLAIMS, PODS, SECRETS, STATEFUL_SETS, STREAM_APPS, Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """The objects as they were read, for the writes that need them."""
+
+    app: Json
+    statefulset: Json | None
+    pods: tuple[Json, ...]
+    claims: tuple[Json, ...]
+    budget: Json | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """Everything about one application in one pass."""
+
+    key: Key
+    found: StreamApp | InvalidStreamApp
+    live: Live
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    application: Application
+    taken_at: float
+    """When `snapshot.now` was, on the monotonic clock: the wall clock may be set."""
+
+
+class Gatherer:
+    """Reads for all applications."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        applications: Applications,
+        installation: manifests.Installation,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._applications = applications
+        self._installation = installation
+        self._now = now
+
+    async def gather(self, key: Key) -> Gathered | None:
+        """Read everything; None where the StreamApp is gone. Raises KubeError."""
+        read_at = self._now()
+        resource = await self._client.find(STREAM_APPS, key.namespace, key.name)
+        if resource is None:
+            return None
+        self._applications.heard(key, resource)
+        found = parse(resource)
+        application = self._applications.get(key, found.metadata.uid)
+        application.memory.saw_wish(found.replicas, read_at)
+        if isinstance(found, StreamApp):
+            self._applications.wire(key, application, await self._wiring(found))
+        live = await self._live(key, resource)
+        return self._gathered(key, found, application, live, self._workload(found, live, read_at))
+
+    def _gathered(
+        self, key: Key, found: StreamApp | InvalidStreamApp, application: Application, live: Live, workload: Workload
+    ) -> Gathered:
+        memory, now = application.memory, self._now()
+        taken_at = time.monotonic()
+        memory.workload = workload
+        for pod in live.pods:
+            memory.saw_ends(facts.container_ends(pod), now)
+        latest = memory.readings[0] if memory.readings else None
+        if latest is not None and latest.ended_at != memory.captured_at:
+            memory.captures = eviction.remember(memory.captures, latest, workload)
+            memory.captured_at = latest.ended_at
+        snapshot = Snapshot(
+            now=now,
+            app=self._app(key, found, application),
+            workload=workload,
+            universe=memory.universe,
+            readings=memory.readings,
+            captures=memory.captures,
+            container_ends=tuple(memory.ends.values()),
+            nudges=memory.nudges,
+            episode=memory.episode,
+        )
+        return Gathered(
+            key=key,
+            found=found,
+            live=live,
+            snapshot=snapshot,
+            policy=policy_of(found) if isinstance(found, StreamApp) else ScalingPolicy(),
+            application=application,
+            taken_at=taken_at,
+        )
+
+    def _app(self, key: Key, found: StreamApp | InvalidStreamApp, application: Application) -> App:
+        memory = application.memory
+        rivals = self._applications.rivals(key, found) if isinstance(found, StreamApp) else ()
+        app = app_of(found, history=memory.wishes, rivals=rivals)
+        refusal = memory.refusal
+        if refusal is None or refusal.generation != app.generation or self._now() >= refusal.until:
+            return app
+        return replace(app, fault=app.fault or refusal.why)
+
+    async def _live(self, key: Key, resource: Json) -> Live:
+        client, namespace = self._client, key.namespace
+        statefulset, pods, claims, budget = await asyncio.gather(
+            client.find(STATEFUL_SETS, namespace, key.name),
+            client.list(PODS, namespace, key.selector),
+            client.list(CLAIMS, namespace, key.selector),
+            client.find(BUDGETS, namespace, key.name),
+        )
+        return Live(app=resource, statefulset=statefulset, pods=tuple(pods), claims=tuple(claims), budget=budget)
+
+    async def _wiring(self, found: StreamApp) -> Wiring:
+        kafka, properties, fault = found.spec.kafka, {}, None
+        if kafka.config_secret:
+            try:
+                secret = await self._client.get(SECRETS, found.metadata.namespace, kafka.config_secret)
+                properties = {name: base64.b64decode(text).decode() for name, text in secret.get("data", {}).items()}
+            except (KubeError, ValueError) as error:
+                fault = f"secret {kafka.config_secret}: {error}"
+        return Wiring(
+            bootstrap=kafka.bootstrap_servers,
+            properties=tuple(sorted(properties.items())),
+            application_id=found.spec.application_id,
+            topology=found.spec.topology,
+            fault=fault,
+        )
+
+    def _workload(self, found: StreamApp | InvalidStreamApp, live: Live, read_at: datetime) -> Workload:
+        spec = found.spec if isinstance(found, StreamApp) else None
+        volumes: tuple[Volume, ...] = ()
+        if spec is not None and spec.state is not None:
+            volumes = facts.volumes(live.claims, spec.state.claim_name, found.metadata.name)
+        uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
+        return Workload(
+            read_at=read_at,
+            statefulset=self._statefulset(found, live.statefulset),
+            pods=facts.pods(live.pods, found.metadata.name, uid, "" if spec is None else spec.container),
+            volumes=volumes,
+            budget=facts.budget(live.budget),
+        )
+
+    def _statefulset(self, found: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:
+        if live is None:
+            return None
+        if not isinstance(found, StreamApp):
+            is_ours = facts.is_controlled_by(live, found.metadata.uid)
+            return facts.statefulset(live, is_ours=is_ours, template_is_written=True)
+        is_written = manifests.template_is_written(found, self._installation, live)
+        return facts.statefulset(
+            live,
+            is_ours=manifests.is_ours(found, self._installation, live),
+            template_is_written=is_written and statefulsets.is_handed_over(live),
+        )

@@ -1,0 +1,101 @@
+"""What the process remembers of one application, beyond what can be read again: it begins empty after every start.
+
+Written by `watching` (the group), `handlers` (ends of containers) and the passes; read by `gather`. Whatever in here is
+missing makes the core wait, never act.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from streamapp.core.containers import Capture, ContainerEnd
+from streamapp.core.decision import Event
+from streamapp.core.gaps import RunningSeen
+from streamapp.core.group import GroupReading
+from streamapp.core.snapshot import Episode, Nudges, WishSeen
+from streamapp.core.universe import TopologyUnknown, Universe
+from streamapp.core.workload import Workload
+
+ENDS_KEPT = timedelta(hours=1)
+"""Long after every session timeout: a member that is still listed then is alive or a static one."""
+WISHES_KEPT = timedelta(hours=25)
+"""Longer than the longest `scaleDown.stabilization` (a day)."""
+EVENTS_KEPT = timedelta(minutes=10)
+"""The same Event is not told again within this."""
+REFUSED_FOR = timedelta(minutes=1)
+"""How long an object that the API server did not accept is not sent again."""
+LOOKS_KEPT = 600
+"""Looks at who runs what, from before a step until it is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Objects that the API server did not accept."""
+
+    generation: int
+    """Of the StreamApp."""
+    why: str
+    until: datetime
+    """Then it is tried again: an admission policy may have changed."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """One application."""
+
+    uid: str
+    """Of the StreamApp; another UID under the same name is another application."""
+    wishes: list[WishSeen] = field(default_factory=list)
+    readings: tuple[GroupReading, ...] = ()
+    universe: Universe | TopologyUnknown = field(default_factory=lambda: TopologyUnknown("The group was not read yet."))
+    captures: tuple[Capture, ...] = ()
+    captured_at: datetime | None = None
+    """End of the reading that the captures were last brought up to."""
+    ends: dict[str, ContainerEnd] = field(default_factory=dict)
+    """By container ID."""
+    nudges: Nudges = field(default_factory=Nudges)
+    episode: Episode | None = None
+    looks: list[RunningSeen] = field(default_factory=list)
+    told: dict[Event, datetime] = field(default_factory=dict)
+    workload: Workload | None = None
+    """As the last pass read it."""
+    is_taken_over: bool = False
+    """Whether this process has written its own epoch into the hold record it found."""
+    refusal: Refusal | None = None
+    """Why the API server did not accept the objects that the spec makes."""
+    status_written_at: datetime | None = None
+    children_kept: tuple[int, bool] | None = None
+    """Generation of the StreamApp for which Service and budget were last written."""
+
+    def saw_wish(self, replicas: int, at: datetime) -> None:
+        """Remember what is wished for from now on."""
+        if not self.wishes or self.wishes[-1].replicas != replicas:
+            self.wishes.append(WishSeen(at, replicas))
+        # The last one before the horizon says what was wished for at the horizon.
+        while len(self.wishes) > 1 and self.wishes[1].at < at - WISHES_KEPT:
+            del self.wishes[0]
+
+    def refuse(self, generation: int, why: str, at: datetime) -> None:
+        """Remember that the API server did not accept what the spec makes."""
+        self.refusal = Refusal(generation, why, at + REFUSED_FOR)
+
+    def saw_ends(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
+        """Remember how containers ended; the first trusted report of each stays."""
+        for end in ends:
+            known = self.ends.get(end.container_id)
+            if known is None or (end.is_trusted and not known.is_trusted):
+                self.ends[end.container_id] = end
+        for old in [end for end in self.ends.values() if end.finished_at < at - ENDS_KEPT]:
+            del self.ends[old.container_id]
+
+    def is_news(self, event: Event, at: datetime) -> bool:
+        """Tell whether an Event was not told yet, and remember that it is now."""
+        self.told = {one: when for one, when in self.told.items() if at - when < EVENTS_KEPT}
+        if event in self.told:
+            return False
+        self.told[event] = at
+        return True
+
+    def saw_running(self, look: RunningSeen) -> None:
+        """Remember who ran what."""
+        if not self.looks or self.looks[-1].at < look.at:
+            self.looks = [*self.looks[-LOOKS_KEPT:], look]

@@ -1,0 +1,94 @@
+"""Every name that the operator shows to Prometheus, in one place, and nothing else.
+
+Names of queue and reconcile follow controller-runtime, so that dashboards made for other operators work. Set by
+`reporting`, `process` and the queue; served by `health`.
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import generate_latest
+
+_APP = ("namespace", "name")
+_PASS_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """All metrics of one process, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.replicas = Gauge(
+            "streamapp_replicas",
+            "Replicas of an application: desired by the user, granted to the StatefulSet, actual pods, ready pods.",
+            (*_APP, "kind"),
+            registry=registry,
+        )
+        self.hold_seconds = Gauge(
+            "streamapp_hold_seconds",
+            "How long the present scale-down has been held; 0: none is.",
+            _APP,
+            registry=registry,
+        )
+        self.waiting_tasks = Gauge(
+            "streamapp_hold_waiting_tasks",
+            "Tasks that the next step of a scale-down waits for.",
+            _APP,
+            registry=registry,
+        )
+        self.remaining_lag = Gauge(
+            "streamapp_remaining_lag_records",
+            "Records that copies and restoring tasks are behind; absent where one of them is unknown.",
+            _APP,
+            registry=registry,
+        )
+        self.converged = Gauge(
+            "streamapp_converged", "1 where nothing moves any more, 0 where something does.", _APP, registry=registry
+        )
+        self.condition = Gauge(
+            "streamapp_condition",
+            "1 for the status that a condition has, by type and status.",
+            (*_APP, "type", "status"),
+            registry=registry,
+        )
+        self.group_read_age = Gauge(
+            "streamapp_group_read_age_seconds", "Age of the newest look at the group.", _APP, registry=registry
+        )
+        self.steps = Counter(
+            "streamapp_plan_steps_total",
+            "Steps of plans that were made, by kind and result.",
+            (*_APP, "step", "result"),
+            registry=registry,
+        )
+        self.removed = Counter(
+            "streamapp_replicas_removed_total", "Replicas taken away, by reason.", (*_APP, "reason"), registry=registry
+        )
+        self.reconciles = Counter("streamapp_reconcile_total", "Passes, by result.", ("result",), registry=registry)
+        self.reconcile_seconds = Histogram(
+            "streamapp_reconcile_time_seconds", "Duration of passes.", buckets=_PASS_SECONDS, registry=registry
+        )
+        self.queue_depth = Gauge("streamapp_workqueue_depth", "Keys that are due or in a pass.", registry=registry)
+        self.queue_adds = Counter("streamapp_workqueue_adds_total", "Requests for a pass.", registry=registry)
+        self.queue_oldest_seconds = Gauge(
+            "streamapp_workqueue_oldest_seconds", "Age of the key that is due longest.", registry=registry
+        )
+        self.requests = Counter(
+            "streamapp_rest_client_requests_total",
+            "Requests to the API server; code 0: no answer.",
+            ("method", "resource", "code"),
+            registry=registry,
+        )
+        self.watch_events = Counter(
+            "streamapp_watch_events_total", "Events of kopf's watches, by kind.", ("resource",), registry=registry
+        )
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Drop what is shown of an application that is gone."""
+        of_apps = (
+            *(self.replicas, self.hold_seconds, self.waiting_tasks, self.remaining_lag, self.converged),
+            *(self.condition, self.group_read_age, self.steps, self.removed),
+        )
+        for metric in of_apps:
+            metric.remove_by_labels({"namespace": namespace, "name": name})
+
+    def text(self) -> bytes:
+        """What `/metrics` answers."""
+        return generate_latest(self.registry)

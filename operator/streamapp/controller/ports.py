@@ -1,0 +1,48 @@
+"""What a pass needs of Kafka, as a Protocol: `kafka_side` is the real one, tests bring one without brokers.
+
+Every call has its own deadline and never raises for what a broker does: what could not be read is a value.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from streamapp.core.containers import MemberKey
+from streamapp.core.group import GroupDescription, GroupUnreadable
+from streamapp.core.lag import EndOffsets, EndsUnreadable
+from streamapp.core.universe import TopologyUnknown, Universe
+
+
+class KafkaStepError(Exception):
+    """A nudge or an eviction that was not made; says of which group, why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """One look at a group."""
+
+    group: GroupDescription | GroupUnreadable
+    joins: Mapping[str, Hashable] = field(default_factory=dict)
+    """By member ID, something that changes with every join of that member; members that show none are left out."""
+
+
+class ApplicationGroup(Protocol):
+    """The Kafka side of one application."""
+
+    async def describe(self) -> Poll:
+        """Look at the group."""
+
+    async def universe(self) -> Universe | TopologyUnknown:
+        """Find out which tasks there are, from the text in the spec or from the last look."""
+
+    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:
+        """Read the ends of all changelogs."""
+
+    async def nudge(self, like_member: str) -> None:
+        """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""
+
+    async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
+        """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""
+
+    def close(self) -> None:
+        """Drop every connection; waits for nothing."""

@@ -1,0 +1,209 @@
+"""The operator's process: puts the parts together, runs them, and ends when one of them ends.
+
+Called by `streamapp.__main__`. It never goes on with half of itself: a watch that died, a missing definition or a
+server that cannot listen end the process, and Kubernetes starts it anew.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import kopf
+import structlog
+
+from streamapp.api.manifests import Installation
+from streamapp.controller.applications import Applications, Wiring
+from streamapp.controller.apply import Applier
+from streamapp.controller.gather import Gatherer
+from streamapp.controller.handlers import kopf_settings, registry_for
+from streamapp.controller.health import Health, serve
+from streamapp.controller.kafka_side import connect
+from streamapp.controller.key_queue import KeyQueue, Pauses
+from streamapp.controller.metrics import Metrics
+from streamapp.controller.ports import ApplicationGroup
+from streamapp.controller.reconcile import Reconciler
+from streamapp.controller.reporting import Reporter
+from streamapp.controller.settings import Settings
+from streamapp.controller.watching import Pace
+from streamapp.core.policy import Timing
+from streamapp.kube import facts
+from streamapp.kube.client import Json, KubeClient, Login, login_of, own_configuration
+from streamapp.kube.errors import KubeError
+from streamapp.kube.places import STREAM_APPS, Key, Kind
+
+log = structlog.get_logger()
+
+
+class CannotStartError(Exception):
+    """The operator cannot do its work here; says why, and what to do."""
+
+
+@dataclass(slots=True)
+class QueueMetrics:
+    """What the queue tells, as metrics and log lines."""
+
+    metrics: Metrics
+
+    def added(self) -> None:
+        """A key was marked dirty."""
+        self.metrics.queue_adds.inc()
+
+    def finished(self, seconds: float, result: str) -> None:
+        """A pass ended."""
+        self.metrics.reconcile_seconds.observe(seconds)
+        self.metrics.reconciles.labels(result).inc()
+
+    def failed(self, key: str, error: Exception, again_in_seconds: float) -> None:
+        """A pass raised. What the API server says needs no stack trace; what nobody expected does."""
+        trace = None if isinstance(error, KubeError) else error
+        log.warning("pass failed", app=key, error=str(error), again_in_seconds=again_in_seconds, exc_info=trace)
+
+
+class Operator:
+    """All parts of one process."""
+
+    def __init__(self, settings: Settings, client: KubeClient) -> None:
+        self.settings = settings
+        self.client = client
+        self.metrics = Metrics()
+        pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
+        self.queue: KeyQueue[Key] = KeyQueue(self._reconcile, pauses, QueueMetrics(self.metrics))
+        self.metrics.queue_depth.set_function(lambda: len(self.queue))
+        pace = Pace(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
+        self.applications = Applications(self._connect, pace, self.queue.add)
+        installation = Installation(name=settings.installation, seed_image=settings.seed_image)
+        self._reconciler = Reconciler(
+            Gatherer(client, self.applications, installation),
+            Applier(client, installation, self.metrics),
+            Reporter(client, self.metrics, settings.instance),
+            self.applications,
+        )
+        self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds)
+
+    def heard_of_app(self, key: Key, resource: Json, *, is_gone: bool) -> None:
+        """Remember the StreamApp for its rivals, and look at it."""
+        self.metrics.watch_events.labels(STREAM_APPS.plural).inc()
+        if is_gone:
+            self.applications.gone(key)
+        else:
+            self.applications.heard(key, resource)
+        self.queue.add(key)
+
+    def heard_of_pod(self, key: Key, pod: Json) -> None:
+        """Remember how its containers ended, and look at its application."""
+        self.metrics.watch_events.labels("pods").inc()
+        application = self.applications.find(key)
+        if application is not None:
+            application.memory.saw_ends(facts.container_ends(pod), datetime.now(UTC))
+            self.queue.add(key)
+
+    def heard_of_child(self, key: Key, kind: Kind) -> None:
+        """Look at its application."""
+        self.metrics.watch_events.labels(kind.plural).inc()
+        if self.applications.find(key) is not None:
+            self.queue.add(key)
+
+    async def check(self) -> None:
+        """See that the definition of the StreamApp is there; CannotStartError if not."""
+        if not await self.client.serves(STREAM_APPS):
+            raise CannotStartError(
+                f"the API server does not know {STREAM_APPS.plural} of {STREAM_APPS.api_version}: install "
+                f"crds/{STREAM_APPS.plural}.{STREAM_APPS.group}.yaml, then start the operator again"
+            )
+
+    async def resync(self) -> None:
+        """List all StreamApps again and again, until cancelled: a watch may have missed a deletion."""
+        while True:
+            try:
+                self._mark(await self._list())
+            except KubeError as error:
+                log.warning("resync failed", error=str(error))
+                await asyncio.sleep(self.settings.backoff_first_seconds)
+                continue
+            self.health.is_ready = True
+            await asyncio.sleep(self.settings.resync_seconds)
+
+    async def close(self) -> None:
+        """Stop passes and polls."""
+        await self.queue.close()
+        self.applications.close()
+
+    def _mark(self, resources: list[Json]) -> None:
+        found = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
+        for key, resource in found.items():
+            self.applications.heard(key, resource)
+        for key in {*found, *self.applications.keys()}:
+            self.queue.add(key)
+
+    async def _list(self) -> list[Json]:
+        wanted = self.settings.namespaces or (None,)
+        return [one for namespace in wanted for one in await self.client.list(STREAM_APPS, namespace)]
+
+    async def _reconcile(self, key: Key) -> float | None:
+        return await self._reconciler.reconcile(key)
+
+    def _connect(self, wiring: Wiring) -> ApplicationGroup:
+        return connect(wiring, self.settings.kafka_deadline_seconds)
+
+
+async def run(settings: Settings) -> None:
+    """Run the operator until it is told to stop, or one of its parts ends; CannotStartError if it cannot begin."""
+    _check_deadlines(settings)
+    configuration = await own_configuration()
+    metrics_of: list[Operator] = []
+
+    def observe(method: str, resource: str, code: int) -> None:
+        for operator in metrics_of:
+            operator.metrics.requests.labels(method, resource, str(code)).inc()
+
+    client = KubeClient(configuration, deadline_seconds=settings.request_deadline_seconds, observe=observe)
+    try:
+        operator = Operator(settings, client)
+        metrics_of.append(operator)
+        await operator.check()
+        server = await serve(settings.port, operator.health, operator.metrics)
+        try:
+            await _run_parts(operator)
+        finally:
+            await operator.close()
+            await server.cleanup()
+    finally:
+        await client.close()
+
+
+async def _run_parts(operator: Operator) -> None:
+    settings = operator.settings
+
+    async def login() -> Login:
+        return login_of(await own_configuration())
+
+    watches = kopf.operator(
+        registry=registry_for(operator, login),
+        settings=kopf_settings(settings),
+        namespaces=settings.namespaces,
+        clusterwide=not settings.namespaces,
+    )
+    parts = {
+        "resync": operator.resync(),
+        "heartbeat": operator.health.beat(operator.client, settings.namespaces),
+        "watches": watches,
+    }
+    tasks = [asyncio.create_task(part, name=name) for name, part in parts.items()]
+    log.info("started", namespaces=settings.namespaces or "all", port=settings.port)
+    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    for task in done:
+        log.info("stopping", because=f"{task.get_name()} ended")
+        task.result()
+
+
+def _check_deadlines(settings: Settings) -> None:
+    """Refuse settings under which nothing could ever be removed."""
+    age = Timing().fact_age.total_seconds()
+    if settings.kafka_deadline_seconds >= age or settings.poll_busy_seconds >= age:
+        raise CannotStartError(
+            f"STREAMAPP_KAFKA_DEADLINE_SECONDS and STREAMAPP_POLL_BUSY_SECONDS must be less than {age:g}: facts older "
+            "than that decide nothing"
+        )

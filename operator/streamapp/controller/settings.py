@@ -1,0 +1,97 @@
+"""Settings of the operator's process, read once from the environment; each has a default that needs no thought.
+
+Read by `process` and handed on. What belongs to one application is in its StreamApp, not here.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+PREFIX = "STREAMAPP_"
+
+
+class InvalidSettingError(Exception):
+    """A variable that cannot be used; names it, what it says, and why not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every field is the environment variable `STREAMAPP_<NAME>`."""
+
+    namespaces: tuple[str, ...] = ()
+    """Namespaces that are watched, separated by commas; all where it is empty. A Role in each then suffices."""
+    instance: str = "streamapp-operator"
+    """Who tells Events: the pod's name, from the downward API."""
+    installation: str = "streamapp-operator"
+    """Label on what this operator makes. Two operators on one cluster need two, to tell what is whose."""
+    seed_image: str = "ghcr.io/streamapp/seed:0.1.0"
+    """Init container that prepares a pod's volume: must be of the operator's own release."""
+    port: int = 8080
+    """Where `/healthz`, `/readyz` and `/metrics` are served."""
+    log_level: str = "info"
+    """`debug`, `info`, `warning` or `error`."""
+    request_deadline_seconds: float = 10.0
+    """For each request to the API server: longer than its own slow moments, shorter than a judgement's age."""
+    kafka_deadline_seconds: float = 5.0
+    """For each question to brokers: two of them must fit into the age that facts may have (10 s)."""
+    poll_idle_seconds: float = 10.0
+    """Between two looks at a group that has converged. A member seen less than 10 s before its container ended is not
+    evicted, so this bounds how young a pod may die and still be cleared away at once."""
+    poll_busy_seconds: float = 2.0
+    """While something is under way; the error of every gap that is reported is about this."""
+    poll_rebalance_seconds: float = 0.5
+    """While a rebalance is under way or was asked for: the sooner its end is seen, the less input lies between a
+    position and the end it is compared with."""
+    resync_seconds: float = 600.0
+    """Every key is listed and reconciled so often, whatever the watches say: a deletion during a gap in a watch is
+    never told."""
+    pass_gap_seconds: float = 0.5
+    """At least this between two passes over one application; a starting pod alone makes about eight events."""
+    backoff_first_seconds: float = 1.0
+    """After a pass that failed; doubled with each failure in a row."""
+    backoff_longest_seconds: float = 300.0
+    """And never longer than this."""
+    status_gap_seconds: float = 10.0
+    """Progress, lag and ETA are written no more often; conditions and counts at once. Each write goes through etcd."""
+    stuck_seconds: float = 120.0
+    """A key that waits or a pass that lasts longer than this makes `/healthz` fail: no honest pass lasts a minute."""
+    heartbeat_seconds: float = 30.0
+    """Between two reads that see whether the API server still lets us list."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+        """Read the variables; InvalidSettingError for one that is malformed.
+
+        Others of the same prefix mean nothing: Kubernetes itself makes some, from the names of Services.
+        """
+        known = {PREFIX + field.name.upper(): field.name for field in fields(cls)}
+        given = {name: text for name, text in environment.items() if name in known}
+        values: dict[str, Any] = {}
+        for name, text in given.items():
+            default = getattr(cls(), known[name])
+            try:
+                values[known[name]] = _READERS[type(default)](text)
+            except ValueError as error:
+                raise InvalidSettingError(f"{name}={text!r}: {error}; the default is {default!r}") from error
+        return cls(**values)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(sorted({name.strip() for name in text.split(",") if name.strip()}))
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 86_400:
+        raise ValueError("it must be more than 0 and less than a day of seconds")
+    return number
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 65_536:
+        raise ValueError("it must be a port, 0 for any")
+    return number
+
+
+_READERS: Mapping[type, Callable[[str], object]] = {tuple: _names, float: _positive, int: _port, str: str}

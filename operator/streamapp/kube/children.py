@@ -1,0 +1,32 @@
+"""The objects beside the StatefulSet: its headless Service and its PodDisruptionBudget. One apply each.
+
+Called by the controller's applier. Somebody else's object of the same name is never touched.
+"""
+
+from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.errors import InvalidError
+from streamapp.kube.facts import is_controlled_by
+from streamapp.kube.places import BUDGETS, SERVICES, Kind
+
+
+async def apply_service(client: KubeClient, manifest: Json, owner_uid: str) -> None:
+    """Make it what the manifest says; InvalidError if another one is there."""
+    metadata = manifest["metadata"]
+    _refuse_foreign(SERVICES, await client.find(SERVICES, metadata["namespace"], metadata["name"]), owner_uid)
+    await client.apply(SERVICES, manifest)
+
+
+async def apply_budget(client: KubeClient, manifest: Json, live: Json | None, owner_uid: str) -> None:
+    """Make it what the manifest says, pods that may be away included; InvalidError if another one is there."""
+    _refuse_foreign(BUDGETS, live, owner_uid)
+    await client.apply(BUDGETS, manifest)
+
+
+def _refuse_foreign(kind: Kind, live: Json | None, owner_uid: str) -> None:
+    if live is not None and not is_controlled_by(live, owner_uid):
+        metadata = live["metadata"]
+        raise InvalidError(
+            f"{kind.name} {metadata['namespace']}/{metadata['name']}",
+            "an object of this name belongs to somebody else",
+            "rename the StreamApp, or delete that object",
+        )

@@ -1,0 +1,216 @@
+"""Sends requests to the API server: plain dicts both ways, a deadline on each, a limit on how many at once.
+
+Made once by the process, used by the other modules of this package. It retries nothing: a reconcile that failed is run
+again as a whole, from fresh reads. Writes are server-side applies, so that fields of others are left alone.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from kubernetes.aio.client.api_client import ApiClient
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.config import load_incluster_config, load_kube_config
+
+from streamapp.kube.errors import NotFoundError, UnavailableError, of_status
+from streamapp.kube.places import Kind
+
+Json = dict[str, Any]
+
+FIELD_MANAGER = "streamapp-operator"
+"""Owns everything the operator writes but the two fields of `GRANTING_MANAGER`."""
+GRANTING_MANAGER = "streamapp-operator-granting"
+"""Owns `spec.replicas` and the hold record of the StatefulSet, so that no other write can touch them by accident."""
+
+PAGE = 500
+"""Objects per answer of a list."""
+
+Observer = Callable[[str, str, int], None]
+"""Told of every answer: method, plural of the kind, HTTP status (0 where there was none)."""
+
+Check = Callable[[], None]
+
+
+class KubeClient:
+    """The API server, with the rights of one identity."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        deadline_seconds: float,
+        at_once: int = 50,
+        observe: Observer = lambda *_: None,
+    ) -> None:
+        self._api = ApiClient(configuration)
+        self._api.user_agent = FIELD_MANAGER
+        self._deadline_seconds = deadline_seconds
+        self._turns = asyncio.Semaphore(at_once)
+        self._observe = observe
+
+    async def close(self) -> None:
+        """Drop every connection."""
+        await self._api.close()
+
+    async def get(self, kind: Kind, namespace: str, name: str, subresource: str | None = None) -> Json:
+        """Read one object, from etcd and not from a cache; NotFoundError if there is none."""
+        return await self._ask("GET", kind, kind.path(namespace, name, subresource))
+
+    async def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """Read one object, or give None if there is none."""
+        try:
+            return await self.get(kind, namespace, name)
+        except NotFoundError:
+            return None
+
+    async def list(self, kind: Kind, namespace: str | None, selector: str = "") -> list[Json]:
+        """Read all objects that match, page by page, each with its kind and version."""
+        query = {"limit": str(PAGE)}
+        query |= {"labelSelector": selector} if selector else {}
+        objects: list[Json] = []
+        while True:
+            page = await self._ask("GET", kind, kind.path(namespace), query)
+            objects += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in page["items"]]
+            if not page["metadata"].get("continue"):
+                return objects
+            query["continue"] = page["metadata"]["continue"]
+
+    async def heartbeat(self, kind: Kind, namespace: str | None) -> None:
+        """See that a kind can be listed at all; the cheapest read there is."""
+        await self._ask("GET", kind, kind.path(namespace), {"limit": "1"})
+
+    async def serves(self, kind: Kind) -> bool:
+        """Tell whether the API server knows a kind (discovery)."""
+        prefix = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+        try:
+            found = await self._ask("GET", kind, prefix)
+        except NotFoundError:
+            return False
+        return any(resource["name"] == kind.plural for resource in found["resources"])
+
+    async def apply(
+        self,
+        kind: Kind,
+        body: Json,
+        *,
+        subresource: str | None = None,
+        manager: str = FIELD_MANAGER,
+        force: bool = True,
+        dry_run: bool = False,
+        last_check: Check | None = None,
+    ) -> Json:
+        """Bring the fields of `body`, and only those, to what it says; give the whole object as it is then.
+
+        Without `force`, a field that somebody else set to something else is a ConflictError. `last_check` is run when
+        everything else is done and the next thing is to send; what it raises keeps the request from being sent.
+
+        `metadata.uid` and `metadata.resourceVersion` in the body are preconditions: ConflictError where another object
+        or another version is there, and then nothing is written. Equal content writes nothing.
+        """
+        namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
+        query = {"fieldManager": manager, "force": "true" if force else "false", "fieldValidation": "Strict"}
+        query |= {"dryRun": "All"} if dry_run else {}
+        whole = {"apiVersion": kind.api_version, "kind": kind.name, **body}
+        path = kind.path(namespace, name, subresource)
+        content_type = "application/apply-patch+yaml"
+        return await self._ask("PATCH", kind, path, query, whole, content_type=content_type, last_check=last_check)
+
+    async def create(self, kind: Kind, body: Json) -> Json:
+        """Create an object; ConflictError if it is there already."""
+        whole = {"apiVersion": kind.api_version, "kind": kind.name, **body}
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._ask("POST", kind, kind.path(body["metadata"]["namespace"]), query, whole)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
+        """Delete exactly this version of this object."""
+        options = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
+        await self._ask("DELETE", kind, kind.path(namespace, name), body=options)
+
+    async def _ask(
+        self,
+        method: str,
+        kind: Kind,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Json | None = None,
+        *,
+        content_type: str = "application/json",
+        last_check: Check | None = None,
+    ) -> Json:
+        what = f"{method} {path}"
+        status = 0
+        try:
+            async with self._turns, asyncio.timeout(self._deadline_seconds):
+                headers = {"Content-Type": content_type, "Accept": "application/json"}
+                parameters = await self._api.param_serialize(
+                    method=method,
+                    resource_path=path,
+                    query_params=list((query or {}).items()),
+                    header_params=headers,
+                    body=body,
+                    auth_settings=["BearerToken"],
+                )
+                if last_check is not None:
+                    last_check()
+                response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
+                status, text = response.status, await response.read()
+        except TimeoutError as error:
+            raise UnavailableError(
+                what, f"no answer within {self._deadline_seconds:g} s", "see that the API server can be reached"
+            ) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise UnavailableError(
+                what, str(error) or type(error).__name__, "see that the API server can be reached"
+            ) from error
+        finally:
+            self._observe(method, kind.plural, status)
+        if 200 <= status < 300:
+            found: Json = json.loads(text)
+            return found
+        raise of_status(status, what, _message(text))
+
+
+async def own_configuration() -> Configuration:
+    """Find out how the API server is reached and as whom: the pod's service account, else the kubeconfig."""
+    configuration = Configuration()
+    if os.environ.get("KUBERNETES_SERVICE_HOST"):
+        load_incluster_config(configuration)
+    else:
+        await load_kube_config(client_configuration=configuration)
+    return configuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """The same access in plain words, for the library that watches."""
+
+    server: str
+    ca_path: str | None
+    insecure: bool
+    certificate_path: str | None
+    key_path: str | None
+    token: str | None
+
+
+def login_of(configuration: Configuration) -> Login:
+    """Give the access that a configuration describes; a token is as fresh as the configuration."""
+    token = configuration.api_key.get("BearerToken")
+    return Login(
+        server=configuration.host,
+        ca_path=configuration.ssl_ca_cert,
+        insecure=not configuration.verify_ssl,
+        certificate_path=configuration.cert_file,
+        key_path=configuration.key_file,
+        token=None if token is None else token.split(" ", 1)[-1],
+    )
+
+
+def _message(text: bytes) -> str:
+    try:
+        return str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError):
+        return text.decode(errors="replace")[:200] or "no message"

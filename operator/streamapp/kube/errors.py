@@ -1,0 +1,63 @@
+"""Everything that can go wrong between the operator and the API server.
+
+    KubeError
+    ├── NotFoundError     no such object, or no such kind
+    ├── ConflictError     the object is another one, or another version, than the one that was judged
+    ├── RefusedError      the service account lacks a right, which is named
+    ├── InvalidError      the API server does not accept the object
+    └── UnavailableError  no answer, too many requests, or a fault on the server's side: worth another try
+
+Errors name the object, the cause and the next step, as those of `streamapp.kafka` do.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class KubeError(Exception):
+    """A request to the API server that gave no result."""
+
+    what: str
+    """The request and its object, for example `apply statefulsets demo/wordcount`."""
+    why: str
+    """The cause, in the API server's words."""
+    next_step: str
+    """What a person can do about it."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why} ({self.next_step})"
+
+
+class NotFoundError(KubeError):
+    """The object, its namespace or its kind does not exist."""
+
+
+class ConflictError(KubeError):
+    """A precondition did not hold: nothing was written."""
+
+
+class RefusedError(KubeError):
+    """Not authenticated, or not allowed."""
+
+
+class InvalidError(KubeError):
+    """The object was not accepted."""
+
+
+class UnavailableError(KubeError):
+    """Nothing is known of the outcome: a write may have been made."""
+
+
+def of_status(status: int, what: str, why: str) -> KubeError:
+    """Build the error for an HTTP status that is no success."""
+    match status:
+        case 404:
+            return NotFoundError(what, why, "it was deleted, or the CustomResourceDefinition is not installed")
+        case 409 | 410 | 412:
+            return ConflictError(what, why, "it is read again and judged anew")
+        case 401 | 403:
+            return RefusedError(what, why, "compare the operator's ClusterRole with that of its release")
+        case 400 | 405 | 406 | 413 | 415 | 422:
+            return InvalidError(what, why, "correct the field that the message names")
+        case _:
+            return UnavailableError(what, f"{status}: {why}", "it is tried again; see the API server")

@@ -1,0 +1,160 @@
+"""What was read of StatefulSet, pods, claims and budget, as the values that the core decides about.
+
+Pure functions over the API server's JSON. Called by the controller's gathering and, for container ends, by its watch
+handlers. A field that is missing is what Kubernetes says it means then; nothing is guessed.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from streamapp.api.names import HOLD_RECORD, PROCESS_ID
+from streamapp.core.containers import ContainerEnd
+from streamapp.core.holds import HoldRecord, RecordUnreadable
+from streamapp.core.identity import Ordinal, ProcessId
+from streamapp.core.record_text import decode
+from streamapp.core.workload import Budget, Container, Pod, StatefulSet, Volume
+from streamapp.kube.client import Json
+
+_ORDINAL = re.compile(r"-(\d+)$", re.ASCII)
+
+
+def time(text: str) -> datetime:
+    """Read a time stamp of the API server."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def statefulset(live: Json, *, is_ours: bool, template_is_written: bool) -> StatefulSet:
+    """Give the StatefulSet, with the two things that only a comparison with the StreamApp tells."""
+    metadata, status = live["metadata"], live.get("status", {})
+    return StatefulSet(
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        generation=metadata["generation"],
+        observed_generation=status.get("observedGeneration", 0),
+        replicas=live["spec"]["replicas"],
+        update_revision=status.get("updateRevision", ""),
+        template_is_written=template_is_written,
+        is_ours=is_ours,
+        record=_record(metadata),
+    )
+
+
+def is_controlled_by(live: Json, owner_uid: str) -> bool:
+    """Tell whether the object's controller is the owner."""
+    owners = live["metadata"].get("ownerReferences", ())
+    return any(owner.get("controller") and owner["uid"] == owner_uid for owner in owners)
+
+
+def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | None, container: str) -> tuple[Pod, ...]:
+    """Give the StatefulSet's pods; those that only carry its labels are left out.
+
+    Args:
+        live: The pods with the StreamApp's label.
+        statefulset_name: Pods are called `<statefulset>-<ordinal>`.
+        statefulset_uid: Their controller; None where it is gone and has left orphans, which all count.
+        container: Name of the application's container; empty for the first.
+    """
+    named = [one for one in live if _ORDINAL.sub("", one["metadata"]["name"]) == statefulset_name]
+    return tuple(
+        _pod(one, container) for one in named if statefulset_uid is None or is_controlled_by(one, statefulset_uid)
+    )
+
+
+def volumes(live: Sequence[Json], template: str, statefulset_name: str) -> tuple[Volume, ...]:
+    """Give the volumes that the StatefulSet made from its claim template: `<template>-<statefulset>-<ordinal>`."""
+    found = []
+    for claim in live:
+        name = str(claim["metadata"]["name"])
+        prefix = f"{template}-{statefulset_name}-"
+        number = name.removeprefix(prefix)
+        if number != name and number.isdecimal() and "deletionTimestamp" not in claim["metadata"]:
+            recorded = claim["metadata"].get("annotations", {}).get(PROCESS_ID)
+            found.append(Volume(ordinal=Ordinal(int(number)), process_id=_process_id(recorded)))
+    return tuple(found)
+
+
+def budget(live: Json | None) -> Budget:
+    """Give what the PodDisruptionBudget allows."""
+    if live is None:
+        return Budget.ABSENT
+    return Budget.CLOSED if live["spec"].get("maxUnavailable") == 0 else Budget.OPEN
+
+
+def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
+    """Give the ends of containers that a pod's status tells: of the present run, and of the one before."""
+    uid = pod["metadata"]["uid"]
+    return tuple(
+        ContainerEnd(
+            pod_uid=uid,
+            container_id=end["containerID"],
+            finished_at=time(end["finishedAt"]),
+            reason=end.get("reason", ""),
+        )
+        for end in _terminations(pod)
+        if end.get("containerID") and end.get("finishedAt")
+    )
+
+
+def ordinal(pod: Json) -> Ordinal:
+    """Give the pod's ordinal; ValueError if it is no pod of a StatefulSet."""
+    name = pod["metadata"]["name"]
+    match = _ORDINAL.search(name)
+    if match is None:
+        raise ValueError(f"pod {name}: its name does not end in an ordinal")
+    return Ordinal(int(match[1]))
+
+
+def _record(metadata: Mapping[str, Any]) -> HoldRecord | RecordUnreadable | None:
+    text = metadata.get("annotations", {}).get(HOLD_RECORD)
+    return None if text is None else decode(text)
+
+
+def _process_id(text: str | None) -> ProcessId | None:
+    try:
+        return None if text is None else ProcessId.parse(text)
+    except ValueError:
+        # A word that is no ID must not look like "not recorded yet": it is an ID that nobody has, and so a mismatch.
+        return ProcessId(UUID(int=0))
+
+
+def _pod(pod: Json, container: str) -> Pod:
+    metadata, status = pod["metadata"], pod.get("status", {})
+    addresses = [str(ipaddress.ip_address(entry["ip"])) for entry in status.get("podIPs", ())]
+    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
+    return Pod(
+        ordinal=ordinal(pod),
+        uid=metadata["uid"],
+        revision=metadata.get("labels", {}).get("controller-revision-hash", ""),
+        ips=tuple(addresses),
+        ready=conditions.get("Ready") == "True",
+        terminating="deletionTimestamp" in metadata,
+        container=_container(pod, container),
+    )
+
+
+def _container(pod: Json, name: str) -> Container:
+    wanted = name or pod["spec"]["containers"][0]["name"]
+    statuses = pod.get("status", {}).get("containerStatuses", ())
+    found: Mapping[str, Any] = next((status for status in statuses if status["name"] == wanted), {})
+    state = found.get("state", {})
+    running = state.get("running", {}).get("startedAt")
+    ran = found.get("restartCount", 0) > 0 or any(
+        part in states for states in (state, found.get("lastState", {})) for part in ("running", "terminated")
+    )
+    identity = found.get("containerID") or None
+    return Container(
+        id=identity,
+        running_since=time(running) if running and identity else None,
+        ever_ran=bool(ran),
+    )
+
+
+def _terminations(pod: Json) -> Iterator[Mapping[str, Any]]:
+    for status in pod.get("status", {}).get("containerStatuses", ()):
+        for state in (status.get("state", {}), status.get("lastState", {})):
+            if "terminated" in state:
+                yield state["terminated"]

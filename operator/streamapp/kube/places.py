@@ -1,0 +1,62 @@
+"""What lies where on the API server: the kinds that the operator touches, and the key of a StreamApp.
+
+Used by every module of this package and by the controller's handlers. Nothing here reads or writes.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from streamapp.api.names import GROUP, KIND, PLURAL, VERSION, selector_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of namespaced object."""
+
+    group: str
+    """Empty for the core group."""
+    version: str
+    plural: str
+    name: str
+    """As in `kind:`."""
+
+    @property
+    def api_version(self) -> str:
+        """As in `apiVersion:`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
+        """Where the collection, the object or its subresource lies; all namespaces where none is given."""
+        parts = ["apis", self.group] if self.group else ["api"]
+        parts.append(self.version)
+        if namespace is not None:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        parts += [quote(part, safe="") for part in (name, subresource) if part is not None]
+        return "/" + "/".join(parts)
+
+
+STREAM_APPS = Kind(GROUP, VERSION, PLURAL, KIND)
+STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
+PODS = Kind("", "v1", "pods", "Pod")
+CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+SERVICES = Kind("", "v1", "services", "Service")
+SECRETS = Kind("", "v1", "secrets", "Secret")
+BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """The namespace and name of a StreamApp, which its StatefulSet, Service and PodDisruptionBudget share."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def selector(self) -> str:
+        """The labels of everything that belongs to it."""
+        return selector_of(self.name)

@@ -1,0 +1,19 @@
+"""The one write to a pod: deleting it, so that the StatefulSet makes it anew from the newest template."""
+
+from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.errors import ConflictError
+from streamapp.kube.places import PODS
+
+
+async def restart(client: KubeClient, live: Json, uid: str) -> None:
+    """Delete the pod that was read as `live`, if it is the one that was judged; ConflictError if it is another."""
+    metadata = live["metadata"]
+    if metadata["uid"] != uid:
+        raise ConflictError(
+            f"delete pod {metadata['namespace']}/{metadata['name']}",
+            "it is not the pod that was judged any more",
+            "it is read again and judged anew",
+        )
+    await client.delete(
+        PODS, metadata["namespace"], metadata["name"], uid=uid, resource_version=metadata["resourceVersion"]
+    )
