@@ -21,7 +21,7 @@ Identity = tuple[str, str, str]
 """Plural, namespace, name."""
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """An answer that is no success."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -122,7 +122,7 @@ class ApiServer:
     def _said(self, make: Callable[[], Json]) -> web.Response:
         try:
             return web.json_response(make())
-        except Refusal as refusal:
+        except RefusalError as refusal:
             return web.json_response({"message": str(refusal)}, status=refusal.status)
 
     def _read(self, request: web.Request) -> Json:
@@ -145,7 +145,7 @@ class ApiServer:
         if request.method == "POST":
             identity = (plural, namespace, body["metadata"]["name"])
             if identity in self.objects:
-                raise Refusal(409, "already exists")
+                raise RefusalError(409, "already exists")
             stored = Stored(body, {request.query["fieldManager"]: set()})
             return self._store(identity, stored, None)
         identity = (plural, namespace, name)
@@ -162,17 +162,17 @@ class ApiServer:
         found = self.objects.get(identity)
         asked = {key: body["metadata"][key] for key in ("uid", "resourceVersion") if key in body["metadata"]}
         if found is None and (asked or subresource):
-            raise Refusal(409 if asked and not subresource else 404, "no such object")
+            raise RefusalError(409 if asked and not subresource else 404, "no such object")
         before = copy.deepcopy(found.body) if found else None
         stored = copy.deepcopy(found) if found else Stored({"metadata": copy.deepcopy(body["metadata"]), **_kind(body)})
         if before is not None:
             _check(before, asked)
-        part = {subresource: body[subresource], "metadata": {}} if subresource else body
+        part = {subresource: body[subresource]} if subresource else body
         try:
             force = request.query["force"] == "true"
             apply(stored.body, part, request.query["fieldManager"], stored.owners, force=force)
         except OwnershipConflictError as error:
-            raise Refusal(409, str(error)) from error
+            raise RefusalError(409, str(error)) from error
         if identity[0] == "statefulsets":
             stored.body["spec"].setdefault("replicas", 1)
         if before is not None and found is not None and _content(before) == _content(stored.body):
@@ -197,7 +197,7 @@ class ApiServer:
 
     def _present(self, identity: Identity) -> Stored:
         if identity not in self.objects:
-            raise Refusal(404, f"{identity[0]} {identity[2]} not found")
+            raise RefusalError(404, f"{identity[0]} {identity[2]} not found")
         return self.objects[identity]
 
 
@@ -215,7 +215,7 @@ def _parts(request: web.Request) -> tuple[str, str, str, str]:
 def _check(live: Json, asked: Json) -> None:
     for key, value in asked.items():
         if live["metadata"][key] != value:
-            raise Refusal(409, f"precondition failed: {key} is {live['metadata'][key]}, not {value}")
+            raise RefusalError(409, f"precondition failed: {key} is {live['metadata'][key]}, not {value}")
 
 
 def _content(body: Json) -> Any:
