@@ -5,16 +5,18 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup check format test test-unit test-lab lab-build lab-up lab-down lab-status lab-demo
+.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status lab-demo
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md says more."
 
-setup: ## Install what Python needs, exactly as locked, and the commit hooks
+setup: ## Install what Python needs, exactly as locked
 	@command -v uv >/dev/null || { echo "uv not found; install it with: python3 -m pip install uv"; exit 1; }
 	uv sync --frozen
+
+hooks: setup ## Run the checks on what is about to be committed
 	$(UV) pre-commit install
 
 format: ## Format and mend what can be mended
@@ -30,13 +32,18 @@ check: ## Lint, types, layers and unit tests
 	$(MAKE) --no-print-directory test-unit
 
 test-unit: ## Unit tests, in seconds
-	$(UV) pytest -m "not lab and not lifecycle"
+	$(UV) pytest
 
-test: check test-lab ## Everything: checks, unit tests, then the lab tests (root, about 15 minutes the first time)
+test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 20 minutes the first time)
+
+test-java: ## Unit tests of the demo application
+	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
-	$(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
+	$(UV) pytest -m registries tests/lab_unit/builds
+	$(UV) pytest -m lifecycle tests/lab_unit/clusters
+	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache

@@ -21,3 +21,7 @@ class LabError(Exception):
     def __str__(self) -> str:
         """Give the three parts on three lines, as the terminal shows them."""
         return f"{self.what}\n  cause: {self.why}\n  next:  {self.next_step}"
+
+
+class NotYetError(LabError):
+    """Something that may be different in a moment: whoever waits for it asks again, every other error ends the wait."""

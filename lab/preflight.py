@@ -6,10 +6,14 @@ Each check raises a `LabError` that says how to mend it; none changes anything.
 import os
 import shutil
 import subprocess
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from lab.build.plan import disk_needed
 from lab.errors import LabError
-from lab.settings import Settings
+from lab.settings import Settings, search_path
 
 # The program, and the Debian package that brings it.
 _PROGRAMS = {
@@ -23,23 +27,40 @@ _PROGRAMS = {
     "unshare": "util-linux",
     "mount": "mount",
 }
-_NETWORK_PLUGINS = Path("/usr/lib/cni")
 GIB = 1024**3
 MEMORY_NEEDED = 3 * GIB
 """Node parts 1 GiB, broker 0.5, three application pods 1, and room for a build."""
 DISK_NEEDED_FOR_STATE = 5 * GIB
-DISK_NEEDED_FOR_CACHE = 6 * GIB
-"""Go's build cache is by far the largest; a full cache needs none of it."""
 
 
-def check_machine(settings: Settings) -> None:
-    """Check rights, programs, memory and disk for the embedded lab."""
-    check_root(os.geteuid())
-    check_programs(os.environ.get("PATH", ""))
+@dataclass(frozen=True)
+class Machine:
+    """Where the facts about a machine are found."""
+
+    user: int
+    """Effective user id."""
+    path: str
+    """Folders in which programs are looked up."""
+    meminfo: Path = Path("/proc/meminfo")
+    network_plugins: Path = Path("/usr/lib/cni")
+    bridge_settings: Path = Path("/proc/sys/net/bridge")
+    """There as soon as the kernel's module br_netfilter is."""
+
+    @classmethod
+    def this(cls) -> "Machine":
+        """Give the machine that this process runs on."""
+        return cls(os.geteuid(), search_path())
+
+
+def check_machine(settings: Settings, machine: Machine | None = None) -> None:
+    """Check rights, programs, kernel, memory and disk for the embedded lab; the first that is wrong is raised."""
+    machine = machine or Machine.this()
+    check_root(machine.user)
+    check_programs(machine.path, machine.network_plugins)
     check_namespaces()
-    check_memory(Path("/proc/meminfo"))
-    check_disk(settings.state, DISK_NEEDED_FOR_STATE)
-    check_disk(settings.cache, DISK_NEEDED_FOR_CACHE if not settings.cache.exists() else GIB)
+    check_bridge(machine.bridge_settings)
+    check_memory(machine.meminfo)
+    check_disk([(settings.state, DISK_NEEDED_FOR_STATE), *disk_needed(settings)])
 
 
 def check_root(effective_user: int) -> None:
@@ -69,17 +90,34 @@ def check_namespaces() -> None:
         )
 
 
-def check_programs(path: str) -> None:
+def check_programs(path: str, network_plugins: Path) -> None:
     """Name every missing program and network plugin at once, with one line that installs them."""
-    # Daemons lie in sbin, which an ordinary user's PATH may lack.
     missing = {name: package for name, package in _PROGRAMS.items() if not shutil.which(name, path=path)}
-    if not (_NETWORK_PLUGINS / "bridge").exists():
-        missing[f"{_NETWORK_PLUGINS}/bridge"] = "containernetworking-plugins"
+    if not (network_plugins / "bridge").exists():
+        missing[f"{network_plugins}/bridge"] = "containernetworking-plugins"
     if missing:
         raise LabError(
             f"programs: {', '.join(missing)} not found",
             "the embedded lab runs Debian's containerd and network tools",
             f"apt-get install --no-install-recommends {' '.join(sorted(set(missing.values())))}",
+        )
+
+
+def check_bridge(bridge_settings: Path) -> None:
+    """Load the kernel's module br_netfilter if it is not there; without it Services do not lead from pod to pod."""
+    if bridge_settings.exists():
+        return
+    modprobe = shutil.which("modprobe", path=search_path())
+    said = "modprobe not found"
+    if modprobe:
+        loaded = subprocess.run((modprobe, "br_netfilter"), capture_output=True, text=True, check=False)
+        said = loaded.stderr.strip() or "the kernel does not have it"
+    if not bridge_settings.exists():
+        raise LabError(
+            "kernel module br_netfilter: not loaded",
+            said,
+            "`apt-get install kmod` and load it (`modprobe br_netfilter`), or use another "
+            "cluster: CLUSTER=kind or CLUSTER=context",
         )
 
 
@@ -95,13 +133,23 @@ def check_memory(meminfo: Path) -> None:
         )
 
 
-def check_disk(folder: Path, needed: int) -> None:
-    """Refuse a folder whose file system has less than `needed` bytes free; the folder need not exist yet."""
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    free = shutil.disk_usage(existing).free
-    if free < needed:
-        raise LabError(
-            f"disk of {folder}: too little room",
-            f"{free / GIB:.1f} GiB are free, {needed / GIB:.0f} GiB are needed",
-            "make room, or choose other folders by STREAMAPP_LAB_CACHE and STREAMAPP_LAB_STATE",
-        )
+def check_disk(needs: Sequence[tuple[Path, int]]) -> None:
+    """Refuse a file system with less room than all folders on it need together; a folder need not exist yet."""
+    needed: dict[int, int] = defaultdict(int)
+    folders: dict[int, list[Path]] = defaultdict(list)
+    for folder, size in needs:
+        device = _existing(folder).stat().st_dev
+        needed[device] += size
+        folders[device].append(folder)
+    for device, size in needed.items():
+        free = shutil.disk_usage(_existing(folders[device][0])).free
+        if free < size:
+            raise LabError(
+                f"disk of {', '.join(map(str, folders[device]))}: too little room",
+                f"{free / GIB:.1f} GiB are free, {size / GIB:.1f} GiB are needed",
+                "make room, or choose other folders by STREAMAPP_LAB_CACHE and STREAMAPP_LAB_STATE",
+            )
+
+
+def _existing(folder: Path) -> Path:
+    return next(parent for parent in (folder, *folder.parents) if parent.exists())

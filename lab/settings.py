@@ -69,8 +69,14 @@ class Settings:
         """Read the variables named in the module's docstring."""
         cache = environment.get("STREAMAPP_LAB_CACHE") or Path.home() / ".cache" / "streamapp-lab"
         return cls(
-            cache=Path(cache),
-            state=Path(environment.get("STREAMAPP_LAB_STATE") or "/var/lib/streamapp-lab"),
+            cache=Path(cache).expanduser().absolute(),
+            state=Path(environment.get("STREAMAPP_LAB_STATE") or "/var/lib/streamapp-lab").expanduser().absolute(),
             cluster=environment.get("CLUSTER") or "embedded",
             versions=Versions.read(),
         )
+
+
+def search_path(environment: Mapping[str, str] = os.environ) -> str:
+    """Give the PATH to look programs up in: daemons lie in sbin folders, which the PATH of a plain `su` lacks."""
+    folders = [folder for folder in environment.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":") if folder]
+    return ":".join(dict.fromkeys([*folders, "/usr/local/sbin", "/usr/sbin", "/sbin"]))

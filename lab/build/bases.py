@@ -4,7 +4,7 @@ Called by `lab.build.plan`. They come from the machine's own Debian mirrors, JDK
 needs none of them: the Dockerfiles above these bases name public ones as their default.
 """
 
-import shutil
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -43,10 +43,12 @@ PYTHON_PACKAGES = ("ca-certificates", "python-is-python3", "python3", "python3-p
 
 APT_OPTIONS = (
     'Acquire::Languages "none"',
-    'Acquire::Retries "1"',
+    'Acquire::Retries "0"',
     'Acquire::http::Timeout "15"',
     'Acquire::https::Timeout "15"',
 )
+IMPATIENT = {"RES_OPTIONS": "timeout:5 attempts:1"}
+"""One question to the name server: where none answers, apt would ask for two minutes."""
 CLEAN = """rm -rf "$1"/usr/share/doc "$1"/usr/share/info "$1"/usr/share/locale "$1"/usr/share/man \
 "$1"/usr/lib/*/gconv "$1"/usr/lib/python3*/EXTERNALLY-MANAGED "$1"/etc/apt/apt.conf.d/99mmdebstrap \
 "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/log/*"""
@@ -62,8 +64,8 @@ def pause(versions: Versions, cache: Cache) -> BuiltImage:
         with step("Compile pause"):
             command: Command = [find(needed(versions)["gcc"]), "-static", "-Os", "-s", "-Wall", "-Wextra", "-Werror"]
             outcome = run([*command, "-o", folder / "pause", source], cache.log("pause"))
-        if outcome.code != 0:
-            raise LabError("pause: it does not compile", outcome.why(), "apt-get install gcc libc6-dev")
+            if outcome.code != 0:
+                raise LabError("pause: it does not compile", outcome.why(), "apt-get install gcc libc6-dev")
 
     program = cache.entry("pause", content_key({"source": source}), build) / "pause"
     image = Image("streamapp/pause", "1", IMAGES / "pause" / "Dockerfile", {"pause": program})
@@ -72,9 +74,9 @@ def pause(versions: Versions, cache: Cache) -> BuiltImage:
 
 def debian_java(versions: Versions, cache: Cache) -> BuiltImage:
     """Give the base for Java: a runtime linked from the machine's JDK on the few Debian packages that it needs."""
-    release = _java_release()
+    home = java_home(versions)
     system = _debian("debian-java-system", "extract", JAVA_PACKAGES, versions, cache)
-    runtime = _java_runtime(release, versions, cache)
+    runtime = _java_runtime(home, cache)
     context = {SYSTEM: system, "java": runtime}
     image = Image("streamapp/debian-java", versions.java, IMAGES / "debian-java" / "Dockerfile", context)
     return build_image(image, versions, cache)
@@ -105,11 +107,12 @@ def _debian(name: str, variant: str, packages: tuple[str, ...], versions: Versio
             ]
             options = [f"--aptopt={option}" for option in (settings, *APT_OPTIONS)]
             # Without a suite, mmdebstrap takes it from the mirrors.
-            places: Command = ["", folder / SYSTEM, *mirrors]
-            outcome = run([*command, *options, f"--customize-hook={CLEAN}", *places], cache.log(name))
-        if outcome.code != 0:
-            named = " and ".join(map(str, sources))
-            raise LabError(f"{name}: mmdebstrap failed", outcome.why(), f"see that apt-get update works with {named}")
+            command = [*command, *options, f"--customize-hook={CLEAN}", "", folder / SYSTEM, *mirrors]
+            outcome = run(command, cache.log(name), environment={**os.environ, **IMPATIENT})
+            if outcome.code != 0:
+                named = " and ".join(map(str, sources))
+                next_step = f"see that apt-get update works with {named}"
+                raise LabError(f"{name}: mmdebstrap failed", outcome.why(noise="^I: |^E: mmdebstrap failed"), next_step)
 
     inputs = {"variant": variant, "packages": " ".join(packages), "clean": CLEAN, **_named(sources)}
     return cache.entry(name, content_key(inputs), build) / SYSTEM
@@ -149,27 +152,26 @@ def _apt_settings() -> str:
     return "".join(line for line in settings.splitlines(keepends=True) if line.startswith(wanted))
 
 
-def _java_release() -> str:
-    """Describe the machine's JDK by the file that every JDK carries; empty if there is none to be seen."""
-    javac = shutil.which("javac")
-    release = Path(javac).resolve().parent.parent / "release" if javac else None
-    return release.read_text() if release and release.is_file() else ""
+def java_release(home: Path) -> str:
+    """Describe a JDK by the file that a JDK carries; by its folder if it does not."""
+    release = home / "release"
+    return release.read_text() if release.is_file() else str(home)
 
 
-def _java_runtime(release: str, versions: Versions, cache: Cache) -> Path:
+def _java_runtime(home: Path, cache: Cache) -> Path:
     """Give a Java runtime with the modules named above, and its class archive, which halves the start of a JVM."""
 
     def build(folder: Path) -> None:
         with step("Link a Java runtime"):
-            home = java_home(versions)
             runtime = folder / "java"
             link: Command = [home / "bin" / "jlink", "--no-header-files", "--no-man-pages", "--compress=1"]
             modules: Command = ["--add-modules", ",".join(JAVA_MODULES), "--output", runtime]
             outcome = run([*link, *modules], cache.log("java-runtime"))
             if outcome.code == 0:
                 outcome = run([runtime / "bin" / "java", "-Xshare:dump"], cache.log("java-runtime"))
-        if outcome.code != 0:
-            raise LabError("Java runtime: it cannot be linked", outcome.why(), needed(versions)["javac"].get_it)
+            if outcome.code != 0:
+                next_step = "apt-get install openjdk-17-jdk-headless"
+                raise LabError("Java runtime: it cannot be linked", outcome.why(), next_step)
 
-    inputs = {"modules": " ".join(JAVA_MODULES), "release": release}
+    inputs = {"modules": " ".join(JAVA_MODULES), "release": java_release(home)}
     return cache.entry("java-runtime", content_key(inputs), build) / "java"

@@ -23,6 +23,8 @@ from lab.settings import Versions
 from lab.terminal import step
 
 ARCHIVE = "image.tar"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+"""What this machine trusts, its company's proxy perhaps: RUN steps see it, the image keeps its own."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,11 @@ def build_image(image: Image, versions: Versions, cache: Cache) -> BuiltImage:
 
     Raises LabError that names the image, the step of its Dockerfile that failed and what the tool said.
     """
-    inputs: dict[str, str | Path] = {f"context {name}": path for name, path in image.context.items()}
+    inputs = {f"context {name}": _content(path, cache) for name, path in image.context.items()}
     inputs |= {f"argument {name}": value for name, value in image.build_args.items()}
     inputs |= {"dockerfile": image.dockerfile, "reference": image.reference}
     if image.base is not None:
-        # The base's archive lies in an entry whose path tells its content; reading it all would take a second.
-        inputs["base"] = str(image.base.archive.relative_to(cache.folder))
+        inputs["base"] = _content(image.base.archive, cache)
 
     def build(folder: Path) -> None:
         with step(f"Build image {image.reference}"):
@@ -80,15 +81,20 @@ def build_image(image: Image, versions: Versions, cache: Cache) -> BuiltImage:
     return BuiltImage(image.reference, entry / ARCHIVE)
 
 
+def _content(path: Path, cache: Cache) -> str | Path:
+    """Stand for a path in a key: the path of a cache's entry tells its content, so that nobody reads it all again."""
+    return f"entry {path.relative_to(cache.folder)}" if path.is_relative_to(cache.folder) else path
+
+
 def build_with_docker(image: Image, log: Path) -> str:
     """Build the same image with the machine's Docker, on the Dockerfile's own base; give its full name."""
     docker = shutil.which("docker")
     if docker is None:
         raise LabError(f"image {image.name}: it cannot be built", "no docker in PATH", "install Docker")
     with step(f"Build image {image.reference}"), _assembled(image, None) as context:
-        outcome = run([docker, "build", *_arguments(image), context], log)
-    if outcome.code != 0:
-        raise _failed(image, outcome)
+        outcome = run([docker, "build", "--tag", image.reference, *_arguments(image), context], log)
+        if outcome.code != 0:
+            raise _failed(image, outcome)
     return image.reference
 
 
@@ -100,23 +106,21 @@ def _build_archive(image: Image, archive: Path, versions: Versions, cache: Cache
     """
     with tempfile.TemporaryDirectory(dir=archive.parent) as storage, _assembled(image, archive.parent) as context:
         places = ["--root", f"{storage}/root", "--runroot", f"{storage}/run", "--storage-driver", "vfs"]
-        buildah: Command = [find(needed(versions)["buildah"]), *places]
-        environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "TMPDIR": storage}
-        arguments = _arguments(image)
+        arguments = ["--tag", f"docker-archive:{archive}:{image.reference}", *_arguments(image)]
         if image.base is not None:
             arguments += ["--build-arg", f"BASE=docker-archive:{image.base.archive}"]
-        outcome = run([*buildah, "build", *arguments, context], cache.log(image.entry), environment=environment)
-        if outcome.code == 0:
-            target = f"docker-archive:{archive}:{image.reference}"
-            push: Command = [*buildah, "push", "--quiet", image.reference, target]
-            outcome = run(push, cache.log(image.entry), environment=environment)
+        if CERTIFICATES.is_file():
+            arguments += ["--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro"]
+        command: Command = [find(needed(versions)["buildah"]), *places, "build", *arguments, context]
+        environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "TMPDIR": storage}
+        outcome = run(command, cache.log(image.entry), environment=environment)
     if outcome.code != 0:
         raise _failed(image, outcome)
 
 
 def _arguments(image: Image) -> list[str]:
     """Give what Buildah and Docker both understand."""
-    arguments = ["--file", str(image.dockerfile), "--tag", image.reference]
+    arguments = ["--file", str(image.dockerfile)]
     for name, value in image.build_args.items():
         arguments += ["--build-arg", f"{name}={value}"]
     return arguments
@@ -138,8 +142,7 @@ def _assembled(image: Image, below: Path | None) -> Iterator[Path]:
 
 def _failed(image: Image, outcome: Outcome) -> LabError:
     """Name the step of the Dockerfile that failed, which both tools quote in their last words."""
-    steps = re.findall(r'building at STEP "(.*)"|ERROR: failed to \w+: (.*)', "\n".join(outcome.last_lines))
+    steps = re.findall(r'building at STEP "(.*?)": |ERROR: failed to \w+: (.*)', "\n".join(outcome.last_lines))
+    next_step = f"mend {image.dockerfile} or what it copies; where a registry did not answer, check the network"
     at = f" at {''.join(steps[-1])}" if steps else ""
-    return LabError(
-        f"image {image.name}: the build failed{at}", outcome.why(), f"mend {image.dockerfile} or its inputs"
-    )
+    return LabError(f"image {image.name}: the build failed{at}", outcome.why(), next_step)

@@ -7,12 +7,13 @@ be run on them (a test dependency of metrics-server cannot be resolved).
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
 from lab.build.running import Command, Outcome, run
-from lab.build.toolchains import find_or_fetch_go
+from lab.build.toolchains import MissingToolError, find, find_or_fetch_go, needed
 from lab.errors import LabError
 from lab.settings import LAB, Versions
 from lab.terminal import counted, step
@@ -61,6 +62,19 @@ def link_flags(versions: Versions) -> str:
     packages = ("k8s.io/client-go/pkg/version", "k8s.io/component-base/version")
     set_all = [f"-X {package}.{name}={value}" for package in packages for name, value in variables.items()]
     return " ".join(["-s", "-w", *set_all])
+
+
+def go_folders(versions: Versions) -> tuple[Path, Path]:
+    """Give the folders of Go's build cache and of its modules, which need not exist; never fetches a Go."""
+    try:
+        build, modules = _ask([find(needed(versions)["go"]), "env", "GOCACHE", "GOMODCACHE"], Path.home()).splitlines()
+    except MissingToolError:
+        # As the Go that would be fetched will choose, unless `go env -w` of an older one chose otherwise.
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        own = Path(os.environ.get("GOPATH") or Path.home() / "go")
+        build = os.environ.get("GOCACHE") or str(caches / "go-build")
+        modules = os.environ.get("GOMODCACHE") or str(own / "pkg" / "mod")
+    return Path(build), Path(modules)
 
 
 def go_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -119,8 +133,13 @@ def _expect_a_proxy(go: Path, sources: Path) -> None:
 def _compile(go: Path, sources: Path, program: Path, flags: str, log: Path) -> None:
     packages = _ask([go, "list", "-deps", *TAGS, "."], sources, {"GOPROXY": "off"}).split()
     command: Command = [go, "build", "-v", "-trimpath", "-buildvcs=false", *TAGS, "-ldflags", flags, "-o", program, "."]
-    with counted("Build labkube, the programs of Kubernetes", len(packages), "packages") as advance:
-        outcome = run(command, log, folder=sources, environment=go_environment(), each_line=lambda _: advance())
+    # What is compiled passes through gigabytes of temporary files, which /tmp may keep in memory.
+    with (
+        counted("Build labkube, the programs of Kubernetes", len(packages), "packages") as advance,
+        tempfile.TemporaryDirectory(dir=program.parent) as workplace,
+    ):
+        environment = go_environment() | {"GOTMPDIR": workplace}
+        outcome = run(command, log, folder=sources, environment=environment, each_line=lambda _: advance())
     if outcome.code != 0:
         raise _failed("it does not compile", outcome)
 

@@ -20,6 +20,14 @@ BROKER = LAB / "kafka" / "pom.xml"
 TIMEOUTS = ("-Daether.connector.connectTimeout=10000", "-Daether.connector.requestTimeout=60000")
 """In milliseconds, understood by Maven 3.8 and newer: without a network it then fails within seconds."""
 
+PLUGINS = "org.apache.maven.plugins"
+"""Named in full: where a plugin's short name cannot be looked up, Maven does not say why."""
+QUIETLY = ("--quiet", "--batch-mode", "-Dstyle.color=never")
+ADVICE = (
+    r"^\[ERROR\]\s*$|Re-run Maven|To see the full stack trace|For more information about the errors|\[Help \d\] http"
+)
+"""What Maven says about itself at the end of every failure."""
+
 
 def broker_jars(versions: Versions, cache: Cache, pom: Path = BROKER) -> Path:
     """Give the folder with the jars of the broker and of everything it needs at run time."""
@@ -27,7 +35,11 @@ def broker_jars(versions: Versions, cache: Cache, pom: Path = BROKER) -> Path:
     def build(folder: Path) -> None:
         with step("Fetch the jars of the Kafka broker"), tempfile.TemporaryDirectory(dir=folder) as workplace:
             shutil.copy(pom, workplace)
-            goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+            goal = [
+                f"{PLUGINS}:maven-dependency-plugin:copy-dependencies",
+                "-DincludeScope=runtime",
+                f"-DoutputDirectory={folder}",
+            ]
             _maven(goal, Path(workplace), "broker-jars", versions, cache)
 
     return cache.entry("broker-jars", content_key({"pom": pom}), build)
@@ -57,11 +69,11 @@ def package(project: Path, versions: Versions, cache: Cache) -> Path:
 
 def _maven(goals: list[str], folder: Path, name: str, versions: Versions, cache: Cache) -> None:
     environment = {**os.environ, "JAVA_HOME": str(java_home(versions))}
-    command: Command = [find(needed(versions)["mvn"]), "--quiet", "--batch-mode", *TIMEOUTS, *goals]
+    command: Command = [find(needed(versions)["mvn"]), *QUIETLY, *TIMEOUTS, *goals]
     outcome = run(command, cache.log(name), folder=folder, environment=environment)
     if outcome.code != 0:
         raise LabError(
             f"{name}: Maven failed",
-            outcome.why(),
-            "the first [ERROR] line tells; if it names a repository, check the network and ~/.m2/settings.xml",
+            outcome.why(noise=ADVICE),
+            "if it names a repository, check the network and ~/.m2/settings.xml; else mend the pom or the sources",
         )

@@ -11,11 +11,25 @@ from pathlib import Path
 from lab.build import bases, maven, python_packages
 from lab.build.cache import Cache
 from lab.build.images import BuiltImage, Image, build_image, build_with_docker
-from lab.build.labkube import build_labkube
+from lab.build.labkube import NAME, build_labkube, go_folders
 from lab.build.seed import SOURCES as SEED
 from lab.build.seed import seed_program
+from lab.build.toolchains import MissingToolError, problems, together
 from lab.settings import EXAMPLES, LAB, REPOSITORY, Settings, Versions
 
+MB = 10**6
+ENTRIES = 1800 * MB
+"""All entries of the cache once, those of the operator's image included."""
+GO_BUILD_CACHE = 3400 * MB
+"""What 2980 packages compile to: the sum of their files in a build cache. Until the end they lie a second time in the
+folder where labkube is built."""
+GO_MODULES = 700 * MB
+"""An empty module cache after the modules of labkube came in: 678 MiB."""
+GO_TOOLCHAIN = 300 * MB
+MAVEN_REPOSITORY = 200 * MB
+"""An empty repository after the broker's jars and the demo application: 159 MiB."""
+REBUILT = 1000 * MB
+"""A new labkube or image beside the old one, with what it takes while it is built."""
 KAFKA = LAB / "images" / "kafka"
 COUNTER = EXAMPLES / "counter"
 OPERATOR = REPOSITORY / "operator" / "images" / "operator"
@@ -36,6 +50,13 @@ def build_all(settings: Settings) -> Built:
 
     Takes minutes the first time and well under a second when nothing has changed. Raises LabError.
     """
+    try:
+        return _build_all(settings)
+    except MissingToolError:
+        raise together(problems(settings.versions)) from None
+
+
+def _build_all(settings: Settings) -> Built:
     cache = Cache(settings.cache)
     images = {"pause": bases.pause(settings.versions, cache)}
     java = bases.debian_java(settings.versions, cache)
@@ -47,6 +68,25 @@ def build_all(settings: Settings) -> Built:
     built = Built(build_labkube(settings.versions, cache), images)
     cache.prune()
     return built
+
+
+def disk_needed(settings: Settings) -> list[tuple[Path, int]]:
+    """Give the folders that `build_all` fills, with the bytes that each may take at most.
+
+    Several of them usually lie on one disk, which then needs the sum. Measured on amd64 with empty caches; what Go and
+    Maven have from elsewhere is not subtracted. A cache that holds a whole labkube, of whichever version, needs little:
+    what changes is compiled on what Go kept. Neither builds nor fetches anything.
+    """
+    cache = Cache(settings.cache)
+    if cache.holds(NAME):
+        return [(settings.cache, REBUILT)]
+    build, modules = go_folders(settings.versions)
+    return [
+        (settings.cache, ENTRIES + GO_BUILD_CACHE + GO_TOOLCHAIN),
+        (build, GO_BUILD_CACHE),
+        (modules, GO_MODULES),
+        (Path.home() / ".m2" / "repository", MAVEN_REPOSITORY),
+    ]
 
 
 def kafka(versions: Versions, cache: Cache, base: BuiltImage | None = None) -> Image:

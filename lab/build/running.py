@@ -2,19 +2,28 @@
 
 It decides nothing about what a failure means: a builder gets an `Outcome` and turns it into a LabError of its own,
 because only it knows the object and the next step. A tool never outlives the process that started it, else a killed
-`lab up` would leave a compiler behind that writes into a folder which the next one removes.
+`lab up` would leave a compiler behind that writes into a folder which the next one removes. Each runs in a process
+group of its own, because some end theirs when they are ended: mmdebstrap would take our caller along.
 """
 
+import os
+import re
+import signal
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 Command = Sequence[str | Path]
 """A program and its arguments."""
-TAIL = 12
+SAID = 12
 """Lines of output that an error repeats: enough for a compiler's message, short enough to be read."""
+KEPT = 5 * SAID
+"""Lines of output to choose those from: some tools end with advice on themselves."""
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""What tools colour their lines with, some of them into a file too."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +37,10 @@ class Outcome:
     log: Path
     """Where all lines are."""
 
-    def why(self) -> str:
-        """Say it in the words of the tool, for the middle part of a LabError."""
-        said = "\n    ".join(self.last_lines) or f"it ended with exit code {self.code} and said nothing"
+    def why(self, noise: str = r"^\s*$") -> str:
+        """Say it in the words of the tool, for the middle part of a LabError, without lines in which `noise` is."""
+        lines = [line for line in self.last_lines if not re.search(noise, line)]
+        said = "\n    ".join(lines[-SAID:]) or f"it ended with exit code {self.code} and said nothing"
         return f"{said}\n    (all of it: {self.log})"
 
 
@@ -48,7 +58,6 @@ def run(
     it comes, without its end. The program has to exist: builders ask `lab.build.toolchains` for it first.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    last: deque[str] = deque(maxlen=TAIL)
     with (
         log.open("w") as record,
         subprocess.Popen(
@@ -60,18 +69,26 @@ def run(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            process_group=0,
         ) as process,
     ):
         try:
-            for raw in process.stdout or ():
-                record.write(raw)
-                record.flush()
-                line = raw.rstrip()
-                if line:
-                    last.append(line)
-                if each_line is not None:
-                    each_line(line)
+            last = _follow(process.stdout or (), record, each_line)
         except BaseException:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)
             raise
-    return Outcome(process.returncode, tuple(last), log)
+    return Outcome(process.returncode, last, log)
+
+
+def _follow(output: Iterable[str], record: TextIO, each_line: Callable[[str], None] | None) -> tuple[str, ...]:
+    """Write what a tool says into its log as it says it; give the last lines."""
+    last: deque[str] = deque(maxlen=KEPT)
+    for raw in output:
+        record.write(raw)
+        record.flush()
+        line = COLOUR.sub("", raw).rstrip()
+        if line:
+            last.append(line)
+        if each_line is not None:
+            each_line(line)
+    return tuple(last)

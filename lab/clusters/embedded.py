@@ -35,6 +35,7 @@ class EmbeddedCluster:
 
     def up(self) -> None:
         """Check the machine, build what is missing, start the node, deploy the broker."""
+        _only_outside()
         preflight.check_machine(self._settings)
         with namespaces.starting(self.layout):
             if lab := namespaces.find(self.layout):
@@ -57,8 +58,7 @@ class EmbeddedCluster:
         try:
             namespaces.clear(self.layout)
             with step("start the node"):
-                namespaces.start(self.layout, built.bin, lock)
-                self._wait_for_the_parts()
+                self._wait_for_the_parts(namespaces.start(self.layout, built.bin, lock))
         finally:
             os.close(lock)
         return built
@@ -70,6 +70,8 @@ class EmbeddedCluster:
 
     def ensure_up(self) -> None:
         """Bring it up, or bring the images of a running one up to date."""
+        _only_outside()
+        preflight.check_root(os.geteuid())
         if namespaces.find(self.layout) is None or not self.layout.complete.exists():
             self.up()
         else:
@@ -77,6 +79,7 @@ class EmbeddedCluster:
 
     def down(self) -> None:
         """End the node and remove all that it wrote, but its logs."""
+        _only_outside()
         preflight.check_root(os.geteuid())
         with namespaces.starting(self.layout):
             if lab := namespaces.find(self.layout):
@@ -91,7 +94,7 @@ class EmbeddedCluster:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Enter the lab's namespaces; a command that runs inside already needs no further step."""
-        if os.environ.get("STREAMAPP_LAB_INSIDE"):
+        if _is_inside():
             yield Session((), dict(os.environ))
             return
         yield Session(namespaces.enter_command(self._running()), self._environment())
@@ -107,6 +110,8 @@ class EmbeddedCluster:
     def status(self) -> dict[str, Any]:
         """Give the supervisor's status file; LabError if the lab is not up."""
         self._running()
+        if not self.layout.status.exists():
+            return {"phase": "starting", "error": None, "parts": []}
         status: dict[str, Any] = json.loads(self.layout.status.read_text())
         return status
 
@@ -115,11 +120,13 @@ class EmbeddedCluster:
         return self._running().pid
 
     def _running(self) -> namespaces.Lab:
+        _only_outside()
+        preflight.check_root(os.geteuid())
         lab = namespaces.find(self.layout)
         if lab is None:
             raise LabError(
                 "lab: not up",
-                f"nothing holds the lock in {self.layout.state}",
+                f"nothing holds its lock, {self.layout.lock}",
                 "start it with `make lab-up` (or `python -m lab up`)",
             )
         return lab
@@ -130,23 +137,25 @@ class EmbeddedCluster:
             "KAFKA_BOOTSTRAP": broker.IN_CLUSTER_BOOTSTRAP,
         }
 
-    def _wait_for_the_parts(self) -> None:
+    def _wait_for_the_parts(self, lab: namespaces.Lab) -> None:
         deadline = time.monotonic() + _START_DEADLINE_SECONDS
+        cause = f"its parts were not up within {_START_DEADLINE_SECONDS:.0f} s"
         while time.monotonic() < deadline:
-            time.sleep(0.1)
-            if not self.layout.status.exists():
-                if namespaces.find(self.layout) is None:
-                    break
-                continue
-            status = json.loads(self.layout.status.read_text())
-            if status["phase"] == "running":
-                return
-            if status["error"]:
+            # Asked before the status is read: a supervisor that failed writes why before it ends.
+            alive = lab.is_alive
+            status = json.loads(self.layout.status.read_text()) if self.layout.status.exists() else {}
+            if status.get("error"):
                 raise LabError(**status["error"])
+            if status.get("phase") == "running" and alive:
+                return
+            if not alive:
+                cause = f"its process 1 ended while {status.get('phase', 'starting')}"
+                break
+            time.sleep(0.1)
         raise LabError(
             "node of the lab: did not start",
-            (self.layout.logs / "supervisor.log").read_text()[-2000:].strip() or "no word from its supervisor",
-            "read `python -m lab logs supervisor`, then `python -m lab down` and try again",
+            f"{cause}\n{(self.layout.logs / 'supervisor.log').read_text()[-2000:]}".strip(),
+            "read `python -m lab logs supervisor`, then try again",
         )
 
     def _fill(self, built: Built) -> None:
@@ -154,13 +163,15 @@ class EmbeddedCluster:
             kubectl = Kubectl(session)
             with step("node ready"):
                 wait_until("node of the lab ready", lambda: _node_ready(kubectl), 60)
-            self._import_images(built, session)
+            changed = self._import_images(built, session)
             with step("broker ready"):
-                broker.deploy(kubectl)
+                broker.deploy(kubectl, restart=built.images["kafka"].reference in changed)
             with step("metrics answer"):
                 wait_until("metrics of the node", lambda: _metrics_answer(kubectl), 90, interval_seconds=1)
 
-    def _import_images(self, built: Built, session: Session) -> None:
+    def _import_images(self, built: Built, session: Session) -> set[str]:
+        """Import what is new and give its names; pods that run an older image of the same name go on with it."""
+        changed = set()
         record = self.layout.var / _IMPORTED
         imported: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
         for image in built.images.values():
@@ -171,6 +182,8 @@ class EmbeddedCluster:
                 self._import(image, session)
             imported[image.reference] = str(image.archive)
             record.write_text(json.dumps(imported))
+            changed.add(image.reference)
+        return changed
 
     def _import(self, image: BuiltImage, session: Session) -> None:
         command = (
@@ -185,6 +198,19 @@ class EmbeddedCluster:
                 ran.stderr.strip(),
                 f"delete {image.archive.parent} to have it built again, and read `python -m lab logs containerd`",
             )
+
+
+def _is_inside() -> bool:
+    return namespaces.INSIDE in os.environ
+
+
+def _only_outside() -> None:
+    if _is_inside():
+        raise LabError(
+            "lab: this shell is inside it",
+            "from in here neither its lock nor its processes can be seen as the machine sees them",
+            "leave it (`exit`), or run the command in another shell",
+        )
 
 
 def _node_ready(kubectl: Kubectl) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.clusters.cluster import Session
-from lab.errors import LabError
+from lab.errors import LabError, NotYetError
 
 
 class Kubectl:
@@ -31,7 +31,7 @@ class Kubectl:
                 timeout=timeout_seconds,
             )
         except subprocess.TimeoutExpired as error:
-            raise LabError(
+            raise NotYetError(
                 f"kubectl {' '.join(arguments)}: no answer",
                 f"nothing within {timeout_seconds:.0f} s",
                 "look at `python -m lab status`",
@@ -39,7 +39,7 @@ class Kubectl:
         except FileNotFoundError as error:
             raise LabError("kubectl: not found", str(error), "install kubectl and try again") from error
         if ran.returncode:
-            raise LabError(
+            raise NotYetError(
                 f"kubectl {' '.join(arguments)}: failed",
                 ran.stderr.strip() or f"exit code {ran.returncode}",
                 "look at `python -m lab status` and `python -m lab exec -- kubectl get events -A`",
@@ -66,14 +66,14 @@ class Kubectl:
 
 
 def wait_until(what: str, holds: Callable[[], bool], timeout_seconds: float, interval_seconds: float = 0.3) -> None:
-    """Ask again and again until `holds`; a LabError from it counts as no, and is the cause if time runs out."""
+    """Ask again and again until `holds`; a NotYetError from it counts as no, and is the cause if time runs out."""
     cause = "it did not become true"
     deadline = time.monotonic() + timeout_seconds
     while time.monotonic() < deadline:
         try:
             if holds():
                 return
-        except LabError as error:
+        except NotYetError as error:
             cause = error.why
         time.sleep(interval_seconds)
     raise LabError(f"{what}: not within {timeout_seconds:.0f} s", cause, "look at `python -m lab status`")

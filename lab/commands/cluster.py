@@ -34,9 +34,8 @@ def up(*, reuse: bool) -> None:
 
 @click.command()
 def build() -> None:
-    """Build the programs and images of the embedded lab; what is in the cache stays as it is."""
-    settings = Settings.from_environment()
-    embedded(settings).build()
+    """Build what the chosen cluster needs; what is in the cache stays as it is."""
+    chosen(Settings.from_environment()).build()
 
 
 @click.command()
@@ -83,6 +82,8 @@ def logs(part: str, *, follow: bool, lines: int) -> None:
     if part not in known:
         raise LabError(f"log {part}: unknown part", f"parts are {', '.join(sorted(known))}", "choose one of these")
     path = layout.logs / f"{part}.log"
+    if layout.logs.exists():
+        next(layout.logs.iterdir(), None)  # an OSError names the folder if it is not ours to read
     if not path.exists():
         raise LabError(f"log {part}: none there", f"{path} does not exist", "start the lab: `python -m lab up`")
     count = f"--lines={lines}" if lines else "--lines=+1"

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from lab.commands.inside import inside
+from lab.commands.measure import require_kept
 from lab.meter.table import count_summary, gap_table
 from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.plain_scale_in import Outcome, PlainScaleIn, ScaleIn
@@ -38,6 +39,7 @@ def demo(
     results.print(count_summary(outcome.counts))
     if json_file:
         json_file.write_text(_figures(outcome, application))
+    require_kept(outcome.counts, application.output_topic)
 
 
 def _show(title: str, scale_in: ScaleIn, standbys: int) -> None:

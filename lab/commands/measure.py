@@ -7,7 +7,7 @@ import click
 
 from lab.commands.inside import inside
 from lab.errors import LabError
-from lab.meter.counts import Verdict
+from lab.meter.counts import CountReport, Verdict
 from lab.meter.gaps import Window
 from lab.meter.measure import check_counts, measure_gaps
 from lab.meter.table import count_summary, gap_table
@@ -44,6 +44,11 @@ def counts(*, input_topic: str, output_topic: str, exactly_once: bool, as_json: 
             session.environment["KAFKA_BOOTSTRAP"], input_topic, output_topic, exactly_once=exactly_once
         )
     results.print_json(json.dumps(report.to_json())) if as_json else results.print(count_summary(report))
+    require_kept(report, output_topic)
+
+
+def require_kept(report: CountReport, output_topic: str) -> None:
+    """End the command with a LabError if the promise was not kept; called last, when all figures are shown."""
     if report.verdict is not Verdict.KEPT:
         raise LabError(
             f"counts of {output_topic}: {report.verdict.value}",

@@ -32,16 +32,18 @@ for command in (
 def main() -> int:
     """Run the command line and give its exit code."""
     try:
-        lab(standalone_mode=False)
+        # Without its own error handling click gives the code of an `Exit` back and raises everything else.
+        return int(lab(standalone_mode=False) or 0)
     except LabError as error:
         show_error(error)
         return 1
-    except click.exceptions.Exit as end:
-        return end.exit_code
+    except OSError as error:
+        where = error.filename or "the lab"
+        show_error(LabError(f"{where}: not usable", error.strerror or str(error), "look at its rights and its disk"))
+        return 1
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         print("stopped", file=sys.stderr)  # noqa: T201
         return 130
-    return 0

@@ -6,8 +6,10 @@ import sys
 import click
 
 from lab.clusters.choice import chosen
+from lab.clusters.cluster import UP_ALREADY, Cluster
+from lab.errors import LabError
 from lab.settings import REPOSITORY, Settings
-from lab.terminal import progress
+from lab.terminal import progress, show_error
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -22,7 +24,7 @@ def test(*, keep: bool, pytest_arguments: tuple[str, ...]) -> None:
     if keep:
         cluster.ensure_up()
     else:
-        cluster.up()
+        _bring_up(cluster)
     try:
         with cluster.session() as session:
             command = (sys.executable, "-m", "pytest", "-p", "no:randomly", "-m", "lab", "--override-ini=timeout=600")
@@ -38,3 +40,28 @@ def test(*, keep: bool, pytest_arguments: tuple[str, ...]) -> None:
         if not keep:
             cluster.down()
     sys.exit(ran.returncode)
+
+
+def _bring_up(cluster: Cluster) -> None:
+    """Bring it up; a failed attempt is taken down again, so that no machine of a CI is left with half a lab.
+
+    A lab that was there before is somebody's, and stays whatever the failure was.
+    """
+    there_before = _is_up(cluster)
+    try:
+        cluster.up()
+    except BaseException as error:
+        if not there_before and not (isinstance(error, LabError) and error.what.endswith(UP_ALREADY)):
+            try:
+                cluster.down()
+            except LabError as second:
+                show_error(second)
+        raise
+
+
+def _is_up(cluster: Cluster) -> bool:
+    try:
+        with cluster.session():
+            return True
+    except LabError:
+        return False

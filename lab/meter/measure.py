@@ -9,7 +9,7 @@ The count check needs every record since the beginning, so neither compaction no
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 import numpy as np
@@ -47,7 +47,7 @@ def measure_gaps(
         bootstrap: address of the broker.
         input_topic: what the application reads.
         output_topic: what it writes, in the form of `lab.meter.outputs`.
-        window: what to measure, on the broker's clock, in the past.
+        window: what to measure, on the broker's clock, which has passed its end (`require_over`).
         isolation: with read_committed, outputs of aborted transactions do not count.
         lead_in_s: seconds to read before the window.
         progress: is told how far each topic is read.
@@ -56,13 +56,12 @@ def measure_gaps(
         LabError: the broker does not answer, a topic is missing or does not keep append times, the window is not over,
             or the output topic holds something else than outputs for this input topic.
     """
-    if window.end_ms > time.time() * 1000:
-        raise LabError("window: ends in the future", "what is not written yet would count as a gap", "wait for its end")
-    broker = Broker(bootstrap)
-    for topic in (input_topic, output_topic):
+    broker, topics = Broker(bootstrap), (input_topic, output_topic)
+    for topic in topics:
         _require_append_times(broker, topic)
+    require_over(window, time.time() * 1000, (broker.newest_ms(topic) for topic in topics))
     start_ms = window.start_ms - round(lead_in_s * 1000)
-    reach = {topic: _spans_between(broker, topic, start_ms, window.end_ms) for topic in (input_topic, output_topic)}
+    reach = {topic: _spans_between(broker, topic, start_ms, window.end_ms) for topic in topics}
     inputs, outputs = _Columns(), _Columns()
     for batch in read(bootstrap, input_topic, reach[input_topic], isolation, progress):
         inputs.add(batch.partitions, batch.offsets, batch.append_times())
@@ -71,6 +70,25 @@ def measure_gaps(
         _require_known(batch, answers, input_topic, reach[input_topic])
         outputs.add(answers.partitions, answers.offsets, batch.append_times())
     return find_gaps(_by_partition(inputs, reach[input_topic]), _by_partition(outputs, reach[input_topic]), window)
+
+
+def require_over(window: Window, now_ms: float, newest_ms: Iterable[int | None]) -> None:
+    """Refuse a window that may not be over on the broker's clock, which cannot be asked for the time.
+
+    That clock has passed the end if it has stamped a record with it or with a later time. Where nothing was appended
+    since, this machine's clock has to do.
+
+    Args:
+        window: on the broker's clock.
+        now_ms: milliseconds since the epoch on this machine's clock.
+        newest_ms: the newest appends of the topics, asked only if needed; None: a topic without records.
+
+    Raises:
+        LabError: by neither clock it is over.
+    """
+    # The window ends before `end_ms`, so that a record of the millisecond before is the last one it can hold.
+    if window.end_ms > now_ms and all(newest is None or newest < window.end_ms - 1 for newest in newest_ms):
+        raise LabError("window: ends in the future", "what is not written yet would count as a gap", "wait for its end")
 
 
 def check_counts(
@@ -110,15 +128,8 @@ def check_counts(
     present = np.unique(inputs.partitions).tolist()
     last = {number: int(inputs.offsets[inputs.partitions == number].max()) for number in present}
     tail = Tail(broker, output_topic, isolation, progress)
-    found = _Columns()
-    for batch, answers in chain(until_caught_up(tail, last, timeout_s), settled(tail)):
-        names = batch.keys()
-        keys = np.fromiter((numbers.get(name, -1) for name in names), np.int64, len(names))
-        found.add(answers.partitions, answers.offsets, keys, answers.counts)
-    partitions, offsets, keys, counts = found.joined(4)
-    now = ~np.any([(partitions == number) & (offsets >= end) for number, end in ends.items()], axis=0)
-    outputs = Outputs(partitions[now], offsets[now], keys[now], counts[now])
-    return compare(inputs, outputs, list(numbers), exactly_once=exactly_once, later=int((~now).sum()))
+    outputs, later = _read_outputs(chain(until_caught_up(tail, last, timeout_s), settled(tail)), ends, numbers)
+    return compare(inputs, outputs, list(numbers), exactly_once=exactly_once, later=later)
 
 
 def wait_until_caught_up(
@@ -181,6 +192,20 @@ def _read_inputs(
     if not inputs.offsets.size:
         raise LabError(f"topic {topic}: holds no input", "there is nothing to check", "produce inputs first")
     return inputs
+
+
+def _read_outputs(
+    batches: Iterable[tuple[Batch, Answers]], ends: Mapping[int, int], numbers: Mapping[bytes, int]
+) -> tuple[Outputs, int]:
+    """Give the outputs for inputs below `ends`, and how many there are for later ones."""
+    found = _Columns()
+    for batch, answers in batches:
+        names = batch.keys()
+        keys = np.fromiter((numbers.get(name, -1) for name in names), np.int64, len(names))
+        found.add(answers.partitions, answers.offsets, keys, answers.counts)
+    partitions, offsets, keys, counts = found.joined(4)
+    now = ~np.any([(partitions == number) & (offsets >= end) for number, end in ends.items()], axis=0)
+    return Outputs(partitions[now], offsets[now], keys[now], counts[now]), int((~now).sum())
 
 
 def _require_known(batch: Batch, answers: Answers, input_topic: str, known: Mapping[int, Span]) -> None:

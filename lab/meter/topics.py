@@ -24,7 +24,7 @@ from confluent_kafka import (
 )
 
 # All three are public by the library's documentation; its package does not re-export them in a way mypy accepts.
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from lab.errors import LabError
 
@@ -171,6 +171,17 @@ class Broker:
                     raise KafkaException(at.error)
         return {at.partition: None if at.offset < 0 else at.offset for at in found}
 
+    def newest_ms(self, topic: str) -> int | None:
+        """Give the newest timestamp in a topic, with LogAppendTime that of the last append; None: it holds nothing."""
+        # Public by the library's documentation, and without types.
+        newest_of_all = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+        wanted = {TopicPartition(topic, number): newest_of_all for number in self.partitions(topic)}
+        with self._asking(f"the newest records of {topic}"):
+            answers = self._admin.list_offsets(wanted, request_timeout=REQUEST_S).values()
+            stamps = [int(answer.result(timeout=2 * REQUEST_S).timestamp) for answer in answers]
+        newest = max(stamps)
+        return None if newest < 0 else newest
+
     def _spans(self, topic: str, isolation: Isolation) -> dict[int, Span]:
         numbers = self.partitions(topic)
         with self._asking(f"the offsets of {topic}"), _consumer(self.bootstrap, isolation) as consumer:
@@ -226,11 +237,8 @@ def read(
         consumer.assign([TopicPartition(topic, number, start) for number, start in reading.positions.items()])
         heard = time.monotonic()
         while reading.positions:
-            messages = consumer.consume(_BATCH, timeout=0.2)
-            batch, finished = reading.take(messages)
-            if finished:
-                consumer.pause([TopicPartition(topic, number) for number in finished])
-            if messages:
+            batch, came = reading.consume_from(consumer)
+            if came:
                 heard = time.monotonic()
                 progress(topic, reading.done(), reading.total)
             elif time.monotonic() - heard > stall_s:
@@ -266,6 +274,14 @@ class _Reading:
         self.positions = {number: span.start for number, span in spans.items()}
         """The next offset of each partition that is not finished."""
         self.total = sum(span.end - span.start for span in spans.values())
+
+    def consume_from(self, consumer: Consumer) -> tuple[Batch, bool]:
+        """Take what comes next, if it comes soon, and whether anything came; ask for no more of what is finished."""
+        messages = consumer.consume(_BATCH, timeout=0.2)
+        batch, finished = self.take(messages)
+        if finished:
+            consumer.pause([TopicPartition(self.topic, number) for number in finished])
+        return batch, bool(messages)
 
     def take(self, messages: list[Message]) -> tuple[Batch, list[int]]:
         """Move on by what came; give the records that belong to the spans, and the partitions that are finished now."""

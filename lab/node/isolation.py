@@ -24,6 +24,7 @@ _COVERED_SYSCTLS = {
 _OWN_SYSCTLS = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/conf/all/route_localnet": "1",
+    # Without it a reply from one pod to another skips the rules that translated the service's address.
     "net/bridge/bridge-nf-call-iptables": "1",
 }
 
@@ -49,15 +50,17 @@ def _mounts(layout: Layout) -> None:
         Path("/run", name).mkdir()
     for target, source in (
         ("/var/log", layout.var / "log"),
-        ("/var/lib/kubelet", layout.var / "kubelet"),
+        # The kubelet keeps sockets of its plugins here, whatever its root folder is.
+        ("/var/lib/kubelet", layout.var / "plugins"),
         ("/var/lib/cni", layout.var / "cni"),
     ):
         source.mkdir(parents=True)
-        # An empty folder of this name is all that the host ever sees.
-        Path(target).mkdir(parents=True, exist_ok=True)
+        if not Path(target).exists():
+            # An empty folder of this name is all that the host ever sees, and `clear` removes it.
+            with layout.made_folders.open("a") as made:
+                made.write(f"{target}\n")
+            Path(target).mkdir()
         _run("mount", "--bind", str(source), target)
-    # Volumes mounted by the kubelet must show up in containers that ask for it.
-    _run("mount", "--make-rshared", "/var/lib/kubelet")
 
 
 def cover_resolver(layout: Layout) -> None:
@@ -100,7 +103,7 @@ def make_cgroups(root: Path) -> None:
     unified = root / "cgroup.controllers"
     if unified.exists():
         control = root / "cgroup.subtree_control"
-        for controller in unified.read_text().split():
+        for controller in set(unified.read_text().split()) - set(control.read_text().split()):
             try:
                 control.write_text(f"+{controller}")
             except OSError:

@@ -11,6 +11,8 @@ SERVICE_RANGE = "10.96.0.0/16"
 CLUSTER_DOMAIN = "cluster.local"
 CGROUP = "streamapp-lab"
 """Every cgroup of the lab lies below a folder of this name, in each hierarchy."""
+LOCKS = Path("/run/streamapp-lab")
+"""Folder of the locks, readable by root alone, so that nobody else can hold them or put a link in their place."""
 API_SERVER = f"https://{NODE_ADDRESS}:6443"
 
 
@@ -23,12 +25,22 @@ class Layout:
     @property
     def lock(self) -> Path:
         """File whose lock the supervisor holds as long as it lives; one a machine, whatever the state folder."""
-        return Path("/run/lock/streamapp-lab")
+        return LOCKS / "running"
 
     @property
     def start_lock(self) -> Path:
         """File whose lock an `up` or `down` holds while it works."""
-        return Path("/run/lock/streamapp-lab-start")
+        return LOCKS / "starting"
+
+    @property
+    def marker(self) -> Path:
+        """Tells that this state folder was made by the lab; nothing is removed from one without it."""
+        return self.state / ".streamapp-lab"
+
+    @property
+    def made_folders(self) -> Path:
+        """Names, one a line, of empty folders that the lab had to make on the host as mount points."""
+        return self.state / "made-folders"
 
     @property
     def complete(self) -> Path:

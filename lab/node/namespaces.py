@@ -1,7 +1,7 @@
 """The outer side of the embedded lab: start it, find it, enter it, stop it, and clear what a killed one left.
 
-The lab is one child of `unshare`; whoever holds the lock on `<state>/lock` is its supervisor, and the kernel releases
-that lock with the last of its processes, however it ends. So "is it running" is never guessed from a pid file.
+The lab is one child of `unshare`; whoever holds the lock is its supervisor, and the kernel releases that lock with the
+last of its processes, however it ends. So "is it running" is never guessed from a pid file.
 """
 
 import contextlib
@@ -19,9 +19,12 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.node.layout import CGROUP, Layout
-from lab.settings import REPOSITORY
+from lab.settings import REPOSITORY, search_path
 
+INSIDE = "STREAMAPP_LAB_INSIDE"
+"""Set in the environment of whatever runs inside the lab's namespaces."""
 _CGROUPS = Path("/sys/fs/cgroup")
+_PROBE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class Lab:
     """Folder of the programs it was started with."""
     since: float
     """Start, in seconds since the epoch."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether process 1 is still there."""
+        return Path(f"/proc/{self.pid}").exists()
 
 
 def find(layout: Layout) -> Lab | None:
@@ -53,10 +61,8 @@ def _recorded(layout: Layout, state: Path) -> Lab:
     # The lock is held a moment before the record is written.
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            record = json.loads(layout.run_record.read_text())
-            if Path(f"/proc/{record['pid']}").exists():
-                return Lab(record["pid"], Path(record["programs"]), record["since"])
+        if lab := _read_record(layout):
+            return lab
         time.sleep(0.05)
     raise LabError(
         "lab: between two states",
@@ -68,30 +74,59 @@ def _recorded(layout: Layout, state: Path) -> Lab:
 @contextlib.contextmanager
 def starting(layout: Layout) -> Iterator[None]:
     """Hold the start lock: one `up` or `down` at a time. The kernel releases it however the holder ends."""
-    with layout.start_lock.open("wb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+    lock = _open_lock(layout.start_lock)
+    try:
+        if not _locked(lock):
             raise LabError(
                 "lab: another `up` or `down` is at work",
                 f"{layout.start_lock} is locked",
                 f"wait for it, or look for it with `fuser -v {layout.start_lock}`",
-            ) from error
+            )
         yield
+    finally:
+        os.close(lock)
 
 
 def take_lock(layout: Layout) -> int:
     """Take the lab's lock and give its file descriptor, to be inherited by the supervisor; LabError if it is held."""
-    layout.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(layout.lock, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        raise up_already(layout) from error
+    _claim_state(layout)
+    lock = _open_lock(layout.lock)
+    # Whoever asks whether a lab is up holds the lock for the blink of an eye.
+    deadline = time.monotonic() + _PROBE_SECONDS
+    while not _locked(lock):
+        if time.monotonic() > deadline:
+            os.close(lock)
+            raise up_already(layout)
+        time.sleep(0.02)
     os.truncate(lock, 0)
     os.write(lock, str(layout.state).encode())
     return lock
+
+
+def _claim_state(layout: Layout) -> None:
+    """Make the state folder ours, or refuse one that holds somebody else's files: `clear` removes what is in it."""
+    layout.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not layout.marker.exists():
+        if found := sorted(path.name for path in layout.state.iterdir()):
+            raise LabError(
+                f"state folder {layout.state}: not the lab's",
+                f"it holds {', '.join(found[:5])} and no {layout.marker.name}; the lab removes what is in its folder",
+                "choose a folder that does not exist yet: STREAMAPP_LAB_STATE",
+            )
+        layout.marker.touch()
+
+
+def _open_lock(path: Path) -> int:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def up_already(layout: Layout) -> LabError:
@@ -106,7 +141,8 @@ def up_already(layout: Layout) -> LabError:
 
 def start(layout: Layout, programs: Path, lock: int) -> Lab:
     """Start the supervisor in new namespaces; it inherits the lock. Returns as soon as its process exists."""
-    layout.logs.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(layout.logs, ignore_errors=True)
+    layout.logs.mkdir(parents=True)
     with (layout.logs / "supervisor.log").open("wb") as log:
         outer = subprocess.Popen(
             (
@@ -114,33 +150,53 @@ def start(layout: Layout, programs: Path, lock: int) -> Lab:
                 *(sys.executable, "-m", "lab.node.supervisor", str(layout.state), str(programs)),
             ),
             cwd=REPOSITORY,
+            env={**os.environ, "PATH": search_path()},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
             pass_fds=(lock,),
         )
-    lab = Lab(_only_child(outer, layout), programs, time.time())
-    record = {"pid": lab.pid, "programs": str(programs), "since": lab.since}
-    fresh = layout.run_record.with_suffix(".new")
-    fresh.write_text(json.dumps(record))
-    fresh.replace(layout.run_record)
+    try:
+        lab = _introduced(outer, layout)
+    except BaseException:
+        outer.kill()
+        outer.wait()
+        raise
+    # It outlives this process on purpose; without this, Popen would complain that nobody waited.
+    outer.returncode = 0
     return lab
 
 
-def _only_child(outer: "subprocess.Popen[bytes]", layout: Layout) -> int:
-    children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+def _introduced(outer: "subprocess.Popen[bytes]", layout: Layout) -> Lab:
+    """Wait until the supervisor wrote who it is; it does so itself, so that no kill of ours comes in between."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline and outer.poll() is None:
-        with contextlib.suppress(OSError):
-            if found := children.read_text().split():
-                return int(found[0])
+        if lab := _read_record(layout):
+            return lab
         time.sleep(0.02)
     raise LabError(
         "namespaces of the lab: could not be made",
         (layout.logs / "supervisor.log").read_text().strip() or "unshare ended without a word",
         "run as root, on a machine (not in a container) that allows mount, network and process-id namespaces",
     )
+
+
+def introduce(layout: Layout, programs: Path) -> None:
+    """Write who the supervisor is; called by itself, before it covers the machine's `/proc` with its own."""
+    record = {"pid": int(Path("/proc/self").readlink().name), "programs": str(programs), "since": time.time()}
+    fresh = layout.run_record.with_suffix(".new")
+    fresh.write_text(json.dumps(record))
+    fresh.replace(layout.run_record)
+
+
+def _read_record(layout: Layout) -> Lab | None:
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        record = json.loads(layout.run_record.read_text())
+        lab = Lab(record["pid"], Path(record["programs"]), record["since"])
+        if lab.is_alive:
+            return lab
+    return None
 
 
 def enter_command(lab: Lab) -> tuple[str, ...]:
@@ -150,11 +206,13 @@ def enter_command(lab: Lab) -> tuple[str, ...]:
 
 def environment(layout: Layout, lab: Lab) -> dict[str, str]:
     """Give the environment of a command inside the lab: the parts' programs first, and the admin's kubeconfig."""
+    # No proxy can be reached from inside, and kubectl would ask one for the API server's address.
+    own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     return {
-        **os.environ,
-        "PATH": f"{lab.programs}:{os.environ['PATH']}",
+        **own,
+        "PATH": f"{lab.programs}:{search_path()}",
         "KUBECONFIG": str(layout.kubeconfig()),
-        "STREAMAPP_LAB_INSIDE": "1",
+        INSIDE: "1",
     }
 
 
@@ -185,7 +243,7 @@ def _free(path: Path) -> bool:
 
 
 def clear(layout: Layout) -> None:
-    """Remove what a lab leaves on the host: its written state and its cgroup folders. Logs stay. Needs the lock."""
+    """Remove what a lab leaves on the host: its written state, empty folders that it made, cgroups. Needs the lock."""
     for folder in (layout.etc, layout.var):
         shutil.rmtree(folder, ignore_errors=True)
         if folder.exists():
@@ -194,7 +252,11 @@ def clear(layout: Layout) -> None:
                 "something still writes to it or it holds a mount",
                 f"look with `findmnt -R {folder}` and `fuser -m {folder}`",
             )
-    for file in (layout.status, layout.run_record):
+    if layout.made_folders.exists():
+        for name in layout.made_folders.read_text().split():
+            with contextlib.suppress(OSError):
+                Path(name).rmdir()
+    for file in (layout.status, layout.run_record, layout.made_folders):
         file.unlink(missing_ok=True)
     remove_cgroups(_CGROUPS)
 

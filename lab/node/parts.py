@@ -1,7 +1,6 @@
 """The parts of the embedded node and the flags they are started with.
 
-A part is one process of the supervisor. Flags are those that were seen to work without root's rarer capabilities, on
-cgroup v1 and v2.
+A part is one process of the supervisor. Flags are those that were seen to work without root's rarer capabilities.
 """
 
 from dataclasses import dataclass

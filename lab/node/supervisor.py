@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.node import configuration, isolation, parts
+from lab.node import configuration, isolation, namespaces, parts
 from lab.node.layout import Layout
 
 _log = logging.getLogger("lab.supervisor")
@@ -59,6 +59,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Bring the node up and stay until SIGTERM."""
+        namespaces.introduce(self._layout, self._programs)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._enter("preparing namespaces")
@@ -155,12 +156,16 @@ class Supervisor:
 
     def _wait_for_the_api(self) -> None:
         context = ssl.create_default_context(cafile=str(self._layout.etc / "ca.crt"))
+        # A proxy of the machine's cannot be reached from in here and must not be asked.
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+        )
         # Anonymous requests may ask for readiness, so no token is needed.
         deadline = time.monotonic() + _API_DEADLINE_SECONDS
         while time.monotonic() < deadline:
             self._tick()
             try:
-                with urllib.request.urlopen(parts.api_server_url(), context=context, timeout=2):  # noqa: S310
+                with opener.open(parts.api_server_url(), timeout=2):
                     return
             except (urllib.error.URLError, OSError):
                 continue

@@ -4,14 +4,18 @@ A fresh application id and fresh topics per deployment mean that no run reads wh
 to wait until the broker forgets the members of the last.
 """
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from lab.clusters.kubectl import Kubectl, wait_until
+from lab.clusters.ownership import LABEL, MARK, require_own
 from lab.errors import LabError
 from lab.settings import EXAMPLES
 
@@ -19,6 +23,9 @@ NAMESPACE = "demo"
 MANIFESTS = EXAMPLES / "counter" / "kubernetes"
 WORKLOAD = "statefulset/counter"
 _LOAD = "deployment/load"
+_TIMEOUT_SECONDS = 20
+_FRESH_TOPIC = re.compile(r"counter-\d{4}-\d{6}-")
+"""How the topics of a `fresh_name` begin: its input and output, and what Kafka Streams makes for its stores."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +61,30 @@ def fresh_name() -> str:
     return time.strftime("counter-%m%d-%H%M%S", time.gmtime())
 
 
-def remove(kubectl: Kubectl) -> None:
-    """Delete every earlier deployment with its volumes."""
+def remove(kubectl: Kubectl, bootstrap: str) -> None:
+    """Delete every earlier deployment with its volumes and topics; LabError if the namespace is not the lab's."""
+    require_own(kubectl, NAMESPACE)
     kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=true", timeout_seconds=180)
+    remove_topics(bootstrap)
+
+
+def remove_topics(bootstrap: str) -> None:
+    """Delete the topics of every name that `fresh_name` ever gave, changelogs included, and no others."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    try:
+        left = [name for name in admin.list_topics(timeout=_TIMEOUT_SECONDS).topics if _FRESH_TOPIC.match(name)]
+        for deleted in (admin.delete_topics(left) if left else {}).values():
+            deleted.result(_TIMEOUT_SECONDS)
+    except KafkaException as error:
+        raise LabError(
+            "topics of earlier runs: cannot be deleted", str(error), "look at `kubectl logs -n kafka kafka-0`"
+        ) from error
 
 
 def preload(kubectl: Kubectl, application: DemoApplication) -> None:
     """Make the topics and write every key once; returns when all are written."""
-    kubectl.apply(MANIFESTS / "namespace.yaml")
+    require_own(kubectl, NAMESPACE)
+    _apply(kubectl, application, "namespace.yaml")
     _apply(kubectl, application, "preload.yaml")
     wait_until("preload", lambda: _job_done(kubectl), 300, interval_seconds=1)
 
@@ -115,7 +138,13 @@ def _apply(kubectl: Kubectl, application: DemoApplication, file: str, replicas: 
 
 
 def adapt(document: dict[str, Any], application: DemoApplication, replicas: int | None) -> None:
-    """Give a manifest the deployment's names, settings and size, in place; other documents stay as they are."""
+    """Give a manifest the deployment's names, settings and size, a namespace the lab's label, in place.
+
+    Other documents stay as they are.
+    """
+    if document["kind"] == "Namespace":
+        # Not in the manifest: whoever applies that by hand owns what comes of it, and the lab must not delete it.
+        document["metadata"].setdefault("labels", {})[LABEL] = MARK
     template = document.get("spec", {}).get("template")
     if template is None:
         return

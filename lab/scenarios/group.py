@@ -5,16 +5,35 @@ Owners are members of the consumer group, told apart by the addresses of their p
 Kafka's own description of a classic group is enough here: the partitions that each member reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import ConsumerGroupState, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # their stub forgets it
 
 from lab.clusters.kubectl import Kubectl
+from lab.errors import LabError, NotYetError
 from lab.scenarios import demo_application
 
 _TIMEOUT_SECONDS = 10
+_PASSING = {
+    # Raised by the client itself.
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001  # its public name has the underscore
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError._WAIT_COORD,  # noqa: SLF001
+    # Answered by a broker.
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.GROUP_ID_NOT_FOUND,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +63,8 @@ class GroupReader:
             if pod["status"].get("podIP")
         }
         answer = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_SECONDS)
-        description = answer[self._group].result()
+        with self._asking():
+            description = answer[self._group].result()
         owners = {}
         for member in description.members:
             address = member.host.lstrip("/")
@@ -62,4 +82,22 @@ class GroupReader:
         newest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # typed everywhere but here
         wanted = {TopicPartition(self._input_topic, number): newest for number in range(partitions)}
         answers = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT_SECONDS)
-        return max(int(answer.result().timestamp) for answer in answers.values())
+        with self._asking():
+            return max(int(answer.result().timestamp) for answer in answers.values())
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as error:
+            kind = NotYetError if passes(error.args[0]) else LabError
+            raise kind(
+                f"group {self._group}: the broker gives no answer",
+                str(error.args[0]),
+                "look at `kubectl logs -n kafka kafka-0`",
+            ) from error
+
+
+def passes(error: KafkaError) -> bool:
+    """Say whether the broker may answer in a moment: it starts, elects a leader, or was not reached in time."""
+    return error.code() in _PASSING

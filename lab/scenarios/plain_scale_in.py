@@ -99,7 +99,7 @@ class PlainScaleIn:
     def _deploy(self, replicas: int) -> None:
         application, kubectl = self._application, self._kubectl
         with step("remove what an earlier run left"):
-            demo_application.remove(kubectl)
+            demo_application.remove(kubectl, self._bootstrap)
         with step(f"preload {application.records:,} keys"):
             demo_application.preload(kubectl, application)
         with step(f"start the application with {replicas} pods"):

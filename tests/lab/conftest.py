@@ -1,19 +1,32 @@
 """Tests that need the running lab; `python -m lab test` runs them where the API server and the broker are reached."""
 
+import json
 import os
+import re
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
-from lab.clusters.cluster import Session
+from lab.clusters.cluster import Session, is_session
 from lab.clusters.kubectl import Kubectl
+from lab.meter.measure import wait_until_caught_up
+from lab.node.namespaces import INSIDE
+from lab.scenarios.demo_application import NAMESPACE, DemoApplication, fresh_name, preload, remove, start
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def session() -> Session:
-    """Give the session that this test process itself runs in."""
-    if "KAFKA_BOOTSTRAP" not in os.environ:
-        pytest.fail("these tests run inside the lab: make test-lab, or python -m lab test --keep")
+    """Give the session that this test process itself runs in.
+
+    These tests write to whatever KUBECONFIG names, so a session is one that the lab made and nothing less.
+    """
+    if INSIDE not in os.environ and not is_session(os.environ):
+        pytest.fail(
+            "these tests run in a session of the lab, which asks the allow-list first: "
+            "make test-lab, or python -m lab test --keep FILE",
+            pytrace=False,
+        )
     return Session((), dict(os.environ))
 
 
@@ -26,7 +39,34 @@ def kubectl(session: Session) -> Kubectl:
 @pytest.fixture
 def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iterator[str]:
     """Give a namespace of the test's own, gone afterwards."""
-    name = "t-" + request.node.name.replace("test_", "").replace("_", "-")[:50].strip("-")
+    words = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:50].strip("-")
+    # Its end is the test's own: the next turn of a test must not wait until the namespace of the last is gone.
+    name = f"t-{words}-{uuid.uuid4().hex[:6]}"
     kubectl.run("create", "namespace", name)
     yield name
     kubectl.run("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def streams_group(session: Session, kubectl: Kubectl) -> str:
+    """Give the application id of a running demo application: the one that an earlier test left, or a small new one."""
+    found = kubectl.run(
+        *("get", "statefulset", "counter", "--namespace", NAMESPACE, "--ignore-not-found", "--output=json")
+    )
+    if not found:
+        application = DemoApplication(fresh_name(), {"STREAMS_NUM_STANDBY_REPLICAS": "1"}, records=20_000)
+        remove(kubectl, session.environment["KAFKA_BOOTSTRAP"])
+        preload(kubectl, application)
+        start(kubectl, application, replicas=2)
+        wait_until_caught_up(
+            session.environment["KAFKA_BOOTSTRAP"],
+            application.input_topic,
+            application.output_topic,
+            exactly_once=False,
+            timeout_s=120,
+        )
+        os.environ["STREAMS_GROUP"] = application.application_id
+    else:
+        container = json.loads(found)["spec"]["template"]["spec"]["containers"][0]
+        os.environ["STREAMS_GROUP"] = next(e["value"] for e in container["env"] if e["name"] == "APPLICATION_ID")
+    return os.environ["STREAMS_GROUP"]

@@ -96,7 +96,9 @@ def test_a_planted_pause_is_found_where_it_was_and_a_pause_of_the_input_is_not_c
     assert (paused.seconds or 0) + paused.idle_ms / 1000 >= held >= 2.9
     assert (paused.seconds or 0) - 1.0 < held
     assert max(quick.seconds or 9, without_input.seconds or 9) < 1.5
-    assert without_input.idle_ms > 2_800
+    # An answer that came late on a busy machine belongs to the gap, and the idle time is shorter by it.
+    assert without_input.idle_ms > 1_500
+    assert without_input.idle_ms / 1000 + (without_input.seconds or 0) >= 2.9
     for topic, written in ((plant.input_topic, plant.inputs), (plant.output_topic, plant.outputs)):
         assert [step for step in steps if step[0] == topic][-1] == (topic, len(written), len(written))
 
@@ -280,7 +282,7 @@ def test_gaps_are_refused_where_append_times_are_not_kept(bootstrap: str, new_to
 def test_a_record_from_before_append_times_were_kept_is_refused_by_its_place(
     bootstrap: str, new_topic: TopicMaker
 ) -> None:
-    plant = Plant(bootstrap, new_topic({}), new_topic(APPEND_TIME))
+    plant = Plant(bootstrap, new_topic({"message.timestamp.type": "CreateTime"}), new_topic(APPEND_TIME))
     plant.put_input(2)
     plant.flush()
     setting = ConfigEntry("message.timestamp.type", "LogAppendTime", incremental_operation=AlterConfigOpType.SET)

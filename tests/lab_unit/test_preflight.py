@@ -3,16 +3,16 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lab import preflight
 from lab.errors import LabError
-from lab.settings import REPOSITORY
+from lab.preflight import Machine
+from lab.settings import REPOSITORY, Settings, search_path
 
-# Modules are loaded before the rights are given up: the interpreter may lie in the home of root.
-_AS_NOBODY = "import os; from lab.commands.root import main; os.setuid(65534); raise SystemExit(main())"
 # Modules are loaded before the rights are given up: the interpreter may lie in the home of root.
 _AS_NOBODY = "import os; from lab.commands.root import main; os.setuid(65534); raise SystemExit(main())"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user or to make namespaces")
@@ -60,29 +60,71 @@ def test_this_machine_allows_namespaces() -> None:
     preflight.check_namespaces()
 
 
-def test_missing_programs_are_named_together_with_one_line_that_installs_them(tmp_path: Path) -> None:
-    for name in ("containerd", "ctr", "runc", "nsenter", "unshare", "mount", "conntrack"):
-        program = tmp_path / name
-        program.touch(mode=0o755)
-    with pytest.raises(LabError) as raised:
-        preflight.check_programs(str(tmp_path))
-    assert raised.value.what.startswith("programs: ip, iptables")
-    assert raised.value.next_step.startswith("apt-get install --no-install-recommends ")
-    assert raised.value.next_step.endswith("iproute2 iptables")
-
-
-def test_too_little_memory_is_refused_with_both_figures(tmp_path: Path) -> None:
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """Give a machine that lacks nothing, in files of the test's own; each test takes one thing away."""
+    programs = tmp_path / "sbin"
+    programs.mkdir()
+    for name in ("containerd", "ctr", "runc", "nsenter", "unshare", "mount", "conntrack", "ip", "iptables"):
+        (programs / name).touch(mode=0o755)
     meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal: 24000000 kB\nMemAvailable:    1048576 kB\n")
+    meminfo.write_text("MemTotal: 24000000 kB\nMemAvailable:    8388608 kB\n")
+    plugins = tmp_path / "cni"
+    plugins.mkdir()
+    (plugins / "bridge").touch()
+    bridge = tmp_path / "bridge"
+    bridge.mkdir()
+    return Machine(0, str(programs), meminfo, plugins, bridge)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Give settings whose folders lie in the test's own."""
+    folders = {"STREAMAPP_LAB_STATE": str(tmp_path / "state"), "STREAMAPP_LAB_CACHE": str(tmp_path / "cache")}
+    return Settings.from_environment(folders)
+
+
+@as_root
+def test_a_machine_that_lacks_nothing_passes(settings: Settings, machine: Machine) -> None:
+    preflight.check_machine(settings, machine)
+
+
+def test_a_user_without_rights_is_the_first_thing_said(settings: Settings, machine: Machine) -> None:
     with pytest.raises(LabError) as raised:
-        preflight.check_memory(meminfo)
+        preflight.check_machine(settings, replace(machine, user=1000))
+    assert raised.value.what == "user: not root"
+
+
+def test_missing_programs_are_named_together_with_one_line_that_installs_them(
+    settings: Settings, machine: Machine, tmp_path: Path
+) -> None:
+    for name in ("ip", "iptables"):
+        (tmp_path / "sbin" / name).unlink()
+    (tmp_path / "cni" / "bridge").unlink()
+    with pytest.raises(LabError) as raised:
+        preflight.check_machine(settings, machine)
+    assert raised.value.what == f"programs: ip, iptables, {tmp_path}/cni/bridge not found"
+    packages = "containernetworking-plugins iproute2 iptables"
+    assert raised.value.next_step == f"apt-get install --no-install-recommends {packages}"
+
+
+@as_root
+def test_too_little_memory_is_refused_with_both_figures(settings: Settings, machine: Machine) -> None:
+    machine.meminfo.write_text("MemTotal: 24000000 kB\nMemAvailable:    1048576 kB\n")
+    with pytest.raises(LabError) as raised:
+        preflight.check_machine(settings, machine)
     assert raised.value.why == "1.0 GiB are available, the lab and the demo need 3 GiB"
 
 
-def test_enough_memory_passes(tmp_path: Path) -> None:
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal: 24000000 kB\nMemAvailable:    4194304 kB\n")
-    preflight.check_memory(meminfo)
+@as_root
+def test_a_kernel_that_cannot_filter_bridges_is_refused(settings: Settings, machine: Machine, tmp_path: Path) -> None:
+    with pytest.raises(LabError) as raised:
+        preflight.check_machine(settings, replace(machine, bridge_settings=tmp_path / "none"))
+    assert raised.value.what == "kernel module br_netfilter: not loaded"
+
+
+def test_programs_in_sbin_are_found_from_a_plain_su() -> None:
+    assert search_path({"PATH": "/usr/bin"}) == "/usr/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 @as_root
@@ -91,7 +133,7 @@ def test_too_little_disk_is_refused_on_a_real_small_file_system(tmp_path: Path) 
     small.mkdir()
     code = (
         "from pathlib import Path; from lab import preflight; "
-        f"preflight.check_disk(Path('{small}/not/there/yet'), preflight.GIB)"
+        f"preflight.check_disk([(Path('{small}/not/there/yet'), preflight.GIB), (Path('{small}'), preflight.GIB)])"
     )
     ran = subprocess.run(
         ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size=64M tmpfs {small} && {sys.executable} -c "{code}"'],
@@ -101,10 +143,10 @@ def test_too_little_disk_is_refused_on_a_real_small_file_system(tmp_path: Path) 
         check=False,
     )
     assert ran.returncode == 1
-    assert f"disk of {small}/not/there/yet: too little room" in ran.stderr
-    assert "0.1 GiB are free, 1 GiB are needed" in ran.stderr
+    assert f"disk of {small}/not/there/yet, {small}: too little room" in ran.stderr
+    assert "0.1 GiB are free, 2.0 GiB are needed" in ran.stderr
     assert "STREAMAPP_LAB_STATE" in ran.stderr
 
 
 def test_disk_with_room_passes(tmp_path: Path) -> None:
-    preflight.check_disk(tmp_path / "not" / "there", 1)
+    preflight.check_disk([(tmp_path / "not" / "there", 1)])

@@ -99,6 +99,16 @@ def test_an_up_that_was_killed_is_taken_over_and_two_at_once_do_not_meet(cluster
     assert cluster.layout.complete.exists()
 
 
+def test_a_proxy_of_the_machine_is_not_asked_for_the_node(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Port 9 of this machine answers nobody: whoever asks it fails.
+    for name in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    cluster.start_node()
+    assert _node_is_usable(cluster)
+
+
 def test_a_part_that_ends_is_started_again(cluster: EmbeddedCluster) -> None:
     cluster.start_node()
     coredns = _part(cluster, "coredns")

@@ -9,11 +9,15 @@ closed objects or titles, and with `{}` as the default of every object whose chi
 import json
 import sys
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
 
+from streamapp.api.durations import format_duration
 from streamapp.api.names import GROUP, KIND, PLURAL, VERSION
 from streamapp.api.v1alpha1.metadata import NAME_RULE
 from streamapp.api.v1alpha1.spec import StreamAppSpec
@@ -107,15 +111,23 @@ def _root() -> Schema:
             "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}"},
             "kind": {"type": "string", "description": KIND},
             "metadata": {"type": "object"},
-            "spec": _structural(StreamAppSpec.model_json_schema(mode="validation")),
-            "status": _structural(StreamAppStatus.model_json_schema(mode="validation")),
+            "spec": _structural(StreamAppSpec),
+            "status": _structural(StreamAppStatus),
         },
         "x-kubernetes-validations": [NAME_RULE],
     }
 
 
-def _structural(schema: Schema) -> Schema:
+class _Defaults(GenerateJsonSchema):
+    """Writes the defaults of durations as the resource does, not as ISO 8601."""
+
+    def encode_default(self, dft: Any) -> Any:
+        return format_duration(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
+
+
+def _structural(model: type[BaseModel]) -> Schema:
     """Make a structural schema of what pydantic gives."""
+    schema = model.model_json_schema(schema_generator=_Defaults)
     made = _plain(schema, schema.get("$defs", {}))
     if not isinstance(made, dict):
         raise TypeError(f"a model's schema is an object, not {made!r}")

@@ -42,20 +42,23 @@ class Fault:
 
 def faults_of(error: ValidationError, root: str) -> tuple[Fault, ...]:
     """Tell pydantic's errors in our words, once each, in the order of the fields."""
-    found = {_fault(details, root) for details in error.errors(include_url=False)}
-    return tuple(sorted(found))
+    errors = error.errors(include_url=False)
+    # A list that is too short for want of one sound entry has that entry's fault, not another one.
+    places = {details["loc"][:-1] for details in errors}
+    real = [details for details in errors if details["type"] != "too_short" or details["loc"] not in places]
+    return tuple(sorted({_fault(details, root) for details in real}))
 
 
 def _fault(details: ErrorDetails, root: str) -> Fault:
-    path = [root, *(str(part) for part in details["loc"])]
+    path = root + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in details["loc"])
     context: dict[str, Any] = details.get("ctx", {})
     kind = details["type"]
     if kind in _OUR_TYPES:
         sentence = details["msg"]
-        path += [context["field"]] if kind == "rule" else []
+        path += f".{context['field']}" if kind == "rule" else ""
     else:
         sentence = _PLAIN[kind].format_map(context) if kind in _PLAIN else f"is not valid: {details['msg']}"
-    return Fault(".".join(path), sentence + _instead_of(kind, details["input"]))
+    return Fault(path, sentence + _instead_of(kind, details["input"]))
 
 
 def _instead_of(kind: str, value: object) -> str:

@@ -1,9 +1,9 @@
 """The objects that a StreamApp becomes: StatefulSet, headless Service, PodDisruptionBudget. Pure builders.
 
-Called by the controller's applier. All of them are for server-side apply, with one rule for the StatefulSet: its
-`replicas` never take part in an apply. A manager that applied them once and leaves them out the next time gives them
-up, and the API server then puts the default in their place, which is 1. So the StatefulSet is *created* with replicas
-(POST), and they are changed by a patch of their own.
+Called by the controller's applier; all of them are for server-side apply. Replicas are no part of the StatefulSet here:
+a manager that applied them once and leaves them out the next time gives them up, and the API server puts the default in
+their place, which is 1. So whoever applies this must never have applied replicas, and whoever creates it, with
+replicas, must be another manager and hand over.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ def statefulset(app: StreamApp, installation: Installation) -> Manifest:
 
 
 def with_replicas(manifest: Manifest, replicas: int) -> Manifest:
-    """The StatefulSet as it is to be created; never to be applied."""
+    """The StatefulSet as it is to be created."""
     return {**manifest, "spec": {"replicas": replicas, **manifest["spec"]}}
 
 

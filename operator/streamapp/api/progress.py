@@ -21,7 +21,7 @@ from streamapp.api.v1alpha1.status import (
 )
 from streamapp.core.convergence import Convergence
 from streamapp.core.coverage import TaskWait
-from streamapp.core.decision import ClosedStep, Decision, Verdict
+from streamapp.core.decision import Decision, Verdict
 from streamapp.core.estimates import At, Estimate, NeverAtThisSpeed
 from streamapp.core.gaps import Gap, GapUnknown
 from streamapp.core.holds import NO_EPOCH, Forced, HoldRecord
@@ -66,7 +66,7 @@ def scale_down_status(
     if hold is None and step is None and decision.verdict not in {Verdict.HOLD, Verdict.STEP}:
         return None
     hold_id = hold.id if hold else step.hold_id if step else None
-    since = hold.since if hold else previous.since if previous and previous.hold_id == hold_id else None
+    since = _began(decision, previous, hold_id)
     target = hold.target if hold else step.to_replicas if step else snapshot.app.wish.replicas
     granted = 0 if snapshot.workload.statefulset is None else snapshot.workload.statefulset.replicas
     return ScaleDownStatus(
@@ -82,26 +82,34 @@ def scale_down_status(
     )
 
 
-def steps_with(
-    closed: ClosedStep | None, gap: Gap | GapUnknown | None, previous: StreamAppStatus
-) -> tuple[LastStep, ...]:
+def steps_with(decision: Decision, gap: Gap | GapUnknown | None, previous: StreamAppStatus) -> tuple[LastStep, ...]:
     """The last steps, with one that has just been finished in front; once, however often it is found finished."""
+    closed = decision.closed_step
     if closed is None:
         return previous.last_steps
-    began = previous.scale_down if previous.scale_down and previous.scale_down.hold_id == closed.hold_id else None
+    began = _began(decision, previous.scale_down, closed.hold_id)
     seen = gap if isinstance(gap, Gap) else None
     step = LastStep(
         from_=closed.from_replicas,
         to=closed.to_replicas,
         at=_whole(closed.granted_at),
-        held_for=None if began is None or began.since is None else _span(closed.granted_at - began.since),
+        held_for=None if began is None else _span(closed.granted_at - began),
         took=_span(closed.took),
         worst_gap=None if seen is None else seen.at_most,
         gap_error=None if seen is None else seen.error,
         forced=_forced(closed.forced),
     )
-    others = [one for one in previous.last_steps if (one.at, one.from_, one.to) != (step.at, step.from_, step.to)]
-    return (step, *others)[:MOST_STEPS]
+    if any((one.at, one.from_, one.to) == (step.at, step.from_, step.to) for one in previous.last_steps):
+        return previous.last_steps
+    return (step, *previous.last_steps)[:MOST_STEPS]
+
+
+def _began(decision: Decision, previous: ScaleDownStatus | None, hold_id: str | None) -> datetime | None:
+    """When a hold began: as it stands on record, or, once its last step was granted, as it was told before."""
+    hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
+    if hold is not None and hold.id == hold_id:
+        return hold.since
+    return previous.since if previous is not None and previous.hold_id == hold_id else None
 
 
 def eta_text(estimate: Estimate, now: datetime) -> str | None:

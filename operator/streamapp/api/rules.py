@@ -32,12 +32,13 @@ class Rule:
         return {"rule": self.cel, "message": self.message, "fieldPath": f".{self.field}"}
 
 
-def unchangeable(why: str, *, cel: str = "self == oldSelf") -> Callable[[dict[str, Any]], None]:
-    """What makes a field keep its first value: to be given to the field as `json_schema_extra`."""
+def unchangeable(why: str, *, cel: str = "self == oldSelf", **more: Any) -> Callable[[dict[str, Any]], None]:
+    """What makes a field keep its first value, for its `json_schema_extra`, with what else belongs there."""
 
     def add_rule(schema: dict[str, Any]) -> None:
         rules = schema.setdefault("x-kubernetes-validations", [])
         rules.append({"rule": cel, "message": f"cannot be changed: {why}"})
+        schema.update(more)
 
     return add_rule
 

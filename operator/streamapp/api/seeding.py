@@ -18,7 +18,10 @@ from streamapp.core.seeding import seeded_process_id
 _RESOURCES = {"cpu": "100m", "memory": "64Mi"}
 """Requests and limits alike: a pod whose containers are all guaranteed stays guaranteed."""
 
+_REPORT = "/dev/termination-log"
+"""What the program found and did, or why it could not, is thereby part of the pod's status."""
 _ORDINAL = "ORDINAL"
+_LABEL = f"metadata.labels['{POD_INDEX_LABEL}']"
 
 
 def seeder(app: StreamApp, state: State, *, image: str, pull_policy: str) -> dict[str, Any]:
@@ -33,11 +36,12 @@ def seeder(app: StreamApp, state: State, *, image: str, pull_policy: str) -> dic
             f"--ordinal=$({_ORDINAL})",
             f"--id-suffix={_suffix(app.metadata.uid)}",
             f"--max-age={format_duration(state.max_age)}",
-            "--report=/dev/termination-log",
+            f"--report={_REPORT}",
         ],
-        "env": [{"name": _ORDINAL, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{POD_INDEX_LABEL}']"}}}],
+        "env": [{"name": _ORDINAL, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": _LABEL}}}],
         "resources": {"requests": dict(_RESOURCES), "limits": dict(_RESOURCES)},
         "securityContext": _security(app),
+        "terminationMessagePath": _REPORT,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{"name": state.claim_name, "mountPath": state.mount_path}],
     }

@@ -108,7 +108,7 @@ def status_of(
         convergence=convergence_status(decision.convergence, snapshot.now),
         scale_down=scale_down_status(decision, snapshot, previous.scale_down),
         members=answer.members(),
-        last_steps=steps_with(decision.closed_step, gap, previous),
+        last_steps=steps_with(decision, gap, previous),
         conditions=with_times(decision.conditions, previous.conditions, snapshot),
     )
     written: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -157,11 +157,7 @@ def test_the_report_becomes_json_in_seconds_and_moments() -> None:
     )
 
     assert json.loads(json.dumps(report.to_json())) == {
-        "window": {
-            "start": "1970-01-01T00:00:00.000+00:00",
-            "end": "1970-01-01T00:01:00.000+00:00",
-            "seconds": 60.0,
-        },
+        "window": {"start": "1970-01-01T00:00:00.000+00:00", "end": "1970-01-01T00:01:00.000+00:00", "seconds": 60.0},
         "partitions": [
             {
                 "partition": 0,

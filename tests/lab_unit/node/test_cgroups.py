@@ -22,10 +22,12 @@ def test_every_hierarchy_of_version_one_gets_and_loses_the_labs_folder(tmp_path:
 
 def test_version_two_gets_one_folder(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
-    (tmp_path / "cgroup.subtree_control").touch()
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory\n")
     (tmp_path / "system.slice").mkdir()
     isolation.make_cgroups(tmp_path)
     assert (tmp_path / CGROUP).is_dir()
+    # Only what was missing is switched on.
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+pids"
     assert not (tmp_path / "system.slice" / CGROUP).exists()
     namespaces.remove_cgroups(tmp_path)
     assert not (tmp_path / CGROUP).exists()

@@ -1,11 +1,19 @@
 """The demo's manifests are used as they are, with names and sizes of one run put in."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
 
+from lab.clusters.cluster import Session
+from lab.clusters.kubectl import Kubectl
+from lab.clusters.ownership import LABEL, MARK
+from lab.errors import LabError
+from lab.scenarios import demo_application
 from lab.scenarios.demo_application import MANIFESTS, DemoApplication, adapt
+from lab.settings import LAB
+from tests.lab_unit.stand_ins import StandIns
 
 APPLICATION = DemoApplication("counter-7", {"EXACTLY_ONCE": "true"}, records=5000, rate=70)
 
@@ -48,3 +56,32 @@ def test_a_document_without_pods_is_left_alone() -> None:
     before = yaml.safe_dump(service)
     adapt(service, APPLICATION, replicas=2)
     assert yaml.safe_dump(service) == before
+
+
+def test_a_namespace_that_the_lab_makes_is_marked_and_the_example_is_not() -> None:
+    namespace = _documents("namespace.yaml")["Namespace"]
+    before = dict(namespace["metadata"]["labels"])
+    assert LABEL not in before
+    adapt(namespace, APPLICATION, replicas=None)
+    assert namespace["metadata"]["labels"] == before | {LABEL: MARK}
+    (kafka, *_) = yaml.safe_load_all((LAB / "manifests" / "kafka.yaml").read_text())
+    assert kafka["metadata"]["labels"][LABEL] == MARK
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        lambda kubectl: demo_application.remove(kubectl, "127.0.0.1:1"),
+        lambda kubectl: demo_application.preload(kubectl, APPLICATION),
+    ],
+    ids=["remove", "preload"],
+)
+def test_a_demo_namespace_of_somebody_else_is_refused_before_anything_is_written(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, deed: Callable[[Kubectl], None]
+) -> None:
+    monkeypatch.setenv("PATH", stand_ins.path)
+    stand_ins.put("kubectl", 'case "$*" in *"namespace demo "*) echo namespace/demo;; esac')
+    kubectl = Kubectl(Session((), {"PATH": stand_ins.path}))
+    with pytest.raises(LabError, match="namespace demo: not the lab's"):
+        deed(kubectl)
+    assert [call.split()[1] for call in stand_ins.calls()] == ["get", "get"]

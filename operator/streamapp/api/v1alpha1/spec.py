@@ -87,7 +87,8 @@ class VolumeClaim(ApiModel):
     storage_class_name: ObjectName | None = Field(default=None, json_schema_extra=unchangeable(FIXED_CLAIM))
     """Storage class; absent means the cluster's default. It cannot be changed."""
     access_modes: Annotated[tuple[AccessMode, ...], Field(min_length=1, max_length=1)] = Field(
-        default=(AccessMode.READ_WRITE_ONCE,), json_schema_extra=unchangeable(FIXED_CLAIM)
+        default=(AccessMode.READ_WRITE_ONCE,),
+        json_schema_extra=unchangeable(FIXED_CLAIM, **{"x-kubernetes-list-type": "atomic"}),
     )
     """One mode; ReadWriteOncePod where the storage driver can, since a state directory has one user. It cannot be
     changed."""
@@ -163,15 +164,16 @@ class Learners(ApiModel):
 class ScaleDown(ApiModel):
     """When pods may go."""
 
+    # The API server tries the rules on the default `{}` too, before it fills in the children's own.
     rules = (
         Rule(
-            cel="self.policy != 'Immediate' || self.reason.trim() != ''",
+            cel="!has(self.policy) || self.policy != 'Immediate' || self.reason.trim() != ''",
             message="must say why, since policy Immediate removes pods without caught-up copies",
             field="reason",
             holds=lambda chosen: chosen.policy is not ScaleDownPolicy.IMMEDIATE or bool(chosen.reason.strip()),
         ),
         Rule(
-            cel="self.onTimeout != 'Proceed' || self.reason.trim() != ''",
+            cel="!has(self.onTimeout) || self.onTimeout != 'Proceed' || self.reason.trim() != ''",
             message="must say why, since onTimeout Proceed removes pods without caught-up copies",
             field="reason",
             holds=lambda chosen: chosen.on_timeout is not OnTimeout.PROCEED or bool(chosen.reason.strip()),

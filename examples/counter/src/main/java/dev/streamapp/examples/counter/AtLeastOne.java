@@ -15,6 +15,7 @@ final class AtLeastOne implements ITypeConverter<Integer> {
         } catch (NumberFormatException e) {
             // The message below says it for both cases.
         }
-        throw new TypeConversionException(text + " is not allowed; allowed: a whole number from 1 to " + Integer.MAX_VALUE);
+        throw new TypeConversionException(
+                text + " is not allowed; allowed: a whole number from 1 to " + Integer.MAX_VALUE);
     }
 }

@@ -3,7 +3,8 @@ package dev.streamapp.examples.counter;
 /**
  * A variable or option that cannot be used: says which one, why, and what is allowed, in one line.
  *
- * <p>Raised while settings are read, printed by the main classes as it is; the process then ends with {@link #EXIT_CODE}.
+ * <p>Raised while settings are read and printed by the main class as it is; the process then ends with
+ * {@link #EXIT_CODE}.
  */
 final class BadSetting extends Exception {
     /** The exit code of a process that was started with a wrong setting; the same as picocli's for wrong options. */

@@ -28,7 +28,7 @@ final class Connection {
     @Option(
             names = "--command-config",
             paramLabel = "FILE",
-            description = "Properties of Kafka's clients, for example for TLS and SASL, as Kafka's own tools take them.")
+            description = "Properties of Kafka's clients, for TLS and SASL for example, as Kafka's tools take them.")
     private Path commandConfig;
 
     Topics topics() throws Failure {

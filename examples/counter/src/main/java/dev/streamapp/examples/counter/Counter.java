@@ -25,6 +25,8 @@ import org.slf4j.LoggerFactory;
 public final class Counter {
     private static final Logger LOG = LoggerFactory.getLogger(Counter.class);
 
+    private static final String WRITABLE = "a directory that this user may write";
+
     private Counter() {}
 
     /** Run until SIGTERM or a failure. Takes no arguments: the configuration is in the environment. */
@@ -73,7 +75,7 @@ public final class Counter {
         boolean closed = streams.close(settings.closeOptions());
         Duration taken = Duration.ofNanos(System.nanoTime() - start);
         if (closed) {
-            LOG.info("closed in {} ms, place in the group {}", taken.toMillis(), settings.leaveOnClose() ? "left" : "kept");
+            LOG.info("closed in {} ms, leave on close: {}", taken.toMillis(), settings.leaveOnClose());
         } else {
             LOG.warn("not closed after {} ms; CLOSE_TIMEOUT ends the wait", taken.toMillis());
         }
@@ -84,10 +86,10 @@ public final class Counter {
         try {
             Files.createDirectories(path);
         } catch (IOException e) {
-            throw new BadSetting("STATE_DIR", path + " cannot be created (" + e + ")", "a directory that this user may write");
+            throw new BadSetting("STATE_DIR", path + " cannot be created (" + e + ")", WRITABLE);
         }
         if (!Files.isWritable(path)) {
-            throw new BadSetting("STATE_DIR", path + " cannot be written", "a directory that this user may write");
+            throw new BadSetting("STATE_DIR", path + " cannot be written", WRITABLE);
         }
     }
 

@@ -63,8 +63,8 @@ final class CounterTopology {
         }
 
         private static byte[] json(RecordMetadata place, long count) {
-            String text = "{\"partition\":" + place.partition() + ",\"offset\":" + place.offset() + ",\"count\":" + count + "}";
-            return text.getBytes(StandardCharsets.UTF_8);
+            return ("{\"partition\":" + place.partition() + ",\"offset\":" + place.offset() + ",\"count\":" + count + "}")
+                    .getBytes(StandardCharsets.UTF_8);
         }
     }
 }

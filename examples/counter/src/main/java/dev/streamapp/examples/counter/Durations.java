@@ -13,7 +13,10 @@ final class Durations {
 
     private static final Pattern SHAPE = Pattern.compile("(\\d{1,9})(ms|s|m|h)");
     private static final Map<String, Duration> UNITS = Map.of(
-            "ms", Duration.ofMillis(1), "s", Duration.ofSeconds(1), "m", Duration.ofMinutes(1), "h", Duration.ofHours(1));
+            "ms", Duration.ofMillis(1),
+            "s", Duration.ofSeconds(1),
+            "m", Duration.ofMinutes(1),
+            "h", Duration.ofHours(1));
 
     private Durations() {}
 

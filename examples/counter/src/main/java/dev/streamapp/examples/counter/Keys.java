@@ -8,9 +8,9 @@ import org.apache.kafka.common.utils.Utils;
 /**
  * The law of the load's keys: key number n is {@code key-<n>}, and its partition follows from its bytes alone.
  *
- * <p>The partition is the one that Java's producer chooses by default for these bytes (murmur2, sign bit cleared, modulo
- * the number of partitions), so that a record sent by hand with the same key meets the same counter. It is computed here
- * and given explicitly because the steady load must choose the partition first and a key that belongs to it second.
+ * <p>The partition is the one that Java's producer chooses by default for these bytes (murmur2, sign bit cleared,
+ * modulo the number of partitions), so that a record sent by hand with the same key meets the same counter. It is
+ * computed here and given explicitly because the steady load chooses the partition first and a key of it second.
  */
 final class Keys {
     private Keys() {}

@@ -31,14 +31,19 @@ final class PreloadCommand implements Callable<Integer> {
     @Mixin
     private InputOptions input;
 
-    @Option(names = "--records", paramLabel = "N", required = true, converter = AtLeastOne.class, description = "How many to write.")
+    @Option(
+            names = "--records",
+            paramLabel = "N",
+            required = true,
+            converter = AtLeastOne.class,
+            description = "How many to write.")
     private int records;
 
     @Option(
             names = "--keys",
             paramLabel = "N",
             converter = AtLeastOne.class,
-            description = "How many different keys; beyond that it starts again with the first. Default: as many as records.")
+            description = "How many different keys; after the last comes the first again. Default: as many as records.")
     private Integer keys;
 
     @Option(names = "--seed", paramLabel = "N", defaultValue = "0", description = "Decides the values. Default: 0.")
@@ -52,7 +57,8 @@ final class PreloadCommand implements Callable<Integer> {
         int distinct = keys == null ? records : keys;
         if (distinct > records) {
             throw new ParameterException(
-                    spec.commandLine(), "--keys " + distinct + " is more than --records " + records + "; some would not be written");
+                    spec.commandLine(),
+                    "--keys " + distinct + " is more than --records " + records + "; some would not be written");
         }
         final int partitions;
         try (Topics topics = connection.topics()) {
@@ -80,6 +86,7 @@ final class PreloadCommand implements Callable<Integer> {
             }
         }
         sender.flush();
-        spec.commandLine().getOut().println(Progress.sum("preload", records, Duration.ofNanos(System.nanoTime() - start)));
+        Duration taken = Duration.ofNanos(System.nanoTime() - start);
+        spec.commandLine().getOut().println(Progress.sum("preload", records, taken));
     }
 }

@@ -10,13 +10,17 @@ record Progress(String name, long total) {
         double rate = rate(done, elapsed);
         long left = rate > 0 ? (long) Math.ceil((total - done) / rate) : 0;
         return String.format(
-                Locale.ROOT, "%s: %,d of %,d (%d %%), %,.0f records/s, %d s left", name, done, total, 100 * done / total, rate, left);
+                Locale.ROOT,
+                "%s: %,d of %,d (%d %%), %,.0f records/s, %d s left",
+                name, done, total, 100 * done / total, rate, left);
     }
 
     /** Give the one line at the end. */
     static String sum(String name, long done, Duration elapsed) {
         return String.format(
-                Locale.ROOT, "%s: %,d records in %.1f s, %,.1f records/s", name, done, seconds(elapsed), rate(done, elapsed));
+                Locale.ROOT,
+                "%s: %,d records in %.1f s, %,.1f records/s",
+                name, done, seconds(elapsed), rate(done, elapsed));
     }
 
     private static double rate(long done, Duration elapsed) {

@@ -5,7 +5,7 @@ import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 
-/** Sends keys to their partitions and stops at the first record that a broker did not take: a lost record is a failure. */
+/** Sends records and stops at the first that a broker did not take: a lost record is a failure of the load. */
 final class Sender implements AutoCloseable {
     private final Producer<byte[], byte[]> producer;
     private final String topic;

@@ -63,10 +63,15 @@ record Settings(
             }
             Duration closeTimeout = duration("CLOSE_TIMEOUT", "30s");
             return new Settings(
-                    input, output, truth("LEAVE_ON_CLOSE"), closeTimeout, Map.copyOf(kafka.values()), List.copyOf(kafka.warnings()));
+                    input,
+                    output,
+                    truth("LEAVE_ON_CLOSE"),
+                    closeTimeout,
+                    Map.copyOf(kafka.values()),
+                    List.copyOf(kafka.warnings()));
         }
 
-        /** Set a property that has a variable of its own; a STREAMS_ variable for the same one would be a second truth. */
+        /** Set a property that has a variable of its own; a STREAMS_ variable for it would be a second truth. */
         private void own(String variable, String property, String value) throws BadSetting {
             String other = kafka.variables().get(property);
             if (other != null) {
@@ -96,7 +101,8 @@ record Settings(
         private String kafkaName(String variable, String otherwise) throws BadSetting {
             String value = text(variable, otherwise);
             if (!TOPIC_NAME.matcher(value).matches()) {
-                throw new BadSetting(variable, value + " is no name that Kafka accepts", "up to 249 of a-z, A-Z, 0-9, '.', '_', '-'");
+                throw new BadSetting(
+                        variable, value + " is no name that Kafka accepts", "up to 249 of a-z, A-Z, 0-9, '.', '_', '-'");
             }
             return value;
         }
@@ -118,7 +124,8 @@ record Settings(
         private String hostName() throws BadSetting {
             String name = text("POD_NAME", text("HOSTNAME", ""));
             if (name.isEmpty()) {
-                throw new BadSetting("STATIC_MEMBERSHIP", "no name to join under", "true only with POD_NAME or HOSTNAME set");
+                throw new BadSetting(
+                        "STATIC_MEMBERSHIP", "no name to join under", "true only with POD_NAME or HOSTNAME set");
             }
             return name;
         }

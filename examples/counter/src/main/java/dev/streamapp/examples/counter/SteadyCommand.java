@@ -50,7 +50,8 @@ final class SteadyCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Failure, InterruptedException {
         if (!(rate > 0 && Double.isFinite(rate))) {
-            throw new ParameterException(spec.commandLine(), "--rate " + rate + " is not allowed; allowed: a number above 0");
+            throw new ParameterException(
+                    spec.commandLine(), "--rate " + rate + " is not allowed; allowed: a number above 0");
         }
         SplittableRandom random = new SplittableRandom(seed);
         final Rounds rounds;
@@ -77,6 +78,7 @@ final class SteadyCommand implements Callable<Integer> {
             sent++;
         }
         sender.flush();
-        spec.commandLine().getOut().println(Progress.sum("steady", sent, Duration.ofNanos(System.nanoTime() - start)));
+        Duration taken = Duration.ofNanos(System.nanoTime() - start);
+        spec.commandLine().getOut().println(Progress.sum("steady", sent, taken));
     }
 }

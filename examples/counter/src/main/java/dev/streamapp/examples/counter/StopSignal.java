@@ -37,7 +37,7 @@ final class StopSignal implements AutoCloseable {
         endedWell.complete(true);
     }
 
-    /** The work is over; if it never {@link #finished}, the process keeps the exit code of the failure or the signal. */
+    /** The work is over; if it never {@link #finished}, the exit code stays that of the failure or the signal. */
     @Override
     public void close() {
         endedWell.complete(false);

@@ -26,7 +26,8 @@ final class Topics implements AutoCloseable {
     /** Give the number of partitions of a topic that must exist. */
     int partitions(String topic) throws Failure, InterruptedException {
         return look(topic)
-                .orElseThrow(() -> new Failure("topic " + topic + " does not exist; create it with the command topics"));
+                .orElseThrow(
+                        () -> new Failure("topic " + topic + " does not exist; create it with the command topics"));
     }
 
     /**
@@ -39,8 +40,8 @@ final class Topics implements AutoCloseable {
         boolean created = create(wanted);
         int partitions = awaitVisible(wanted.name());
         if (partitions != wanted.numPartitions()) {
-            throw new Failure("topic " + wanted.name() + " has " + partitions + " partitions, not " + wanted.numPartitions()
-                    + "; delete it, or give --partitions " + partitions);
+            throw new Failure("topic " + wanted.name() + " has " + partitions + " partitions, not "
+                    + wanted.numPartitions() + "; delete it, or give --partitions " + partitions);
         }
         return created;
     }
@@ -66,7 +67,8 @@ final class Topics implements AutoCloseable {
             }
             Thread.sleep(BETWEEN_LOOKS.toMillis());
         }
-        throw new Failure("topic " + topic + " was created, but no broker shows it after " + VISIBLE_WITHIN.toSeconds() + " s");
+        throw new Failure(
+                "topic " + topic + " was created, but no broker shows it after " + VISIBLE_WITHIN.toSeconds() + " s");
     }
 
     private Optional<Integer> look(String topic) throws Failure, InterruptedException {

@@ -19,8 +19,8 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true)
 final class TopicsCommand implements Callable<Integer> {
     /**
-     * A measurement wants to know when a record reached the broker. The producer's own time says when the input was sent,
-     * and Kafka Streams gives an output the time of its input.
+     * A measurement wants to know when a record reached the broker. The producer's own time says when the input was
+     * sent, and Kafka Streams gives an output the time of its input.
      */
     private static final Map<String, String> APPEND_TIMES =
             Map.of(TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime");
@@ -42,7 +42,12 @@ final class TopicsCommand implements Callable<Integer> {
             description = "Default: OUTPUT_TOPIC, else counter-output.")
     private String outputTopic;
 
-    @Option(names = "--partitions", paramLabel = "N", defaultValue = "6", converter = AtLeastOne.class, description = "Default: 6.")
+    @Option(
+            names = "--partitions",
+            paramLabel = "N",
+            defaultValue = "6",
+            converter = AtLeastOne.class,
+            description = "Default: 6.")
     private int partitions;
 
     @Option(names = "--replication-factor", paramLabel = "N", defaultValue = "1", description = "Default: 1.")

@@ -19,7 +19,7 @@ class KeysTest {
         assertEquals(expected, new String(Keys.key(number), StandardCharsets.UTF_8));
     }
 
-    /** The partitions that Java's producer chose for these keys on a real broker; a change would split every key's count in two. */
+    /** Java's producer chose these on a real broker, left to itself; another law would split every key's count. */
     @Test
     void thePartitionIsTheOneOfTheProducersOfJava() {
         int[] partitions = IntStream.range(0, 12).map(number -> Keys.partition(Keys.key(number), 6)).toArray();

@@ -55,7 +55,8 @@ class LoadTest {
     void aFileThatCannotBeReadEndsWithOneAndOneLine() {
         int code = execute("topics", "--bootstrap-servers", "127.0.0.1:1", "--command-config", "/nowhere");
         assertEquals(
-                "load: --command-config /nowhere cannot be read (java.nio.file.NoSuchFileException: /nowhere)\n", printed());
+                "load: --command-config /nowhere cannot be read (java.nio.file.NoSuchFileException: /nowhere)\n",
+                printed());
         assertEquals(1, code);
     }
 }

@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.SplittableRandom;
 import java.util.zip.Deflater;
 import java.util.zip.DeflaterOutputStream;
-import java.io.IOException;
 import org.junit.jupiter.api.Test;
 
 class PayloadsTest {
@@ -22,7 +22,10 @@ class PayloadsTest {
 
     @Test
     void theSeedDecidesThePayloads() {
-        assertArrayEquals(new Payloads(new SplittableRandom(7), 50).next(), new Payloads(new SplittableRandom(7), 50).next());
+        Payloads one = new Payloads(new SplittableRandom(7), 50);
+        Payloads other = new Payloads(new SplittableRandom(7), 50);
+        assertArrayEquals(one.next(), other.next());
+        assertArrayEquals(one.next(), other.next());
     }
 
     @Test

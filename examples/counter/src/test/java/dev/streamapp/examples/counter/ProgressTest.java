@@ -15,6 +15,8 @@ class ProgressTest {
 
     @Test
     void theSumSaysHowManyHowLongAndHowFast() {
-        assertEquals("steady: 5,010 records in 10.0 s, 501.0 records/s", Progress.sum("steady", 5_010, Duration.ofSeconds(10)));
+        assertEquals(
+                "steady: 5,010 records in 10.0 s, 501.0 records/s",
+                Progress.sum("steady", 5_010, Duration.ofSeconds(10)));
     }
 }

@@ -1,8 +1,8 @@
 package dev.streamapp.examples.counter;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
@@ -52,7 +52,7 @@ class RoundsTest {
         List<String> again = firstOf(100, 1_000, 6, 7).stream().map(RoundsTest::text).toList();
         List<String> other = firstOf(100, 1_000, 6, 8).stream().map(RoundsTest::text).toList();
         assertEquals(first, again);
-        assertTrue(!first.equals(other));
+        assertNotEquals(first, other);
     }
 
     @Test

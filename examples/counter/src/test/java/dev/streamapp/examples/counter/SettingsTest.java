@@ -33,7 +33,8 @@ class SettingsTest {
     @Test
     void onlyTheBrokersMustBeGiven() throws BadSetting {
         assertEquals(
-                new Settings("counter-input", "counter-output", false, Duration.ofSeconds(30), DEFAULTS, List.of()), read());
+                new Settings("counter-input", "counter-output", false, Duration.ofSeconds(30), DEFAULTS, List.of()),
+                read());
     }
 
     @Test
@@ -95,7 +96,9 @@ class SettingsTest {
 
     @Test
     void exactlyOnceSwitchedOffSaysAtLeastOnce() throws BadSetting {
-        assertEquals(defaultsAnd(Map.of("processing.guarantee", "at_least_once")), read("EXACTLY_ONCE", "false").streams());
+        assertEquals(
+                defaultsAnd(Map.of("processing.guarantee", "at_least_once")),
+                read("EXACTLY_ONCE", "false").streams());
     }
 
     @Test

@@ -1,0 +1,202 @@
+"""A real Kafka Streams group, read and nudged.
+
+Needs `KAFKA_BOOTSTRAP`, and in `STREAMS_GROUP` the application id of a running Kafka Streams application of the classic
+protocol with at least two processes and a changelog. Nothing is evicted but our own ghost; the application goes on.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import TypeVar
+
+import pytest
+from kio.schema.errors import ErrorCode
+from kio.schema.heartbeat.v4.request import HeartbeatRequest
+from kio.schema.heartbeat.v4.response import HeartbeatResponse
+from kio.schema.join_group.v9.request import JoinGroupRequest, JoinGroupRequestProtocol
+from kio.schema.join_group.v9.response import JoinGroupResponse
+from kio.schema.types import GroupId
+from kio.static.primitive import i32, i32Timedelta
+
+from streamapp.core.identity import TaskId, TopicPartition
+from streamapp.core.topology import GroupEvidence, TopicEvidence, infer_universe
+from streamapp.core.universe import Universe
+from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.groups import GroupReading, GroupState, read_group
+from streamapp.kafka.nudge import CLIENT_ID, GhostsRemoved, NotNudged, Nudged, NudgeRefusal, ghosts_of, nudge
+from streamapp.kafka.settings import read_settings
+from streamapp.wire.phantom import encode_phantom
+from streamapp.wire.subscription import PositionSum, RunningActive, Subscription
+
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("streams_group")]
+
+T = TypeVar("T")
+DEADLINE = 10.0
+
+
+def required(name: str) -> str:
+    value = os.environ.get(name)
+    assert value, f"{name} is not set: run inside the lab with a Kafka Streams application in it"
+    return value
+
+
+def with_group(work: Callable[[Cluster], Awaitable[T]]) -> T:
+    async def main() -> T:
+        cluster = Cluster(read_settings(required("KAFKA_BOOTSTRAP"), {}), required("STREAMS_GROUP"))
+        try:
+            await stable(cluster)
+            return await work(cluster)
+        finally:
+            cluster.close()
+
+    return asyncio.run(main())
+
+
+async def stable(cluster: Cluster, longer_than: int | None = None) -> GroupReading:
+    """Wait until the group is Stable, and its members have joined from a newer generation than the given one."""
+    ends = time.monotonic() + 50
+    while True:
+        reading = await read_group(cluster.group, DEADLINE)
+        new = longer_than is None or (reading.joined_from or 0) > longer_than
+        if reading.state is GroupState.STABLE and new and not ghosts_of(reading):
+            return reading
+        assert time.monotonic() < ends, f"still {reading.state.value}, joined from {reading.joined_from}"
+        await asyncio.sleep(0.2)
+
+
+def said(reading: GroupReading) -> list[Subscription]:
+    found = [member.subscription for member in reading.members]
+    assert found
+    assert all(found)
+    return [subscription for subscription in found if subscription]
+
+
+def active(reading: GroupReading) -> dict[TaskId, frozenset[TopicPartition]]:
+    tasks: dict[TaskId, frozenset[TopicPartition]] = {}
+    for member in reading.members:
+        assert member.assignment is not None
+        assert not tasks.keys() & member.assignment.active.keys()
+        tasks |= member.assignment.active
+    return tasks
+
+
+def test_every_member_is_decoded_and_every_task_is_active_once() -> None:
+    reading = with_group(stable)
+    tasks = active(reading)
+    numbers = {number: {task.partition for task in tasks if task.subtopology == number} for number, _ in _pairs(tasks)}
+    assert all(found == set(range(len(found))) for found in numbers.values())
+    assert {subscription.info.version for subscription in said(reading)} == {11}
+
+
+def _pairs(tasks: dict[TaskId, frozenset[TopicPartition]]) -> list[tuple[int, int]]:
+    return [(task.subtopology, task.partition) for task in tasks]
+
+
+@pytest.mark.timeout(120)
+def test_a_nudge_refreshes_what_members_say_and_moves_nothing() -> None:
+    async def work(cluster: Cluster) -> tuple[GroupReading, GroupReading]:
+        before = await stable(cluster)
+        outcome = await nudge(cluster.group, said(before)[0], DEADLINE)
+        assert isinstance(outcome, Nudged)
+        assert outcome.in_group < timedelta(seconds=1)
+        return before, await stable(cluster, longer_than=before.joined_from or 0)
+
+    before, after = with_group(work)
+    assert after.fingerprint == before.fingerprint
+    fields = {subscription.info.process_id: subscription.info.unique_field for subscription in said(before)}
+    later = {subscription.info.process_id: subscription.info.unique_field for subscription in said(after)}
+    assert all(later[process] != fields[process] for process in fields)
+
+
+@pytest.mark.timeout(120)
+def test_after_a_nudge_running_tasks_say_so_and_positions_lie_within_the_changelogs() -> None:
+    async def work(cluster: Cluster) -> tuple[GroupReading, Universe, dict[TopicPartition, int]]:
+        before = await stable(cluster)
+        await nudge(cluster.group, said(before)[0], DEADLINE)
+        reading = await stable(cluster, longer_than=before.joined_from or 0)
+        universe = await inferred(cluster, reading)
+        changelogs = [each for task in universe.tasks for each in task.changelogs]
+        return reading, universe, dict(await cluster.offsets.ends(changelogs, DEADLINE))
+
+    reading, universe, ends = with_group(work)
+    for member in reading.members:
+        assert member.subscription is not None
+        assert member.assignment is not None
+        for task in universe.stateful:
+            reported = member.subscription.info.positions.get(task.id)
+            if task.id in member.assignment.active:
+                assert reported == RunningActive()
+            if isinstance(reported, PositionSum):
+                assert 0 <= reported.offsets <= sum(ends[each] for each in task.changelogs)
+
+
+async def inferred(cluster: Cluster, reading: GroupReading) -> Universe:
+    subscribed = frozenset(topic for subscription in said(reading) for topic in subscription.topics)
+    shown = {task for subscription in said(reading) for task in subscription.info.positions}
+    universe = infer_universe(
+        GroupEvidence(active(reading), frozenset(shown), subscribed),
+        TopicEvidence(
+            reading.group_id,
+            await cluster.topics.partition_counts(subscribed, DEADLINE),
+            await cluster.topics.changelogs(reading.group_id, DEADLINE),
+        ),
+    )
+    assert isinstance(universe, Universe), universe
+    return universe
+
+
+@pytest.mark.timeout(120)
+def test_a_group_in_rebalance_is_not_nudged_again() -> None:
+    async def work(cluster: Cluster) -> object:
+        before = await stable(cluster)
+        assert isinstance(await nudge(cluster.group, said(before)[0], DEADLINE), Nudged)
+        second = await nudge(cluster.group, said(before)[0], DEADLINE)
+        await stable(cluster)
+        return second
+
+    assert with_group(work) == NotNudged(NudgeRefusal.NOT_STABLE)
+
+
+@pytest.mark.timeout(120)
+def test_a_ghost_is_recognised_and_removed() -> None:
+    async def work(cluster: Cluster) -> tuple[str, object, GroupReading]:
+        model = said(await stable(cluster))[0]
+        ghost = await haunt(cluster, model)
+        outcome = await nudge(cluster.group, model, DEADLINE)
+        return ghost, outcome, await stable(cluster)
+
+    ghost, outcome, after = with_group(work)
+    assert outcome == GhostsRemoved((ghost,))
+    assert ghost not in {member.member_id for member in after.members}
+
+
+async def haunt(cluster: Cluster, model: Subscription) -> str:
+    """Join as a nudge would, and go away without leaving; give the member id."""
+    group_id = GroupId(cluster.group.group_id)
+
+    def join(member_id: str) -> JoinGroupRequest:
+        return JoinGroupRequest(
+            group_id=group_id,
+            session_timeout=i32Timedelta.parse(timedelta(seconds=6)),
+            rebalance_timeout=i32Timedelta.parse(timedelta(seconds=6)),
+            member_id=member_id,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="stream", metadata=encode_phantom(model)),),
+        )
+
+    joining, watching = await cluster.group.connect(CLIENT_ID), await cluster.group.connect(CLIENT_ID)
+    try:
+        member_id = (await joining.ask(join(""), JoinGroupResponse)).member_id
+        task = asyncio.create_task(joining.ask(join(member_id), JoinGroupResponse))
+        beat = HeartbeatRequest(group_id=group_id, generation_id=i32(-1), member_id=member_id)
+        for _ in range(1000):
+            if (await watching.ask(beat, HeartbeatResponse)).error_code is not ErrorCode.unknown_member_id:
+                break
+            await asyncio.sleep(0.005)
+        task.cancel()
+        return member_id
+    finally:
+        joining.close()
+        watching.close()

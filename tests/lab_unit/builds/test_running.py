@@ -1,0 +1,64 @@
+"""Foreign tools are run to their end, told about, and never left behind."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.build.running import KEPT, Outcome, run
+from lab.settings import REPOSITORY
+
+
+def test_output_and_errors_go_into_the_log_and_the_last_lines_into_the_outcome(tmp_path: Path) -> None:
+    log, seen = tmp_path / "some" / "log", list[str]()
+    outcome = run(["sh", "-c", "seq 70; echo oops >&2; exit 3"], log, each_line=seen.append)
+    lines = [*map(str, range(1, 71)), "oops"]
+    assert outcome == Outcome(3, tuple(lines[-KEPT:]), log)
+    assert (log.read_text().splitlines(), seen) == (lines, lines)
+
+
+def test_the_reason_repeats_the_last_lines_and_names_the_log() -> None:
+    outcome = Outcome(2, ("one", "two"), Path("/cache/it/log"))
+    assert outcome.why() == "one\n    two\n    (all of it: /cache/it/log)"
+
+
+def test_the_reason_leaves_out_what_is_noise() -> None:
+    outcome = Outcome(2, ("the cause", "", "see --help", "see the manual"), Path("/cache/it/log"))
+    assert outcome.why(noise="^see|^$") == "the cause\n    (all of it: /cache/it/log)"
+
+
+def test_a_tool_that_said_nothing_is_explained_by_its_exit_code() -> None:
+    outcome = Outcome(-9, (), Path("/cache/it/log"))
+    assert outcome.why() == "it ended with exit code -9 and said nothing\n    (all of it: /cache/it/log)"
+
+
+def test_folder_and_environment_are_the_ones_that_were_given(tmp_path: Path) -> None:
+    outcome = run(["sh", "-c", "pwd; echo $IT"], tmp_path / "log", folder=tmp_path, environment={"IT": "this"})
+    assert outcome.last_lines == (str(tmp_path), "this")
+
+
+@pytest.mark.parametrize("end_by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_tool_ends_with_the_process_that_started_it(tmp_path: Path, end_by: signal.Signals) -> None:
+    code = (
+        "import sys; from pathlib import Path; from lab.build.running import run; "
+        "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path('log'), folder=Path(sys.argv[1]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import os; os.chdir({str(tmp_path)!r}); {code}", tmp_path],
+        stderr=subprocess.DEVNULL,
+        env={"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"},
+    ) as parent:
+        pid = tmp_path / "pid"
+        end = time.monotonic() + 20
+        while not (pid.exists() and pid.read_text()):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        tool = Path("/proc", pid.read_text().strip())
+        assert tool.exists()
+        parent.send_signal(end_by)
+    while tool.exists() and " Z " not in (tool / "stat").read_text():
+        assert time.monotonic() < end, "the tool outlived the process that started it"
+        time.sleep(0.01)
