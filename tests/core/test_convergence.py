@@ -11,9 +11,9 @@ from streamapp.core.convergence import Counts, measure
 from streamapp.core.coverage import Copy, TaskWait
 from streamapp.core.estimates import At, Estimate, NeverAtThisSpeed, NotKnown, Sighting, when_caught_up
 from streamapp.core.gaps import Gap, GapUnknown, RunningSeen, worst_gap
-from streamapp.core.group import FollowUp, GroupState
+from streamapp.core.group import FollowUp, GroupReading, GroupState
 from streamapp.core.identity import Ordinal, TaskId
-from streamapp.core.lag import Measured
+from streamapp.core.lag import EndsUnreadable, Measured
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Episode, Snapshot
@@ -44,6 +44,12 @@ def missing(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> tuple[str | N
     return (None if seen.waits_for is None else seen.waits_for.reason.name), seen.can_be_told
 
 
+def _blind() -> GroupReading:
+    reading = a_reading(GROUP)
+    assert reading.join is not None
+    return replace(reading, join=replace(reading.join, ends=EndsUnreadable("not authorised")))
+
+
 @pytest.mark.parametrize(
     ("snapshot", "found"),
     [
@@ -65,8 +71,14 @@ def missing(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> tuple[str | N
         pytest.param(steady(universe=TopologyUnknown("?")), ("TopologyUnknown", False), id="topology unknown"),
         pytest.param(steady(members=GROUP[:2]), ("TaskUnassigned", True), id="a task is nowhere"),
         pytest.param(
-            steady(readings=(a_reading(GROUP, join=None),)), ("PositionsUnknown", False), id="positions unknown"
+            steady(readings=(a_reading(GROUP, join=None),)), (None, True), id="no join was watched, all is said to run"
         ),
+        pytest.param(
+            steady(readings=(a_reading((example.member(0, active=(0, 1), running=False), *GROUP[1:]), join=None),)),
+            ("TasksRestoring", True),
+            id="no join was watched, a task restores",
+        ),
+        pytest.param(steady(readings=(_blind(),)), ("EndOffsetsUnread", False), id="ends were not read"),
         pytest.param(
             steady(members=(example.member(0, active=(0, 1), running=False), *GROUP[1:])),
             ("TasksRestoring", True),
@@ -238,9 +250,14 @@ def test_a_single_pod_is_converged_without_any_copy() -> None:
     assert missing(a_snapshot(pods=1, wish=1, record=None)) == (None, True)
 
 
-def test_a_group_of_one_whose_join_was_not_watched_cannot_be_told() -> None:
-    alone = a_snapshot(pods=1, wish=1, record=None, readings=(a_reading(example.members(1), join=None),))
+def test_a_single_member_that_has_not_said_that_its_tasks_run_cannot_be_asked_again() -> None:
+    alone = a_snapshot(pods=1, wish=1, record=None, members=(example.member(0, active=range(6), running=False),))
     assert missing(alone) == ("NudgeImpossible", False)
+
+
+def test_what_was_not_watched_is_not_counted() -> None:
+    seen = measure(steady(readings=(a_reading(GROUP, join=None),)), POLICY)
+    assert (seen.counts, seen.remaining_lag, seen.progress) == (None, None, 1.0)
 
 
 def test_the_restoring_task_counts_with_all_it_may_have_to_read() -> None:

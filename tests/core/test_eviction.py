@@ -8,8 +8,9 @@ import pytest
 from streamapp.core import example
 from streamapp.core.containers import Capture, ContainerEnd, MemberKey
 from streamapp.core.decision import Evict
-from streamapp.core.eviction import Evictable, capture, evictable, missed, remember
+from streamapp.core.eviction import Evictable, capture, evictable, missed, remember, since_first_seen
 from streamapp.core.group import GroupDescription, GroupState, Member
+from streamapp.core.holds import HoldRecord
 from streamapp.core.identity import Ordinal
 from streamapp.core.membership import PHANTOM_CLIENT_ID
 from streamapp.core.planning import decide
@@ -129,6 +130,31 @@ def test_memory_forgets_whoever_left_the_group() -> None:
 def test_a_reading_that_failed_changes_nothing_in_memory() -> None:
     first = (_captured(0, 30),)
     assert remember(first, an_unreadable(), example.workload(3)) == first
+
+
+def test_a_step_captures_its_members_since_they_were_first_seen() -> None:
+    # the pod may stop within a second of the step: what was seen long before must count
+    snapshot = a_snapshot(captures=(_captured(2, 600), _captured(1, 600)))
+    record = decide(snapshot, POLICY).record
+    assert isinstance(record, HoldRecord)
+    assert record.step is not None
+    assert record.step.captures == (_captured(2, 600),)
+
+
+def test_what_memory_has_of_another_container_or_another_member_does_not_count() -> None:
+    seen = (_captured(2, 20),)
+    others = (
+        replace(_captured(2, 600), container_id="containerd://before"),
+        _captured(2, 600, "another"),
+        _captured(2, 5),
+    )
+    assert since_first_seen(seen, others) == seen
+
+
+def test_threads_of_one_container_may_have_been_seen_at_different_times() -> None:
+    both = replace(_captured(2, 20), members=(MemberKey("a"), MemberKey("b")))
+    found = since_first_seen((both,), (_captured(2, 600, "a"),))
+    assert found == (_captured(2, 600, "a"), _captured(2, 20, "b"))
 
 
 def restarted(*members: Member, seen: float, finished: float) -> Snapshot:

@@ -8,11 +8,11 @@ import pytest
 from streamapp.core import example
 from streamapp.core.cases import Refusal
 from streamapp.core.decision import Nudge
-from streamapp.core.estimates import At, NeverAtThisSpeed
+from streamapp.core.estimates import At, NeverAtThisSpeed, NotKnown
 from streamapp.core.group import FollowUp, GroupState, Member
 from streamapp.core.holds import HoldRecord, Progress
 from streamapp.core.membership import PHANTOM_CLIENT_ID
-from streamapp.core.nudges import nudge_for, seen, sent
+from streamapp.core.nudges import Waiting, nudge_for, seen, sent
 from streamapp.core.planning import decide
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
@@ -36,15 +36,23 @@ UNSETTLED = (example.member(0, active=(0, 1), standby=(4, 5), follow_up=FollowUp
 UNPROVEN = tuple(example.member(n, active=(2 * n, 2 * n + 1), running=False) for n in range(3))
 
 
+FOLLOW_UP = Waiting(refusal=Refusal(Reason.FollowUpScheduled), since=None)
+
+
 def nudged(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[str]:
     return [step.reason.name for step in decide(snapshot, policy).plan if isinstance(step, Nudge)]
 
 
 def is_due(
-    *sent_ago: float, reason: Reason = Reason.LearnersCatchingUp, since: float = 3600, estimate: Any = None
+    *sent_ago: float,
+    reason: Reason = Reason.LearnersCatchingUp,
+    since: float = 3600,
+    estimate: Any = None,
+    is_patient: bool = False,
 ) -> bool:
     snapshot = a_snapshot(nudges=Nudges(sent=tuple(ago(one) for one in sent_ago)))
-    return nudge_for(Refusal(reason), snapshot, POLICY, ago(since), estimate) is not None
+    waiting = Waiting(refusal=Refusal(reason), since=ago(since), estimate=estimate or NotKnown(), is_patient=is_patient)
+    return nudge_for(waiting, snapshot, POLICY) is not None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_nudges_from_before_the_waiting_began_were_for_something_else() -> None:
 
 def test_a_new_layout_means_that_they_were_not_in_vain() -> None:
     snapshot = a_snapshot(nudges=Nudges(sent=tuple(map(ago, (100, 90, 80, 11))), layout_since=ago(10.5)))
-    assert nudge_for(Refusal(Reason.FollowUpScheduled), snapshot, POLICY, None) is not None
+    assert nudge_for(FOLLOW_UP, snapshot, POLICY) is not None
 
 
 @pytest.mark.parametrize(
@@ -86,6 +94,19 @@ def test_a_new_layout_means_that_they_were_not_in_vain() -> None:
 )
 def test_an_estimate_says_when_the_next_nudge_can_help(sent_ago: tuple[float, ...], estimate: Any, due: bool) -> None:
     assert is_due(*sent_ago, estimate=estimate) is due
+
+
+@pytest.mark.parametrize(
+    ("estimate", "due"),
+    [
+        pytest.param(At(NOW + seconds(900)), False, id="later, however long"),
+        pytest.param(At(NOW), True, id="now"),
+        pytest.param(NeverAtThisSpeed(), False, id="never"),
+        pytest.param(NotKnown(), True, id="ever more rarely, to learn the speed"),
+    ],
+)
+def test_where_only_a_report_hangs_on_it_nudges_wait_until_the_answer_will_be_yes(estimate: Any, due: bool) -> None:
+    assert is_due(400, estimate=estimate, is_patient=True) is due
 
 
 @pytest.mark.parametrize(
@@ -120,7 +141,12 @@ def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> 
         pytest.param(
             {"wish": 3, "record": None, "members": UNPROVEN}, ["TasksRestoring"], id="a scale-up not seen to run"
         ),
-        pytest.param({"wish": 3, "record": None, "members": LAGGING}, [], id="not for standbys that lag outside holds"),
+        pytest.param(
+            {"wish": 3, "record": None, "members": LAGGING}, ["LearnersCatchingUp"], id="copies that lag after a change"
+        ),
+        pytest.param(
+            {"wish": 3, "record": None, "members": example.members(3, lag=None)}, [], id="not for copies of unknown lag"
+        ),
         pytest.param(
             {"wish": 3, "record": None, "readings": (a_reading(GROUP, join=None),)},
             [],
@@ -167,13 +193,13 @@ def test_nudges_can_be_forbidden() -> None:
 )
 def test_only_a_group_that_is_fit_for_it_is_nudged(readings: Any) -> None:
     snapshot = a_snapshot(readings=readings, workload={"volumes": ()})
-    assert nudge_for(Refusal(Reason.FollowUpScheduled), snapshot, POLICY, None) is None
+    assert nudge_for(FOLLOW_UP, snapshot, POLICY) is None
 
 
 def test_the_phantom_looks_like_a_member_of_the_lowest_pod() -> None:
     lonely: tuple[Member, ...] = GROUP[1:]
     snapshot = a_snapshot(members=lonely)
-    assert nudge_for(Refusal(Reason.FollowUpScheduled), snapshot, POLICY, None) == Nudge(
+    assert nudge_for(FOLLOW_UP, snapshot, POLICY) == Nudge(
         like_member="wordcount-1-consumer", reason=Reason.FollowUpScheduled
     )
 

@@ -100,7 +100,7 @@ def test_a_changed_template_is_written_before_anything_restarts() -> None:
         ),
         pytest.param(rolling(workload={"pods": pods(2)}), "RolloutPodNotRunning", id="is not back yet"),
         pytest.param(rolling(members=example.members(3, lag=500_000)), "LearnersCatchingUp", id="copies lag"),
-        pytest.param(rolling(members=example.members(3, lag=None)), "LearnersCatchingUp", id="copies are unknown"),
+        pytest.param(rolling(members=example.members(3, lag=None)), "LagUnknown", id="copies are unknown"),
         pytest.param(rolling(readings=(a_reading(GROUP),)), "ReadingsPending", id="one reading only"),
         pytest.param(rolling(readings=(an_unreadable(),)), "BrokersUnreachable", id="brokers are gone"),
         pytest.param(rolling(statefulset={"generation": 7}), "StatefulSetUnobserved", id="the write is unseen"),

@@ -5,9 +5,9 @@ member itself said when it joined, and is therefore known one join later.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
-from streamapp.core.group import GroupDescription, Join, Member
+from streamapp.core.group import GroupDescription, Member
 from streamapp.core.identity import TaskId
 from streamapp.core.universe import Universe
 
@@ -22,18 +22,19 @@ def active_holders(group: GroupDescription) -> Mapping[TaskId, tuple[Member, ...
     return {task: tuple(members) for task, members in holders.items()}
 
 
-def running_tasks(group: GroupDescription, universe: Universe, join: Join | None) -> frozenset[TaskId]:
-    """The tasks that exactly one member holds, which is known to process them.
+def running_tasks(group: GroupDescription, universe: Universe, believed: Container[str]) -> frozenset[TaskId]:
+    """The tasks that exactly one member holds, which says that it processes them and is one to be believed.
 
-    Without a join that was watched this is empty: a subscription of unknown age proves nothing.
+    Args:
+        group: A reading.
+        universe: The tasks there are.
+        believed: IDs of members whose word counts. For a decision: those that took part in a join that was watched.
     """
-    if join is None:
-        return frozenset()
     holders = active_holders(group)
     return frozenset(
         task.id
         for task in universe.tasks
         if len(holders.get(task.id, ())) == 1
-        and holders[task.id][0].id in join.rejoined
+        and holders[task.id][0].id in believed
         and holders[task.id][0].runs(task.id, frozenset(task.source_partitions), stateful=task.stateful)
     )

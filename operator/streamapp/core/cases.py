@@ -69,7 +69,7 @@ class Case:
             return group
         if not self.policy.nudge:
             return Refusal(Reason.NudgeDisabled)
-        return Refusal(Reason.PositionsUnknown if len(group.members) > 1 else Reason.NudgeImpossible)
+        return Refusal(Reason.PositionsUnknown if group.can_be_nudged else Reason.NudgeImpossible)
 
     def ends(self) -> EndOffsets | Refusal:
         """The ends that were read after that join."""

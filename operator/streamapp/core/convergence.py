@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from streamapp.core.activity import running_tasks
 from streamapp.core.cases import Case, Refusal
 from streamapp.core.coverage import CopyMap, TaskWait
-from streamapp.core.coverage_gates import describe, positions_are_known, topology_is_known
+from streamapp.core.coverage_gates import refusal_of, topology_is_known
 from streamapp.core.departures import Departure, Going
-from streamapp.core.estimates import Estimate, NotKnown, Sighting, when_caught_up
+from streamapp.core.estimates import NOT_KNOWN, Estimate, Sighting, when_caught_up
 from streamapp.core.gates import (
     brokers_answered,
     every_task_is_active_once,
@@ -33,10 +33,9 @@ _CANNOT_BE_TOLD = frozenset(
         Reason.EndOffsetsUnread,
         Reason.GroupProtocolUnsupported,
         Reason.GroupUndecodable,
+        Reason.LagLimitBelowRate,
         Reason.LagUnknown,
-        Reason.NudgeDisabled,
         Reason.NudgeImpossible,
-        Reason.PositionsUnknown,
         Reason.TopologyUnknown,
     }
 )
@@ -81,27 +80,30 @@ class Convergence:
 
 
 def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
-    """Look at the latest reading, and for the speed at the one before."""
+    """Look at the latest reading, and for the speed at the one before.
+
+    Where no join was watched, as after a restart of the operator, it goes by what the group itself says: nothing is
+    scheduled and every task runs. How far copies are is then left out; no rebalance is caused only to know it.
+    """
     latest = snapshot.latest
     if latest is None:
         return _nothing_to_see(snapshot, Refusal(Reason.BrokersUnreachable, "the group has not been read yet"))
     case = _case(snapshot, policy, latest)
-    copies = case.copies()
+    copies, limit = case.copies(), policy.acceptable_recovery_lag
     if isinstance(copies, Refusal):
-        return _nothing_to_see(snapshot, _first_missing(case, None, ()) or copies)
-    limit = policy.acceptable_recovery_lag
+        ends_missing = copies if copies.reason is Reason.EndOffsetsUnread else None
+        return _nothing_to_see(snapshot, first_refusal(_ASKED, case) or ends_missing or _pod_that_is_missing(snapshot))
     behind = copies.behind(limit)
-    counts = _counts(case, copies, limit)
-    missing = _first_missing(case, counts, behind)
+    missing = first_refusal(_ASKED, case) or _learner_that_is_behind(behind) or _pod_that_is_missing(snapshot)
     known = [wait.in_the_way for wait in behind if wait.in_the_way is not None]
     remaining = sum(known) if len(known) == len(behind) else None
     episode = None if missing is None else _episode(snapshot, remaining)
     return Convergence(
         waits_for=missing,
-        counts=counts,
+        counts=_counts(case, copies, limit),
         remaining_lag=remaining,
         progress=1.0 if missing is None else _progress(episode),
-        eta=estimate(snapshot, policy, behind) if behind else NotKnown(),
+        eta=estimate(snapshot, policy, behind) if behind else NOT_KNOWN,
         slowest=tuple(sorted(behind, key=lambda wait: (-(wait.in_the_way or 0), wait.task)))[:SHOWN],
         episode=episode,
     )
@@ -111,16 +113,16 @@ def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, .
     """When these copies will be caught up, at the speed between the last two joins."""
     latest = snapshot.latest
     if latest is None or latest.join is None:
-        return NotKnown()
+        return NOT_KNOWN
     before = next(
         (one for one in snapshot.readings if one.join is not None and one.join.settled_at < latest.join.settled_at),
         None,
     )
     if before is None or before.join is None:
-        return NotKnown()
+        return NOT_KNOWN
     copies = _case(snapshot, policy, before).copies()
     if isinstance(copies, Refusal):
-        return NotKnown()
+        return NOT_KNOWN
     earlier = copies.behind(policy.acceptable_recovery_lag)
     return when_caught_up(Sighting(before.join.settled_at, earlier), Sighting(latest.join.settled_at, waits))
 
@@ -130,37 +132,31 @@ def _case(snapshot: Snapshot, policy: ScalingPolicy, reading: GroupReading) -> C
     return Case(snapshot=snapshot, policy=policy, departure=nobody, reading=reading)
 
 
-def _first_missing(case: Case, counts: Counts | None, behind: tuple[TaskWait, ...]) -> Refusal | None:
-    asked = (
-        brokers_answered,
-        group_is_stable,
-        no_follow_up_is_scheduled,
-        topology_is_known,
-        every_task_is_active_once,
-        positions_are_known,
-    )
-    refusal = first_refusal(asked, case)
-    if refusal is not None or counts is None:
-        return refusal
-    return _task_that_restores(case) or _learner_that_is_behind(behind) or _pod_that_is_missing(case.snapshot)
-
-
-def _task_that_restores(case: Case) -> Refusal | None:
+def _every_task_says_it_runs(case: Case) -> Refusal | None:
     group, universe = case.group(), case.universe()
     if isinstance(group, Refusal):
         return group
     if isinstance(universe, Refusal):
         return universe
-    idle = sorted(universe.ids - running_tasks(group, universe, case.reading.join))
-    return Refusal(Reason.TasksRestoring, f"task {name_some(idle)}") if idle else None
+    idle = sorted(universe.ids - running_tasks(group, universe, group.member_ids))
+    reason = Reason.TasksRestoring if group.can_be_nudged else Reason.NudgeImpossible
+    return Refusal(reason, f"task {name_some(idle)}") if idle else None
+
+
+_ASKED = (
+    brokers_answered,
+    group_is_stable,
+    no_follow_up_is_scheduled,
+    topology_is_known,
+    every_task_is_active_once,
+    _every_task_says_it_runs,
+)
 
 
 def _learner_that_is_behind(behind: tuple[TaskWait, ...]) -> Refusal | None:
     if not behind:
         return None
-    unknown = any(wait.in_the_way is None for wait in behind)
-    reason = Reason.LagUnknown if unknown else Reason.LearnersCatchingUp
-    return Refusal(reason, describe(behind[0]), behind)
+    return refusal_of(behind)
 
 
 def _pod_that_is_missing(snapshot: Snapshot) -> Refusal | None:
@@ -184,7 +180,7 @@ def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:
     learners = sum(len(assignment.standby & stateful) for assignment in assigned)
     return Counts(
         tasks=len(copies.universe.tasks),
-        running=len(running_tasks(group, copies.universe, case.reading.join)),
+        running=len(running_tasks(group, copies.universe, group.member_ids)),
         learners=learners,
         caught_up=copies.standbys_caught_up(limit),
     )
@@ -208,13 +204,13 @@ def _progress(episode: Episode | None) -> float | None:
     return 1 - episode.least_lag / episode.lag_at_start
 
 
-def _nothing_to_see(snapshot: Snapshot, missing: Refusal) -> Convergence:
+def _nothing_to_see(snapshot: Snapshot, missing: Refusal | None) -> Convergence:
     return Convergence(
         waits_for=missing,
         counts=None,
         remaining_lag=None,
-        progress=_progress(snapshot.episode),
-        eta=NotKnown(),
+        progress=1.0 if missing is None else _progress(snapshot.episode),
+        eta=NOT_KNOWN,
         slowest=(),
-        episode=snapshot.episode,
+        episode=None if missing is None else snapshot.episode,
     )

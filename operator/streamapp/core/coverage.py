@@ -67,8 +67,8 @@ class CopyMap:
     """The join before, to tell the input rate."""
     copies: Mapping[TaskId, tuple[Copy, ...]]
     """Every copy that counts, wherever it is: running actives and standbys, best first."""
-    restoring: Mapping[TaskId, tuple[Ordinal, ...]]
-    """Where tasks are assigned as active, but not known to run."""
+    restoring: Mapping[TaskId, tuple[Copy, ...]]
+    """Where tasks are assigned as active, but not known to run; how far they are is an upper bound."""
 
     def waits(self, stays: Callable[[Ordinal], bool], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that no pod which stays could take over at once, in the order of their IDs."""
@@ -77,15 +77,13 @@ class CopyMap:
 
     def behind(self, limit: int, ordinal: Ordinal | None = None) -> tuple[TaskWait, ...]:
         """The stateful tasks that a pod restores, or has a standby of that is not caught up; of all pods or of one."""
-        waits = []
+        waits: list[TaskWait] = []
         for task in self.universe.stateful:
-            for copy in self.copies.get(task.id, ()):
-                if ordinal in (None, copy.ordinal) and not is_caught_up(copy.lag, limit):
-                    left = copy.lag.records - limit if isinstance(copy.lag, Measured) else None
-                    waits.append(TaskWait(task.id, Reason.LearnersCatchingUp, copy, left))
-            restoring = [where for where in self.restoring.get(task.id, ()) if ordinal in (None, where)]
-            waits += [TaskWait(task.id, Reason.TasksRestoring, None, self._whole(task)) for _ in restoring]
-        return tuple(waits)
+            restoring = self.restoring.get(task.id, ())
+            waits.extend(TaskWait(task.id, Reason.TasksRestoring, copy, self._left(task, copy)) for copy in restoring)
+            lagging = (copy for copy in self.copies.get(task.id, ()) if not is_caught_up(copy.lag, limit))
+            waits.extend(self._lagging(task, copy, limit) for copy in lagging)
+        return tuple(wait for wait in waits if wait.best is not None and ordinal in (None, wait.best.ordinal))
 
     def standbys_caught_up(self, limit: int) -> int:
         """How many standbys could take over at once."""
@@ -96,15 +94,20 @@ class CopyMap:
         best = next((copy for copy in self.copies.get(task.id, ()) if stays(copy.ordinal)), None)
         if best is None:
             return TaskWait(task.id, Reason.NoLearners, None, self._whole(task))
-        if is_caught_up(best.lag, limit):
-            return None
-        if not isinstance(best.lag, Measured):
-            return TaskWait(task.id, Reason.LagUnknown, best, None)
-        return TaskWait(task.id, self._why_behind(task, best.lag.records, limit), best, best.lag.records - limit)
+        return None if is_caught_up(best.lag, limit) else self._lagging(task, best, limit)
+
+    def _lagging(self, task: TaskFacts, copy: Copy, limit: int) -> TaskWait:
+        if not isinstance(copy.lag, Measured):
+            return TaskWait(task.id, Reason.LagUnknown, copy, None)
+        return TaskWait(task.id, self._why_behind(task, copy.lag.records, limit), copy, copy.lag.records - limit)
 
     def _whole(self, task: TaskFacts) -> int | None:
         whole = restore_size(task, self.ends)
         return whole.records if isinstance(whole, Measured) else None
+
+    def _left(self, task: TaskFacts, copy: Copy) -> int | None:
+        """Records until a restoring task runs; without a known position, all there is to read."""
+        return copy.lag.records if isinstance(copy.lag, Measured) else self._whole(task)
 
     def _why_behind(self, task: TaskFacts, records: int, limit: int) -> Reason:
         """Tell a copy that is behind from one that only cannot be seen caught up.
@@ -141,15 +144,16 @@ def map_copies(
     merely lies on a disk.
     """
     copies: dict[TaskId, list[Copy]] = defaultdict(list)
-    restoring: dict[TaskId, list[Ordinal]] = defaultdict(list)
+    restoring: dict[TaskId, list[Copy]] = defaultdict(list)
     for pod in workload.pods:
         for member in attribution.members(pod.ordinal):
             counts = _has_run_since(pod, join) and member.id in join.rejoined
             for task, lag in _held(member, universe, ends):
-                if counts and lag is not None:
+                is_active = member.assignment is not None and task in member.assignment.active
+                if counts and (isinstance(lag, RunningActive) or not is_active):
                     copies[task].append(Copy(pod.ordinal, lag))
-                elif lag is None or isinstance(lag, RunningActive):
-                    restoring[task].append(pod.ordinal)
+                elif is_active:
+                    restoring[task].append(Copy(pod.ordinal, lag))
     return CopyMap(
         universe=universe,
         join=join,
@@ -170,8 +174,8 @@ def _has_run_since(pod: Pod, join: Join) -> bool:
     return pod.is_running and since is not None and since <= join.settled_at
 
 
-def _held(member: Member, universe: Universe, ends: EndOffsets) -> Iterator[tuple[TaskId, TaskLag | None]]:
-    """The stateful tasks that a member was given, each with its lag; None for an active not known to run."""
+def _held(member: Member, universe: Universe, ends: EndOffsets) -> Iterator[tuple[TaskId, TaskLag]]:
+    """The stateful tasks that a member was given, each with how far it says it is."""
     if member.subscription is None or member.assignment is None:
         return
     for task in member.assignment.active | member.assignment.standby:
@@ -179,10 +183,10 @@ def _held(member: Member, universe: Universe, ends: EndOffsets) -> Iterator[tupl
         if facts is None or not facts.stateful:
             continue
         offsets = member.subscription.offsets.get(task)
-        if task in member.assignment.active:
-            yield task, RunningActive() if offsets is NoOffsets.RUNNING else None
-        elif isinstance(offsets, Applied):
+        if isinstance(offsets, Applied):
             yield task, task_lag(facts, offsets.offset_sum, ends)
+        elif offsets is NoOffsets.RUNNING and task in member.assignment.active:
+            yield task, RunningActive()
         else:
             yield task, Unknown("its holder reports no offsets for it")
 

@@ -53,7 +53,7 @@ def every_stateful_task_is_covered(case: Case) -> Refusal | None:
     waits = copies.waits(case.departure.stays, case.policy.acceptable_recovery_lag)
     if case.departure.going is Going.IDLE:
         waits = tuple(wait for wait in waits if _might_be_taken_up_again(wait.task, case))
-    return _refusal(waits) if waits else None
+    return refusal_of(waits) if waits else None
 
 
 COVERAGE_GATES: tuple[Gate, ...] = (
@@ -64,7 +64,13 @@ COVERAGE_GATES: tuple[Gate, ...] = (
     every_stateful_task_is_covered,
 )
 
-WORST_FIRST = (Reason.NoLearners, Reason.LagUnknown, Reason.LagLimitBelowRate, Reason.LearnersCatchingUp)
+WORST_FIRST = (
+    Reason.NoLearners,
+    Reason.LagUnknown,
+    Reason.LagLimitBelowRate,
+    Reason.TasksRestoring,
+    Reason.LearnersCatchingUp,
+)
 """Which of the tasks that are waited for gives the reason."""
 
 
@@ -77,7 +83,8 @@ def _might_be_taken_up_again(task: TaskId, case: Case) -> bool:
     return any(member.subscription is None or task in member.subscription.offsets for member in leaving)
 
 
-def _refusal(waits: tuple[TaskWait, ...]) -> Refusal:
+def refusal_of(waits: tuple[TaskWait, ...]) -> Refusal:
+    """Name the worst of the tasks that are waited for; there is at least one."""
     for reason in WORST_FIRST:
         concerned = [wait for wait in waits if wait.reason is reason]
         if concerned:

@@ -27,6 +27,8 @@ class NotKnown:
     """There are not two readings to compare."""
 
 
+NOT_KNOWN = NotKnown()
+
 Estimate = At | NeverAtThisSpeed | NotKnown
 
 LONGEST = timedelta(days=365)
@@ -52,7 +54,7 @@ def when_caught_up(earlier: Sighting, latest: Sighting) -> Estimate:
     for wait in latest.waits:
         was = before.get(wait.copy_key)
         if was is None or wait.in_the_way is None or elapsed <= 0:
-            return NotKnown()
+            return NOT_KNOWN
         left = _time_left(was, wait.in_the_way, elapsed)
         if left is None:
             return NeverAtThisSpeed()

@@ -7,7 +7,7 @@ container that came after, with the same name, address and process ID.
 Serves open steps (captures from the hold record) and everything else (captures in memory) by the same rule.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -51,12 +51,21 @@ def remember(captures: Sequence[Capture], reading: GroupReading, workload: Workl
     if not isinstance(reading.group, GroupDescription):
         return tuple(captures)
     listed = reading.group.member_ids
-    kept = [_only(one, lambda key: key.id in listed) for one in captures]
-    known = {(one.container_id, key) for one in kept for key in one.members}
+    kept = [_among(one, {key for key in one.members if key.id in listed}) for one in captures]
     ordinals = {pod.ordinal for pod in workload.pods}
     seen = capture(reading.group, workload, ordinals, reading.ended_at)
-    added = [_only(one, _is_not_in(known, one.container_id)) for one in seen]
+    added = [_among(one, set(one.members) - _known(one, kept)) for one in seen]
     return tuple(one for one in (*kept, *added) if one.members)
+
+
+def since_first_seen(captures: Sequence[Capture], remembered: Sequence[Capture]) -> tuple[Capture, ...]:
+    """The same captures, each member with the earliest time at which memory has it in the same container."""
+    found = []
+    for one in captures:
+        older = [seen for seen in remembered if seen.container_id == one.container_id and seen.seen_at < one.seen_at]
+        found += [_among(seen, one.members) for seen in older]
+        found.append(_among(one, set(one.members) - _known(one, older)))
+    return tuple(one for one in found if one.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ def missed(
     for seen in captures:
         end = _end_of(seen, ends)
         if end is not None and seen.seen_at > end.finished_at - margin:
-            found.append(_only(seen, lambda key: key.id in group.member_ids))
+            found.append(_among(seen, {key for key in seen.members if key.id in group.member_ids}))
     return tuple(one for one in found if one.members)
 
 
@@ -117,9 +126,10 @@ def _end_of(seen: Capture, ends: Sequence[ContainerEnd]) -> ContainerEnd | None:
     return min(own, key=lambda end: end.finished_at, default=None)
 
 
-def _only(seen: Capture, wanted: Callable[[MemberKey], bool]) -> Capture:
-    return replace(seen, members=tuple(key for key in seen.members if wanted(key)))
+def _among(seen: Capture, keys: Container[MemberKey]) -> Capture:
+    return replace(seen, members=tuple(key for key in seen.members if key in keys))
 
 
-def _is_not_in(known: Collection[tuple[str, MemberKey]], container_id: str) -> Callable[[MemberKey], bool]:
-    return lambda key: (container_id, key) not in known
+def _known(one: Capture, captures: Iterable[Capture]) -> set[MemberKey]:
+    """Members that are captured already in the container of `one`."""
+    return {key for seen in captures if seen.container_id == one.container_id for key in seen.members}

@@ -181,11 +181,12 @@ def every_task_runs(case: Case) -> Refusal | None:
     group, universe = case.group(), case.universe()
     if isinstance(group, Refusal):
         return group
-    if len(group.members) < 2 or not case.policy.nudge:
+    if not group.can_be_nudged or not case.policy.nudge:
         return None
     if isinstance(universe, Refusal):
         return universe
-    idle = sorted(universe.ids - running_tasks(group, universe, case.reading.join))
+    believed = frozenset[str]() if case.reading.join is None else case.reading.join.rejoined
+    idle = sorted(universe.ids - running_tasks(group, universe, believed))
     return Refusal(Reason.TasksNotRunning, f"task {name_some(idle)}") if idle else None
 
 

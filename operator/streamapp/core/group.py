@@ -125,6 +125,11 @@ class GroupDescription:
         return frozenset(member.id for member in self.members)
 
     @property
+    def can_be_nudged(self) -> bool:
+        """Large enough for a phantom member to join and leave; with a single member that was never tried."""
+        return len(self.members) > 1
+
+    @property
     def is_decoded(self) -> bool:
         """Every member shows both what it said and what it was given."""
         return all(member.subscription is not None and member.assignment is not None for member in self.members)

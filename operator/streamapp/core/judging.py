@@ -10,7 +10,7 @@ from streamapp.core.cases import Case, Refusal
 from streamapp.core.containers import Capture
 from streamapp.core.coverage_gates import COVERAGE_GATES
 from streamapp.core.departures import Departure, Going
-from streamapp.core.eviction import capture
+from streamapp.core.eviction import capture, since_first_seen
 from streamapp.core.gates import GATES, GATES_OF_NEVER_RAN, Gate, facts_are_fresh
 from streamapp.core.group import GroupDescription, GroupReading
 from streamapp.core.holds import Forced
@@ -44,7 +44,7 @@ class Permission:
     reason: Reason
     forced: Forced | None
     captures: tuple[Capture, ...]
-    """Their members, with the time of the earlier reading."""
+    """Their members, each since it was first seen, at the latest in the earlier reading."""
 
 
 def judge(
@@ -94,7 +94,8 @@ def _permission(case: Case, earliest: GroupReading, waiver: Waiver | None) -> Pe
     captures: tuple[Capture, ...] = ()
     if isinstance(case.reading.group, GroupDescription):
         ordinals = case.departure.ordinals
-        captures = capture(case.reading.group, case.snapshot.workload, ordinals, earliest.ended_at)
+        seen = capture(case.reading.group, case.snapshot.workload, ordinals, earliest.ended_at)
+        captures = since_first_seen(seen, case.snapshot.captures)
     return Permission(
         departure=case.departure,
         reason=_WHY[case.departure.going] if waiver is None else waiver.reason,

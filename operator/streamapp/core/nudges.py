@@ -4,11 +4,13 @@ A rebalance promotes caught-up copies and renews the positions that the group sh
 costs a moment, so it is asked for only when it can help: at most one in ten seconds, then ever more rarely.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from streamapp.core.cases import Refusal
 from streamapp.core.decision import Nudge
-from streamapp.core.estimates import At, Estimate, NotKnown
+from streamapp.core.estimates import NOT_KNOWN, At, Estimate, NeverAtThisSpeed
 from streamapp.core.group import GroupDescription, GroupReading, GroupState, fingerprint
 from streamapp.core.membership import attribute
 from streamapp.core.policy import ScalingPolicy, Timing
@@ -30,26 +32,25 @@ _HELPED_BY_A_REBALANCE = frozenset(
 )
 
 
-def nudge_for(
-    refusal: Refusal,
-    snapshot: Snapshot,
-    policy: ScalingPolicy,
-    since: datetime | None,
-    estimate: Estimate | None = None,
-) -> Nudge | None:
-    """The nudge that helps against a refusal now, if one does.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What is waited for, and since when."""
 
-    Args:
-        refusal: What is being waited for.
-        snapshot: The facts.
-        policy: Whether nudges are allowed, and how often.
-        since: When that waiting began; earlier nudges were for something else.
-        estimate: When the copies will be caught up, where that is what is waited for.
-    """
-    member = _member_to_copy(snapshot, policy) if refusal.needs_a_join else None
-    if member is None or not _is_time(refusal.reason, snapshot, policy.timing, since, estimate or NotKnown()):
+    refusal: Refusal
+    since: datetime | None
+    """Nudges before were for something else; None: only a new layout begins a new waiting."""
+    estimate: Estimate = NOT_KNOWN
+    """When the copies will be caught up, where that is what is waited for."""
+    is_patient: bool = False
+    """Nothing hangs on it but the report: where an estimate is known, nudge then, and never where there is none."""
+
+
+def nudge_for(waiting: Waiting, snapshot: Snapshot, policy: ScalingPolicy) -> Nudge | None:
+    """The nudge that helps now, if one does."""
+    member = _member_to_copy(snapshot, policy) if waiting.refusal.needs_a_join else None
+    if member is None or not _is_time(waiting, snapshot, policy.timing):
         return None
-    return Nudge(like_member=member, reason=refusal.reason)
+    return Nudge(like_member=member, reason=waiting.refusal.reason)
 
 
 def sent(nudges: Nudges, now: datetime) -> Nudges:
@@ -75,8 +76,8 @@ def _layout(reading: GroupReading) -> object:
     return fingerprint(reading.group) if isinstance(reading.group, GroupDescription) else None
 
 
-def _is_time(reason: Reason, snapshot: Snapshot, timing: Timing, since: datetime | None, estimate: Estimate) -> bool:
-    now, all_sent = snapshot.now, snapshot.nudges.sent
+def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
+    now, reason, all_sent = snapshot.now, waiting.refusal.reason, snapshot.nudges.sent
     if all_sent and now - all_sent[-1] < timing.nudge_gap:
         return False
     if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
@@ -84,13 +85,19 @@ def _is_time(reason: Reason, snapshot: Snapshot, timing: Timing, since: datetime
         return join is None or now - join.settled_at >= timing.reading_gap
     if reason not in _HELPED_BY_A_REBALANCE:
         return False
-    starts = [start for start in (since, snapshot.nudges.layout_since) if start is not None]
+    starts = [start for start in (waiting.since, snapshot.nudges.layout_since) if start is not None]
     in_vain = [at for at in all_sent if not starts or at >= max(starts)]
-    if not in_vain:
-        return True
-    if isinstance(estimate, At):
-        return now >= min(estimate.time, in_vain[-1] + timing.nudge_longest)
-    return now >= in_vain[-1] + _pause(len(in_vain), timing)
+    return not in_vain or now >= _next(in_vain, waiting, timing)
+
+
+def _next(in_vain: Sequence[datetime], waiting: Waiting, timing: Timing) -> datetime:
+    """When the next nudge may help: when the copies will be there; else ever more rarely."""
+    match waiting.estimate:
+        case At(time):
+            return time if waiting.is_patient else min(time, in_vain[-1] + timing.nudge_longest)
+        case NeverAtThisSpeed() if waiting.is_patient:
+            return datetime.max.replace(tzinfo=in_vain[-1].tzinfo)
+    return in_vain[-1] + _pause(len(in_vain), timing)
 
 
 def _pause(in_vain: int, timing: Timing) -> timedelta:
@@ -106,7 +113,7 @@ def _member_to_copy(snapshot: Snapshot, policy: ScalingPolicy) -> str | None:
         return None
     group = latest.group
     is_settled = group.state is GroupState.STABLE and group.is_decoded
-    if not is_settled or len(group.members) < 2 or snapshot.now - latest.ended_at > policy.timing.fact_age:
+    if not is_settled or not group.can_be_nudged or snapshot.now - latest.ended_at > policy.timing.fact_age:
         return None
     attribution = attribute(group, snapshot.workload)
     if attribution.phantoms or not attribution.by_ordinal:

@@ -22,9 +22,9 @@ from streamapp.core.decision import (
     WriteHoldRecord,
     WriteTemplate,
 )
-from streamapp.core.estimates import Estimate, NotKnown
+from streamapp.core.estimates import NOT_KNOWN, Estimate
 from streamapp.core.holds import NO_EPOCH, HoldRecord, RecordUnreadable
-from streamapp.core.nudges import nudge_for
+from streamapp.core.nudges import Waiting, nudge_for
 from streamapp.core.outcomes import Outcome
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
@@ -32,8 +32,8 @@ from streamapp.core.rollouts import Restart
 from streamapp.core.snapshot import Snapshot
 from streamapp.core.workload import StatefulSet
 
-_SETTLING = frozenset({Reason.FollowUpScheduled, Reason.TasksRestoring})
-"""What is nudged even outside a hold, to finish a scale-up in seconds."""
+_SETTLING = frozenset({Reason.FollowUpScheduled, Reason.TasksRestoring, Reason.LearnersCatchingUp})
+"""What is nudged for even outside a hold: to finish a scale-up in seconds, and to see that it is finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Draft:
     def eta(self) -> Estimate:
         """When what is waited for will be caught up."""
         waits = self.outcome.waits
-        return estimate(self.snapshot, self.policy, waits) if waits else NotKnown()
+        return estimate(self.snapshot, self.policy, waits) if waits else NOT_KNOWN
 
     def events(self) -> tuple[Event, ...]:
         """What happened with this decision."""
@@ -176,22 +176,28 @@ class Draft:
     def _closing_nudge(self) -> Plan:
         if self.closing is None or self.closing.waits_for is None:
             return ()
-        nudge = nudge_for(self.closing.waits_for, self.snapshot, self.policy, self.closing.step.granted_at)
+        waiting = Waiting(refusal=self.closing.waits_for, since=self.closing.step.granted_at)
+        nudge = nudge_for(waiting, self.snapshot, self.policy)
         return () if nudge is None else (nudge,)
 
     def _hold_nudge(self) -> Nudge | None:
         refusal, hold = self.outcome.could_be_nudged, self.outcome.hold
         if refusal is None or hold is None:
             return None
-        return nudge_for(refusal, self.snapshot, self.policy, hold.since, self.eta())
+        waiting = Waiting(refusal=refusal, since=hold.since, estimate=self.eta())
+        return nudge_for(waiting, self.snapshot, self.policy)
 
     def _rollout_nudge(self) -> Nudge | None:
         if not isinstance(self.rollout, Refusal):
             return None
-        return nudge_for(self.rollout, self.snapshot, self.policy, None)
+        return nudge_for(Waiting(refusal=self.rollout, since=None), self.snapshot, self.policy)
 
     def _settling_nudge(self) -> Nudge | None:
         missing = self.convergence.waits_for
         if missing is None or missing.reason not in _SETTLING:
             return None
-        return nudge_for(missing, self.snapshot, self.policy, None)
+        # Copies that are behind do not keep anybody waiting; tasks that do not run do.
+        reports_only = missing.reason is Reason.LearnersCatchingUp
+        when = self.convergence.eta if reports_only else NOT_KNOWN
+        waiting = Waiting(refusal=missing, since=None, estimate=when, is_patient=reports_only)
+        return nudge_for(waiting, self.snapshot, self.policy)

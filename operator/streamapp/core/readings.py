@@ -19,7 +19,8 @@ def remember(history: Sequence[GroupReading], reading: GroupReading) -> tuple[Gr
 
     Kept: every poll of the last minute, and the newest poll of each of the last two joins, however old.
     """
-    newest_first = sorted([*history, reading], key=lambda one: one.ended_at, reverse=True)
+    others = (one for one in history if one.ended_at != reading.ended_at)
+    newest_first = sorted([*others, reading], key=lambda one: one.ended_at, reverse=True)
     joins: list[datetime] = []
     kept = []
     for one in newest_first:

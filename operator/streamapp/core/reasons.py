@@ -207,7 +207,7 @@ class Reason(Enum):
         "Allow nudges, or override coverage for this hold with `kubectl streamapp release`.",
     )
     NudgeImpossible = (
-        "A group of one member cannot be nudged, so that its positions stay unknown.",
+        "A group of one member cannot be nudged, so that nobody can tell how far it is.",
         "Nothing is to be done while that pod stays.",
     )
     EndOffsetsUnread = (

@@ -7,7 +7,7 @@ removal, the next only when the last one is well. Pods that are about to leave a
 from dataclasses import dataclass
 
 from streamapp.core.cases import Case, Refusal
-from streamapp.core.coverage_gates import describe
+from streamapp.core.coverage_gates import refusal_of
 from streamapp.core.departures import Departure, Going
 from streamapp.core.gates import GATES_OF_REPLACING, every_task_runs, name_some
 from streamapp.core.group import GroupDescription, GroupReading
@@ -122,7 +122,7 @@ class _Rollout:
         if isinstance(copies, Refusal):
             return None  # the gates name it
         behind = copies.behind(self.policy.acceptable_recovery_lag, pod.ordinal)
-        return Refusal(Reason.LearnersCatchingUp, describe(behind[0]), behind) if behind else None
+        return refusal_of(behind) if behind else None
 
     def _waiver(self) -> Waiver | None:
         if self.policy.rollout is RolloutPolicy.IMMEDIATE:

@@ -1,0 +1,16 @@
+"""Settings that all tests share: how hard Hypothesis tries, by `HYPOTHESIS_PROFILE`.
+
+`quick` (default) is for every run; `thorough` is for a night, or before a release.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_SLOW_DATA = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=_SLOW_DATA)
+settings.register_profile(
+    "thorough", max_examples=2000, deadline=None, suppress_health_check=_SLOW_DATA, print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

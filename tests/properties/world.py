@@ -1,0 +1,81 @@
+"""What the steps of a plan do to the facts, if all of them succeed and nothing else happens."""
+
+from dataclasses import replace
+
+from streamapp.core.decision import (
+    CloseBudget,
+    CreateStatefulSet,
+    Decision,
+    Evict,
+    GrantReplicas,
+    Nudge,
+    OpenBudget,
+    RecordProcessId,
+    RestartPod,
+    Step,
+    WriteHoldRecord,
+    WriteTemplate,
+)
+from streamapp.core.example import statefulset
+from streamapp.core.group import GroupDescription, GroupReading
+from streamapp.core.snapshot import Nudges, Snapshot
+from streamapp.core.workload import Budget, StatefulSet, Workload
+
+
+def applied(snapshot: Snapshot, decision: Decision) -> Snapshot:
+    """The facts after the plan."""
+    for step in decision.plan:
+        snapshot = _after(snapshot, step)
+    return snapshot
+
+
+def _after(snapshot: Snapshot, step: Step) -> Snapshot:
+    match step:
+        case Nudge():
+            sent = (*snapshot.nudges.sent, snapshot.now)
+            return replace(snapshot, nudges=Nudges(sent=sent, layout_since=snapshot.nudges.layout_since))
+        case Evict(members=members):
+            gone = {key.id for key in members}
+            return replace(snapshot, readings=tuple(_without(reading, gone) for reading in snapshot.readings))
+        case _:
+            return replace(snapshot, workload=_workload_after(snapshot.workload, step))
+
+
+def _workload_after(workload: Workload, step: Step) -> Workload:
+    match step:
+        case CloseBudget():
+            return replace(workload, budget=Budget.CLOSED)
+        case OpenBudget():
+            return replace(workload, budget=Budget.OPEN)
+        case RecordProcessId(ordinal=ordinal, process_id=process_id):
+            volumes = tuple(
+                replace(volume, process_id=process_id) if volume.ordinal == ordinal else volume
+                for volume in workload.volumes
+            )
+            return replace(workload, volumes=volumes)
+        case RestartPod(pod_uid=uid):
+            pods = tuple(replace(pod, terminating=True) if pod.uid == uid else pod for pod in workload.pods)
+            return replace(workload, pods=pods)
+        case CreateStatefulSet(replicas=replicas):
+            return replace(workload, statefulset=replace(statefulset(), replicas=replicas))
+    assert workload.statefulset is not None
+    return replace(workload, statefulset=_written(workload.statefulset, step))
+
+
+def _written(before: StatefulSet, step: Step) -> StatefulSet:
+    moved = replace(before, resource_version=str(int(before.resource_version) + 1))
+    match step:
+        case GrantReplicas(to_replicas=replicas, record=record):
+            return replace(moved, replicas=replicas, record=record, generation=before.generation + 1)
+        case WriteHoldRecord(record=record):
+            return replace(moved, record=record)
+        case WriteTemplate():
+            return replace(moved, template_is_written=True, update_revision="written")
+    raise AssertionError(step)
+
+
+def _without(reading: GroupReading, gone: set[str]) -> GroupReading:
+    if not isinstance(reading.group, GroupDescription):
+        return reading
+    left = tuple(member for member in reading.group.members if member.id not in gone)
+    return replace(reading, group=GroupDescription(reading.group.state, left))

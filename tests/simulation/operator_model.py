@@ -1,0 +1,203 @@
+"""The shell around `decide`, as small as it can be: gather, decide, apply, remember what the core's own folds say.
+
+It also holds the ground truth against every removal and every eviction, at the moment it is applied.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from streamapp.core import eviction, nudges, readings
+from streamapp.core.containers import Capture
+from streamapp.core.decision import (
+    CloseBudget,
+    Decision,
+    Evict,
+    GrantReplicas,
+    Nudge,
+    OpenBudget,
+    RecordProcessId,
+    RestartPod,
+    Step,
+    WriteHoldRecord,
+)
+from streamapp.core.example import UID, universe
+from streamapp.core.group import GroupReading, GroupState, GroupUnreadable, Join
+from streamapp.core.planning import decide
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import App, Episode, Nudges, Snapshot, Wish, WishSeen
+from streamapp.core.workload import Budget
+from tests.simulation.kafka_model import INPUT_RATE, GroupModel
+from tests.simulation.kubernetes_model import ClusterModel, ConflictError
+
+
+class GuaranteeBrokenError(AssertionError):
+    """A guarantee of the product does not hold."""
+
+
+@dataclass
+class Memory:
+    """What one process of the operator remembers, and loses with it."""
+
+    readings: tuple[GroupReading, ...] = ()
+    captures: tuple[Capture, ...] = ()
+    nudges: Nudges = field(default_factory=Nudges)
+    wishes: list[WishSeen] = field(default_factory=list)
+    episode: Episode | None = None
+    join: Join | None = None
+    generation: int | None = None
+    unstable_since: datetime | None = None
+
+
+class OperatorModel:
+    """One operator for one application."""
+
+    def __init__(self, cluster: ClusterModel, group: GroupModel, policy: ScalingPolicy, history: list[str]) -> None:
+        self.cluster, self.group, self.policy, self.history = cluster, group, policy, history
+        self.memory = Memory()
+        self.lease = 0
+        self.wish = cluster.statefulset.replicas
+        self.paused = False
+        self.kafka_down_until: datetime | None = None
+        self.last: Decision | None = None
+
+    def restart(self) -> None:
+        """Another process takes over; nothing is remembered."""
+        self.memory = Memory()
+        self.lease += 1
+
+    def watch(self, now: datetime) -> None:
+        """Every second: has the group settled after a rebalance that we saw begin?"""
+        if self._is_blind(now):
+            self.memory.generation, self.memory.join, self.memory.unstable_since = None, None, None
+            return
+        if self.group.state is not GroupState.STABLE:
+            if self.memory.generation is not None:
+                self.memory.unstable_since = self.memory.unstable_since or now
+            return
+        if self.memory.generation is not None and self.group.generation != self.memory.generation:
+            began = self.memory.unstable_since
+            self.memory.join = None if began is None else self._join(began, now)
+        self.memory.generation, self.memory.unstable_since = self.group.generation, None
+
+    def _join(self, began: datetime, now: datetime) -> Join:
+        rejoined = (one.id for one in self.group.threads.values() if one.joined_in == self.group.generation)
+        return Join(began_at=began, settled_at=now, rejoined=frozenset(rejoined), ends=self.group.ends(now))
+
+    def decide(self, now: datetime) -> Decision:
+        """One pass, without its writes."""
+        memory = self.memory
+        before = memory.readings[0] if memory.readings else None
+        reading = self._reading(now)
+        workload = self.cluster.workload(now)
+        memory.readings = readings.remember(memory.readings, reading)
+        memory.captures = eviction.remember(memory.captures, reading, workload)
+        memory.nudges = nudges.seen(memory.nudges, before, reading)
+        if not memory.wishes or memory.wishes[-1].replicas != self.wish:
+            memory.wishes.append(WishSeen(now, self.wish))
+        wish = Wish(replicas=self.wish, history=tuple(memory.wishes))
+        snapshot = Snapshot(
+            now=now,
+            app=App(uid=UID, generation=1, created_at=now - timedelta(days=1), wish=wish, paused=self.paused),
+            workload=workload,
+            universe=universe(len(self.group.tasks)),
+            readings=memory.readings,
+            captures=memory.captures,
+            container_ends=tuple(self.cluster.ends),
+            nudges=memory.nudges,
+            episode=memory.episode,
+            lease=self.lease,
+        )
+        self.last = decide(snapshot, self.policy)
+        memory.episode = self.last.convergence.episode
+        return self.last
+
+    def apply(self, decision: Decision, now: datetime) -> None:
+        """Make the steps in their order; the first that fails ends the pass."""
+        try:
+            for step in decision.plan:
+                self.history.append(f"{now:%H:%M:%S} {decision.reason.name}: {type(step).__name__} {_brief(step)}")
+                self._make(step, now)
+        except ConflictError:
+            self.history.append(f"{now:%H:%M:%S} conflict")
+
+    def _make(self, step: Step, now: datetime) -> None:
+        match step:
+            case GrantReplicas(to_replicas=to_replicas, record=record, fence=fence):
+                if step.is_removal and fence.resource_version == self.cluster.statefulset.resource_version:
+                    self._check_removal(step)
+                self.cluster.patch(fence, replicas=to_replicas, record=record)
+            case WriteHoldRecord(record=record, fence=fence):
+                self.cluster.patch(fence, record=record)
+            case Nudge():
+                self.memory.nudges = nudges.sent(self.memory.nudges, now)
+                self.group.rebalance(now)
+            case Evict(members=members):
+                self._check_eviction({key.id for key in members})
+                self.group.leave({key.id for key in members}, now)
+            case RestartPod(pod_uid=uid):
+                self._check_restart(step)
+                self.cluster.delete_pod(uid, now)
+            case RecordProcessId(ordinal=ordinal, process_id=process_id):
+                self.cluster.recorded[ordinal] = process_id
+            case CloseBudget():
+                self.cluster.budget = Budget.CLOSED
+            case OpenBudget():
+                self.cluster.budget = Budget.OPEN
+            case _:
+                raise AssertionError(step)
+
+    def _check_removal(self, grant: GrantReplicas) -> None:
+        going = set(range(grant.to_replicas, grant.from_replicas))
+        holders = [thread for thread in self.group.threads.values() if thread.ordinal in going]
+        held = {task for thread in holders for task in thread.active | thread.standby}
+        if len(going) > 1 and held:
+            raise GuaranteeBrokenError(f"{sorted(going)} go at once and hold {sorted(held)}")
+        if grant.reason is Reason.Covered and (lost := self._not_covered(going)):
+            raise GuaranteeBrokenError(f"{sorted(going)} go and {sorted(map(str, lost))} have no good copy elsewhere")
+
+    def _check_restart(self, step: RestartPod) -> None:
+        if step.reason is Reason.RestartCovered and (lost := self._not_covered({step.ordinal})):
+            raise GuaranteeBrokenError(f"{step.ordinal} restarts and {sorted(map(str, lost))} have no good copy")
+
+    def _not_covered(self, going: set[int]) -> set[object]:
+        """The truth, not what anybody read; input of half a minute is allowed for."""
+        slack = 30 * INPUT_RATE
+        staying = [thread for thread in self.group.alive() if thread.ordinal not in going]
+        lost: set[object] = set()
+        for task in self.group.tasks:
+            lags = [
+                self.group.end - self.group.volumes.get(thread.ordinal, {}).get(task, 0)
+                for thread in staying
+                if task in thread.standby or task in thread.running
+            ]
+            if not any(lag <= self.group.limit + slack for lag in lags):
+                lost.add(task)
+        return lost
+
+    def _check_eviction(self, ids: set[str]) -> None:
+        for one in ids:
+            thread = self.group.threads.get(one)
+            if thread is not None and thread.died_at is None:
+                raise GuaranteeBrokenError(f"{one} lives and is put out")
+
+    def _is_blind(self, now: datetime) -> bool:
+        return self.kafka_down_until is not None and now < self.kafka_down_until
+
+    def _reading(self, now: datetime) -> GroupReading:
+        if self._is_blind(now):
+            return GroupReading(ended_at=now, group=GroupUnreadable(Reason.BrokersUnreachable, "timed out"), join=None)
+        stable = self.group.state is GroupState.STABLE
+        join = self.memory.join if stable and self.memory.generation == self.group.generation else None
+        return GroupReading(ended_at=now, group=self.group.description(), join=join)
+
+
+def _brief(step: Step) -> str:
+    match step:
+        case GrantReplicas():
+            return f"{step.from_replicas} to {step.to_replicas}"
+        case Evict():
+            return ", ".join(key.id for key in step.members)
+        case RestartPod():
+            return str(step.ordinal)
+    return step.reason.name
