@@ -9,19 +9,22 @@ CRD = REPOSITORY / "crds" / "streamapps.streamapp.dev.yaml"
 _DEPLOYMENT = "deployment/streamapp-operator"
 
 
-def deploy(kubectl: Kubectl) -> None:
-    """Install or renew it and wait until it is ready, with the image that was imported last."""
+def deploy(kubectl: Kubectl, namespace: str) -> None:
+    """Install or renew it for StreamApps of one namespace and wait until it is ready.
+
+    With the image that was imported last. Other namespaces are left alone, since others use the lab too.
+    """
     kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(CRD))
     kubectl.run("wait", "--for=condition=Established", "crd/streamapps.streamapp.dev", "--timeout=30s")
     kubectl.apply(LAB / "manifests" / "operator.yaml")
+    kubectl.run("set", "env", "--namespace", NAMESPACE, _DEPLOYMENT, f"STREAMAPP_NAMESPACES={namespace}")
     # Its tag stays the same when the image changes.
     kubectl.run("rollout", "restart", "--namespace", NAMESPACE, _DEPLOYMENT)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
 
 
 def remove(kubectl: Kubectl) -> None:
-    """Take it away with the definition, and so all StreamApps with it."""
-    kubectl.run("delete", "--filename", str(CRD), "--ignore-not-found", timeout_seconds=180)
+    """Take it away; the definition stays, and with it whatever StreamApps there are."""
     kubectl.run(
         "delete", "--filename", str(LAB / "manifests" / "operator.yaml"), "--ignore-not-found", timeout_seconds=180
     )

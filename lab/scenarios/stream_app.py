@@ -45,7 +45,7 @@ class StreamAppScenario:
         wait_until("load ended", lambda: not self.pods("app.kubernetes.io/name=load"), 60)
 
     def apply(self, replicas: int, **spec: Any) -> None:
-        """Create or change the StreamApp; `spec` is laid over what the demo's StatefulSet makes."""
+        """Create or change the StreamApp; `spec` is laid over what the demo's StatefulSet makes, None takes away."""
         self.kubectl.apply(json.dumps(self.resource(replicas, **spec)))
 
     def resource(self, replicas: int, **spec: Any) -> dict[str, Any]:
@@ -58,19 +58,20 @@ class StreamAppScenario:
         state = next(mount for mount in container["volumeMounts"] if mount["name"] == "state")
         container["volumeMounts"].remove(state)
         claim = statefulset["spec"]["volumeClaimTemplates"][0]["spec"]
+        made = {
+            "replicas": replicas,
+            "applicationId": self.application.application_id,
+            "kafka": {"bootstrapServers": _IN_CLUSTER},
+            "template": template,
+            "state": {"mountPath": state["mountPath"], "volumeClaim": claim},
+            "scaleDown": {"stabilization": "2s"},
+            **spec,
+        }
         return {
             "apiVersion": "streamapp.dev/v1alpha1",
             "kind": "StreamApp",
             "metadata": {"name": self.name, "namespace": self.namespace},
-            "spec": {
-                "replicas": replicas,
-                "applicationId": self.application.application_id,
-                "kafka": {"bootstrapServers": _IN_CLUSTER},
-                "template": template,
-                "state": {"mountPath": state["mountPath"], "volumeClaim": claim},
-                "scaleDown": {"stabilization": "2s"},
-                **spec,
-            },
+            "spec": {field: value for field, value in made.items() if value is not None},
         }
 
     def scale(self, replicas: int) -> None:

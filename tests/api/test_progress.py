@@ -109,6 +109,19 @@ def test_the_last_step_keeps_the_hold_described_until_it_is_finished() -> None:
     }
 
 
+def test_a_raise_does_not_change_what_the_open_step_was_for() -> None:
+    record = replace(LAST, step=a_step(granted_at=ago(2)))
+    members = (*example.members(3), example.member(3))
+    status = answer(a_snapshot(wish=5, record=record, members=members), previous=held_status())
+    assert status["scaleDown"] == {
+        "holdId": "h-1",
+        "target": 3,
+        "since": "2026-11-21T11:59:00Z",
+        "waitingFor": 0,
+        "reason": "Growing",
+    }
+
+
 def test_nothing_is_described_once_it_is_over() -> None:
     assert "scaleDown" not in answer(a_snapshot(wish=3, record=None), previous=held_status())
 

@@ -104,6 +104,15 @@ def test_a_condition_that_asks_for_something_says_what() -> None:
     )
 
 
+def test_a_condition_that_is_well_asks_for_nothing() -> None:
+    ready = answer(a_snapshot(app={"paused": True}))["conditions"][0]
+    assert (ready["status"], ready["message"]) == (
+        "True",
+        "The StreamApp is paused: nothing is scaled, restarted or prepared; an open step is brought to its end. "
+        "3 of 3.",
+    )
+
+
 @pytest.mark.parametrize(
     ("snapshot", "verdict"),
     {

@@ -167,7 +167,7 @@ class ApiServer:
         stored = copy.deepcopy(found) if found else Stored({"metadata": copy.deepcopy(body["metadata"]), **_kind(body)})
         if before is not None:
             _check(before, asked)
-        part = {subresource: body[subresource], "metadata": {}} if subresource else body
+        part = {subresource: body[subresource]} if subresource else body
         try:
             force = request.query["force"] == "true"
             apply(stored.body, part, request.query["fieldManager"], stored.owners, force=force)

@@ -59,8 +59,10 @@ class Gatherer:
         applications: Applications,
         installation: manifests.Installation,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
+        self._monotonic = monotonic
         self._applications = applications
         self._installation = installation
         self._now = now
@@ -84,7 +86,7 @@ class Gatherer:
         self, key: Key, found: StreamApp | InvalidStreamApp, application: Application, live: Live, workload: Workload
     ) -> Gathered:
         memory, now = application.memory, self._now()
-        taken_at = time.monotonic()
+        taken_at = self._monotonic()
         memory.workload = workload
         for pod in live.pods:
             memory.saw_ends(facts.container_ends(pod), now)

@@ -78,6 +78,8 @@ class Reporter:
         gap = _gap(gathered, decision)
         new = status_of(gathered.found, decision, gathered.snapshot, gathered.found.status, gap)
         old: dict[str, Any] = gathered.live.app.get("status", {})
+        if decision.closed_step is not None:
+            log.info("step closed", app=str(gathered.key), step=str(decision.closed_step), gap=str(gap))
         if is_worth_writing(old, new, memory.status_written_at, now):
             await status.write(self._client, gathered.live.app, new)
             memory.status_written_at = now

@@ -153,11 +153,15 @@ class GroupWatch:
         universe, workload = self._memory.universe, self._memory.workload
         if not isinstance(reading.group, GroupDescription) or isinstance(universe, TopologyUnknown) or workload is None:
             return
-        running = running_tasks(reading.group, universe, reading.group.member_ids)
+        believed = frozenset[str]() if reading.join is None else reading.join.rejoined
+        running = running_tasks(reading.group, universe, believed)
+        # A member stays listed when its pod has gone; what it said then runs nowhere any more.
+        alive = {pod.ordinal for pod in workload.pods if pod.is_running}
         place = {
             member.id: ordinal
             for ordinal, members in attribute(reading.group, workload).by_ordinal.items()
             for member in members
+            if ordinal in alive
         }
         holders = active_holders(reading.group)
         by_task = {task: place[holders[task][0].id] for task in running if holders[task][0].id in place}

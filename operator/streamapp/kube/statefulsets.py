@@ -14,32 +14,52 @@ from streamapp.core.decision import Fence
 from streamapp.core.holds import HoldRecord
 from streamapp.core.record_text import encode
 from streamapp.kube.client import FIELD_MANAGER, GRANTING_MANAGER, Check, Json, KubeClient
+from streamapp.kube.errors import ConflictError
 from streamapp.kube.places import STATEFUL_SETS, Key
 
+HAND_OVER_ATTEMPTS = 5
 
-async def create(client: KubeClient, manifest: Json, replicas: int) -> Json:
-    """Create it, or finish a creation that was interrupted; give it as it is then.
+
+async def create(client: KubeClient, manifest: Json, replicas: int) -> None:
+    """Create it; ConflictError if somebody else has made one meanwhile.
 
     The first apply makes the whole object in the name of the granting manager, since an object without replicas would
-    start with one pod; the other two hand everything but the replicas over. After any of them `is_handed_over` tells
-    whether that was finished.
+    start with one pod; then everything but the replicas is handed over. If that is interrupted, `is_handed_over` tells.
     """
     whole = with_replicas(manifest, replicas)
-    # Not by force: where somebody made another one meanwhile, this must fail and not take it over.
+    # Not by force: where another one was made meanwhile, this must fail and not take it over.
     made = await client.apply(STATEFUL_SETS, whole, manager=GRANTING_MANAGER, force=False)
-    return await write_template(client, manifest, made)
+    metadata = {**manifest["metadata"], "uid": made["metadata"]["uid"]}
+    await _hand_over(client, await client.apply(STATEFUL_SETS, {**manifest, "metadata": metadata}))
 
 
-async def write_template(client: KubeClient, manifest: Json, live: Json) -> Json:
-    """Write everything but replicas and record, on exactly the version `live`; give the object as it is then."""
-    fenced = {**manifest, "metadata": {**manifest["metadata"], **_fence(live["metadata"])}}
+async def write_template(client: KubeClient, manifest: Json, live: Json) -> None:
+    """Write everything but replicas and record, on exactly the version `live`."""
+    fence = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
+    fenced = {**manifest, "metadata": {**manifest["metadata"], **fence}}
     written = await client.apply(STATEFUL_SETS, fenced)
-    if is_handed_over(written):
-        return written
-    key = Key(written["metadata"]["namespace"], written["metadata"]["name"])
-    fence = Fence(written["metadata"]["uid"], written["metadata"]["resourceVersion"])
-    record = written["metadata"].get("annotations", {}).get(HOLD_RECORD)
-    return await _grant(client, key, fence, written["spec"]["replicas"], record)
+    if not is_handed_over(written):
+        await _hand_over(client, written)
+
+
+async def _hand_over(client: KubeClient, live: Json) -> None:
+    """Have the granting manager say no more than the replicas and the record as they are.
+
+    Tried again where the StatefulSet's controller was faster, which writes its status in these very moments.
+    """
+    for attempt in range(HAND_OVER_ATTEMPTS):
+        metadata = live["metadata"]
+        key = Key(metadata["namespace"], metadata["name"])
+        fence = Fence(metadata["uid"], metadata["resourceVersion"])
+        record = metadata.get("annotations", {}).get(HOLD_RECORD)
+        try:
+            await grant(client, key, fence, live["spec"]["replicas"], record)
+        except ConflictError:
+            if attempt + 1 == HAND_OVER_ATTEMPTS:
+                raise
+            live = await client.get(STATEFUL_SETS, key.namespace, key.name)
+        else:
+            return
 
 
 async def grant(
@@ -60,8 +80,17 @@ async def grant(
         record: What the annotation says; text is taken as it is, None removes the annotation.
         last_check: As in `KubeClient.apply`.
     """
-    text = encode(record) if isinstance(record, HoldRecord) else record
-    return await _grant(client, key, fence, replicas, text, last_check)
+    metadata: Json = {
+        "namespace": key.namespace,
+        "name": key.name,
+        "uid": fence.uid,
+        "resourceVersion": fence.resource_version,
+    }
+    if record is not None:
+        text = encode(record) if isinstance(record, HoldRecord) else record
+        metadata["annotations"] = {HOLD_RECORD: text}
+    body = {"metadata": metadata, "spec": {"replicas": replicas}}
+    return await client.apply(STATEFUL_SETS, body, manager=GRANTING_MANAGER, last_check=last_check)
 
 
 def is_handed_over(live: Mapping[str, Any]) -> bool:
@@ -72,27 +101,3 @@ def is_handed_over(live: Mapping[str, Any]) -> bool:
             if set(fields.get("f:spec", ())) - {"f:replicas"} or "f:labels" in fields.get("f:metadata", ()):
                 return False
     return any(entry.get("manager") == FIELD_MANAGER for entry in live["metadata"].get("managedFields", ()))
-
-
-async def _grant(
-    client: KubeClient,
-    key: Key,
-    fence: Fence,
-    replicas: int,
-    record: str | None,
-    last_check: Check | None = None,
-) -> Json:
-    metadata: Json = {
-        "namespace": key.namespace,
-        "name": key.name,
-        "uid": fence.uid,
-        "resourceVersion": fence.resource_version,
-    }
-    if record is not None:
-        metadata["annotations"] = {HOLD_RECORD: record}
-    body = {"metadata": metadata, "spec": {"replicas": replicas}}
-    return await client.apply(STATEFUL_SETS, body, manager=GRANTING_MANAGER, last_check=last_check)
-
-
-def _fence(metadata: Mapping[str, Any]) -> Json:
-    return {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}

@@ -1,0 +1,210 @@
+"""The whole shell but kopf and the queue, on the fake API server and the fake group, in time that the test moves.
+
+A *bench* stands for one cluster with one StreamApp. `restart` throws the operator's process away and starts another;
+`run` moves the time and makes a poll and a pass every second. What the operator promises is watched at every write.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from kubernetes.aio.client.configuration import Configuration
+
+from streamapp.api.manifests import Installation
+from streamapp.controller.applications import Applications, Wiring
+from streamapp.controller.apply import Applier
+from streamapp.controller.gather import Gatherer
+from streamapp.controller.metrics import Metrics
+from streamapp.controller.reconcile import Reconciler
+from streamapp.controller.reporting import Reporter
+from streamapp.controller.watching import Pace
+from streamapp.core.example import NOW
+from streamapp.kube import facts
+from streamapp.kube.client import KubeClient
+from streamapp.kube.errors import KubeError
+from streamapp.kube.places import Key
+from tests.controller.fake_group import FakeGroup
+from tests.controller.fake_pods import NAMESPACE, FakePods
+from tests.kube.api_server import ApiServer
+
+Json = dict[str, Any]
+NAME = "counter"
+KEY = Key(NAMESPACE, NAME)
+NEVER = 1e6
+INSTALLATION = Installation(name="test", seed_image="seed:test")
+
+
+class Bench:
+    """One cluster, one StreamApp, one operator at a time."""
+
+    def __init__(self, url: str, server: ApiServer, clock: "Clock") -> None:
+        self.clock = clock
+        self.server = server
+        self.pods = FakePods(server, NAME, clock.now)
+        self.group = FakeGroup("", self.pods.running, clock.now)
+        self.wrongs: list[str] = []
+        """Promises that were broken, as sentences."""
+        self._url = url
+        self._told_of = 0
+        server.changed.append(self._watch_promises)
+
+    async def restart(self) -> None:
+        """Start a process that remembers nothing, in place of the one before."""
+        await self.stop()
+        configuration = Configuration(host=self._url)
+        self.client = KubeClient(configuration, deadline_seconds=5)
+        metrics = Metrics()
+        # The test makes every poll; the task of the application makes the first and then sleeps.
+        pace = Pace(NEVER, NEVER, NEVER)
+        self.applications = Applications(self._connect, pace, lambda _: None, self.clock.now)
+        self.reconciler = Reconciler(
+            Gatherer(self.client, self.applications, INSTALLATION, self.clock.now, self.clock.monotonic),
+            Applier(self.client, INSTALLATION, metrics, self.clock.monotonic),
+            Reporter(self.client, metrics, "test"),
+            self.applications,
+        )
+
+    async def stop(self) -> None:
+        """End the process."""
+        if hasattr(self, "client"):
+            self.applications.close()
+            await self.client.close()
+
+    async def make_pass(self) -> bool:
+        """Poll the group and run one pass; tell whether the pass came to its end."""
+        application = self.applications.find(KEY)
+        if application is not None and application.watch is not None:
+            for pod in self.pods.gone[self._told_of :]:
+                application.memory.saw_ends(facts.container_ends(pod), self.clock.now())
+            self._told_of = len(self.pods.gone)
+            await application.watch.poll()
+        try:
+            await self.reconciler.reconcile(KEY)
+        except KubeError:
+            return False
+        return True
+
+    async def run(self, until: Callable[[], bool], seconds: int = 240) -> None:
+        """Let time pass until something is so."""
+        for _ in range(0, seconds, 2):
+            if until():
+                return
+            self.clock.move(2)
+            await self.make_pass()
+        raise AssertionError(f"not within {seconds} s: {self.status().get('conditions')}, wrongs {self.wrongs}")
+
+    def wish(self, replicas: int, **spec: Any) -> None:
+        """Write the StreamApp as its user does."""
+        app = self.server.get("streamapps", NAMESPACE, NAME) or a_stream_app()
+        app = {**app, "spec": {**app["spec"], **spec, "replicas": replicas}}
+        made = self.server.put("streamapps", app)
+        self.group.app_uid = made["metadata"]["uid"]
+
+    def statefulset(self) -> Json:
+        """The StatefulSet as it is; empty where there is none."""
+        return self.server.get("statefulsets", NAMESPACE, NAME) or {}
+
+    def granted(self) -> int:
+        """Its replicas; 0 where there is none."""
+        return int(self.statefulset().get("spec", {}).get("replicas", 0))
+
+    def record(self) -> str | None:
+        """The hold record."""
+        text: str | None = (
+            self.statefulset().get("metadata", {}).get("annotations", {}).get("streamapp.dev/hold-record")
+        )
+        return text
+
+    def status(self) -> Json:
+        """The StreamApp's status."""
+        found: Json = (self.server.get("streamapps", NAMESPACE, NAME) or {}).get("status", {})
+        return found
+
+    def condition(self, kind: str) -> tuple[str, str]:
+        """Status and reason of a condition."""
+        found: Json = next((each for each in self.status().get("conditions", []) if each["type"] == kind), {})
+        return found.get("status", ""), found.get("reason", "")
+
+    def is_settled(self, replicas: int) -> bool:
+        """Whether everything is as wished for and nothing is left of what was done for it."""
+        budget = self.server.get("poddisruptionbudgets", NAMESPACE, NAME) or {}
+        return (
+            self.granted() == replicas
+            and self.record() is None
+            and budget.get("spec", {}).get("maxUnavailable") == 1
+            and self.condition("Converged") == ("True", "Converged")
+            and self.status().get("granted") == replicas
+        )
+
+    def _connect(self, _: Wiring) -> FakeGroup:
+        return self.group
+
+    def _watch_promises(self, plural: str, body: Json, before: Json | None) -> None:
+        if plural != "statefulsets" or before is None or not body:
+            return
+        was, now = before["spec"]["replicas"], body["spec"]["replicas"]
+        if now >= was:
+            return
+        wished = (self.server.get("streamapps", NAMESPACE, NAME) or a_stream_app())["spec"]["replicas"]
+        if was - now > 1:
+            self.wrongs.append(f"{was} to {now} in one step")
+        if now < wished:
+            self.wrongs.append(f"{was} to {now}, although {wished} are wished for")
+        left = self.group.uncovered_without(now)
+        if left:
+            self.wrongs.append(f"{was} to {now}, although nobody else has {sorted(map(str, left))}")
+
+
+class Clock:
+    """Time that only a test moves."""
+
+    def __init__(self) -> None:
+        self._now = NOW
+
+    def now(self) -> datetime:
+        """The time; each look is a little later, as it is everywhere else."""
+        self._now += timedelta(microseconds=1)
+        return self._now
+
+    def monotonic(self) -> float:
+        """The same, as seconds."""
+        return (self.now() - NOW).total_seconds()
+
+    def move(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now += timedelta(seconds=seconds)
+
+
+@asynccontextmanager
+async def a_bench(replicas: int = 4, **spec: Any) -> AsyncIterator[Bench]:
+    """Give a bench whose application has been converged for a while."""
+    clock = Clock()
+    server = ApiServer(clock.now)
+    async with server.serving() as url:
+        bench = Bench(url, server, clock)
+        bench.wish(replicas, **spec)
+        await bench.restart()
+        try:
+            await bench.run(lambda: bench.is_settled(replicas))
+            yield bench
+        finally:
+            await bench.stop()
+
+
+def a_stream_app() -> Json:
+    """The StreamApp."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {
+        "apiVersion": "streamapp.dev/v1alpha1",
+        "kind": "StreamApp",
+        "metadata": {"name": NAME, "namespace": NAMESPACE},
+        "spec": {
+            "replicas": 1,
+            "applicationId": "wordcount",
+            "kafka": {"bootstrapServers": "kafka:9092"},
+            "template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}},
+            "state": {"mountPath": "/state", "volumeClaim": claim},
+            "scaleDown": {"stabilization": "2s"},
+        },
+    }
