@@ -15,7 +15,13 @@ class Metrics:
     """All metrics of one process, in a registry of their own."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
+        self._of_holds(self.registry)
+        self._of_applications(self.registry)
+        self._of_the_process(self.registry)
+
+    def _of_holds(self, registry: CollectorRegistry) -> None:
+        """What is granted, and what a scale-down waits for."""
         self.replicas = Gauge(
             "streamapp_replicas",
             "Replicas of an application: desired by the user, granted to the StatefulSet, actual pods, ready pods.",
@@ -40,6 +46,9 @@ class Metrics:
             _APP,
             registry=registry,
         )
+
+    def _of_applications(self, registry: CollectorRegistry) -> None:
+        """How an application is, and what was done about it."""
         self.converged = Gauge(
             "streamapp_converged", "1 where nothing moves any more, 0 where something does.", _APP, registry=registry
         )
@@ -61,6 +70,9 @@ class Metrics:
         self.removed = Counter(
             "streamapp_replicas_removed_total", "Replicas taken away, by reason.", (*_APP, "reason"), registry=registry
         )
+
+    def _of_the_process(self, registry: CollectorRegistry) -> None:
+        """The operator's own work."""
         self.reconciles = Counter("streamapp_reconcile_total", "Passes, by result.", ("result",), registry=registry)
         self.reconcile_seconds = Histogram(
             "streamapp_reconcile_time_seconds", "Duration of passes.", buckets=_PASS_SECONDS, registry=registry
