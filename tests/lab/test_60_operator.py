@@ -24,7 +24,7 @@ from lab.scenarios.group import GroupReader
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.settings import Settings
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.operator, pytest.mark.timeout(600)]
 NAMESPACE = "t-operator"
 PARTITIONS = 6
 SESSION_TIMEOUT_SECONDS = 45.0
