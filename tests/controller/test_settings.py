@@ -1,0 +1,47 @@
+"""Settings from the environment."""
+
+from dataclasses import replace
+
+import pytest
+
+from streamapp.controller.settings import InvalidSettingError, Settings
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    assert Settings.from_environment({}) == Settings()
+
+
+def test_every_kind_of_setting_is_read_and_others_of_the_prefix_mean_nothing() -> None:
+    environment = {
+        "STREAMAPP_NAMESPACES": " b, a,,a",
+        "STREAMAPP_PORT": "0",
+        "STREAMAPP_RESYNC_SECONDS": "5.5",
+        "STREAMAPP_INSTANCE": "pod-1",
+        "STREAMAPP_OPERATOR_SERVICE_HOST": "10.0.0.1",
+        "HOME": "/",
+    }
+    expected = replace(Settings(), namespaces=("a", "b"), port=0, resync_seconds=5.5, instance="pod-1")
+    assert Settings.from_environment(environment) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        (
+            "STREAMAPP_PORT",
+            "http",
+            "STREAMAPP_PORT='http': invalid literal for int() with base 10: 'http'; the default is 8080",
+        ),
+        ("STREAMAPP_PORT", "70000", "STREAMAPP_PORT='70000': it must be a port, 0 for any; the default is 8080"),
+        (
+            "STREAMAPP_POLL_IDLE_SECONDS",
+            "0",
+            "STREAMAPP_POLL_IDLE_SECONDS='0': it must be more than 0 and less than a day of seconds; the default is "
+            "10.0",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_with_its_default(name: str, text: str, sentence: str) -> None:
+    with pytest.raises(InvalidSettingError) as raised:
+        Settings.from_environment({name: text})
+    assert str(raised.value) == sentence
