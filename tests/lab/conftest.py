@@ -1,6 +1,5 @@
 """Tests that need the running lab; `python -m lab test` runs them where the API server and the broker are reached."""
 
-import json
 import os
 import re
 import uuid
@@ -12,7 +11,7 @@ from lab.clusters.cluster import Session, is_session
 from lab.clusters.kubectl import Kubectl
 from lab.meter.measure import wait_until_caught_up
 from lab.node.namespaces import INSIDE
-from lab.scenarios.demo_application import NAMESPACE, DemoApplication, fresh_name, preload, remove, start
+from lab.scenarios.demo_application import DemoApplication, fresh_name, preload, remove, start
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,24 +48,17 @@ def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iterator[str]
 
 @pytest.fixture(scope="session")
 def streams_group(session: Session, kubectl: Kubectl) -> str:
-    """Give the application id of a running demo application: the one that an earlier test left, or a small new one."""
-    found = kubectl.run(
-        *("get", "statefulset", "counter", "--namespace", NAMESPACE, "--ignore-not-found", "--output=json")
+    """Deploy the demo application small, with two pods and a standby, and give its application id."""
+    application = DemoApplication(fresh_name(), {"STREAMS_NUM_STANDBY_REPLICAS": "1"}, records=20_000)
+    remove(kubectl, session.environment["KAFKA_BOOTSTRAP"])
+    preload(kubectl, application)
+    start(kubectl, application, replicas=2)
+    wait_until_caught_up(
+        session.environment["KAFKA_BOOTSTRAP"],
+        application.input_topic,
+        application.output_topic,
+        exactly_once=False,
+        timeout_s=120,
     )
-    if not found:
-        application = DemoApplication(fresh_name(), {"STREAMS_NUM_STANDBY_REPLICAS": "1"}, records=20_000)
-        remove(kubectl, session.environment["KAFKA_BOOTSTRAP"])
-        preload(kubectl, application)
-        start(kubectl, application, replicas=2)
-        wait_until_caught_up(
-            session.environment["KAFKA_BOOTSTRAP"],
-            application.input_topic,
-            application.output_topic,
-            exactly_once=False,
-            timeout_s=120,
-        )
-        os.environ["STREAMS_GROUP"] = application.application_id
-    else:
-        container = json.loads(found)["spec"]["template"]["spec"]["containers"][0]
-        os.environ["STREAMS_GROUP"] = next(e["value"] for e in container["env"] if e["name"] == "APPLICATION_ID")
-    return os.environ["STREAMS_GROUP"]
+    os.environ["STREAMS_GROUP"] = application.application_id
+    return application.application_id
