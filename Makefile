@@ -47,7 +47,7 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) test
 
 test-operator: ## The operator in the lab under load: growth, hold, take-over, cancel, killed containers
-	$(LAB) test -m operator tests/lab/test_60_operator.py
+	$(LAB) test -m operator tests/lab
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache
 	$(LAB) build
