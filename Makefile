@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format test test-unit test-java test-lab test-operator lab-build lab-up lab-down lab-status lab-demo
+.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status lab-demo
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,9 +45,6 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(UV) pytest -m lifecycle tests/lab_unit/clusters
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test
-
-test-operator: ## The operator in the lab under load: growth, hold, take-over, cancel, killed containers
-	$(LAB) test -m operator tests/lab
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache
 	$(LAB) build

@@ -22,6 +22,7 @@ from lab.settings import EXAMPLES
 NAMESPACE = "demo"
 MANIFESTS = EXAMPLES / "counter" / "kubernetes"
 WORKLOAD = "statefulset/counter"
+SELECTOR = "app.kubernetes.io/name=counter"
 _LOAD = "deployment/load"
 _TIMEOUT_SECONDS = 20
 _FRESH_TOPIC = re.compile(r"counter-\d{4}-\d{6}-")
@@ -39,6 +40,8 @@ class DemoApplication:
     """Preloaded keys."""
     rate: int = 500
     """Records a second of the steady load."""
+    namespace: str = NAMESPACE
+    """Where it runs, with its load."""
 
     @property
     def input_topic(self) -> str:
@@ -61,10 +64,11 @@ def fresh_name() -> str:
     return time.strftime("counter-%m%d-%H%M%S", time.gmtime())
 
 
-def remove(kubectl: Kubectl, bootstrap: str) -> None:
-    """Delete every earlier deployment with its volumes and topics; LabError if the namespace is not the lab's."""
-    require_own(kubectl, NAMESPACE)
-    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=true", timeout_seconds=180)
+def remove(kubectl: Kubectl, bootstrap: str, *namespaces: str) -> None:
+    """Delete earlier deployments with their volumes, and all topics; LabError if a namespace is not the lab's."""
+    wanted = namespaces or (NAMESPACE,)
+    require_own(kubectl, *wanted)
+    kubectl.run("delete", "namespace", *wanted, "--ignore-not-found", "--wait=true", timeout_seconds=180)
     remove_topics(bootstrap)
 
 
@@ -83,46 +87,58 @@ def remove_topics(bootstrap: str) -> None:
 
 def preload(kubectl: Kubectl, application: DemoApplication) -> None:
     """Make the topics and write every key once; returns when all are written."""
-    require_own(kubectl, NAMESPACE)
-    _apply(kubectl, application, "namespace.yaml")
-    _apply(kubectl, application, "preload.yaml")
-    wait_until("preload", lambda: _job_done(kubectl), 300, interval_seconds=1)
+    begin_preload(kubectl, application)
+    finish_preload(kubectl, application)
+
+
+def begin_preload(kubectl: Kubectl, application: DemoApplication) -> None:
+    """Start the job that makes the topics and writes every key once."""
+    require_own(kubectl, application.namespace)
+    apply(kubectl, application, "namespace.yaml")
+    apply(kubectl, application, "preload.yaml")
+
+
+def finish_preload(kubectl: Kubectl, application: DemoApplication) -> None:
+    """Wait until it has written them all."""
+    wait_until("preload", lambda: _job_done(kubectl, application.namespace), 300, interval_seconds=1)
 
 
 def start(kubectl: Kubectl, application: DemoApplication, replicas: int) -> None:
     """Deploy the application with so many pods and wait until they run."""
-    _apply(kubectl, application, "statefulset.yaml", replicas=replicas)
-    kubectl.wait_for_rollout(NAMESPACE, WORKLOAD)
+    apply(kubectl, application, "statefulset.yaml", replicas=replicas)
+    kubectl.wait_for_rollout(application.namespace, WORKLOAD)
 
 
 def start_load(kubectl: Kubectl, application: DemoApplication) -> None:
     """Start the steady load and wait until its pod runs."""
-    _apply(kubectl, application, "load.yaml")
-    kubectl.wait_for_rollout(NAMESPACE, _LOAD)
+    apply(kubectl, application, "load.yaml")
+    kubectl.wait_for_rollout(application.namespace, _LOAD)
 
 
-def stop_load(kubectl: Kubectl) -> None:
+def stop_load(kubectl: Kubectl, application: DemoApplication) -> None:
     """End the steady load and wait until its last record is written."""
-    kubectl.run("scale", "--namespace", NAMESPACE, _LOAD, "--replicas=0")
-    wait_until("load ended", lambda: not pods(kubectl, "app.kubernetes.io/name=load"), 60)
+    kubectl.run("scale", "--namespace", application.namespace, _LOAD, "--replicas=0")
+    wait_until("load ended", lambda: not pods(kubectl, application, "app.kubernetes.io/name=load"), 60)
 
 
-def scale(kubectl: Kubectl, replicas: int) -> None:
+def scale(kubectl: Kubectl, application: DemoApplication, replicas: int) -> None:
     """Write the scale subresource of the StatefulSet, which is what a HorizontalPodAutoscaler does."""
-    kubectl.run("scale", "--namespace", NAMESPACE, WORKLOAD, f"--replicas={replicas}")
+    kubectl.run("scale", "--namespace", application.namespace, WORKLOAD, f"--replicas={replicas}")
 
 
-def pods(kubectl: Kubectl, selector: str = "app.kubernetes.io/name=counter") -> list[dict[str, Any]]:
+def pods(kubectl: Kubectl, application: DemoApplication, selector: str = SELECTOR) -> list[dict[str, Any]]:
     """Give the pods of the application, or of another selector, as the API server has them."""
-    found: list[dict[str, Any]] = kubectl.json("get", "pods", "--namespace", NAMESPACE, "--selector", selector)["items"]
+    found: list[dict[str, Any]] = kubectl.json(
+        *("get", "pods", "--namespace", application.namespace, "--selector", selector)
+    )["items"]
     return found
 
 
-def _job_done(kubectl: Kubectl) -> bool:
-    status = kubectl.json("get", "job", "preload", "--namespace", NAMESPACE)["status"]
+def _job_done(kubectl: Kubectl, namespace: str) -> bool:
+    status = kubectl.json("get", "job", "preload", "--namespace", namespace)["status"]
     if any(c["type"] == "Failed" and c["status"] == "True" for c in status.get("conditions", [])):
-        log = kubectl.run("logs", "--namespace", NAMESPACE, "job/preload", "--all-containers", "--tail=20")
-        raise PreloadFailedError("preload: failed", log.strip(), "read `kubectl logs -n demo job/preload`")
+        log = kubectl.run("logs", "--namespace", namespace, "job/preload", "--all-containers", "--tail=20")
+        raise PreloadFailedError("preload: failed", log.strip(), f"read `kubectl logs -n {namespace} job/preload`")
     return bool(status.get("succeeded"))
 
 
@@ -130,7 +146,8 @@ class PreloadFailedError(LabError):
     """The preload will not finish, so waiting for it is of no use."""
 
 
-def _apply(kubectl: Kubectl, application: DemoApplication, file: str, replicas: int | None = None) -> None:
+def apply(kubectl: Kubectl, application: DemoApplication, file: str, replicas: int | None = None) -> None:
+    """Apply a manifest of the example under the application's names, in its namespace."""
     documents = [document for document in yaml.safe_load_all((MANIFESTS / file).read_text()) if document]
     for document in documents:
         adapt(document, application, replicas)
@@ -143,8 +160,11 @@ def adapt(document: dict[str, Any], application: DemoApplication, replicas: int 
     Other documents stay as they are.
     """
     if document["kind"] == "Namespace":
+        document["metadata"]["name"] = application.namespace
         # Not in the manifest: whoever applies that by hand owns what comes of it, and the lab must not delete it.
         document["metadata"].setdefault("labels", {})[LABEL] = MARK
+    else:
+        document["metadata"]["namespace"] = application.namespace
     template = document.get("spec", {}).get("template")
     if template is None:
         return

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from lab.clusters.kubectl import Kubectl
 from lab.errors import LabError, NotYetError
 from lab.scenarios import demo_application
+from lab.scenarios.demo_application import DemoApplication
 
 _TIMEOUT_SECONDS = 10
 _PASSING = {
@@ -49,17 +50,18 @@ class Ownership:
 class GroupReader:
     """Reads one application's group and the broker's clock; holds one connection for all its readings."""
 
-    def __init__(self, bootstrap: str, kubectl: Kubectl, group: str, input_topic: str) -> None:
+    def __init__(self, bootstrap: str, kubectl: Kubectl, application: DemoApplication) -> None:
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
         self._kubectl = kubectl
-        self._group = group
-        self._input_topic = input_topic
+        self._application = application
+        self._group = application.application_id
+        self._input_topic = application.input_topic
 
     def ownership(self) -> Ownership:
         """Read the group and the pods once."""
         pod_of = {
             pod["status"]["podIP"]: str(pod["metadata"]["name"])
-            for pod in demo_application.pods(self._kubectl)
+            for pod in demo_application.pods(self._kubectl, self._application)
             if pod["status"].get("podIP")
         }
         answer = self._admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT_SECONDS)

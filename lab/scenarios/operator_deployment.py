@@ -9,15 +9,15 @@ CRD = REPOSITORY / "crds" / "streamapps.streamapp.dev.yaml"
 _DEPLOYMENT = "deployment/streamapp-operator"
 
 
-def deploy(kubectl: Kubectl, namespace: str) -> None:
-    """Install or renew it for StreamApps of one namespace and wait until it is ready.
+def deploy(kubectl: Kubectl, *namespaces: str) -> None:
+    """Install or renew it for StreamApps of these namespaces, or of all, and wait until it is ready.
 
-    With the image that was imported last. Other namespaces are left alone, since others use the lab too.
+    With the image that was imported last.
     """
     kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(CRD))
     kubectl.run("wait", "--for=condition=Established", "crd/streamapps.streamapp.dev", "--timeout=30s")
     kubectl.apply(LAB / "manifests" / "operator.yaml")
-    kubectl.run("set", "env", "--namespace", NAMESPACE, _DEPLOYMENT, f"STREAMAPP_NAMESPACES={namespace}")
+    kubectl.run("set", "env", "--namespace", NAMESPACE, _DEPLOYMENT, f"STREAMAPP_NAMESPACES={','.join(namespaces)}")
     # Its tag stays the same when the image changes.
     kubectl.run("rollout", "restart", "--namespace", NAMESPACE, _DEPLOYMENT)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)

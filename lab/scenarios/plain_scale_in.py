@@ -17,7 +17,7 @@ from lab.meter.measure import check_counts, measure_gaps, wait_until_caught_up
 from lab.meter.table import Move
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.group import GroupReader
+from lab.scenarios.group import GroupReader, Ownership
 from lab.terminal import step
 
 PARTITIONS = 6
@@ -38,6 +38,16 @@ class ScaleIn:
     """From the write of the scale subresource until all partitions answer again."""
     moved: dict[int, Move]
     """Partitions that changed their owner."""
+
+    @classmethod
+    def between(cls, before: GapReport, during: GapReport, old: Ownership, new: Ownership) -> "ScaleIn":
+        """Say which partitions changed their owner between two readings of the group."""
+        moved = {
+            number: Move(owner, new.owners.get(number, "nobody"))
+            for number, owner in old.owners.items()
+            if new.owners.get(number) != owner
+        }
+        return cls(before, during, moved)
 
     @property
     def worst_moved(self) -> float | None:
@@ -73,7 +83,7 @@ class PlainScaleIn:
         self._kubectl = Kubectl(session)
         self._bootstrap = session.environment["KAFKA_BOOTSTRAP"]
         self._application = application
-        self._group = GroupReader(self._bootstrap, self._kubectl, application.application_id, application.input_topic)
+        self._group = GroupReader(self._bootstrap, self._kubectl, application)
 
     def run(self, before: int = 3, after: int = 2, repeat: int = 1) -> Outcome:
         """Deploy, preload, load, then scale in `repeat` times; give the gaps and the counts."""
@@ -82,12 +92,12 @@ class PlainScaleIn:
         for turn in range(repeat):
             if turn:
                 with step(f"back to {before} pods"):
-                    demo_application.scale(self._kubectl, before)
-                    self._wait_for_members(before)
+                    demo_application.scale(self._kubectl, self._application, before)
+                    self.wait_for_members(before)
                     time.sleep(SETTLE_SECONDS)
-            scale_ins.append(self._scale_in(before, after))
+            scale_ins.append(self.scale_in(before, after))
         with step("stop the load and check every count"):
-            demo_application.stop_load(self._kubectl)
+            demo_application.stop_load(self._kubectl, self._application)
             counts = check_counts(
                 self._bootstrap,
                 self._application.input_topic,
@@ -96,59 +106,44 @@ class PlainScaleIn:
             )
         return Outcome(tuple(scale_ins), counts)
 
-    def _deploy(self, replicas: int) -> None:
-        application, kubectl = self._application, self._kubectl
-        with step("remove what an earlier run left"):
-            demo_application.remove(kubectl, self._bootstrap)
-        with step(f"preload {application.records:,} keys"):
-            demo_application.preload(kubectl, application)
-        with step(f"start the application with {replicas} pods"):
-            demo_application.start(kubectl, application, replicas)
-            self._wait_for_members(replicas)
-        with step("build the state: every preloaded record counted once"):
-            self._wait_for_outputs()
-        with step(f"start the load of {application.rate} records a second and let the standbys catch up"):
-            last_preloaded = self._clock()
-            demo_application.start_load(kubectl, application)
-            wait_until("first record of the load", lambda: self._clock() > last_preloaded, RECOVERY_SECONDS)
-            time.sleep(SETTLE_SECONDS)
+    def start(self, replicas: int) -> None:
+        """Deploy the StatefulSet and wait until its pods run."""
+        demo_application.start(self._kubectl, self._application, replicas)
 
-    def _scale_in(self, before: int, after: int) -> ScaleIn:
+    def start_load(self) -> None:
+        """Start the load, wait for its first record, and let the standbys catch up."""
+        last_preloaded = self._clock()
+        demo_application.start_load(self._kubectl, self._application)
+        wait_until("first record of the load", lambda: self._clock() > last_preloaded, RECOVERY_SECONDS)
+        time.sleep(SETTLE_SECONDS)
+
+    def scale_in(self, before: int, after: int) -> ScaleIn:
+        """Measure quiet time, then scale in, and wait until every partition answers again."""
         with step(f"measure {BASELINE_SECONDS:.0f} s of quiet time"):
             quiet = self._clock()
             time.sleep(BASELINE_SECONDS)
             old = self._group.ownership()
-        with step(f"scale {before} → {after}, wait until every partition answers (about 50 s)"):
+        with step(f"plain StatefulSet: {before} → {after}, wait until every partition answers (about 50 s)"):
             began = self._clock()
-            demo_application.scale(self._kubectl, after)
-            self._wait_for_members(after)
-            self._wait_for_outputs()
+            demo_application.scale(self._kubectl, self._application, after)
+            self.wait_for_members(after)
+            self.wait_for_outputs()
             time.sleep(2)
             ended = self._clock()
             new = self._group.ownership()
-        moved = {
-            number: Move(owner, new.owners.get(number, "nobody"))
-            for number, owner in old.owners.items()
-            if new.owners.get(number) != owner
-        }
-        return ScaleIn(self._gaps(quiet, began), self._gaps(began, ended), moved)
+        return ScaleIn.between(self._gaps(quiet, began), self._gaps(began, ended), old, new)
 
-    def _clock(self) -> int:
-        return self._group.clock_ms(PARTITIONS)
+    def wait_for_members(self, count: int) -> None:
+        """Wait until so many members share all partitions in a stable group."""
 
-    def _gaps(self, start_ms: int, end_ms: int) -> GapReport:
-        application = self._application
-        window = Window(start_ms, end_ms)
-        return measure_gaps(self._bootstrap, application.input_topic, application.output_topic, window)
-
-    def _wait_for_members(self, count: int) -> None:
         def settled() -> bool:
             now = self._group.ownership()
             return now.stable and now.members == count and len(set(now.owners.values())) == count
 
         wait_until(f"group of {count} members stable", settled, RECOVERY_SECONDS, interval_seconds=1)
 
-    def _wait_for_outputs(self) -> None:
+    def wait_for_outputs(self) -> None:
+        """Wait until every input has its output."""
         application = self._application
         wait_until_caught_up(
             self._bootstrap,
@@ -157,6 +152,28 @@ class PlainScaleIn:
             exactly_once=application.exactly_once,
             timeout_s=RECOVERY_SECONDS,
         )
+
+    def _deploy(self, replicas: int) -> None:
+        application, kubectl = self._application, self._kubectl
+        with step("remove what an earlier run left"):
+            demo_application.remove(kubectl, self._bootstrap, application.namespace)
+        with step(f"preload {application.records:,} keys"):
+            demo_application.preload(kubectl, application)
+        with step(f"start the application with {replicas} pods"):
+            self.start(replicas)
+            self.wait_for_members(replicas)
+        with step("build the state: every preloaded record counted once"):
+            self.wait_for_outputs()
+        with step(f"start the load of {application.rate} records a second and let the standbys catch up"):
+            self.start_load()
+
+    def _clock(self) -> int:
+        return self._group.clock_ms(PARTITIONS)
+
+    def _gaps(self, start_ms: int, end_ms: int) -> GapReport:
+        application = self._application
+        window = Window(start_ms, end_ms)
+        return measure_gaps(self._bootstrap, application.input_topic, application.output_topic, window)
 
 
 def _worst(report: GapReport, among: Sequence[int] | dict[int, Move]) -> float | None:

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from lab.clusters.kubectl import Kubectl, wait_until
+from lab.scenarios import demo_application
 from lab.scenarios.demo_application import MANIFESTS, DemoApplication, adapt
 
 NAME = "counter"
@@ -19,30 +20,28 @@ _IN_CLUSTER = "kafka.kafka.svc:9092"
 
 @dataclass(frozen=True)
 class StreamAppScenario:
-    """One StreamApp in one namespace."""
+    """One StreamApp with its topics and its load."""
 
     kubectl: Kubectl
-    namespace: str
     application: DemoApplication
     name: str = NAME
 
+    @property
+    def namespace(self) -> str:
+        """Where it lives."""
+        return self.application.namespace
+
     def preload(self) -> None:
-        """Make the topics and write every key once; returns when all are written."""
-        self._apply("preload.yaml")
-        self.kubectl.run(
-            *("wait", "--namespace", self.namespace, "--for=condition=Complete", "job/preload", "--timeout=240s"),
-            timeout_seconds=260,
-        )
+        """Make the namespace and the topics, and write every key once; returns when all are written."""
+        demo_application.preload(self.kubectl, self.application)
 
     def start_load(self) -> None:
         """Start the steady load."""
-        self._apply("load.yaml")
-        self.kubectl.wait_for_rollout(self.namespace, "deployment/load")
+        demo_application.start_load(self.kubectl, self.application)
 
     def stop_load(self) -> None:
         """End it and wait until its last record is written."""
-        self.kubectl.run("scale", "--namespace", self.namespace, "deployment/load", "--replicas=0")
-        wait_until("load ended", lambda: not self.pods("app.kubernetes.io/name=load"), 60)
+        demo_application.stop_load(self.kubectl, self.application)
 
     def apply(self, replicas: int, **spec: Any) -> None:
         """Create or change the StreamApp; `spec` is laid over what the demo's StatefulSet makes, None takes away."""
@@ -100,10 +99,7 @@ class StreamAppScenario:
     def pods(self, selector: str = "") -> list[dict[str, Any]]:
         """Give its pods, or those of another selector."""
         wanted = selector or f"streamapp.dev/app={self.name}"
-        found: list[dict[str, Any]] = self.kubectl.json(
-            "get", "pods", "--namespace", self.namespace, "--selector", wanted
-        )["items"]
-        return found
+        return demo_application.pods(self.kubectl, self.application, wanted)
 
     def wait_until_converged(self, replicas: int, timeout_seconds: float = 240) -> None:
         """Wait until so many pods run, every task runs, and every standby is caught up."""
@@ -114,10 +110,3 @@ class StreamAppScenario:
             return (status.get("granted"), status.get("ready"), converged) == (replicas, replicas, "True")
 
         wait_until(f"streamapp {self.namespace}/{self.name} converged with {replicas}", holds, timeout_seconds, 1)
-
-    def _apply(self, file: str) -> None:
-        documents = [document for document in yaml.safe_load_all((MANIFESTS / file).read_text()) if document]
-        for document in documents:
-            adapt(document, self.application, None)
-            document["metadata"]["namespace"] = self.namespace
-        self.kubectl.apply(yaml.safe_dump_all(documents))

@@ -11,6 +11,7 @@ from lab.clusters.cluster import Session, is_session
 from lab.clusters.kubectl import Kubectl
 from lab.meter.measure import wait_until_caught_up
 from lab.node.namespaces import INSIDE
+from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication, fresh_name, preload, remove, start
 
 
@@ -62,3 +63,11 @@ def streams_group(session: Session, kubectl: Kubectl) -> str:
     )
     os.environ["STREAMS_GROUP"] = application.application_id
     return application.application_id
+
+
+@pytest.fixture(scope="session")
+def operator(kubectl: Kubectl) -> Iterator[None]:
+    """Run one operator for all namespaces, from the first test that asks for it to the last of all."""
+    operator_deployment.deploy(kubectl)
+    yield
+    operator_deployment.remove(kubectl)

@@ -18,13 +18,13 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.gaps import Window
 from lab.meter.measure import check_counts, measure_gaps
 from lab.node.layout import Layout
-from lab.scenarios import operator_deployment
+from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.group import GroupReader
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.settings import Settings
 
-pytestmark = [pytest.mark.operator, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 NAMESPACE = "t-operator"
 PARTITIONS = 6
 SESSION_TIMEOUT_SECONDS = 45.0
@@ -71,22 +71,18 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def running(session: Session) -> Iterator[Running]:
-    """Deploy the operator and the application with three pods under load."""
-    kubectl = Kubectl(session)
-    operator_deployment.deploy(kubectl, NAMESPACE)
-    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=true", timeout_seconds=180)
-    kubectl.run("create", "namespace", NAMESPACE)
-    application = DemoApplication(fresh_name(), {"STREAMS_NUM_STANDBY_REPLICAS": "1"}, records=50_000, rate=300)
-    app = StreamAppScenario(kubectl, NAMESPACE, application)
+def running(session: Session, kubectl: Kubectl, operator: None) -> Iterator[Running]:  # noqa: ARG001 (it must run)
+    """Deploy the application with three pods under load."""
+    application = DemoApplication(fresh_name(), {"STREAMS_NUM_STANDBY_REPLICAS": "1"}, 50_000, 300, NAMESPACE)
+    demo_application.remove(kubectl, session.environment["KAFKA_BOOTSTRAP"], NAMESPACE)
+    app = StreamAppScenario(kubectl, application)
     app.preload()
     app.apply(3)
     app.wait_until_converged(3)
     app.start_load()
     bootstrap = session.environment["KAFKA_BOOTSTRAP"]
-    yield Running(app, GroupReader(bootstrap, kubectl, application.application_id, application.input_topic), bootstrap)
-    kubectl.run("delete", "namespace", NAMESPACE, "--wait=true", timeout_seconds=180)
-    operator_deployment.remove(kubectl)
+    yield Running(app, GroupReader(bootstrap, kubectl, application), bootstrap)
+    demo_application.remove(kubectl, bootstrap, NAMESPACE)
 
 
 def test_more_replicas_are_granted_at_once(running: Running) -> None:
@@ -130,7 +126,7 @@ def test_a_hold_is_called_off_when_the_replicas_rise_again(running: Running) -> 
 
 
 def test_a_broker_that_swallows_packets_delays_nobody_else_and_no_growth(running: Running) -> None:
-    silent = StreamAppScenario(running.app.kubectl, NAMESPACE, DemoApplication("silent"), name="silent")
+    silent = StreamAppScenario(running.app.kubectl, DemoApplication("silent", namespace=NAMESPACE), name="silent")
     template = {
         "metadata": {"labels": {"app.kubernetes.io/name": "silent"}},
         "spec": {"containers": [{"name": "idle", "image": "localhost/streamapp/pause:1"}]},

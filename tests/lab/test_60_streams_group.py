@@ -30,7 +30,7 @@ from streamapp.kafka.settings import read_settings
 from streamapp.wire.phantom import encode_phantom
 from streamapp.wire.subscription import PositionSum, RunningActive, Subscription
 
-pytestmark = [pytest.mark.operator, pytest.mark.usefixtures("streams_group")]
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("streams_group")]
 
 T = TypeVar("T")
 DEADLINE = 10.0

@@ -9,6 +9,7 @@ from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl
 from lab.errors import NotYetError
 from lab.scenarios import group
+from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.group import GroupReader, passes
 
 
@@ -31,6 +32,6 @@ def test_a_broker_that_is_not_reached_may_be_in_a_moment(monkeypatch: pytest.Mon
     monkeypatch.setattr(group, "_TIMEOUT_SECONDS", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        reader = GroupReader(address, Kubectl(Session((), {})), "counter-7", "counter-7-input")
+        reader = GroupReader(address, Kubectl(Session((), {})), DemoApplication("counter-7"))
         with pytest.raises(NotYetError, match="group counter-7: the broker gives no answer"):
             reader.clock_ms(1)

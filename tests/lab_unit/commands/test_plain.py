@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from lab.clusters.cluster import Session
-from lab.commands import demo
+from lab.commands import plain
 from lab.errors import LabError
 from lab.meter.counts import CountReport, Inputs, Outputs, compare
 from lab.scenarios.plain_scale_in import Outcome, PlainScaleIn
@@ -30,9 +30,9 @@ def _run(monkeypatch: pytest.MonkeyPatch, answered: int, json_file: Path) -> tup
     def inside() -> Iterator[Session]:
         yield Session((), {"KAFKA_BOOTSTRAP": "127.0.0.1:1"})
 
-    monkeypatch.setattr(demo, "inside", inside)
+    monkeypatch.setattr(plain, "inside", inside)
     monkeypatch.setattr(PlainScaleIn, "run", lambda *_, **__: Outcome((), _counts(answered)))
-    ran = CliRunner().invoke(demo.demo, ["--json", str(json_file)])
+    ran = CliRunner().invoke(plain.plain_scale_in, ["--json", str(json_file)])
     return ran.exit_code, ran.exception
 
 

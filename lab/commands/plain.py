@@ -21,7 +21,7 @@ from lab.terminal import results
 @click.option("--leave", is_flag=True, help="Let the application leave the group when it closes.")
 @click.option("--repeat", default=1, show_default=True, help="How many scale-ins to measure.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
-def demo(
+def plain_scale_in(
     *, records: int, rate: int, standbys: int, exactly_once: bool, leave: bool, repeat: int, json_file: Path | None
 ) -> None:
     """Scale a plain StatefulSet 3 → 2 under load and show how long each partition was silent."""
