@@ -171,6 +171,15 @@ def test_who_is_nudged_for(changes: dict[str, Any], reasons: list[str]) -> None:
     assert nudged(a_snapshot(**changes)) == reasons
 
 
+def test_a_group_seen_while_it_worked_off_a_backlog_is_nudged_to_see_it_finished() -> None:
+    # 4 s pass between the nudge and the reading of the ends: at 3,000 rec/s no copy can be seen within 10,000 records
+    latest, earlier = example.two_readings(example.members(3, lag=12_500))
+    assert earlier.join is not None
+    ends = example.ends(earlier.join.settled_at + seconds(1), example.END - 14 * 3_000)
+    readings = (latest, replace(earlier, join=replace(earlier.join, ends=ends)))
+    assert nudged(a_snapshot(wish=3, record=None, readings=readings)) == ["LagLimitBelowRate"]
+
+
 def test_nudges_can_be_forbidden() -> None:
     assert nudged(a_snapshot(members=LAGGING), ScalingPolicy(nudge=False)) == []
 

@@ -32,7 +32,13 @@ from streamapp.core.rollouts import Restart
 from streamapp.core.snapshot import Snapshot
 from streamapp.core.workload import StatefulSet
 
-_SETTLING = frozenset({Reason.FollowUpScheduled, Reason.TasksRestoring, Reason.LearnersCatchingUp})
+_SETTLING = frozenset(
+    {
+        *(Reason.FollowUpScheduled, Reason.TasksRestoring, Reason.LearnersCatchingUp),
+        # Seen while a backlog is worked off, and over when that is done, which only another look can show.
+        Reason.LagLimitBelowRate,
+    }
+)
 """What is nudged for even outside a hold: to finish a scale-up in seconds, and to see that it is finished."""
 
 
