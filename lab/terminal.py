@@ -23,7 +23,7 @@ results = Console(highlight=False)
 @contextmanager
 def step(title: str) -> Iterator[None]:
     """Show that `title` is under way, then how long it took: a spinner on a terminal, plain lines elsewhere."""
-    with _timed(title):
+    with timed(title):
         if progress.is_terminal:
             with progress.status(f"{title} …"):
                 yield
@@ -48,7 +48,7 @@ def counted(title: str, total: int, unit: str, every: float = 20.0) -> Iterator[
     bar = Progress(*columns, console=progress, transient=True, disable=not progress.is_terminal)
     started = said = time.monotonic()
     done = 0
-    with _timed(title), bar:
+    with timed(title), bar:
         task = bar.add_task(title, total=total)
 
         def advance() -> None:
@@ -65,7 +65,7 @@ def counted(title: str, total: int, unit: str, every: float = 20.0) -> Iterator[
 
 
 @contextmanager
-def _timed(title: str) -> Iterator[None]:
+def timed(title: str) -> Iterator[None]:
     """Say how long a step took and how it ended; off a terminal, where nothing moves, also that it has begun."""
     started = time.monotonic()
     if not progress.is_terminal:

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from lab.commands import cluster, measure, plain, tests
+from lab.commands import cluster, demo, measure, plain, tests
 from lab.errors import LabError
 from lab.terminal import show_error
 
@@ -22,6 +22,7 @@ for command in (
     cluster.logs,
     cluster.execute,
     tests.test,
+    demo.demo,
     plain.plain_scale_in,
     measure.gaps,
     measure.counts,
