@@ -48,10 +48,9 @@ def is_due(
     reason: Reason = Reason.LearnersCatchingUp,
     since: float = 3600,
     estimate: Any = None,
-    is_patient: bool = False,
 ) -> bool:
     snapshot = a_snapshot(nudges=Nudges(sent=tuple(ago(one) for one in sent_ago)))
-    waiting = Waiting(refusal=Refusal(reason), since=ago(since), estimate=estimate or NotKnown(), is_patient=is_patient)
+    waiting = Waiting(refusal=Refusal(reason), since=ago(since), estimate=estimate or NotKnown())
     return nudge_for(waiting, snapshot, POLICY) is not None
 
 
@@ -85,28 +84,16 @@ def test_a_new_layout_means_that_they_were_not_in_vain() -> None:
 @pytest.mark.parametrize(
     ("sent_ago", "estimate", "due"),
     [
-        pytest.param((15,), At(NOW + seconds(1)), False, id="not before the copies are caught up"),
-        pytest.param((15,), At(NOW), True, id="as soon as they are"),
-        pytest.param((5,), At(ago(4)), False, id="though not within ten seconds"),
-        pytest.param((301,), At(NOW + seconds(900)), True, id="and after five minutes in any case"),
-        pytest.param((15,), NeverAtThisSpeed(), True, id="where they never will be, ever more rarely"),
+        pytest.param((9,), At(ago(4)), False, id="never within ten seconds"),
+        pytest.param((15, 30), At(NOW), True, id="as soon as the copies are caught up"),
+        pytest.param((15, 30), At(NOW + seconds(1)), False, id="not before, for a while"),
+        pytest.param((21, 30), At(NOW + seconds(36_000)), True, id="but an estimate puts nothing off"),
+        pytest.param((15, 30), NeverAtThisSpeed(), False, id="ever more rarely where they never will be"),
+        pytest.param((21, 30), NeverAtThisSpeed(), True, id="since the speed may change"),
     ],
 )
 def test_an_estimate_says_when_the_next_nudge_can_help(sent_ago: tuple[float, ...], estimate: Any, due: bool) -> None:
-    assert is_due(*sent_ago, estimate=estimate) is due
-
-
-@pytest.mark.parametrize(
-    ("estimate", "due"),
-    [
-        pytest.param(At(NOW + seconds(900)), False, id="later, however long"),
-        pytest.param(At(NOW), True, id="now"),
-        pytest.param(NeverAtThisSpeed(), False, id="never"),
-        pytest.param(NotKnown(), True, id="ever more rarely, to learn the speed"),
-    ],
-)
-def test_where_only_a_report_hangs_on_it_nudges_wait_until_the_answer_will_be_yes(estimate: Any, due: bool) -> None:
-    assert is_due(400, estimate=estimate, is_patient=True) is due
+    assert is_due(*reversed(sent_ago), estimate=estimate) is due
 
 
 @pytest.mark.parametrize(

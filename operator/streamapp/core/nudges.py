@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from streamapp.core.cases import Refusal
 from streamapp.core.decision import Nudge
-from streamapp.core.estimates import NOT_KNOWN, At, Estimate, NeverAtThisSpeed
+from streamapp.core.estimates import NOT_KNOWN, At, Estimate
 from streamapp.core.group import GroupDescription, GroupReading, GroupState, fingerprint
 from streamapp.core.membership import attribute
 from streamapp.core.policy import ScalingPolicy, Timing
@@ -41,8 +41,6 @@ class Waiting:
     """Nudges before were for something else; None: only a new layout begins a new waiting."""
     estimate: Estimate = NOT_KNOWN
     """When the copies will be caught up, where that is what is waited for."""
-    is_patient: bool = False
-    """Nothing hangs on it but the report: where an estimate is known, nudge then, and never where there is none."""
 
 
 def nudge_for(waiting: Waiting, snapshot: Snapshot, policy: ScalingPolicy) -> Nudge | None:
@@ -91,13 +89,10 @@ def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
 
 
 def _next(in_vain: Sequence[datetime], waiting: Waiting, timing: Timing) -> datetime:
-    """When the next nudge may help: when the copies will be there; else ever more rarely."""
-    match waiting.estimate:
-        case At(time):
-            return time if waiting.is_patient else min(time, in_vain[-1] + timing.nudge_longest)
-        case NeverAtThisSpeed() if waiting.is_patient:
-            return datetime.max.replace(tzinfo=in_vain[-1].tzinfo)
-    return in_vain[-1] + _pause(len(in_vain), timing)
+    """When the next nudge may help: when the copies will be there, or ever more rarely, whichever is sooner."""
+    rarer = in_vain[-1] + _pause(len(in_vain), timing)
+    # An estimate only ever brings it forward: a copy that has just begun has hardly a speed, and a backlog ends.
+    return min(waiting.estimate.time, rarer) if isinstance(waiting.estimate, At) else rarer
 
 
 def _pause(in_vain: int, timing: Timing) -> timedelta:

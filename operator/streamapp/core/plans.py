@@ -202,8 +202,6 @@ class Draft:
         missing = self.convergence.waits_for
         if missing is None or missing.reason not in _SETTLING:
             return None
-        # Copies that are behind do not keep anybody waiting; tasks that do not run do.
-        reports_only = missing.reason is Reason.LearnersCatchingUp
-        when = self.convergence.eta if reports_only else NOT_KNOWN
-        waiting = Waiting(refusal=missing, since=None, estimate=when, is_patient=reports_only)
+        when = self.convergence.eta if missing.reason is Reason.LearnersCatchingUp else NOT_KNOWN
+        waiting = Waiting(refusal=missing, since=None, estimate=when)
         return nudge_for(waiting, self.snapshot, self.policy)
