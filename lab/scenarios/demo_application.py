@@ -25,7 +25,7 @@ WORKLOAD = "statefulset/counter"
 SELECTOR = "app.kubernetes.io/name=counter"
 _LOAD = "deployment/load"
 _TIMEOUT_SECONDS = 20
-_FRESH_TOPIC = re.compile(r"counter-\d{4}-\d{6}-")
+_FRESH_TOPIC = re.compile(r"counter-\d{4}-\d{6}[a-z]*-")
 """How the topics of a `fresh_name` begin: its input and output, and what Kafka Streams makes for its stores."""
 
 

@@ -75,7 +75,8 @@ class HeldAgainstPlain:
         self._application = application
         self._app = StreamAppScenario(self._kubectl, application)
         self._group = GroupReader(self._bootstrap, self._kubectl, application)
-        twin = f"{application.application_id}-plain"
+        # Not the same id with "-plain" behind it: its changelogs would look like those of the first.
+        twin = f"{application.application_id}plain"
         self._plain_application = replace(application, application_id=twin, namespace=PLAIN_NAMESPACE)
         self._plain = PlainScaleIn(session, self._plain_application)
         self._watching = watching

@@ -10,6 +10,7 @@ from kio.schema.describe_configs.v4.response import (
 from kio.schema.describe_groups.v5.response import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.leave_group.v5.response import LeaveGroupResponse, MemberResponse
+from kio.schema.list_groups.v4.response import ListedGroup, ListGroupsResponse
 from kio.schema.list_offsets.v7.response import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -116,6 +117,11 @@ def _topic(name: str, leaders: Sequence[int], code: ErrorCode) -> MetadataRespon
         for index, leader in enumerate(leaders)
     )
     return MetadataResponseTopic(error_code=code, name=TopicName(name), topic_id=None, partitions=tuple(partitions))
+
+
+def groups(*ids: str, code: ErrorCode = OK) -> ListGroupsResponse:
+    listed = (ListedGroup(group_id=GroupId(each), protocol_type="consumer", group_state="Stable") for each in ids)
+    return ListGroupsResponse(throttle_time=NO_THROTTLE, error_code=code, groups=tuple(listed))
 
 
 def offsets(found: Mapping[TopicPartition, int | ErrorCode]) -> ListOffsetsResponse:

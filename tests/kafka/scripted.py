@@ -26,6 +26,7 @@ from kio.schema.find_coordinator.v4.response import Coordinator, FindCoordinator
 from kio.schema.heartbeat.v4 import request as heartbeat
 from kio.schema.join_group.v9 import request as join_group
 from kio.schema.leave_group.v5 import request as leave_group
+from kio.schema.list_groups.v4 import request as list_groups
 from kio.schema.list_offsets.v7 import request as list_offsets
 from kio.schema.metadata.v12 import request as metadata
 from kio.schema.offset_fetch.v8 import request as offset_fetch
@@ -75,6 +76,7 @@ KNOWN = _requests(
     heartbeat,
     join_group,
     leave_group,
+    list_groups,
     list_offsets,
     metadata,
     offset_fetch,

@@ -12,6 +12,8 @@ from datetime import timedelta
 from typing import TypeVar
 
 import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # their stub forgets it
 from kio.schema.errors import ErrorCode
 from kio.schema.heartbeat.v4.request import HeartbeatRequest
 from kio.schema.heartbeat.v4.response import HeartbeatResponse
@@ -20,9 +22,10 @@ from kio.schema.join_group.v9.response import JoinGroupResponse
 from kio.schema.types import GroupId
 from kio.static.primitive import i32, i32Timedelta
 
+from streamapp.controller.kafka_side import KafkaGroup
 from streamapp.core.identity import TaskId, TopicPartition
 from streamapp.core.topology import GroupEvidence, TopicEvidence, infer_universe
-from streamapp.core.universe import Universe
+from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.groups import GroupReading, GroupState, read_group
 from streamapp.kafka.nudge import CLIENT_ID, GhostsRemoved, NotNudged, Nudged, NudgeRefusal, ghosts_of, nudge
@@ -145,6 +148,36 @@ async def inferred(cluster: Cluster, reading: GroupReading) -> Universe:
     )
     assert isinstance(universe, Universe), universe
     return universe
+
+
+@pytest.mark.timeout(120)
+def test_changelogs_that_may_belong_to_another_application_are_not_taken_for_its_own() -> None:
+    bootstrap, name = required("KAFKA_BOOTSTRAP"), required("STREAMS_GROUP")
+    admin, other = AdminClient({"bootstrap.servers": bootstrap}), f"{name}-eu"
+    changelog = f"{other}-counts-changelog"
+    admin.create_topics([NewTopic(changelog, 6, 1)])[changelog].result(DEADLINE)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": other})
+    try:
+        consumer.subscribe([changelog])
+        consumer.poll(DEADLINE)
+        universe = asyncio.run(universe_of_group(bootstrap, name))
+    finally:
+        consumer.close()
+        admin.delete_consumer_groups([other])[other].result(DEADLINE)
+        admin.delete_topics([changelog])[changelog].result(DEADLINE)
+    assert isinstance(universe, TopologyUnknown)
+    assert changelog in universe.reason
+    assert isinstance(asyncio.run(universe_of_group(bootstrap, name)), Universe)
+
+
+async def universe_of_group(bootstrap: str, name: str) -> Universe | TopologyUnknown:
+    """Find out the application's tasks as the operator does."""
+    group = KafkaGroup(read_settings(bootstrap, {}), name, "", deadline_seconds=DEADLINE)
+    try:
+        await group.describe()
+        return await group.universe()
+    finally:
+        group.close()
 
 
 @pytest.mark.timeout(120)

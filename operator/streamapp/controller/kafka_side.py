@@ -169,6 +169,7 @@ class KafkaGroup:
             application_id=self._application_id,
             partitions=await topics.partition_counts(sources, self._deadline_seconds),
             changelogs=await topics.changelogs(self._application_id, self._deadline_seconds),
+            other_applications=await self._cluster.neighbours.longer_ids(self._application_id, self._deadline_seconds),
         )
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from streamapp.kafka.coordinator import Coordinator
 from streamapp.kafka.dialler import Dialler
+from streamapp.kafka.neighbours import NeighbourReader
 from streamapp.kafka.offsets import OffsetReader
 from streamapp.kafka.pool import Pool
 from streamapp.kafka.settings import KafkaSettings
@@ -23,6 +24,7 @@ class Cluster:
         self.group = Coordinator(self._pool, group_id)
         """For `groups.read_group`, `offsets.committed`, `nudge.nudge` and `eviction.evict`."""
         self.topics = TopicReader(self._pool)
+        self.neighbours = NeighbourReader(self._pool)
         self.offsets = OffsetReader(self._pool)
 
     def close(self) -> None:
