@@ -6,7 +6,6 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.api.conditions import is_sound
 from streamapp.cli import ages
 from streamapp.cli.view import View
 from streamapp.core.decision import Answer
@@ -16,15 +15,14 @@ _STYLES = {Answer.TRUE: "green", Answer.FALSE: "red", Answer.UNKNOWN: "magenta"}
 
 def conditions(view: View) -> RenderableType | None:
     """Show them, without the one that the heading has said; None where all is well."""
-    said = view.told_by
-    open_ones = [one for one in view.status.conditions if one != said and not is_sound(one.type, one.status)]
-    if not open_ones:
+    if not view.to_look_at:
         return None
+    said = view.told_by
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for title in ("condition", "is", "since"):
         table.add_column(title, no_wrap=True)
     table.add_column("because", overflow="fold")
-    ordered = sorted(open_ones, key=lambda one: (one.reason, one.status.value))
+    ordered = sorted(view.to_look_at, key=lambda one: (one.reason, one.status.value))
     for (reason, status), group in groupby(ordered, key=lambda one: (one.reason, one.status)):
         alike = list(group)
         message = max((one.message for one in alike), key=len)

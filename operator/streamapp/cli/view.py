@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from streamapp.api.authorship import asked_at, told_at
+from streamapp.api.conditions import is_sound
 from streamapp.api.durations import parse_duration
 from streamapp.api.progress import NEVER
 from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
@@ -147,6 +148,12 @@ class View:
             State.SETTLED: "Converged",
         }.get(self.state)
         return None if kind is None else self.condition(kind)
+
+    @property
+    def to_look_at(self) -> tuple[ConditionStatus, ...]:
+        """The other conditions that ask for something."""
+        said = self.told_by
+        return tuple(one for one in self.status.conditions if one != said and not is_sound(one.type, one.status))
 
     @property
     def doubt(self) -> Doubt | None:

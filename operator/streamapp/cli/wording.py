@@ -14,6 +14,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def are(pods: int) -> str:
+    """Write `1 pod is`, `2 pods are`."""
+    return f"{counted(pods, 'pod')} {'is' if pods == 1 else 'are'}"
+
+
 def about_left(left: timedelta | Never | None) -> str:
     """Say how long still, as far as that is known."""
     match left:
