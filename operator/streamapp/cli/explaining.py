@@ -74,7 +74,7 @@ def _wanted(view: View) -> Iterator[str]:
     else:
         yield f"{are(wish)} wished for, and {status.granted} granted."
     if view.is_answered:
-        yield f"{counted(status.replicas, 'pod')} exist, of which {status.ready} ready."
+        yield f"Of its pods {status.replicas} exist and {status.ready} are ready."
     if view.is_dry_run:
         yield "It is a dry run (`spec.dryRun`): everything is decided and nothing is done."
 
@@ -130,12 +130,8 @@ def _waits_for(view: View) -> Iterator[str]:
         yield f"{counted(convergence.remaining_lag, 'record')} are still to be applied."
     for slow in convergence.slowest[:1]:
         lag = "" if slow.lag is None else f", which is {counted(slow.lag, 'record')} behind"
-        copy = (
-            f"task {slow.task}, which has no copy"
-            if slow.ordinal is None
-            else f"task {slow.task} on pod {slow.ordinal}"
-        )
-        yield f"Furthest behind is {copy}{lag}."
+        copy = "no copy" if slow.ordinal is None else f"its best copy on pod {slow.ordinal}"
+        yield f"Furthest behind is task {slow.task}: it has {copy}{lag}."
 
 
 def _how_long(view: View) -> Iterator[str]:
