@@ -16,6 +16,7 @@ from streamapp.api.durations import parse_duration
 from streamapp.api.progress import NEVER
 from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
 from streamapp.api.v1alpha1.status import ConditionStatus, StreamAppStatus
+from streamapp.cli.plain import plain
 from streamapp.core.decision import Answer
 from streamapp.core.reasons import Reason
 
@@ -156,20 +157,24 @@ class View:
         return tuple(one for one in self.status.conditions if one != said and not is_sound(one.type, one.status))
 
     @property
+    def is_forgotten(self) -> bool:
+        """Whether an operator that runs would have answered long since."""
+        return self.state is State.UNANSWERED and self.now - self.asked_at >= ANSWERED_WITHIN
+
+    @property
     def doubt(self) -> Doubt | None:
         """Why the status may not be how things are; None where nothing speaks against it."""
         look = "See that the operator runs and watches this namespace, and look at its log."
-        waited = self.now - self.asked_at
+        step = look if self.is_forgotten else "Look again in a few seconds."
         if not self.is_answered:
-            if waited < ANSWERED_WITHIN:
-                return Doubt("The operator has not answered yet.", "Look again in a few seconds.")
-            return Doubt("The operator has never answered: the StreamApp has no status.", look)
+            never = "The operator has never answered: the StreamApp has no status."
+            return Doubt(never if self.is_forgotten else "The operator has not answered yet.", step)
         if self._is_older_than_the_spec:
             what = (
                 f"The status is older than the spec: it answers generation {self.status.observed_generation}, "
                 f"and the spec is at {self.found.metadata.generation}."
             )
-            return Doubt(what, "Look again in a few seconds." if waited < ANSWERED_WITHIN else look)
+            return Doubt(what, step)
         return self._stale(look)
 
     def _stale(self, look: str) -> Doubt | None:
@@ -215,10 +220,9 @@ def view_of(resource: Mapping[str, Any], now: datetime) -> View:
 
 
 def _without_controls(value: Any) -> Any:
-    """Text of others may hold sequences that steer a terminal: a tab and the end of a line become a space."""
+    """The same without what would steer a terminal."""
     if isinstance(value, str):
-        spaced = " ".join(value.split()) if any(mark in value for mark in "\n\r\t") else value
-        return spaced if spaced.isprintable() else "".join(mark if mark.isprintable() else "\ufffd" for mark in spaced)
+        return plain(value)
     if isinstance(value, Mapping):
         return {key: _without_controls(one) for key, one in value.items()}
     return [_without_controls(one) for one in value] if isinstance(value, list) else value
