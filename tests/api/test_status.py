@@ -100,7 +100,7 @@ def test_a_condition_that_asks_for_something_says_what() -> None:
     assert (learners["status"], learners["message"]) == (
         "False",
         "A stateful task has no copy on any pod that stays, and the application makes none. Set `num.standby.replicas` "
-        "to at least 1, or override coverage with `kubectl streamapp release`.",
+        "to at least 1, or override coverage for this hold with the annotation `streamapp.dev/release`.",
     )
 
 
@@ -109,8 +109,19 @@ def test_a_condition_that_is_well_asks_for_nothing() -> None:
     assert (ready["status"], ready["message"]) == (
         "True",
         "The StreamApp is paused: nothing is scaled, restarted or prepared; an open step is brought to its end. "
-        "3 of 3.",
+        "3 of 3 pods are ready.",
     )
+
+
+@pytest.mark.parametrize(
+    ("ready", "granted", "wish", "detail"),
+    [(2, 3, 3, "2 of 3 pods are ready."), (3, 3, 5, "3 of 5 pods are ready."), (3, 2, 2, "3 of 3 pods are ready.")],
+    ids=["one is missing", "more are wished for", "one is going"],
+)
+def test_ready_says_how_many_pods_are(ready: int, granted: int, wish: int, detail: str) -> None:
+    pods = tuple(a_pod(number, ready=number < ready) for number in range(3))
+    snapshot = a_snapshot(wish=wish, record=None, statefulset={"replicas": granted}, workload={"pods": pods})
+    assert f" {detail}" in answer(snapshot)["conditions"][0]["message"]
 
 
 @pytest.mark.parametrize(

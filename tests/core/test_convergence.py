@@ -101,6 +101,21 @@ def test_converged_is_the_last_of_several_things(snapshot: Snapshot, found: tupl
     assert missing(snapshot) == found
 
 
+@pytest.mark.parametrize(
+    ("snapshot", "detail"),
+    [
+        (a_snapshot(wish=2), "2 are wished for, 3 are granted"),
+        (steady(workload={"pods": pods(4)}), "3 are granted, 4 exist, 4 are ready"),
+        (steady(workload={"pods": pods(3, p1=a_pod(1, ready=False))}), "3 are granted, 3 exist, 2 are ready"),
+    ],
+    ids=["less is wished for", "a pod too many", "a pod is not ready"],
+)
+def test_pods_that_are_missing_are_told_in_figures(snapshot: Snapshot, detail: str) -> None:
+    waits_for = measure(snapshot, POLICY).waits_for
+    assert waits_for is not None
+    assert waits_for.detail == detail
+
+
 def test_what_runs_and_what_is_caught_up_is_counted() -> None:
     lagging = (*GROUP[:2], example.member(2, active=(4, 5), standby=(2, 3), lag=60_000))
     seen = measure(steady(members=lagging), POLICY)

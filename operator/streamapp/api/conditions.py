@@ -35,6 +35,12 @@ def said(reason: Reason, detail: str, *, with_next_step: bool = False) -> str:
     return _clipped(" ".join(sentences))
 
 
+def is_sound(kind: str, answer: Answer) -> bool:
+    """Tell whether a condition with this answer asks nothing of anybody, as far as this version knows the condition."""
+    sound = _SOUND.get(kind)
+    return sound is None or answer is sound
+
+
 def with_times(
     conditions: Iterable[Condition], previous: Iterable[ConditionStatus], snapshot: Snapshot
 ) -> tuple[ConditionStatus, ...]:
@@ -51,13 +57,8 @@ def _with_times(condition: Condition, before: ConditionStatus | None, snapshot: 
         observed_generation=snapshot.app.generation,
         last_transition_time=before.last_transition_time if before and same else snapshot.now.replace(microsecond=0),
         reason=condition.reason.name,
-        message=said(condition.reason, condition.detail, with_next_step=_asks_for_something(condition)),
+        message=said(condition.reason, condition.detail, with_next_step=not is_sound(condition.type, condition.status)),
     )
-
-
-def _asks_for_something(condition: Condition) -> bool:
-    sound = _SOUND[condition.type]
-    return sound is not None and condition.status is not sound
 
 
 def _clipped(text: str) -> str:

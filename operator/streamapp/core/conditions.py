@@ -52,7 +52,7 @@ def _ready(findings: Findings) -> Condition:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, findings.outcome.detail)
     if workload.statefulset is None:
         return _condition("Ready", Answer.FALSE, Reason.StatefulSetMissing)
-    detail = f"{workload.ready} of {max(granted, wish)}"
+    detail = f"{workload.ready} of {max(granted, wish, workload.ready)} pods are ready"
     if granted < wish:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, detail)
     if workload.ready < granted:

@@ -165,9 +165,10 @@ def _pod_that_is_missing(snapshot: Snapshot) -> Refusal | None:
         return Refusal(Reason.StatefulSetMissing)
     granted, wish = statefulset.replicas, snapshot.app.wish.replicas
     if granted != wish:
-        return Refusal(Reason.WishPending, f"{granted} of {wish}")
-    if len(snapshot.workload.pods) != granted or snapshot.workload.ready != granted:
-        return Refusal(Reason.PodsNotReady, f"{snapshot.workload.ready} of {granted}")
+        return Refusal(Reason.WishPending, f"{wish} are wished for, {granted} are granted")
+    pods, ready = len(snapshot.workload.pods), snapshot.workload.ready
+    if pods != granted or ready != granted:
+        return Refusal(Reason.PodsNotReady, f"{granted} are granted, {pods} exist, {ready} are ready")
     return None
 
 

@@ -64,6 +64,18 @@ COVERAGE_GATES: tuple[Gate, ...] = (
     every_stateful_task_is_covered,
 )
 
+OVERRIDABLE = frozenset(
+    {
+        *(Reason.TopologyUnknown, Reason.AssignorUnknown, Reason.PositionsUnknown, Reason.EndOffsetsUnread),
+        *(Reason.NudgeDisabled, Reason.NudgeImpossible),
+        *(Reason.NoLearners, Reason.LagUnknown, Reason.LagLimitBelowRate),
+        *(Reason.TasksRestoring, Reason.LearnersCatchingUp),
+        *(Reason.NoProgress, Reason.GaveUp),
+    }
+)
+"""The reasons that these gates give, and those of a hold that waited for them in vain: a user's word can end such a
+hold, and no other."""
+
 WORST_FIRST = (
     Reason.NoLearners,
     Reason.LagUnknown,

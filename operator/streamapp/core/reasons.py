@@ -59,7 +59,7 @@ class Reason(Enum):
     )
     ForeignStatefulSet = (
         "A StatefulSet of this name belongs to somebody else; it is left alone.",
-        "Rename the StreamApp, or ask for adoption with `spec.adopt`.",
+        "Give the StreamApp another name, or remove that StatefulSet.",
     )
     ApplicationIdTaken = (
         "An older StreamApp has the same application ID on the same Kafka cluster; only that one is worked on.",
@@ -71,7 +71,7 @@ class Reason(Enum):
     )
     Paused = (
         "The StreamApp is paused: nothing is scaled, restarted or prepared; an open step is brought to its end.",
-        "Set `spec.paused` to false, or run `kubectl streamapp resume`.",
+        "Set `spec.paused` to false.",
     )
     DryRun = (
         "Everything is decided and reported, nothing is done (`spec.dryRun`).",
@@ -79,7 +79,7 @@ class Reason(Enum):
     )
     HeldByUser = (
         "The annotation `streamapp.dev/hold` forbids every scale-down; growing goes on.",
-        "Run `kubectl streamapp release`, which removes the annotation.",
+        "Remove the annotation when pods may go again.",
     )
     ZeroNotAllowed = (
         "Zero replicas are wished for, but `scaleDown.allowZero` is not set; nothing is removed.",
@@ -204,7 +204,7 @@ class Reason(Enum):
     )
     NudgeDisabled = (
         "Without nudges (`learners.nudge: false`) positions are never fresh, so that no copy is known to be caught up.",
-        "Allow nudges, or override coverage for this hold with `kubectl streamapp release`.",
+        "Set `learners.nudge` to true, or override coverage for this hold with the annotation `streamapp.dev/release`.",
     )
     NudgeImpossible = (
         "A group of one member cannot be nudged, so that nobody can tell how far it is.",
@@ -220,7 +220,8 @@ class Reason(Enum):
     )
     NoLearners = (
         "A stateful task has no copy on any pod that stays, and the application makes none.",
-        "Set `num.standby.replicas` to at least 1, or override coverage with `kubectl streamapp release`.",
+        "Set `num.standby.replicas` to at least 1, or override coverage for this hold with the annotation "
+        "`streamapp.dev/release`.",
     )
     LearnersCatchingUp = (
         "Copies on the pods that stay are still behind.",

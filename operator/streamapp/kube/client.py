@@ -7,12 +7,13 @@ again as a whole, from fresh reads. Writes are server-side applies, so that fiel
 import asyncio
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
-from kubernetes.aio.client.api_client import ApiClient
+from kubernetes.aio.client.api_client import ApiClient, RequestSerialized
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
@@ -45,9 +46,10 @@ class KubeClient:
         deadline_seconds: float,
         at_once: int = 50,
         observe: Observer = lambda *_: None,
+        user_agent: str = FIELD_MANAGER,
     ) -> None:
         self._api = ApiClient(configuration)
-        self._api.user_agent = FIELD_MANAGER
+        self._api.user_agent = user_agent
         self._deadline_seconds = deadline_seconds
         self._turns = asyncio.Semaphore(at_once)
         self._observe = observe
@@ -69,15 +71,47 @@ class KubeClient:
 
     async def list(self, kind: Kind, namespace: str | None, selector: str = "") -> list[Json]:
         """Read all objects that match, page by page, each with its kind and version."""
+        return (await self.listing(kind, namespace, selector=selector)).objects
+
+    async def listing(
+        self, kind: Kind, namespace: str | None, *, selector: str = "", name: str | None = None
+    ) -> "Listing":
+        """Read the same, or the one of this name, with the version of the whole from which a watch can go on."""
         query = {"limit": str(PAGE)}
         query |= {"labelSelector": selector} if selector else {}
+        query |= _only(name)
         objects: list[Json] = []
         while True:
             page = await self._ask("GET", kind, kind.path(namespace), query)
             objects += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in page["items"]]
             if not page["metadata"].get("continue"):
-                return objects
+                return Listing(objects, page["metadata"].get("resourceVersion", ""))
             query["continue"] = page["metadata"]["continue"]
+
+    async def watch(
+        self, kind: Kind, namespace: str | None, *, version: str, seconds: int, name: str | None = None
+    ) -> AsyncGenerator[Json, None]:
+        """Give the events since a version, bookmarks too, until the API server ends the watch after so many seconds.
+
+        ExpiredError where the version is too old to go on from: then list again. A connection that has become silent
+        is UnavailableError, at the latest when the time has passed.
+        """
+        path = kind.path(namespace)
+        query = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
+        query |= {"timeoutSeconds": str(seconds), **_only(name)}
+        with _told_apart(f"WATCH {path}", self._deadline_seconds):
+            parameters = await self._parameters("GET", path, query, None, "application/json")
+            silence = seconds + self._deadline_seconds
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._deadline_seconds, sock_read=silence)
+            answer = await self._api.call_api(*parameters, _request_timeout=timeout)
+            self._observe("WATCH", kind.plural, answer.status)
+            try:
+                if answer.status != 200:
+                    raise of_status(answer.status, f"WATCH {path}", _message(await answer.read()))
+                async for line in answer.response.content:
+                    yield _event(line, path)
+            finally:
+                answer.response.close()
 
     async def heartbeat(self, kind: Kind, namespace: str | None) -> None:
         """See that a kind can be listed at all; the cheapest read there is."""
@@ -144,34 +178,41 @@ class KubeClient:
         what = f"{method} {path}"
         status = 0
         try:
-            async with self._turns, asyncio.timeout(self._deadline_seconds):
-                headers = {"Content-Type": content_type, "Accept": "application/json"}
-                parameters = await self._api.param_serialize(
-                    method=method,
-                    resource_path=path,
-                    query_params=list((query or {}).items()),
-                    header_params=headers,
-                    body=body,
-                    auth_settings=["BearerToken"],
-                )
-                if last_check is not None:
-                    last_check()
-                response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
-                status, text = response.status, await response.read()
-        except TimeoutError as error:
-            raise UnavailableError(
-                what, f"no answer within {self._deadline_seconds:g} s", "see that the API server can be reached"
-            ) from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise UnavailableError(
-                what, str(error) or type(error).__name__, "see that the API server can be reached"
-            ) from error
+            with _told_apart(what, self._deadline_seconds):
+                async with self._turns, asyncio.timeout(self._deadline_seconds):
+                    parameters = await self._parameters(method, path, query, body, content_type)
+                    if last_check is not None:
+                        last_check()
+                    response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
+                    status, text = response.status, await response.read()
         finally:
             self._observe(method, kind.plural, status)
         if 200 <= status < 300:
             found: Json = json.loads(text)
             return found
         raise of_status(status, what, _message(text))
+
+    async def _parameters(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: Json | None, content_type: str
+    ) -> RequestSerialized:
+        """Build a request, with a token that is fresh."""
+        parameters: RequestSerialized = await self._api.param_serialize(
+            method=method,
+            resource_path=path,
+            query_params=list((query or {}).items()),
+            header_params={"Content-Type": content_type, "Accept": "application/json"},
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        return parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Objects, and the version of the whole."""
+
+    objects: list[Json]
+    version: str
 
 
 async def own_configuration() -> Configuration:
@@ -207,6 +248,34 @@ def login_of(configuration: Configuration) -> Login:
         key_path=configuration.key_file,
         token=None if token is None else token.split(" ", 1)[-1],
     )
+
+
+def _only(name: str | None) -> dict[str, str]:
+    return {} if name is None else {"fieldSelector": f"metadata.name={name}"}
+
+
+@contextmanager
+def _told_apart(what: str, deadline_seconds: float) -> Iterator[None]:
+    """Turn what the connection raises into our own errors."""
+    next_step = "see that the API server can be reached"
+    try:
+        yield
+    except TimeoutError as error:
+        raise UnavailableError(what, f"no answer within {deadline_seconds:g} s", next_step) from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise UnavailableError(what, str(error) or type(error).__name__, next_step) from error
+
+
+def _event(line: bytes, path: str) -> Json:
+    """Read one line of a watch; what the API server tells as an error is raised as one."""
+    try:
+        event: Json = json.loads(line)
+    except ValueError as error:
+        raise UnavailableError(f"WATCH {path}", "the connection ended within an event", "it is tried again") from error
+    if event["type"] == "ERROR":
+        status = event["object"]
+        raise of_status(status.get("code", 0), f"WATCH {path}", status.get("message", "no message"))
+    return event
 
 
 def _message(text: bytes) -> str:

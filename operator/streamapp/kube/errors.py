@@ -3,7 +3,9 @@
     KubeError
     ├── NotFoundError     no such object, or no such kind
     ├── ConflictError     the object is another one, or another version, than the one that was judged
+    │   └── ExpiredError            the version that a list or watch was to go on from is too old
     ├── RefusedError      the service account lacks a right, which is named
+    │   └── UnauthenticatedError    it is not known who asks: no credentials, or none that count any more
     ├── InvalidError      the API server does not accept the object
     └── UnavailableError  no answer, too many requests, or a fault on the server's side: worth another try
 
@@ -36,8 +38,16 @@ class ConflictError(KubeError):
     """A precondition did not hold: nothing was written."""
 
 
+class ExpiredError(ConflictError):
+    """The version is no longer kept: list again."""
+
+
 class RefusedError(KubeError):
     """Not authenticated, or not allowed."""
+
+
+class UnauthenticatedError(RefusedError):
+    """Not authenticated."""
 
 
 class InvalidError(KubeError):
@@ -54,9 +64,11 @@ def of_status(status: int, what: str, why: str) -> KubeError:
         case 404:
             return NotFoundError(what, why, "it was deleted, or the CustomResourceDefinition is not installed")
         case 409 | 410 | 412:
-            return ConflictError(what, why, "it is read again and judged anew")
+            conflict = ExpiredError if status == 410 else ConflictError
+            return conflict(what, why, "it is read again and judged anew")
         case 401 | 403:
-            return RefusedError(what, why, "compare the operator's ClusterRole with that of its release")
+            refused = UnauthenticatedError if status == 401 else RefusedError
+            return refused(what, why, "compare the operator's ClusterRole with that of its release")
         case 400 | 405 | 406 | 413 | 415 | 422:
             return InvalidError(what, why, "correct the field that the message names")
         case _:

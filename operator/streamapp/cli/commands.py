@@ -1,0 +1,130 @@
+"""What the commands do, once `root` has read the command line. Everything heavy is imported here and not there."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from streamapp.cli import documents, printing, reading, watching
+from streamapp.cli.explaining import Explanation, explain
+from streamapp.cli.failures import CliError, Exit
+from streamapp.cli.overview import overview_screen
+from streamapp.cli.picture import Picture
+from streamapp.cli.printing import Output
+from streamapp.cli.screen import STYLES, status_screen
+from streamapp.cli.view import State, View, view_of
+from streamapp.cli.where import Where
+from streamapp.kube.places import Key
+
+_LONGEST_LINE = 100
+"""Columns of running text: longer lines are hard to read."""
+
+Result = TypeVar("Result")
+
+_NEEDS_SOMEBODY = frozenset({State.STALLED, State.NOT_READY, State.UNKNOWN})
+
+
+def status(where: Where, name: str | None, output: Output, *, everywhere: bool, with_code: bool) -> int:
+    """Show one StreamApp, or several; give the exit code."""
+    asked = _several(where, output, everywhere=everywhere) if name is None else _one(where, name, output)
+    views = run(asked)
+    return code_of(views) if with_code else Exit.FINE
+
+
+def watch(where: Where, name: str | None, output: Output, *, everywhere: bool, with_code: bool) -> int:
+    """Show the same and go on showing it; give the exit code."""
+    picture = Picture(key=None, with_namespace=everywhere)
+    # The ordinary way to end a watch.
+    with suppress(KeyboardInterrupt):
+        run(_watch(where, name, output, picture))
+    views = [view_of(one, watching.now()) for one in picture.objects.values()]
+    return code_of(views) if with_code else Exit.FINE
+
+
+def explanation(where: Where, name: str, output: Output) -> int:
+    """Say in sentences why a StreamApp is as it is; give the exit code."""
+    resource = run(reading.one(where, name))
+    found = explain(resource, watching.now())
+    if output is Output.TABLE:
+        printing.show(in_words(found))
+    else:
+        printing.write(documents.of_explanation(found), output)
+    return Exit.FINE
+
+
+def code_of(views: list[View]) -> int:
+    """The exit code that says how they are: the worst of them."""
+    states = {view.state for view in views}
+    if states & _NEEDS_SOMEBODY or any(view.is_forgotten for view in views):
+        return Exit.NEEDS_SOMEBODY
+    return Exit.FINE if states <= {State.SETTLED} else Exit.GOES_ON
+
+
+def in_words(found: Explanation) -> RenderableType:
+    """The sentences, each question at the left of its answer."""
+    view = found.view
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(max_width=_LONGEST_LINE)
+    for question, sentences in found.answers.items():
+        table.add_row(question.value, Padding(Group(*map(Text, sentences)), (0, 0, 1, 0)))
+    title = Text.assemble((view.name, "bold"), "  ", (view.state.value.upper(), f"bold {STYLES[view.state]}"))
+    return Group(title, Text(""), table)
+
+
+def run(what: Coroutine[Any, Any, Result]) -> Result:
+    """Run it; an order to stop ends it as Ctrl-C does, so that the terminal is left as it was."""
+
+    async def stoppable() -> Result:
+        task = asyncio.ensure_future(what)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await task
+
+    try:
+        return asyncio.run(stoppable())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+async def _one(where: Where, name: str, output: Output) -> list[View]:
+    resource = await reading.one(where, name)
+    view = view_of(resource, watching.now())
+    if output is Output.TABLE:
+        printing.show(status_screen(resource, view.now))
+    else:
+        printing.write(documents.of_status(view), output)
+    return [view]
+
+
+async def _several(where: Where, output: Output, *, everywhere: bool) -> list[View]:
+    resources = await reading.several(where, everywhere=everywhere)
+    views = [view_of(one, watching.now()) for one in resources]
+    if output is not Output.TABLE:
+        printing.write({"items": [documents.of_status(view) for view in views]}, output)
+    elif views:
+        printing.show(overview_screen(views, with_namespace=everywhere))
+    else:
+        place = "any namespace" if everywhere else f"namespace {reading.namespace_of(where, await reading.find(where))}"
+        raise CliError("StreamApps", f"there is none in {place}", "apply one, or look with --all-namespaces")
+    return views
+
+
+async def _watch(where: Where, name: str | None, output: Output, picture: Picture) -> None:
+    found = await reading.find(where)
+    namespace = None if picture.with_namespace else reading.namespace_of(where, found)
+    if name is not None:
+        # Says what is wrong in more words than an empty list does.
+        await reading.one(where, name)
+        picture.key = Key(namespace or "", name)
+    following = reading.following(where, namespace, name)
+    with (
+        reading.told(found, reading.title_of(namespace, name)),
+        watching.display(printing.console(), output, picture) as tell,
+    ):
+        await watching.watch(following.news(), picture, tell)

@@ -1,0 +1,49 @@
+"""Where answers are written: the console for people, JSON and YAML for programs."""
+
+import json
+import os
+import sys
+from enum import Enum
+from typing import Any
+
+import yaml
+from rich.console import Console, RenderableType
+
+PIPED_WIDTH = 240
+"""Columns where nobody looks: lines stay whole for whoever searches them."""
+
+
+class Output(Enum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def console() -> Console:
+    """Standard output: colours on a terminal, unless NO_COLOR is set; wide in a pipe, unless COLUMNS is set."""
+    piped = not sys.stdout.isatty() and not os.environ.get("COLUMNS")
+    return Console(highlight=False, emoji=False, markup=False, width=PIPED_WIDTH if piped else None)
+
+
+def show(renderable: RenderableType, to: Console | None = None) -> None:
+    """Write it; in a pipe without spaces at the ends of lines."""
+    to = to or console()
+    if to.is_terminal:
+        to.print(renderable)
+        return
+    with to.capture() as captured:
+        to.print(renderable)
+    to.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    to.file.flush()
+
+
+def write(document: Any, output: Output, *, in_one_line: bool = False) -> None:
+    """Write plain values; `in_one_line` for one of many documents."""
+    if output is Output.JSON:
+        text = json.dumps(document, indent=None if in_one_line else 2, ensure_ascii=False) + "\n"
+    else:
+        text = "---\n" * in_one_line + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+    sys.stdout.write(text)
+    sys.stdout.flush()

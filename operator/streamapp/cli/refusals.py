@@ -1,0 +1,44 @@
+"""The errors of `streamapp.kube`, which speak to whoever runs the operator, in the words of the command line."""
+
+from streamapp.api.names import API_VERSION, GROUP, PLURAL
+from streamapp.cli.failures import CliError
+from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError, UnavailableError
+from streamapp.kube.kubeconfig import Access, NoAccessError
+
+
+def of_kube(error: KubeError, access: Access | None, what: str) -> CliError:
+    """Tell an error of the API server or on the way to it; `what` is the object that was asked for."""
+    if access is None or isinstance(error, NoAccessError):
+        return CliError(error.what, error.why, error.next_step)
+    where = f"API server {access.server} (context {access.context})"
+    match error:
+        case UnauthenticatedError():
+            step = "log in to the cluster again, and see that `kubectl get streamapps` works with the same context"
+            return CliError(where, f"it does not accept the credentials: {error.why}", step)
+        case RefusedError():
+            step = f"ask for a Role with get, list and watch on {PLURAL}.{GROUP}"
+            return CliError(what, error.why, step)
+        case UnavailableError():
+            step = "see that the address is right and the network reaches it, or choose another with --context"
+            return CliError(where, error.why, step)
+        case NotFoundError():
+            return CliError(what, error.why, "see that the name and --namespace are right")
+        case _:
+            return CliError(what, error.why, "run the command again")
+
+
+def no_definition(access: Access) -> CliError:
+    """The API server does not know StreamApps."""
+    return CliError(
+        f"API server {access.server} (context {access.context})",
+        f"it does not know {PLURAL} of {API_VERSION}: the CustomResourceDefinition is not installed",
+        f"install it with `kubectl apply -f crds/{PLURAL}.{GROUP}.yaml`, or choose another cluster with --context",
+    )
+
+
+def no_such_app(namespace: str, name: str, near: list[str]) -> CliError:
+    """There is no StreamApp of this name; `near` are those that may be meant."""
+    step = "list them all with `kubectl streamapp status --all-namespaces`"
+    if near:
+        step = f"did you mean {' or '.join(near)}?"
+    return CliError(f"StreamApp {namespace}/{name}", "there is none of this name", step)

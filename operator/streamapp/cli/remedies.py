@@ -1,0 +1,54 @@
+"""What a person can do about the state that a StreamApp is in, in sentences and commands. Part of `explaining`.
+
+Only what v1alpha1 has: fields of the spec, the two annotations, and kubectl itself.
+"""
+
+from collections.abc import Iterator
+
+from streamapp.api.names import RELEASE
+from streamapp.cli.told import NOTHING, advice_of, reason_of
+from streamapp.cli.view import State, View
+from streamapp.core.coverage_gates import OVERRIDABLE
+from streamapp.core.reasons import Reason
+
+
+def what_you_can_do(view: View) -> Iterator[str]:
+    """Give the sentences, at least one."""
+    if view.state is State.DELETING:
+        yield Reason.BeingDeleted.next_step
+        return
+    needed = [*_about_doubts(view), *_about_conditions(view)]
+    yield from dict.fromkeys(needed or [NOTHING])
+    yield from _about_a_hold(view)
+
+
+def _about_doubts(view: View) -> Iterator[str]:
+    if view.faults:
+        yield Reason.InvalidSpec.next_step.replace("the message names", "is named above")
+    if view.doubt is not None:
+        yield view.doubt.next_step
+
+
+def _about_conditions(view: View) -> Iterator[str]:
+    told = view.told_by
+    for condition in (*(() if told is None else (told,)), *view.to_look_at):
+        advice = advice_of(condition)
+        if advice is not None:
+            yield advice
+
+
+def _about_a_hold(view: View) -> Iterator[str]:
+    going, told, granted = view.status.scale_down, view.told_by, view.status.granted
+    if going is None or told is None or view.state not in {State.HELD, State.STALLED}:
+        return
+    target = f"streamapp/{view.found.metadata.name} --namespace {view.found.metadata.namespace}"
+    reason = reason_of(told.reason)
+    if granted is not None and granted > view.found.replicas:
+        yield f"To call it off: `kubectl scale {target} --replicas {granted}` (an autoscaler would set its own again)."
+    if going.hold_id is not None and going.forced is None and reason in OVERRIDABLE:
+        annotation = f'{RELEASE}="{going.hold_id} <why>"'
+        yield (
+            "To let the pods of this one scale-down go without caught-up copies: "
+            f"`kubectl annotate {target} --overwrite {annotation}`. "
+            "Every other check stays; tasks without a copy are restored from their changelogs, and their users wait."
+        )

@@ -1,0 +1,121 @@
+"""Follows objects of one kind: lists them, then watches, and goes on whatever happens to the connection.
+
+Used by the command line. The watches of the operator are kopf's. What is told is enough to keep a picture: after every
+interruption everything is listed anew, so that a deletion that nobody told is seen as well.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.errors import ExpiredError, KubeError, NotFoundError
+from streamapp.kube.places import Key, Kind
+
+PAUSES = (1.0, 2.0, 4.0, 8.0)
+"""Seconds before each further try; the last one for all that follow."""
+WATCH_SECONDS = 50
+"""The API server is asked to end a watch after this, so that a silent connection is noticed soon after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All that there are."""
+
+    objects: Mapping[Key, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One is new or different."""
+
+    key: Key
+    resource: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """One is gone."""
+
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """Nothing is heard for the time being; what was told may be old until the next `Listed`."""
+
+    error: KubeError
+    again_in_seconds: float
+
+
+News = Listed | Changed | Deleted | Interrupted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """What is followed, and how."""
+
+    connect: Callable[[], Awaitable[KubeClient]]
+    """Called before every try, so that credentials are fresh."""
+    kind: Kind
+    namespace: str | None
+    """None: all."""
+    name: str | None
+    """None: all."""
+    pauses: tuple[float, ...] = PAUSES
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def news(self) -> AsyncGenerator[News, None]:
+        """Tell what happens, without end.
+
+        Raises:
+            KubeError: The first try failed, or the kind is gone.
+        """
+        failures, has_listed = 0, False
+        while True:
+            try:
+                async with aclosing(self._one_connection()) as told:
+                    async for one in told:
+                        if isinstance(one, Listed):
+                            has_listed = True
+                        else:
+                            failures = 0
+                        yield one
+            except KubeError as error:
+                if not has_listed or isinstance(error, NotFoundError):
+                    raise
+                pause = self.pauses[min(failures, len(self.pauses) - 1)]
+                failures += 1
+                if not isinstance(error, ExpiredError):
+                    yield Interrupted(error, pause)
+                # Also before listing again for an old version: where every watch ends so, it would never stop.
+                await self.sleep(pause)
+
+    async def _one_connection(self) -> AsyncGenerator[News, None]:
+        client = await self.connect()
+        try:
+            listing = await client.listing(self.kind, self.namespace, name=self.name)
+            yield Listed({_key(one): one for one in listing.objects})
+            version = listing.version
+            while True:
+                watch = client.watch(self.kind, self.namespace, version=version, seconds=WATCH_SECONDS, name=self.name)
+                began = asyncio.get_running_loop().time()
+                async with aclosing(watch) as events:
+                    async for event in events:
+                        version = event["object"]["metadata"]["resourceVersion"]
+                        if event["type"] != "BOOKMARK":
+                            yield self._told(event)
+                if asyncio.get_running_loop().time() - began < 1:
+                    # Something in between ends every watch at once.
+                    await self.sleep(1)
+        finally:
+            await client.close()
+
+    def _told(self, event: Json) -> News:
+        resource = {"apiVersion": self.kind.api_version, "kind": self.kind.name, **event["object"]}
+        return Deleted(_key(resource)) if event["type"] == "DELETED" else Changed(_key(resource), resource)
+
+
+def _key(resource: Json) -> Key:
+    return Key(resource["metadata"]["namespace"], resource["metadata"]["name"])

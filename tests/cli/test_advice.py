@@ -1,0 +1,44 @@
+"""What a reason advises has to exist: fields of the resource, annotations, and commands."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from streamapp.api import names
+from streamapp.api.v1alpha1.spec import StreamAppSpec
+from streamapp.core.reasons import Reason
+
+ANNOTATIONS = {getattr(names, name) for name in ("HOLD", "RELEASE", "HOLD_RECORD")}
+OF_KAFKA = {
+    "acceptable.recovery.lag",
+    "close()",
+    "group.protocol=classic",
+    "kafka-streams-process-metadata",
+    "num.standby.replicas",
+    "session.timeout.ms",
+    "Topology#describe()",
+}
+
+
+def fields(schema: dict[str, Any], node: dict[str, Any], path: str) -> Iterator[str]:
+    """The path of every field below a node of a JSON schema."""
+    node = schema["$defs"][node["$ref"].split("/")[-1]] if "$ref" in node else node
+    for option in node.get("anyOf", ()):
+        yield from fields(schema, option, path)
+    for name, below in node.get("properties", {}).items():
+        yield f"{path}{name}"
+        yield from fields(schema, below, f"{path}{name}.")
+
+
+SCHEMA = StreamAppSpec.model_json_schema()
+FIELDS = {path for start in ("", "spec.") for path in fields(SCHEMA, SCHEMA, start)}
+LAST = {path.rsplit(".", 1)[-1] for path in FIELDS}
+
+
+@pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.name)
+def test_a_reason_names_only_what_exists(reason: Reason) -> None:
+    for quoted in re.findall(r"`([^`]+)`", f"{reason.note} {reason.next_step}"):
+        name = quoted.split(":")[0]
+        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA, quoted

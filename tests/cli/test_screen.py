@@ -1,0 +1,284 @@
+from itertools import product
+
+import pytest
+
+from streamapp.core import example, table
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.table import GroupCondition, HoldState, LearnerState, WishState
+from tests.builders import a_pod, a_snapshot, an_unreadable
+from tests.cli.showing import Json, a_resource, a_step, one_line, screen
+from tests.statuses import answer, held_status
+from tests.streamapps import ABSENT
+
+HELD = {"spec.replicas": 2}
+
+
+def lines_of(text: str, *starts: str) -> list[str]:
+    """The lines that begin so, without their beginning."""
+    found = [line for start in starts for line in text.splitlines() if line.startswith(start)]
+    return [" ".join(line.split()) for line in found]
+
+
+def a_long_hold(**convergence: object) -> Json:
+    """Of nine tasks, with an ETA."""
+    status = held_status()
+    moving = {
+        "progress": 62,
+        "tasks": 48,
+        "running": 47,
+        "learners": 24,
+        "caughtUp": 15,
+        "remainingLag": 1_840_211,
+        "eta": "3m20s",
+        "slowest": [
+            {"task": "0_31", "ordinal": 2, "lag": 220_000},
+            {"task": "0_12", "ordinal": 1, "lag": 110_000},
+            {"task": "0_13", "ordinal": 0},
+            {"task": "0_14"},
+        ],
+        **convergence,
+    }
+    status["convergence"] |= moving
+    status["scaleDown"] |= {"eta": "2m", "target": 1, "waitingFor": 9, "lastProgress": "2026-11-21T11:59:48Z"}
+    return status
+
+
+def test_a_held_scale_down_says_why_for_how_long_and_what_comes_next() -> None:
+    text = screen(a_resource(a_long_hold(), {"spec.replicas": 1}), later=30)
+    assert one_line(text).startswith(
+        "demo/wordcount HELD LearnersCatchingUp Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on "
+        "ordinal 0 is 50000 records behind. desired 1 granted 3 actual 3 ready 3 age 1d application wordcount group "
+        "classic copies standbys scale-down 3 to 1, pod 2 goes next held for 1m30s, since 2026-11-21 11:59:00 UTC, "
+        "hold h-1 waits for 9 tasks without a caught-up copy on a pod that stays time left about 1m30s progress lag "
+        "last became less 42s ago"
+    )
+
+
+def test_convergence_is_told_in_figures_and_bars() -> None:
+    text = screen(a_resource(a_long_hold()))
+    assert lines_of(text, "convergence", "tasks", "copies", "lag") == [
+        "convergence Converging ━━━━━━━━━━────── 62 % time left: about 3m20s",
+        "tasks 47 of 48 running",
+        "copies 15 of 24 caught up",
+        "lag 1,840,211 records to go",
+    ]
+
+
+def test_the_slowest_tasks_have_bars_as_long_as_their_lag() -> None:
+    text = screen(a_resource(a_long_hold()))
+    assert lines_of(text, "slowest", " " * 13 + "0_1") == [
+        "slowest 0_31 on pod 2 220,000 " + "━" * 30,
+        "0_12 on pod 1 110,000 " + "━" * 15 + "─" * 15,
+        "0_13 on pod 0 lag not known",
+        "0_14 no copy",
+    ]
+
+
+def test_a_pod_is_shown_with_its_process_its_tasks_and_what_becomes_of_it() -> None:
+    text = screen(a_resource(a_long_hold(), {"spec.replicas": 1}))
+    assert lines_of(text, "  0 ", "  1 ", "  2 ") == [
+        "0 00000000 state-wordcount-0 2 2 stays",
+        "1 00000001 state-wordcount-1 2 2 leaves",
+        "2 00000002 state-wordcount-2 2 2 goes next",
+    ]
+
+
+def test_where_there_is_room_a_process_id_is_whole() -> None:
+    whole = str(example.process_id(1))
+    assert whole in screen(a_resource(held_status()), 140)
+    assert whole not in screen(a_resource(held_status()), 80)
+
+
+def test_a_pod_whose_removal_was_granted_is_going() -> None:
+    pods = (a_pod(0), a_pod(1), a_pod(2, terminating=True))
+    status = answer(a_snapshot(statefulset={"replicas": 2}, record=None, workload={"pods": pods}))
+    assert lines_of(screen(a_resource(status, HELD)), "  2 ") == ["2 00000002 state-wordcount-2 2 2 going"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (
+            {"heldFor": "4m10s", "worstGap": "640ms", "gapError": "500ms"},
+            "4 to 3 10m ago 4m10s 12s 140ms to 640ms",
+        ),
+        ({"worstGap": "15s", "gapError": "0s"}, "4 to 3 10m ago not known 12s 15s"),
+        ({"worstGap": "1s500ms", "gapError": "2s"}, "4 to 3 10m ago not known 12s 0s to 1.5s"),
+        ({"heldFor": "0s"}, "4 to 3 10m ago 0s 12s not seen"),
+        (
+            {"forced": {"by": "Policy", "reason": "a night off"}},
+            "4 to 3 10m ago not known 12s not seen overridden by Policy: a night",
+        ),
+    ],
+)
+def test_a_finished_step_says_how_long_users_waited_as_far_as_it_was_seen(fields: Json, told: str) -> None:
+    status = held_status() | {"lastSteps": [a_step(**fields)]}
+    assert lines_of(screen(a_resource(status)), "4 to 3") == [told]
+
+
+def test_what_overrides_coverage_is_named() -> None:
+    status = held_status()
+    status["scaleDown"]["forced"] = {"by": "Release", "reason": "INC-7"}
+    assert "overridden   Release: INC-7" in screen(a_resource(status))
+
+
+def test_a_sound_application_asks_for_nothing() -> None:
+    text = screen(a_resource(answer(a_snapshot(wish=3, record=None))))
+    assert "SETTLED  Converged" in text
+    assert "━" * 16 in text
+    assert "condition" not in text
+    assert "scale-down" not in text
+
+
+def test_a_reason_that_several_conditions_share_is_explained_once() -> None:
+    text = screen(a_resource(answer(a_snapshot(wish=3, record=None, readings=(an_unreadable(),)))))
+    assert one_line(text).count(Reason.BrokersUnreachable.note) == 1
+    for condition in ("IdentityStable", "KafkaReachable", "LearnersAvailable"):
+        assert condition in text
+
+
+def test_what_is_not_known_is_never_a_number() -> None:
+    text = screen(a_resource(answer(a_snapshot(readings=(an_unreadable(),))), HELD))
+    assert lines_of(text, "lag", "  0 ") == ["lag not known", "0 00000000 state-wordcount-0 ? ? stays"]
+    assert "%" not in text
+
+
+@pytest.mark.parametrize(
+    ("eta", "later", "told"),
+    [
+        ("3m20s", 0, "about 3m20s"),
+        ("3m20s", 30, "about 2m50s"),
+        ("3m20s", 500, "any moment"),
+        ("3m20s", -500, "about 3m20s"),
+        ("never", 30, "never at this speed"),
+        (None, 30, "not known"),
+    ],
+)
+def test_an_eta_runs_down_from_when_it_was_told(eta: str | None, later: float, told: str) -> None:
+    status = a_long_hold()
+    status["convergence"] = {key: value for key, value in status["convergence"].items() if key != "eta"}
+    status["convergence"] |= {} if eta is None else {"eta": eta}
+    (line,) = lines_of(screen(a_resource(status), later=later), "convergence")
+    assert line.endswith(f"time left: {told}")
+
+
+@pytest.mark.parametrize(
+    ("resource", "told"),
+    {
+        "never answered": (
+            a_resource(None),
+            "UNANSWERED The operator has never answered: the StreamApp has no status. See that the operator runs",
+        ),
+        "new": (
+            a_resource(None, asked_ago=5),
+            "UNANSWERED The operator has not answered yet. Look again in a few seconds.",
+        ),
+        "an older spec": (
+            a_resource(held_status(), generation=7),
+            "UNANSWERED The status is older than the spec: it answers generation 1, and the spec is at 7. See that",
+        ),
+        "just changed": (
+            a_resource(held_status(), generation=2, asked_ago=1),
+            "it answers generation 1, and the spec is at 2. Look again in a few seconds.",
+        ),
+        "stale": (
+            a_resource(held_status(), told_ago=1500),
+            "HELD LearnersCatchingUp The status may be stale: something goes on, but it was last written 25 min ago.",
+        ),
+    }.values(),
+    ids=str,
+)
+def test_a_status_that_may_not_be_how_things_are_says_so_first(resource: Json, told: str) -> None:
+    assert told in one_line(screen(resource))
+
+
+def test_a_status_that_has_long_been_the_same_is_in_no_doubt_where_nothing_goes_on() -> None:
+    status = answer(a_snapshot(wish=3, record=None))
+    assert "stale" not in screen(a_resource(status, told_ago=86_400))
+
+
+def test_a_dry_run_says_that_nothing_is_done() -> None:
+    text = screen(a_resource(held_status(), {"spec.dryRun": True, **HELD}))
+    assert "This is a dry run" in text
+
+
+def test_a_spec_that_is_wrong_is_told_even_where_no_operator_runs() -> None:
+    assert "invalid: spec.kafka is required" in screen(a_resource(None, {"spec.kafka": ABSENT}))
+
+
+def test_deletion_comes_before_all_else() -> None:
+    text = screen(a_resource(held_status(), {"metadata.deletionTimestamp": "2026-11-21T12:00:00Z"}))
+    assert "DELETING" in text.splitlines()[0]
+
+
+def test_text_of_others_cannot_steer_the_terminal() -> None:
+    status = held_status()
+    status["scaleDown"]["forced"] = {"by": "Policy", "reason": "quiet\x1b]0;owned\x07\x1b[2J\nline [red]two[/]"}
+    text = screen(a_resource(status))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "line [red]two[/]" in one_line(text)
+
+
+EVERY_CELL = list(product(WishState, HoldState, LearnerState, GroupCondition))
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_every_cell_of_the_state_table_is_shown_with_its_reason_within_the_width(width: int) -> None:
+    for wish, hold, learners, group in EVERY_CELL:
+        snapshot = table.a_snapshot(wish, hold, learners, group)
+        status = answer(snapshot, policy=ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED))
+        changes = {"spec.replicas": snapshot.app.wish.replicas, "spec.scaleDown": {"allowZero": True}}
+        text = screen(a_resource(status, changes), width)
+        assert max(map(len, text.splitlines())) <= width
+        sound = {"Ready": "True", "Stalled": "False", "Converged": "True", "KafkaReachable": "True"}
+        for condition in status["conditions"]:
+            if condition["status"] != sound.get(condition["type"], condition["status"]):
+                assert condition["reason"] in text
+
+
+def test_two_hundred_pods_of_two_hundred_and_fifty() -> None:
+    status = held_status()
+    status |= {"granted": 250, "replicas": 250, "ready": 250}
+    status["scaleDown"] |= {"target": 195, "nextOrdinal": 249}
+    status["members"] = [
+        {"ordinal": number, "processId": str(example.process_id(number)), "active": 8, "learners": 4}
+        for number in range(200)
+    ]
+    text = screen(a_resource(status))
+    assert len(text.splitlines()) < 235
+    assert lines_of(text, "199", "50 pods") == [
+        "199 000000c7 none 8 4 leaves",
+        "50 pods beyond these are not listed in the status",
+    ]
+    short = screen(a_resource(status), most_pods=6)
+    assert lines_of(short, "  0", "  1", "195", "199", "and ") == [
+        "0 00000000 none 8 4 stays",
+        "195 000000c3 none 8 4 leaves",
+        "199 000000c7 none 8 4 leaves",
+        "and 194 more pods: 1,552 active, 776 copies",
+    ]
+
+
+def test_long_names_are_cut_before_figures_are() -> None:
+    status = held_status()
+    for member in status["members"]:
+        member["volume"] = f"{'s' * 60}-{'w' * 50}-{member['ordinal']}"
+    (line,) = lines_of(screen(a_resource(status)), "  2 ")
+    assert line.startswith("2 00000002 sss")
+    assert line.endswith("… 2 2 goes next")
+
+
+def test_an_empty_status_is_a_screen_too() -> None:
+    assert "demo/wordcount" in screen(a_resource({}))
+
+
+def test_the_same_object_and_time_give_the_same_picture() -> None:
+    resource = a_resource(held_status())
+    assert screen(resource, later=3) == screen(resource, later=3)
+    assert screen(resource, later=3) != screen(resource, later=4)
+
+
+def test_times_in_the_future_are_just_now() -> None:
+    assert "held for     0s" in screen(a_resource(held_status()), later=-7200)
