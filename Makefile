@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status lab-demo
+.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,6 @@ lab-down: ## Stop the lab and remove what it wrote
 lab-status: ## Show the lab's parts and pods
 	$(LAB) status
 
-lab-demo: ## Scale a plain StatefulSet in under load and show how long its users wait
+demo: ## Scale a StreamApp up and down under load, then a plain StatefulSet, both gaps side by side (root, 6 minutes)
 	$(LAB) up --reuse
-	$(LAB) plain-scale-in
+	$(LAB) demo

@@ -54,7 +54,7 @@ def _show(found: Comparison, standbys: int) -> None:
     results.print(count_table((("operator", found.held_counts), ("plain StatefulSet", found.plain_counts))))
     results.print("\nlook further", style="bold")
     for command, meaning in _NEXT:
-        results.print(f"  {command:<66}  [dim]{meaning}[/]")
+        results.print(f"  [dim]# {meaning}[/]\n  {command}", soft_wrap=True)
 
 
 def _worst(scale_in: ScaleIn) -> dict[str, float | None]:
@@ -68,10 +68,13 @@ def _worst(scale_in: ScaleIn) -> dict[str, float | None]:
 
 _INSIDE = "uv run python -m lab exec --"
 _NEXT = (
-    (f"{_INSIDE} kubectl streamapp status counter -n {NAMESPACE} --watch", "the live table"),
+    (
+        f"{_INSIDE} kubectl streamapp status counter -n {NAMESPACE} --watch",
+        "the live table of the application, which is still there",
+    ),
     (f"{_INSIDE} kubectl streamapp explain counter -n {NAMESPACE}", "why, in sentences"),
     (f"{_INSIDE} kubectl scale streamapp/counter -n {NAMESPACE} --replicas=3", "scale it yourself"),
-    (f"{_INSIDE} kubectl get events -n {NAMESPACE}", "what it did"),
+    (f"{_INSIDE} kubectl get events -n {NAMESPACE}", "what the operator did"),
     ("make lab-down", "stop and remove everything"),
 )
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from lab.scenarios.held_scale_in import Show
 from lab.terminal import progress, timed
+from streamapp.cli.screen import status_screen
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def watching(title: str) -> Iterator[Show]:
 def _live(title: str) -> Iterator[Show]:
     spinner = Spinner("dots", Text(title))
     with Live(spinner, console=progress, refresh_per_second=8, transient=True) as live:
-        yield lambda app: live.update(Group(spinner, "", status_view(app, datetime.now(UTC))))
+        yield lambda app: live.update(Group(spinner, "", status_screen(app, datetime.now(UTC))))
 
 
 class _Lines:
@@ -40,7 +41,7 @@ class _Lines:
         line = change_line(app)
         if line != self._said:
             self._said = line
-            progress.print(f"  {line}", style="dim")
+            progress.print(f"  {line}", style="dim", soft_wrap=True)
 
 
 def change_line(app: dict[str, Any]) -> str:

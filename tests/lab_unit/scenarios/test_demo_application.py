@@ -85,3 +85,16 @@ def test_a_demo_namespace_of_somebody_else_is_refused_before_anything_is_written
     with pytest.raises(LabError, match="namespace demo: not the lab's"):
         deed(kubectl)
     assert [call.split()[1] for call in stand_ins.calls()] == ["get", "get"]
+
+
+def test_the_streamapp_of_the_example_differs_from_its_statefulset_in_nothing_but_who_scales_it() -> None:
+    (stream_app,) = yaml.safe_load_all((MANIFESTS / "streamapp.yaml").read_text())
+    statefulset = _documents("statefulset.yaml")["StatefulSet"]
+    (container,) = statefulset["spec"]["template"]["spec"]["containers"]
+    (mount,) = [each for each in container["volumeMounts"] if each["name"] == "state"]
+    container["volumeMounts"].remove(mount)
+    (claim,) = statefulset["spec"]["volumeClaimTemplates"]
+    spec = stream_app["spec"]
+    assert spec["template"] == statefulset["spec"]["template"]
+    assert spec["state"] == {"mountPath": mount["mountPath"], "volumeClaim": claim["spec"]}
+    assert spec["replicas"] == statefulset["spec"]["replicas"]
