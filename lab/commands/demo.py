@@ -40,8 +40,11 @@ def _show(found: Comparison, standbys: int) -> None:
     results.print(f"\nscale up, {START} → {GROWN} pods", style="bold")
     results.print(
         f"granted {grown.granted:.2f} s after the write of the scale subresource; "
-        f"the new pod owned tasks after {grown.owning:.1f} s"
+        f"the new pod owned tasks after {grown.owning:.1f} s",
+        soft_wrap=True,
     )
+    worst = "unknown" if grown.worst is None else f"{grown.worst:.2f} s"
+    results.print(f"the longest silence of any partition until then: {worst}")
     results.print(f"\nscale down, {GROWN} → {SHRUNK} pods, held by the operator: {held.seconds:.0f} s", style="bold")
     results.print(f"while it was held, up to {held.most_waited_for} tasks had no caught-up copy on a pod that stays")
     results.print(step_table(held.steps))
@@ -62,7 +65,7 @@ def _worst(scale_in: ScaleIn) -> dict[str, float | None]:
     return {
         "of partitions that moved": scale_in.worst_moved,
         "of partitions that stayed": scale_in.worst_untouched,
-        "in quiet time just before": None if quiet is None else quiet.seconds,
+        "in quiet time before": None if quiet is None else quiet.seconds,
     }
 
 

@@ -13,12 +13,12 @@ from typing import Any
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
-from lab.meter.gaps import Window
+from lab.meter.gaps import GapReport, Window
 from lab.meter.measure import check_counts, measure_gaps
 from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.group import GroupReader
-from lab.scenarios.plain_scale_in import PARTITIONS, RECOVERY_SECONDS, PlainScaleIn, ScaleIn
+from lab.scenarios.plain_scale_in import BASELINE_SECONDS, PARTITIONS, RECOVERY_SECONDS, PlainScaleIn, ScaleIn
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.terminal import step
 
@@ -40,6 +40,8 @@ class Growth:
     """Until the StatefulSet had it."""
     owning: float
     """Until the new pod had active tasks."""
+    worst: float | None
+    """Longest gap of any partition until then, in seconds; None if that is unknown."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,9 @@ class HeldAgainstPlain:
     def run(self) -> Comparison:
         """Deploy both, grow and shrink one under the operator, shrink the other without."""
         self._deploy()
+        quiet = self._quiet()
         growth = self._grow()
-        held = self._shrink()
+        held = self._shrink(quiet)
         held_counts = self._counts(self._application)
         with step(f"plain StatefulSet: start the same load of {self._application.rate} records a second"):
             self._plain.start_load()
@@ -115,35 +118,43 @@ class HeldAgainstPlain:
             self._app.start_load()
             wait_until("first record of the load", lambda: self._clock() > began, RECOVERY_SECONDS)
 
+    def _quiet(self) -> GapReport:
+        with step(f"measure {BASELINE_SECONDS:.0f} s of quiet time"):
+            began = self._clock()
+            time.sleep(BASELINE_SECONDS)
+            return self._gaps(began, self._clock())
+
     def _grow(self) -> Growth:
         with self._watching(f"kubectl scale streamapp/{self._app.name} --replicas={GROWN}: granted at once") as show:
-            began = time.monotonic()
+            clock, began = self._clock(), time.monotonic()
             self._app.scale(GROWN)
             wait_until(f"{GROWN} granted", lambda: self._app.granted() == GROWN, 30, interval_seconds=0.02)
             granted = time.monotonic() - began
+            # Not until it is converged: the copies of what it took over are yet to be made when the next wish comes.
             self._watch_until("the new pod owns tasks", _owns_tasks(GROWN - 1), show)
-            return Growth(granted, time.monotonic() - began)
+            owning = time.monotonic() - began
+        worst = self._gaps(clock, self._clock()).worst()
+        return Growth(granted, owning, None if worst is None else worst.seconds)
 
-    def _shrink(self) -> Held:
-        quiet = self._clock()
-        with step("measure 15 s of quiet time"):
-            time.sleep(15)
-            old = self._group.ownership()
+    def _shrink(self, quiet: GapReport) -> Held:
         title = f"kubectl scale streamapp/{self._app.name} --replicas={SHRUNK}: held, and released step by step"
         with self._watching(title) as show:
-            before, began_at = self._clock(), time.monotonic()
+            old, before, began_at = self._group.ownership(), self._clock(), time.monotonic()
             self._app.scale(SHRUNK)
             most = self._watch_until(f"converged with {SHRUNK}", _converged(SHRUNK), show)
             seconds = time.monotonic() - began_at
             time.sleep(2)
             after, new = self._clock(), self._group.ownership()
+        scale_in = ScaleIn.between(quiet, self._gaps(before, after), old, new)
+        return Held(scale_in, seconds, self._steps(), most)
+
+    def _steps(self) -> tuple[dict[str, Any], ...]:
+        """Give the steps of this scale-in, oldest first; the status has the newest first."""
+        return tuple(reversed(self._app.status()["lastSteps"][: GROWN - SHRUNK]))
+
+    def _gaps(self, start: int, end: int) -> GapReport:
         application = self._application
-        gaps = [
-            measure_gaps(self._bootstrap, application.input_topic, application.output_topic, Window(start, end))
-            for start, end in ((quiet, before), (before, after))
-        ]
-        steps = [one for one in reversed(self._app.status()["lastSteps"]) if one["from"] <= GROWN]
-        return Held(ScaleIn.between(gaps[0], gaps[1], old, new), seconds, tuple(steps[-(GROWN - SHRUNK) :]), most)
+        return measure_gaps(self._bootstrap, application.input_topic, application.output_topic, Window(start, end))
 
     def _watch_until(self, what: str, holds: Callable[[dict[str, Any]], bool], show: Show) -> int:
         """Show the StreamApp until something is so; give the most tasks that a hold was seen to wait for."""

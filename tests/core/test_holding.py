@@ -442,7 +442,8 @@ def test_one_poll_is_enough_to_say_what_is_missing() -> None:
 
 def test_a_release_ends_a_hold_for_the_reasons_that_are_said_to_be_overridable_and_for_no_other() -> None:
     release = Release(hold_id="h-1", why="out of money")
-    overridden, kept = set(), set()
+    overridden: set[Reason] = set()
+    kept: set[Reason] = set()
     for hold, learners, group in product((HoldState.OPEN,), LearnerState, GroupCondition):
         snapshot = table.a_snapshot(WishState.LOWER, hold, learners, group)
         before = decide(snapshot, POLICY)

@@ -330,7 +330,7 @@ def test_forcing_takes_no_more_pods_at_once_and_only_from_a_stable_group(snapsho
 def test_a_task_that_no_member_has_keeps_every_pod_that_may_hold_it(snapshot: Snapshot, policy: ScalingPolicy) -> None:
     if not isinstance(snapshot.universe, Universe):
         return
-    orphan = TaskFacts(id=replace(snapshot.universe.tasks[0].id, subtopology=9), stateful=False)
+    orphan = TaskFacts(id=snapshot.universe.tasks[0].id._replace(subtopology=9), stateful=False)
     wider = replace(snapshot, universe=Universe((*snapshot.universe.tasks, orphan)))
     grant = grant_of(decide(wider, policy))
     assert grant is None or not grant.is_removal or grant.reason is Reason.NeverRan

@@ -22,9 +22,12 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class TaskId:
-    """A sub-topology and a partition; ordered and printed as Kafka Streams does, `0_3`."""
+class TaskId(NamedTuple):
+    """A sub-topology and a partition; ordered and printed as Kafka Streams does, `0_3`.
+
+    A tuple, since it is the key of most mappings and is hashed half a million times in the decision about a large
+    application.
+    """
 
     subtopology: int
     partition: int

@@ -1,0 +1,1 @@
+"""Benchmarks that need no cluster: they print figures, and judge nothing."""
