@@ -24,6 +24,7 @@ from streamapp.kube import facts
 from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import KubeError
 from streamapp.kube.places import Key
+from tests.conformance import violations
 from tests.controller.fake_group import FakeGroup
 from tests.controller.fake_pods import NAMESPACE, FakePods
 from tests.kube.api_server import ApiServer
@@ -47,6 +48,7 @@ class Bench:
         """Promises that were broken, as sentences."""
         self._url = url
         self._told_of = 0
+        self._began_at = clock.now()
         server.changed.append(self._watch_promises)
 
     async def restart(self) -> None:
@@ -79,6 +81,7 @@ class Bench:
                 application.memory.saw_ends(facts.container_ends(pod), self.clock.now())
             self._told_of = len(self.pods.gone)
             await application.watch.poll()
+        self._began_at = self.clock.now()
         try:
             await self.reconciler.reconcile(KEY)
         except KubeError:
@@ -141,8 +144,23 @@ class Bench:
         return self.group
 
     def _watch_promises(self, plural: str, body: Json, before: Json | None) -> None:
-        if plural != "statefulsets" or before is None or not body:
+        if before is None or not body:
             return
+        if plural == "streamapps":
+            self._watch_status(body, before)
+        if plural == "statefulsets":
+            self._watch_replicas(body, before)
+
+    def _watch_status(self, body: Json, before: Json) -> None:
+        """Whatever else a test is about, every status that is written is what Kubernetes' conventions ask for."""
+        if body.get("status") in (None, before.get("status")):
+            return
+        status, generation, now = body["status"], body["status"].get("observedGeneration", 0), self._began_at
+        self.wrongs += violations(status, generation=generation, now=now, previous=before.get("status"))
+        if generation > body["metadata"]["generation"]:
+            self.wrongs.append(f"observed generation {generation}, which is not there yet")
+
+    def _watch_replicas(self, body: Json, before: Json) -> None:
         was, now = before["spec"]["replicas"], body["spec"]["replicas"]
         if now >= was:
             return

@@ -79,7 +79,11 @@ def _set(live: Json, path: Path, value: Any) -> None:
 
 
 def _remove(live: Json, path: Path) -> None:
-    place = live
-    for name in path[:-1]:
-        place = place.get(name, {})
-    place.pop(path[-1], None)
+    """Remove a field, and a map that has nothing left with it."""
+    name, *rest = path
+    if not rest:
+        live.pop(name, None)
+    elif isinstance(live.get(name), dict):
+        _remove(live[name], tuple(rest))
+        if not live[name]:
+            del live[name]
