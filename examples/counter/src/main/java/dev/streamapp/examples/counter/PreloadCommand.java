@@ -3,6 +3,7 @@ package dev.streamapp.examples.counter;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
 import org.apache.kafka.clients.producer.ProducerConfig;
@@ -68,13 +69,14 @@ final class PreloadCommand implements Callable<Integer> {
         }
         Payloads payloads = new Payloads(new SplittableRandom(seed), input.valueBytes);
         if (table.topic().isPresent()) {
-            write("preload table", table.topic().get(), distinct, distinct, payloads);
+            write("preload table", table.topic().get(), distinct, distinct, Set.of(), payloads);
         }
-        write("preload", input.topic, records, distinct, payloads);
+        write("preload", input.topic, records, distinct, input.quiet, payloads);
         return 0;
     }
 
-    private void write(String what, String topic, int wanted, int distinct, Payloads payloads)
+    private void write(
+            String what, String topic, int wanted, int distinct, Set<Integer> quiet, Payloads payloads)
             throws Failure, InterruptedException {
         final int partitions;
         try (Topics topics = connection.topics()) {
@@ -84,19 +86,24 @@ final class PreloadCommand implements Callable<Integer> {
         PrintWriter err = spec.commandLine().getErr();
         long start = System.nanoTime();
         long nextLine = BETWEEN_LINES.toNanos();
+        long sent = 0;
         try (Sender sender = new Sender(connection.producer(TUNING), topic)) {
-            for (int sent = 0; sent < wanted; sent++) {
-                byte[] key = Keys.key(sent % distinct);
-                sender.send(Keys.partition(key, partitions), key, payloads.next());
+            for (int number = 0; number < wanted; number++) {
+                byte[] key = Keys.key(number % distinct);
+                int partition = Keys.partition(key, partitions);
+                if (!quiet.contains(partition)) {
+                    sender.send(partition, key, payloads.next());
+                    sent++;
+                }
                 long elapsed = System.nanoTime() - start;
                 if (elapsed >= nextLine) {
-                    err.println(progress.line(sent + 1L, Duration.ofNanos(elapsed)));
+                    err.println(progress.line(number + 1L, Duration.ofNanos(elapsed)));
                     nextLine += BETWEEN_LINES.toNanos();
                 }
             }
             sender.flush();
         }
         Duration taken = Duration.ofNanos(System.nanoTime() - start);
-        spec.commandLine().getOut().println(Progress.sum(what, wanted, taken));
+        spec.commandLine().getOut().println(Progress.sum(what, sent, taken));
     }
 }
