@@ -11,6 +11,7 @@ from streamapp.kafka.dialler import Dialler
 from streamapp.kafka.offsets import OffsetReader
 from streamapp.kafka.pool import Pool
 from streamapp.kafka.settings import KafkaSettings
+from streamapp.kafka.tails import TailReader
 from streamapp.kafka.topics import TopicReader
 
 
@@ -24,6 +25,7 @@ class Cluster:
         """For `groups.read_group`, `offsets.committed`, `nudge.nudge` and `eviction.evict`."""
         self.topics = TopicReader(self._pool)
         self.offsets = OffsetReader(self._pool)
+        self.tails = TailReader(self._pool)
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""

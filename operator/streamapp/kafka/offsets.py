@@ -5,7 +5,6 @@ KafkaAccessError with the first thing that failed, since one unknown end offset 
 """
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
@@ -13,7 +12,6 @@ from enum import IntEnum
 from kio.schema.errors import ErrorCode
 from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kio.schema.list_offsets.v7.response import ListOffsetsPartitionResponse, ListOffsetsResponse
-from kio.schema.metadata.v12.response import MetadataResponse
 from kio.schema.offset_fetch.v8.request import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kio.schema.offset_fetch.v8.response import OffsetFetchResponse
 from kio.schema.types import BrokerId, GroupId, TopicName
@@ -22,9 +20,9 @@ from kio.static.primitive import i8, i32, i64
 from streamapp.core.identity import TopicPartition
 from streamapp.kafka.coordinator import Coordinator
 from streamapp.kafka.deadline import within
-from streamapp.kafka.errors import TemporarilyUnavailableError, TopicUnknownError, unexpected
+from streamapp.kafka.errors import TemporarilyUnavailableError, unexpected
+from streamapp.kafka.leaders import by_topic, leaders_of, topics_of
 from streamapp.kafka.pool import Pool
-from streamapp.kafka.settings import Address
 from streamapp.kafka.topics import metadata, names
 from streamapp.kafka.verdicts import failure
 
@@ -81,7 +79,7 @@ class OffsetReader:
         wanted = sorted(set(partitions))
         if not wanted:
             return {}
-        async with within(deadline_seconds, f"{names(_topics(wanted))}: {name}"):
+        async with within(deadline_seconds, f"{names(topics_of(wanted))}: {name}"):
             for _ in range(_ATTEMPTS - 1):
                 # A leader moved between the two requests, or is being elected.
                 with suppress(TemporarilyUnavailableError):
@@ -92,7 +90,7 @@ class OffsetReader:
     async def _read_once(
         self, wanted: Sequence[TopicPartition], name: str, spec: _Spec, isolation: _Isolation
     ) -> Mapping[TopicPartition, int]:
-        leaders = _leaders(await metadata(self._pool, _topics(wanted)), wanted, name)
+        leaders = leaders_of(await metadata(self._pool, topics_of(wanted)), wanted, name)
         requests = {leader: _list_offsets(led, spec, isolation) for leader, led in leaders.items()}
         # Not cancelled by the first failure: a connection with half an answer is lost.
         answers = await asyncio.gather(
@@ -142,44 +140,13 @@ async def committed(
     return offsets
 
 
-def _topics(partitions: Iterable[TopicPartition]) -> list[str]:
-    return sorted({partition.topic for partition in partitions})
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for topic, partition in partitions:
-        found[topic].append(partition)
-    return found
-
-
-def _leaders(
-    answer: MetadataResponse, wanted: Iterable[TopicPartition], name: str
-) -> Mapping[Address, list[TopicPartition]]:
-    brokers = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
-    topics = {topic.name: topic for topic in answer.topics}
-    led: defaultdict[Address, list[TopicPartition]] = defaultdict(list)
-    for partition in wanted:
-        topic = topics[TopicName(partition.topic)]
-        what = f"topic {partition.topic} partition {partition.partition}: {name}"
-        if topic.error_code is not ErrorCode.none:
-            raise failure(topic.error_code, what, f"DESCRIBE on topic {partition.topic}")
-        leader = {each.partition_index: each.leader_id for each in topic.partitions}.get(i32(partition.partition))
-        if leader is None:
-            raise TopicUnknownError(what, "it is not on the cluster", "check the topology, or wait until it is created")
-        if leader not in brokers:
-            raise TemporarilyUnavailableError(what, "the partition has no leader", "wait, or see the brokers' logs")
-        led[brokers[leader]].append(partition)
-    return led
-
-
 def _list_offsets(partitions: Iterable[TopicPartition], spec: _Spec, isolation: _Isolation) -> ListOffsetsRequest:
     topics = (
         ListOffsetsTopic(
             name=TopicName(topic),
             partitions=tuple(ListOffsetsPartition(partition_index=i32(each), timestamp=i64(spec)) for each in indexes),
         )
-        for topic, indexes in _by_topic(partitions).items()
+        for topic, indexes in by_topic(partitions).items()
     )
     return ListOffsetsRequest(replica_id=_NO_REPLICA, isolation_level=i8(isolation), topics=tuple(topics))
 
@@ -202,7 +169,7 @@ def _offset(partition: TopicPartition, answer: ListOffsetsPartitionResponse | No
 def _offset_fetch(group_id: str, partitions: Iterable[TopicPartition]) -> OffsetFetchRequest:
     topics = (
         OffsetFetchRequestTopics(name=TopicName(topic), partition_indexes=tuple(i32(each) for each in indexes))
-        for topic, indexes in _by_topic(partitions).items()
+        for topic, indexes in by_topic(partitions).items()
     )
     group = OffsetFetchRequestGroup(group_id=GroupId(group_id), topics=tuple(topics))
     return OffsetFetchRequest(groups=(group,), require_stable=True)
