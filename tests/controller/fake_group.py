@@ -96,7 +96,7 @@ class FakeGroup:
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
         """Look at the tails, which end in records that are applied."""
         self.looks.append(frozenset(ends))
-        return {partition: self.data_end or end.end for partition, end in ends.items()}
+        return {partition: end.end if self.data_end is None else self.data_end for partition, end in ends.items()}
 
     async def nudge(self, like_member: str) -> None:
         """Let everybody join again."""

@@ -133,11 +133,12 @@ def batch(
     producer_id: int = -1,
     transactional: bool = False,
     control: bool = False,
+    attributes: int = 0,
     magic: int = 2,
     body: bytes = b"records",
 ) -> bytes:
     """A batch whose records are any bytes; `kept`: how many of them compaction left."""
-    attributes = (1 << 4 if transactional else 0) | (1 << 5 if control else 0)
+    attributes |= (1 << 4 if transactional else 0) | (1 << 5 if control else 0)
     checked = struct.pack(">hi", attributes, records - 1)
     checked += struct.pack(">qq", 1_700_000_000_000, 1_700_000_000_000)
     checked += struct.pack(">qhi", producer_id, 0, 0)
