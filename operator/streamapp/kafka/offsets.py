@@ -28,6 +28,9 @@ from streamapp.kafka.verdicts import failure
 
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.2
+_COMMIT_ATTEMPTS = 20
+_COMMIT_PAUSE_SECONDS = 0.02
+"""A transaction that commits offsets is open for milliseconds; Kafka Streams ends one every 100 ms."""
 _NO_REPLICA = BrokerId(-1)
 
 
@@ -111,32 +114,50 @@ async def committed(
 ) -> Mapping[TopicPartition, int | None]:
     """Give the group's committed offset of each partition; None where it never committed one.
 
-    TemporarilyUnavailableError while a transaction that commits offsets is open.
+    An exactly-once application commits in transactions, one after the other; each partition is asked for until it is
+    seen between two of them. TemporarilyUnavailableError where one stays open.
     """
     wanted = sorted(set(partitions))
-    if not wanted:
-        return {}
+    found: dict[TopicPartition, int | None] = {}
+    async with within(deadline_seconds, f"group {coordinator.group_id}: committed offsets"):
+        for attempt in range(_COMMIT_ATTEMPTS):
+            left = [each for each in wanted if each not in found]
+            if not left:
+                break
+            if attempt:
+                await asyncio.sleep(_COMMIT_PAUSE_SECONDS)
+            is_last = attempt + 1 == _COMMIT_ATTEMPTS
+            found |= await _committed_now(coordinator, left, may_be_open=not is_last)
+    return found
+
+
+async def _committed_now(
+    coordinator: Coordinator, wanted: Sequence[TopicPartition], *, may_be_open: bool
+) -> Mapping[TopicPartition, int | None]:
+    """Ask once; `may_be_open`: leave out what a transaction is about to commit."""
     what = f"group {coordinator.group_id}: committed offsets"
-    async with within(deadline_seconds, what):
-        answer = await coordinator.ask(
-            _offset_fetch(coordinator.group_id, wanted),
-            OffsetFetchResponse,
-            lambda found: [group.error_code for group in found.groups],
-        )
+    answer = await coordinator.ask(
+        _offset_fetch(coordinator.group_id, wanted),
+        OffsetFetchResponse,
+        lambda found: [group.error_code for group in found.groups],
+    )
     if [group.group_id for group in answer.groups] != [coordinator.group_id]:
         raise unexpected(what, "the answer is of other groups")
     (group,) = answer.groups
     if group.error_code is not ErrorCode.none:
         raise failure(group.error_code, what, f"DESCRIBE on group {coordinator.group_id}")
-    offsets: dict[TopicPartition, int | None] = {}
-    for topic in group.topics:
-        for each in topic.partitions:
-            if each.error_code is not ErrorCode.none:
-                raise failure(each.error_code, f"{what} of topic {topic.name}", f"DESCRIBE on topic {topic.name}")
-            offset = each.committed_offset
-            offsets[TopicPartition(topic.name, each.partition_index)] = offset if offset >= 0 else None
-    if offsets.keys() != set(wanted):
+    entries = {
+        TopicPartition(topic.name, each.partition_index): each for topic in group.topics for each in topic.partitions
+    }
+    if entries.keys() != set(wanted):
         raise unexpected(what, "the answer is of other partitions")
+    offsets: dict[TopicPartition, int | None] = {}
+    for partition, each in entries.items():
+        if may_be_open and each.error_code is ErrorCode.unstable_offset_commit:
+            continue
+        if each.error_code is not ErrorCode.none:
+            raise failure(each.error_code, f"{what} of topic {partition.topic}", f"DESCRIBE on topic {partition.topic}")
+        offsets[partition] = each.committed_offset if each.committed_offset >= 0 else None
     return offsets
 
 
