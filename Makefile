@@ -41,7 +41,7 @@ test-java: ## Unit tests of the demo application
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
-	$(UV) pytest -m registries tests/lab_unit/builds
+	$(UV) pytest -m registries tests/lab_unit
 	$(UV) pytest -m lifecycle tests/lab_unit/clusters
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test

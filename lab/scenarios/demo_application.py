@@ -25,6 +25,7 @@ WORKLOAD = "statefulset/counter"
 SELECTOR = "app.kubernetes.io/name=counter"
 _LOAD = "deployment/load"
 _TIMEOUT_SECONDS = 20
+_DEFAULT_SHAPE = "counter"
 _FRESH_TOPIC = re.compile(r"counter-\d{4}-\d{6}[a-z]*-")
 """How the topics of a `fresh_name` begin: its input and output, and what Kafka Streams makes for its stores."""
 
@@ -42,6 +43,8 @@ class DemoApplication:
     """Records a second of the steady load."""
     namespace: str = NAMESPACE
     """Where it runs, with its load."""
+    quiet: tuple[int, ...] = ()
+    """Partitions of the input that get no record, neither preloaded nor by the steady load."""
 
     @property
     def input_topic(self) -> str:
@@ -52,6 +55,36 @@ class DemoApplication:
     def output_topic(self) -> str:
         """What the application writes."""
         return f"{self.application_id}-output"
+
+    @property
+    def table_topic(self) -> str:
+        """What the shape `table` reads its table from, and restores it from."""
+        return f"{self.application_id}-table"
+
+    @property
+    def shape(self) -> str:
+        """What its tasks look like: `counter`, `stores` or `table`."""
+        return self.settings.get("TOPOLOGY", _DEFAULT_SHAPE)
+
+    @property
+    def is_inferable(self) -> bool:
+        """Whether the operator can tell its tasks without being given the text of its topology."""
+        return self.shape == _DEFAULT_SHAPE
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The environment that the application and its load must agree on."""
+        names = {
+            "APPLICATION_ID": self.application_id,
+            "INPUT_TOPIC": self.input_topic,
+            "OUTPUT_TOPIC": self.output_topic,
+        }
+        return names if self.is_inferable else names | {"TOPOLOGY": self.shape, "TABLE_TOPIC": self.table_topic}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """All that is laid over the environment of the manifest."""
+        return {**self.names, **self.settings}
 
     @property
     def exactly_once(self) -> bool:
@@ -170,20 +203,18 @@ def adapt(document: dict[str, Any], application: DemoApplication, replicas: int 
         return
     if replicas is not None and document["kind"] == "StatefulSet":
         document["spec"]["replicas"] = replicas
-    names = {
-        "APPLICATION_ID": application.application_id,
-        "INPUT_TOPIC": application.input_topic,
-        "OUTPUT_TOPIC": application.output_topic,
-    }
+    own = application.environment if document["kind"] == "StatefulSet" else application.names
     for container in (*template["spec"].get("initContainers", []), *template["spec"]["containers"]):
-        own = dict(application.settings) if document["kind"] == "StatefulSet" else {}
         environment = {entry["name"]: entry for entry in container.get("env", [])}
-        environment |= {name: {"name": name, "value": value} for name, value in (names | own).items()}
+        environment |= {name: {"name": name, "value": value} for name, value in own.items()}
         container["env"] = list(environment.values())
-        container["args"] = [
-            _figure(word, before, application)
-            for before, word in zip(["", *container.get("args", [])], container.get("args", []), strict=False)
-        ]
+        container["args"] = _arguments(container.get("args", []), application)
+
+
+def _arguments(words: list[str], application: DemoApplication) -> list[str]:
+    sized = [_figure(word, before, application) for before, word in zip(["", *words], words, strict=False)]
+    is_load = sized[:1] in (["preload"], ["steady"])
+    return [*sized, "--quiet", ",".join(map(str, application.quiet))] if is_load and application.quiet else sized
 
 
 def _figure(word: str, before: str, application: DemoApplication) -> str:

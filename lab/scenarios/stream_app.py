@@ -5,7 +5,7 @@ but who scales it.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -13,6 +13,8 @@ import yaml
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import MANIFESTS, DemoApplication, adapt
+from lab.scenarios.topology_text import topology_text
+from lab.settings import Settings
 
 NAME = "counter"
 _IN_CLUSTER = "kafka.kafka.svc:9092"
@@ -25,6 +27,8 @@ class StreamAppScenario:
     kubectl: Kubectl
     application: DemoApplication
     name: str = NAME
+    settings: Settings = field(default_factory=Settings.from_environment)
+    """Where the application's jars lie, which describe their topology."""
 
     @property
     def namespace(self) -> str:
@@ -64,6 +68,7 @@ class StreamAppScenario:
             "template": template,
             "state": {"mountPath": state["mountPath"], "volumeClaim": claim},
             "scaleDown": {"stabilization": "2s"},
+            "topology": None if self.application.is_inferable else topology_text(self.application, self.settings),
             **spec,
         }
         return {

@@ -6,7 +6,7 @@ Offsets, and which tasks run, are what members said at their last join. Evicting
 the one thing that must never happen: it is kept in `wrongs`.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -26,7 +26,7 @@ from streamapp.core.group import (
     Subscription,
 )
 from streamapp.core.identity import Ordinal, TaskId, TopicPartition
-from streamapp.core.lag import EndOffsets, EndsUnreadable
+from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.reasons import Reason
 from streamapp.core.seeding import seeded_process_id
 from streamapp.core.universe import TopologyUnknown, Universe
@@ -62,6 +62,10 @@ class FakeGroup:
     is_reachable: bool = True
     wrongs: list[str] = field(default_factory=list)
     nudges: int = 0
+    looks: list[frozenset[TopicPartition]] = field(default_factory=list)
+    """At the tails of which partitions."""
+    data_end: int | Unknown | None = None
+    """Of every changelog; None: at its end."""
     members: dict[str, _Member] = field(default_factory=dict)
     is_rebalancing: bool = False
 
@@ -88,6 +92,11 @@ class FakeGroup:
         """Read the ends, all the same."""
         assert universe.ids
         return ends(self.now())
+
+    async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
+        """Look at the tails, which end in records that are applied."""
+        self.looks.append(frozenset(ends))
+        return {partition: end.end if self.data_end is None else self.data_end for partition, end in ends.items()}
 
     async def nudge(self, like_member: str) -> None:
         """Let everybody join again."""

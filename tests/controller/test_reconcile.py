@@ -6,7 +6,9 @@ from typing import Any
 
 from structlog.typing import EventDict
 
+from streamapp.core.example import END, universe
 from streamapp.core.holds import HoldRecord
+from streamapp.core.lag import Unknown
 from streamapp.core.record_text import decode
 from tests.controller.bench import KEY, NAME, Bench, a_bench
 from tests.controller.fake_pods import NAMESPACE
@@ -79,6 +81,44 @@ def test_nothing_is_removed_while_the_copies_are_behind() -> None:
         assert bench.condition("ScaleDownHeld") == ("True", "LearnersCatchingUp")
         bench.group.lag = 0
         await bench.run(lambda: bench.is_settled(3), 600)
+
+    on_a_bench(play)
+
+
+def test_a_copy_that_stands_still_before_markers_and_aborted_records_is_caught_up() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.group.data_end = END - 500_000
+        bench.wish(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+        (look, *more) = bench.group.looks
+        assert look == universe().changelogs
+        assert more == []
+
+    on_a_bench(play)
+
+
+def test_nothing_is_removed_while_the_tails_cannot_be_read() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.group.data_end = Unknown("grant READ on topic counter-changelog")
+        bench.wish(3)
+        for _ in range(60):
+            bench.clock.move(5)
+            await bench.make_pass()
+        assert bench.granted() == 4
+        assert bench.condition("ScaleDownHeld") == ("True", "LagUnknown")
+        assert 0 < len(bench.group.looks) <= bench.group.nudges
+
+    on_a_bench(play)
+
+
+def test_nobody_looks_at_tails_while_every_copy_is_within_the_limit() -> None:
+    async def play(bench: Bench) -> None:
+        bench.wish(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+        assert bench.group.nudges > 0
+        assert bench.group.looks == []
 
     on_a_bench(play)
 

@@ -14,6 +14,7 @@ from streamapp.core.planning import decide
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Snapshot
+from streamapp.core.tails import with_tails
 from tests.builders import NOW, POLICY, a_pod, a_snapshot, ago, not_running, pods, seconds, told
 
 LIMIT = POLICY.acceptable_recovery_lag
@@ -146,6 +147,35 @@ def test_one_end_that_is_missing_makes_its_task_unknown() -> None:
     readings = tuple(blind(reading) for reading in example.two_readings(three()))
     decision = decide(a_snapshot(readings=readings), POLICY)
     assert (told(decision), [str(one.task) for one in decision.waiting_for]) == (("Hold", "LagUnknown"), ["0_4"])
+
+
+def _with_tails(lag: int, data_end: int | Unknown) -> Snapshot:
+    def seen(reading: GroupReading) -> GroupReading:
+        assert reading.join is not None
+        ends = with_tails(example.ends(NOW), dict.fromkeys(example.universe().changelogs, data_end))
+        return replace(reading, join=replace(reading.join, ends=ends))
+
+    return a_snapshot(readings=tuple(seen(reading) for reading in example.two_readings(three(lag=lag))))
+
+
+def test_markers_and_aborted_records_behind_the_last_record_are_nothing_to_wait_for() -> None:
+    assert told(decide(_with_tails(50_000, example.END - 50_000 + LIMIT), POLICY)) == ("Step", "Covered")
+    decision = decide(_with_tails(50_000, example.END - 50_000 + LIMIT + 1), POLICY)
+    assert told(decision) == ("Hold", "LearnersCatchingUp")
+
+
+def test_a_tail_that_could_not_be_read_holds_with_its_cause() -> None:
+    why = "topic counter-changelog: tail: the broker refuses it to this user (grant READ on topic counter-changelog)"
+    decision = decide(_with_tails(50_000, Unknown(why)), POLICY)
+    assert (told(decision), decision.detail) == (
+        ("Hold", "LagUnknown"),
+        f"2 tasks wait; 0_5 on ordinal 0: 50000 records before the end, of which nobody can tell how many count: {why}",
+    )
+    assert [one.in_the_way for one in decision.waiting_for] == [40_000, 40_000]
+
+
+def test_a_tail_that_could_not_be_read_is_of_no_concern_to_a_copy_within_the_limit() -> None:
+    assert told(decide(_with_tails(LIMIT, Unknown("refused")), POLICY)) == ("Step", "Covered")
 
 
 def test_the_worst_of_several_causes_gives_the_reason() -> None:

@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from itertools import product
 from typing import Any
 
 import pytest
 
-from streamapp.core import example, table
+from streamapp.core import example
 from streamapp.core.containers import Capture, MemberKey
-from streamapp.core.coverage_gates import OVERRIDABLE
-from streamapp.core.decision import Decision, Event, Fence, GrantReplicas, Verdict, WriteHoldRecord
+from streamapp.core.decision import Decision, Event, Fence, GrantReplicas, WriteHoldRecord
 from streamapp.core.estimates import At
 from streamapp.core.group import GroupReading
 from streamapp.core.holds import Epoch, Forced, ForcedBy, Hold, HoldRecord, OpenStep, Progress
@@ -19,7 +17,6 @@ from streamapp.core.planning import decide
 from streamapp.core.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Release, Snapshot
-from streamapp.core.table import GroupCondition, HoldState, LearnerState, WishState
 from streamapp.core.universe import TopologyUnknown, Universe
 from tests.builders import (
     NOW,
@@ -438,19 +435,3 @@ def test_a_pod_that_is_ill_does_not_keep_its_own_ordinal_from_going() -> None:
 
 def test_one_poll_is_enough_to_say_what_is_missing() -> None:
     assert told(decide(a_snapshot(readings=polls(1, 5)), POLICY)) == ("Hold", "LearnersCatchingUp")
-
-
-def test_a_release_ends_a_hold_for_the_reasons_that_are_said_to_be_overridable_and_for_no_other() -> None:
-    release = Release(hold_id="h-1", why="out of money")
-    overridden: set[Reason] = set()
-    kept: set[Reason] = set()
-    for hold, learners, group in product((HoldState.OPEN,), LearnerState, GroupCondition):
-        snapshot = table.a_snapshot(WishState.LOWER, hold, learners, group)
-        before = decide(snapshot, POLICY)
-        after = decide(replace(snapshot, app=replace(snapshot.app, release=release)), POLICY)
-        if before.verdict is Verdict.HOLD:
-            (overridden if after.reason is not before.reason else kept).add(before.reason)
-    assert overridden == {Reason.LearnersCatchingUp, Reason.LagUnknown, Reason.NoLearners}
-    assert overridden <= OVERRIDABLE
-    assert kept == {Reason.BrokersUnreachable, Reason.GroupRebalancing, Reason.ForeignMember, Reason.ProcessIdDoubled}
-    assert not kept & OVERRIDABLE

@@ -1,6 +1,10 @@
 """The lag of one copy, over all changelogs of its task."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streamapp.core.identity import TaskId, TopicPartition
 from streamapp.core.lag import EndOffsets, Measured, PartitionEnd, Unknown, restore_size, task_lag, written_to
@@ -20,7 +24,7 @@ def ends(committed: dict[TopicPartition, int] | None = None, **partitions: Parti
     return EndOffsets(read_at=NOW, partitions=known, committed=committed or {})
 
 
-def end(offset: int, start: int = 0, data_end: int | None = None) -> PartitionEnd:
+def end(offset: int, start: int = 0, data_end: int | Unknown | None = None) -> PartitionEnd:
     return PartitionEnd(log_start=start, end=offset, data_end=data_end)
 
 
@@ -40,6 +44,8 @@ def test_the_worked_example_of_the_design() -> None:
         pytest.param(101, {"a": end(100)}, Unknown("position 101 lies beyond the end 100"), id="beyond the end"),
         pytest.param(80, {"a": end(100, data_end=90)}, Measured(10), id="markers behind the last record do not count"),
         pytest.param(95, {"a": end(100, data_end=90)}, Measured(0), id="a position among the markers is caught up"),
+        pytest.param(80, {"a": end(100, data_end=Unknown("?"))}, Measured(20), id="an unknown tail counts whole"),
+        pytest.param(0, {"a": end(100, start=70, data_end=70)}, Measured(0), id="nothing but markers"),
         pytest.param(0, {}, Unknown("the end of app-a-changelog-3 was not read"), id="an end is missing"),
     ],
 )
@@ -57,6 +63,48 @@ def test_a_source_topic_that_serves_as_changelog_ends_at_the_committed_offset() 
 
 def test_a_source_topic_that_was_never_committed_ends_at_zero() -> None:
     assert task_lag(FROM_SOURCE, 0, ends({SOURCE: 0}, source=end(900))) == Measured(0)
+
+
+def test_a_source_topic_ends_at_its_last_record_where_that_lies_before_the_committed_offset() -> None:
+    assert task_lag(FROM_SOURCE, 40, ends({SOURCE: 50}, source=end(900, data_end=45))) == Measured(5)
+    assert task_lag(FROM_SOURCE, 40, ends({SOURCE: 50}, source=end(900, data_end=890))) == Measured(10)
+
+
+def test_of_two_tails_only_the_shorter_counts_since_one_position_may_lie_within_its_own() -> None:
+    both = ends(a=end(1_000, data_end=100), b=end(500, data_end=490))
+    # 1,000 may be the very end of a and nothing of b: all 490 records of b may be missing
+    assert task_lag(TWO_STORES, 1_000, both) == Measured(490)
+    # 590 may be all of both, or a's tail alone; what exists is the other bound
+    assert task_lag(TWO_STORES, 590, both) == Measured(590)
+    assert task_lag(TWO_STORES, 590, ends(a=end(1_000, data_end=990), b=end(500, data_end=495))) == Measured(905)
+
+
+A_LOG = st.tuples(*[st.integers(0, 60)] * 4).map(sorted).map(tuple)
+
+
+@given(
+    st.lists(
+        st.tuples(A_LOG, st.integers(0, 60), st.sampled_from(["known", "unknown", "not read"])), min_size=2, max_size=2
+    )
+)
+def test_a_measured_lag_is_never_less_than_what_is_left_to_apply(
+    logs: list[tuple[tuple[int, int, int, int], int, str]],
+) -> None:
+    """Two changelogs with a start, a last record and an end each; the positions lie anywhere up to the end."""
+    left, position, partitions = 0, 0, {}
+    for name, ((start, _, last, highest), at, look) in zip("ab", logs, strict=True):
+        reached = min(at, highest)
+        tails: dict[str, int | Unknown | None] = {"known": last, "unknown": Unknown("?"), "not read": None}
+        partitions[name] = end(highest, start, tails[look])
+        left += max(0, last - max(reached, start))
+        position += reached
+    lag = task_lag(TWO_STORES, position, ends(None, **partitions))
+    assert isinstance(lag, Measured)
+    assert lag.records >= left
+    blind = {name: replace(one, data_end=None) for name, one in partitions.items()}
+    plain = task_lag(TWO_STORES, position, ends(None, **blind))
+    assert isinstance(plain, Measured)
+    assert lag.records <= plain.records
 
 
 def test_a_committed_offset_that_was_not_read_is_unknown_and_not_zero() -> None:

@@ -243,6 +243,50 @@ def test_a_store_whose_name_looks_like_another_applications_is_still_ours() -> N
     assert universe == Universe((task("0_0", {"users": 0}, {"app-eu-users-changelog": 0}),))
 
 
+# The shapes of the demo application, as it describes itself
+
+
+def test_the_counter_has_one_store_with_a_changelog() -> None:
+    universe = universe_of(parsed("counter"), topics({"counter-input": 2}, {"app-counts-changelog": 2}))
+    assert universe == Universe(
+        tuple(task(f"0_{each}", {"counter-input": each}, {"app-counts-changelog": each}) for each in (0, 1))
+    )
+
+
+def test_the_shape_with_several_stores_has_stateful_tasks_on_both_sides_of_its_repartition_topic() -> None:
+    topology = parsed("counter-stores")
+    assert topology.source_topics("app") == {"counter-input", "app-turned-repartition"}
+    stores = ("app-counts-changelog", "app-totals-changelog", "app-again-changelog")
+    universe = universe_of(
+        topology, topics({"counter-input": 2, "app-turned-repartition": 2}, dict.fromkeys(stores, 2))
+    )
+    assert universe == Universe(
+        (
+            *(task(f"0_{each}", {"counter-input": each}, dict.fromkeys(stores[:2], each)) for each in (0, 1)),
+            *(task(f"1_{each}", {"app-turned-repartition": each}, {stores[2]: each}) for each in (0, 1)),
+        )
+    )
+    assert [each.source_changelogs for each in universe.tasks] == [()] * 4
+
+
+def test_the_shape_with_a_table_is_restored_from_its_topic_and_a_changelog() -> None:
+    sources = {"counter-input": 2, "counter-table": 2}
+    universe = universe_of(parsed("counter-table"), topics(sources, {"app-counts-changelog": 2}))
+    assert universe == Universe(
+        tuple(
+            task(
+                f"0_{each}",
+                dict.fromkeys(sources, each),
+                {"counter-table": each, "app-counts-changelog": each},
+            )
+            for each in (0, 1)
+        )
+    )
+    assert [each.source_changelogs for each in universe.tasks] == [
+        (TopicPartition("counter-table", each),) for each in (0, 1)
+    ]
+
+
 # Inference
 
 

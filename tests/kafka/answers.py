@@ -1,6 +1,8 @@
 """Answers of a coordinator and of partition leaders, in the fewest words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 
 from kio.schema.describe_configs.v4.response import (
     DescribeConfigsResourceResult,
@@ -9,6 +11,7 @@ from kio.schema.describe_configs.v4.response import (
 )
 from kio.schema.describe_groups.v5.response import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v12.response import AbortedTransaction, FetchableTopicResponse, FetchResponse, PartitionData
 from kio.schema.leave_group.v5.response import LeaveGroupResponse, MemberResponse
 from kio.schema.list_groups.v4.response import ListedGroup, ListGroupsResponse
 from kio.schema.list_offsets.v7.response import (
@@ -29,8 +32,8 @@ from kio.schema.offset_fetch.v8.response import (
     OffsetFetchResponseTopics,
 )
 from kio.schema.streams_group_describe.v0 import response as streams
-from kio.schema.types import BrokerId, GroupId, TopicName
-from kio.static.primitive import i8, i32, i64
+from kio.schema.types import BrokerId, GroupId, ProducerId, TopicName
+from kio.static.primitive import Records, i8, i32, i32Timedelta, i64
 
 from streamapp.core.identity import TopicPartition
 from streamapp.kafka.settings import Address
@@ -176,3 +179,43 @@ def configs(topic: str, values: Mapping[str, str | None], code: ErrorCode = OK) 
         error_code=code, error_message=None, resource_type=i8(2), resource_name=topic, configs=tuple(entries)
     )
     return DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=(result,))
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What a leader hands out of one partition."""
+
+    records: bytes = b""
+    stable: int = 1_000_000
+    """The last stable offset."""
+    aborted: Sequence[tuple[int, int]] = ()
+    """Producer and first offset of aborted transactions."""
+    code: ErrorCode = OK
+
+
+def fetched(found: Mapping[TopicPartition, Fetched], *, throttled: bool = False) -> FetchResponse:
+    responses = (
+        FetchableTopicResponse(
+            topic=TopicName(partition.topic),
+            partitions=(
+                PartitionData(
+                    partition_index=i32(partition.partition),
+                    error_code=one.code,
+                    high_watermark=i64(one.stable),
+                    last_stable_offset=i64(one.stable),
+                    log_start_offset=i64(0),
+                    aborted_transactions=tuple(
+                        AbortedTransaction(producer_id=ProducerId(producer), first_offset=i64(first))
+                        for producer, first in one.aborted
+                    ),
+                    records=Records(one.records),
+                ),
+            ),
+        )
+        for partition, one in found.items()
+    )
+    return FetchResponse(
+        throttle_time=i32Timedelta.parse(timedelta(seconds=1)) if throttled else NO_THROTTLE,
+        error_code=OK,
+        responses=tuple(responses),
+    )

@@ -21,6 +21,7 @@ from kio.schema.api_versions.v0.response import ApiVersion, ApiVersionsResponse
 from kio.schema.describe_configs.v4 import request as describe_configs
 from kio.schema.describe_groups.v5 import request as describe_groups
 from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v12 import request as fetch
 from kio.schema.find_coordinator.v4 import request as find_coordinator
 from kio.schema.find_coordinator.v4.response import Coordinator, FindCoordinatorResponse
 from kio.schema.heartbeat.v4 import request as heartbeat
@@ -72,6 +73,7 @@ KNOWN = _requests(
     api_versions,
     describe_configs,
     describe_groups,
+    fetch,
     find_coordinator,
     heartbeat,
     join_group,

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from streamapp.core.identity import TopicPartition
+from streamapp.core.lag import PartitionEnd
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.coordinator import Coordinator
 from streamapp.kafka.errors import BrokerUnreachableError, KafkaTimeoutError
@@ -30,6 +31,7 @@ LATE = 0.9
 """Seconds that a busy machine may add; less than the deadline, so that a blocked event loop is found."""
 
 PARTITIONS = [TopicPartition("in", 0)]
+END = PartitionEnd(log_start=0, end=1)
 
 
 def model() -> Subscription:
@@ -46,6 +48,7 @@ CALLS: dict[str, Callable[[Cluster], Awaitable[object]]] = {
     "end offsets": lambda cluster: cluster.offsets.ends(PARTITIONS, DEADLINE),
     "stable offsets": lambda cluster: cluster.offsets.last_stable(PARTITIONS, DEADLINE),
     "log starts": lambda cluster: cluster.offsets.log_starts(PARTITIONS, DEADLINE),
+    "tails": lambda cluster: cluster.tails.data_ends(dict.fromkeys(PARTITIONS, END), DEADLINE),
     "partition counts": lambda cluster: cluster.topics.partition_counts(["in"], DEADLINE),
     "changelogs": lambda cluster: cluster.topics.changelogs("app", DEADLINE),
     "configs": lambda cluster: cluster.topics.configs(["in"], DEADLINE),

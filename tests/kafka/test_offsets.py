@@ -176,6 +176,18 @@ def test_an_open_transaction_is_an_error_that_passes() -> None:
     assert error.what == "group app: committed offsets of topic a"
 
 
+def test_transactions_that_come_one_after_the_other_are_seen_between() -> None:
+    open_ = ErrorCode.unstable_offset_commit
+    answer = in_turn(
+        answers.commits({A0: open_, A1: 5, B0: open_}), answers.commits({A0: 7, B0: open_}), answers.commits({B0: -1})
+    )
+    result, broker = asyncio.run(one_broker(commits_of(A0, A1, B0), {}, {}, OffsetFetch=answer))
+    assert result == {A0: 7, A1: 5, B0: None}
+    requests = [each.request for each in broker.seen if isinstance(each.request, OffsetFetchRequest)]
+    asked = [[(topic.name, *topic.partition_indexes) for topic in one.groups[0].topics or ()] for one in requests]
+    assert asked == [[("a", 0, 1), ("b", 0)], [("a", 0), ("b", 0)], [("b", 0)]]
+
+
 def test_commits_of_other_partitions_are_not_believed() -> None:
     refused(UnexpectedAnswerError, commits_of(A0), {}, OffsetFetch=always(answers.commits({B0: 1})))
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from streamapp.core.decision import Decision, Evict, GrantReplicas, Nudge, RestartPod, Verdict, WriteTemplate
 from streamapp.core.group import Applied, GroupDescription, GroupReading, GroupUnreadable, Member
 from streamapp.core.holds import HoldRecord
-from streamapp.core.lag import EndsUnreadable
+from streamapp.core.lag import EndOffsets, EndsUnreadable, Unknown
 from streamapp.core.planning import decide
 from streamapp.core.policy import ScaleDownPolicy, ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Snapshot
+from streamapp.core.tails import with_tails
 from streamapp.core.universe import TaskFacts, TopologyUnknown, Universe
 from tests.properties import oracle, world
 from tests.strategies import policies, rollouts, scale_downs, snapshots
@@ -100,6 +101,22 @@ def test_no_pod_goes_while_it_has_the_last_good_copy_of_a_task(snapshot: Snapsho
     joins = sorted({reading.join.settled_at for reading in seen_good if reading.join is not None})
     assert snapshot.readings[0] in seen_good
     assert joins[-1] - joins[0] >= timedelta(seconds=10)
+
+
+@given(scale_downs(), policies(), st.data())
+def test_a_tail_that_a_look_did_not_tell_never_makes_it_bolder(
+    snapshot: Snapshot, policy: ScalingPolicy, data: st.DataObject
+) -> None:
+    def looked(reading: GroupReading) -> GroupReading:
+        if reading.join is None or not isinstance(reading.join.ends, EndOffsets):
+            return reading
+        ends = reading.join.ends
+        doubted = {each: Unknown("refused") for each in sorted(ends.partitions) if data.draw(st.booleans())}
+        return replace(reading, join=replace(reading.join, ends=with_tails(ends, doubted)))
+
+    before = oracle.removes(decide(snapshot, policy))
+    blind = replace(snapshot, readings=tuple(looked(reading) for reading in snapshot.readings))
+    assert oracle.removes(decide(blind, policy)) in {before, None}
 
 
 @given(rollouts(), policies())

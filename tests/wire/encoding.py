@@ -6,6 +6,8 @@ Written from the layouts, not from the decoder, so that a mistake in one is not 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
+from crc32c import crc32c
+
 from streamapp.core.identity import TaskId, TopicPartition
 from streamapp.wire.assignment import Assignment, Host, NoRebalanceScheduled
 from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, SubscriptionInfo, TaskPosition
@@ -121,3 +123,30 @@ def assignment_info(found: Assignment) -> bytes:
 def assignment(found: Assignment, consumer_version: int) -> bytes:
     partitions = sorted(partition for held in found.active.values() for partition in held)
     return struct.pack(">h", consumer_version) + by_topic(partitions) + blob(assignment_info(found))
+
+
+def batch(
+    base_offset: int,
+    records: int,
+    *,
+    kept: int | None = None,
+    producer_id: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+    attributes: int = 0,
+    magic: int = 2,
+    body: bytes = b"records",
+) -> bytes:
+    """A batch whose records are any bytes; `kept`: how many of them compaction left."""
+    attributes |= (1 << 4 if transactional else 0) | (1 << 5 if control else 0)
+    checked = struct.pack(">hi", attributes, records - 1)
+    checked += struct.pack(">qq", 1_700_000_000_000, 1_700_000_000_000)
+    checked += struct.pack(">qhi", producer_id, 0, 0)
+    checked += struct.pack(">i", records if kept is None else kept) + body
+    after_length = struct.pack(">ib", 7, magic) + struct.pack(">I", crc32c(checked)) + checked
+    return struct.pack(">qi", base_offset, len(after_length)) + after_length
+
+
+def marker(offset: int, producer_id: int) -> bytes:
+    """A commit or abort marker."""
+    return batch(offset, 1, producer_id=producer_id, transactional=True, control=True)

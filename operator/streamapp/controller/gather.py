@@ -87,7 +87,8 @@ class Gatherer:
     ) -> Gathered:
         memory, now = application.memory, self._now()
         taken_at = self._monotonic()
-        memory.workload = workload
+        policy = policy_of(found) if isinstance(found, StreamApp) else ScalingPolicy()
+        memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         for pod in live.pods:
             memory.saw_ends(facts.container_ends(pod), now)
         latest = memory.readings[0] if memory.readings else None
@@ -110,7 +111,7 @@ class Gatherer:
             found=found,
             live=live,
             snapshot=snapshot,
-            policy=policy_of(found) if isinstance(found, StreamApp) else ScalingPolicy(),
+            policy=policy,
             application=application,
             taken_at=taken_at,
         )

@@ -14,7 +14,7 @@ from streamapp.controller.ports import ApplicationGroup, KafkaStepError, Poll
 from streamapp.core import group as core
 from streamapp.core.containers import MemberKey
 from streamapp.core.identity import TaskId, TopicPartition
-from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd
+from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.reasons import Reason
 from streamapp.core.topology import (
     GroupEvidence,
@@ -69,6 +69,10 @@ class UnreachableGroup:
     async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:  # noqa: ARG002 (the protocol's argument)
         """Say why."""
         return EndsUnreadable(self.why)
+
+    async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
+        """Say why."""
+        return dict.fromkeys(ends, Unknown(self.why))
 
     async def nudge(self, like_member: str) -> None:
         """Refuse."""
@@ -139,6 +143,13 @@ class KafkaGroup:
             partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in wanted},
             committed={each: offset or 0 for each, offset in commits.items()},
         )
+
+    async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
+        """Read the tails, all or none: a right that is missing, or a broker that is silent, makes all unknown."""
+        try:
+            return await self._cluster.tails.data_ends(ends, self._deadline_seconds)
+        except KafkaAccessError as error:
+            return dict.fromkeys(ends, Unknown(str(error)))
 
     async def nudge(self, like_member: str) -> None:
         """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""

@@ -58,6 +58,8 @@ class Memory:
     told: dict[Event, datetime] = field(default_factory=dict)
     workload: Workload | None = None
     """As the last pass read it."""
+    lag_limit: int | None = None
+    """`acceptable_recovery_lag` as the last pass read it."""
     is_taken_over: bool = False
     """Whether this process has written its own epoch into the hold record it found."""
     refusal: Refusal | None = None

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from streamapp.core.containers import MemberKey
 from streamapp.core.group import GroupDescription, GroupUnreadable
-from streamapp.core.lag import EndOffsets, EndsUnreadable
+from streamapp.core.identity import TopicPartition
+from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.universe import TopologyUnknown, Universe
 
 
@@ -37,6 +38,9 @@ class ApplicationGroup(Protocol):
 
     async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:
         """Read the ends of all changelogs."""
+
+    async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
+        """Look where the last record before each end lies that is applied, or say why that is not known."""
 
     async def nudge(self, like_member: str) -> None:
         """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""

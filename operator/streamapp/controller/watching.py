@@ -6,7 +6,7 @@ something is under way.
 
 A *join* is followed so: while two looks in a row show other subscriptions, the members joined between them. Its
 beginning is no earlier than the earlier look (or than a nudge sent since), its end no later than the later one; the
-ends of the changelogs are read right after that.
+ends of the changelogs are read right after that, and their tails where a copy seems to stand still before them.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import ApplicationGroup, Poll
-from streamapp.core import nudges, readings
+from streamapp.core import nudges, readings, tails
 from streamapp.core.activity import active_holders, running_tasks
 from streamapp.core.gaps import RunningSeen
 from streamapp.core.group import GroupDescription, GroupReading, GroupState, Join
@@ -123,12 +123,16 @@ class GroupWatch:
         self._join = None
         if before is not None and before.is_known:
             rejoined = {member for member, mark in poll.joins.items() if before.joins.get(member) != mark}
-            self._join = await self._joined(before.began_at, ended_at, frozenset(rejoined))
+            self._join = await self._joined(group, before.began_at, ended_at, frozenset(rejoined))
 
-    async def _joined(self, looked_at: datetime, settled_at: datetime, rejoined: frozenset[str]) -> Join:
+    async def _joined(
+        self, group: GroupDescription, looked_at: datetime, settled_at: datetime, rejoined: frozenset[str]
+    ) -> Join:
         nudged_at, self._nudged_at = self._nudged_at, None
         universe = self._memory.universe = await self._universe(settled_at)
         ends = await self._ends(universe)
+        if isinstance(universe, Universe) and isinstance(ends, EndOffsets):
+            ends = await self._with_tails(universe, group, ends)
         began_at = max(looked_at, nudged_at) if nudged_at is not None else looked_at
         return Join(began_at=began_at, settled_at=settled_at, rejoined=rejoined, ends=ends)
 
@@ -140,6 +144,17 @@ class GroupWatch:
         if isinstance(universe, TopologyUnknown):
             return EndsUnreadable(universe.reason)
         return await self.group.ends(universe)
+
+    async def _with_tails(self, universe: Universe, group: GroupDescription, ends: EndOffsets) -> EndOffsets:
+        """Look at the tails of changelogs on which a copy stands still; the first join has none to compare with."""
+        earlier = next((one for one in self._memory.readings if one.join is not None), None)
+        limit = self._memory.lag_limit
+        if earlier is None or earlier.join is None or not isinstance(earlier.group, GroupDescription) or limit is None:
+            return ends
+        if isinstance(earlier.join.ends, EndOffsets):
+            ends = tails.known_from(earlier.join.ends, ends)
+        wanted = tails.worth_a_look(universe, earlier.group, group, ends, limit)
+        return tails.with_tails(ends, await self.group.tails(wanted)) if wanted else ends
 
     async def _complete_ends(self) -> None:
         """Read what could not be read right after the join; later ends only make a lag look larger."""

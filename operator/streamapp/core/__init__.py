@@ -9,8 +9,8 @@ whatever cannot be seen holds. Read in this order:
 2.  The answer. `reasons` has every why, `decision` every step; `holds` is the one durable memory, `record_text` its
     text.
 3.  What the facts mean. `membership` places every member in a pod; `activity` says which tasks run, `lag` how far a
-    copy is, `coverage` which tasks would be left without one; `learners` where copies come from, `readings` when to
-    believe any of it.
+    copy is, `tails` when the end of a changelog misleads, `coverage` which tasks would be left without a copy;
+    `learners` where copies come from, `readings` when to believe any of it.
 4.  May they go? `departures` says which pods would be next, `gates` what must be true for any, `coverage_gates` what a
     user's word can override; `judging` asks them all, on a `cases.Case`.
 5.  What then. `holding` keeps or takes one step, `closings` brings an open step to its end, `eviction` says who may be

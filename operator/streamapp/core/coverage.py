@@ -20,6 +20,7 @@ from streamapp.core.lag import (
     TaskLag,
     Unknown,
     restore_size,
+    tail_doubt,
     task_lag,
     written_to,
 )
@@ -47,7 +48,7 @@ class TaskWait:
     best: Copy | None
     """The nearest copy that could take over; None where there is none."""
     in_the_way: int | None
-    """Records between that copy and the limit; without a copy, all there is to read. None: unknown."""
+    """At most so many records between that copy and the limit; without a copy, all there is to read. None: unknown."""
 
     @property
     def copy_key(self) -> tuple[TaskId, Ordinal | None]:
@@ -99,6 +100,10 @@ class CopyMap:
     def _lagging(self, task: TaskFacts, copy: Copy, limit: int) -> TaskWait:
         if not isinstance(copy.lag, Measured):
             return TaskWait(task.id, Reason.LagUnknown, copy, None)
+        doubt = tail_doubt(task, self.ends)
+        if doubt is not None:
+            why = f"{copy.lag.records} records before the end, of which nobody can tell how many count: {doubt.why}"
+            return TaskWait(task.id, Reason.LagUnknown, Copy(copy.ordinal, Unknown(why)), copy.lag.records - limit)
         return TaskWait(task.id, self._why_behind(task, copy.lag.records, limit), copy, copy.lag.records - limit)
 
     def _whole(self, task: TaskFacts) -> int | None:

@@ -40,9 +40,10 @@ class PartitionEnd:
 
     log_start: int
     end: int
-    data_end: int | None = None
-    """The offset after the last data record, where a read-committed reader found only markers behind it and the last
-    stable offset equals the end; None where nobody looked."""
+    data_end: int | Unknown | None = None
+    """The offset after the last record before the end that is applied: behind it a reader of committed records found
+    only markers and aborted records, and no transaction is open. Unknown where a look did not tell, None where nobody
+    looked; the end counts then."""
 
     def __post_init__(self) -> None:
         """Refuse what no log can be.
@@ -52,7 +53,7 @@ class PartitionEnd:
         """
         if not 0 <= self.log_start <= self.end:
             raise ValueError(f"partition end: start {self.log_start} and end {self.end} are no log")
-        if self.data_end is not None and not 0 <= self.data_end <= self.end:
+        if isinstance(self.data_end, int) and not 0 <= self.data_end <= self.end:
             raise ValueError(f"partition end: data end {self.data_end} is not within the end {self.end}")
 
 
@@ -79,12 +80,16 @@ def task_lag(task: TaskFacts, position: int, ends: EndOffsets) -> Measured | Unk
 
     The smaller of two upper bounds: what lies between position and end, and what there is to be read at all (an empty
     or expired partition holds nothing, however large its offsets are).
+
+    Of what is never applied behind the last record (`PartitionEnd.data_end`) only the shortest such tail counts: only
+    the sum of the positions is known, and one that lies within its tail, or at its very end, must not make up for
+    another that is behind.
     """
     targets = _targets(task, ends)
     if isinstance(targets, Unknown):
         return targets
-    to_apply = sum(target.offset for target in targets)
     last = sum(target.last_offset for target in targets)
+    to_apply = last - min(target.last_offset - target.offset for target in targets)
     if position > last:
         return Unknown(f"position {position} lies beyond the end {last}")
     readable = sum(target.readable for target in targets)
@@ -103,6 +108,12 @@ def written_to(task: TaskFacts, ends: EndOffsets) -> int | None:
     """The sum of offsets a copy has to reach; its growth is the task's input. None where an end is missing."""
     targets = _targets(task, ends)
     return None if isinstance(targets, Unknown) else sum(target.offset for target in targets)
+
+
+def tail_doubt(task: TaskFacts, ends: EndOffsets) -> Unknown | None:
+    """Why a look at the tails of the task's changelogs did not tell what is to be applied; None: nobody doubts it."""
+    known = (ends.partitions.get(partition) for partition in task.changelogs)
+    return next((end.data_end for end in known if end is not None and isinstance(end.data_end, Unknown)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +146,10 @@ def _target(partition: TopicPartition, ends: EndOffsets, *, from_source: bool) -
     end = ends.partitions.get(partition)
     if end is None:
         return Unknown(f"the end of {name} was not read")
+    to_apply = end.data_end if isinstance(end.data_end, int) else end.end
     if not from_source:
-        offset = end.end if end.data_end is None else end.data_end
-        return _Target(offset=offset, last_offset=end.end, log_start=end.log_start)
+        return _Target(offset=to_apply, last_offset=end.end, log_start=end.log_start)
     committed = ends.committed.get(partition)
     if committed is None:
         return Unknown(f"the committed offset of {name} was not read")
-    return _Target(offset=committed, last_offset=committed, log_start=end.log_start)
+    return _Target(offset=min(committed, to_apply), last_offset=committed, log_start=end.log_start)

@@ -12,6 +12,7 @@ from streamapp.kafka.neighbours import NeighbourReader
 from streamapp.kafka.offsets import OffsetReader
 from streamapp.kafka.pool import Pool
 from streamapp.kafka.settings import KafkaSettings
+from streamapp.kafka.tails import TailReader
 from streamapp.kafka.topics import TopicReader
 
 
@@ -26,6 +27,7 @@ class Cluster:
         self.topics = TopicReader(self._pool)
         self.neighbours = NeighbourReader(self._pool)
         self.offsets = OffsetReader(self._pool)
+        self.tails = TailReader(self._pool)
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""

@@ -5,7 +5,6 @@ KafkaAccessError with the first thing that failed, since one unknown end offset 
 """
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
@@ -13,7 +12,6 @@ from enum import IntEnum
 from kio.schema.errors import ErrorCode
 from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kio.schema.list_offsets.v7.response import ListOffsetsPartitionResponse, ListOffsetsResponse
-from kio.schema.metadata.v12.response import MetadataResponse
 from kio.schema.offset_fetch.v8.request import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from kio.schema.offset_fetch.v8.response import OffsetFetchResponse
 from kio.schema.types import BrokerId, GroupId, TopicName
@@ -22,14 +20,17 @@ from kio.static.primitive import i8, i32, i64
 from streamapp.core.identity import TopicPartition
 from streamapp.kafka.coordinator import Coordinator
 from streamapp.kafka.deadline import within
-from streamapp.kafka.errors import TemporarilyUnavailableError, TopicUnknownError, unexpected
+from streamapp.kafka.errors import TemporarilyUnavailableError, unexpected
+from streamapp.kafka.leaders import by_topic, leaders_of, topics_of
 from streamapp.kafka.pool import Pool
-from streamapp.kafka.settings import Address
 from streamapp.kafka.topics import metadata, names
 from streamapp.kafka.verdicts import failure
 
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.2
+_COMMIT_ATTEMPTS = 20
+_COMMIT_PAUSE_SECONDS = 0.02
+"""A transaction that commits offsets is open for milliseconds; Kafka Streams ends one every 100 ms."""
 _NO_REPLICA = BrokerId(-1)
 
 
@@ -81,7 +82,7 @@ class OffsetReader:
         wanted = sorted(set(partitions))
         if not wanted:
             return {}
-        async with within(deadline_seconds, f"{names(_topics(wanted))}: {name}"):
+        async with within(deadline_seconds, f"{names(topics_of(wanted))}: {name}"):
             for _ in range(_ATTEMPTS - 1):
                 # A leader moved between the two requests, or is being elected.
                 with suppress(TemporarilyUnavailableError):
@@ -92,7 +93,7 @@ class OffsetReader:
     async def _read_once(
         self, wanted: Sequence[TopicPartition], name: str, spec: _Spec, isolation: _Isolation
     ) -> Mapping[TopicPartition, int]:
-        leaders = _leaders(await metadata(self._pool, _topics(wanted)), wanted, name)
+        leaders = leaders_of(await metadata(self._pool, topics_of(wanted)), wanted, name)
         requests = {leader: _list_offsets(led, spec, isolation) for leader, led in leaders.items()}
         # Not cancelled by the first failure: a connection with half an answer is lost.
         answers = await asyncio.gather(
@@ -113,64 +114,51 @@ async def committed(
 ) -> Mapping[TopicPartition, int | None]:
     """Give the group's committed offset of each partition; None where it never committed one.
 
-    TemporarilyUnavailableError while a transaction that commits offsets is open.
+    An exactly-once application commits in transactions, one after the other; each partition is asked for until it is
+    seen between two of them. TemporarilyUnavailableError where one stays open.
     """
     wanted = sorted(set(partitions))
-    if not wanted:
-        return {}
+    found: dict[TopicPartition, int | None] = {}
+    async with within(deadline_seconds, f"group {coordinator.group_id}: committed offsets"):
+        for attempt in range(_COMMIT_ATTEMPTS):
+            left = [each for each in wanted if each not in found]
+            if not left:
+                break
+            if attempt:
+                await asyncio.sleep(_COMMIT_PAUSE_SECONDS)
+            is_last = attempt + 1 == _COMMIT_ATTEMPTS
+            found |= await _committed_now(coordinator, left, may_be_open=not is_last)
+    return found
+
+
+async def _committed_now(
+    coordinator: Coordinator, wanted: Sequence[TopicPartition], *, may_be_open: bool
+) -> Mapping[TopicPartition, int | None]:
+    """Ask once; `may_be_open`: leave out what a transaction is about to commit."""
     what = f"group {coordinator.group_id}: committed offsets"
-    async with within(deadline_seconds, what):
-        answer = await coordinator.ask(
-            _offset_fetch(coordinator.group_id, wanted),
-            OffsetFetchResponse,
-            lambda found: [group.error_code for group in found.groups],
-        )
+    answer = await coordinator.ask(
+        _offset_fetch(coordinator.group_id, wanted),
+        OffsetFetchResponse,
+        lambda found: [group.error_code for group in found.groups],
+    )
     if [group.group_id for group in answer.groups] != [coordinator.group_id]:
         raise unexpected(what, "the answer is of other groups")
     (group,) = answer.groups
     if group.error_code is not ErrorCode.none:
         raise failure(group.error_code, what, f"DESCRIBE on group {coordinator.group_id}")
-    offsets: dict[TopicPartition, int | None] = {}
-    for topic in group.topics:
-        for each in topic.partitions:
-            if each.error_code is not ErrorCode.none:
-                raise failure(each.error_code, f"{what} of topic {topic.name}", f"DESCRIBE on topic {topic.name}")
-            offset = each.committed_offset
-            offsets[TopicPartition(topic.name, each.partition_index)] = offset if offset >= 0 else None
-    if offsets.keys() != set(wanted):
+    entries = {
+        TopicPartition(topic.name, each.partition_index): each for topic in group.topics for each in topic.partitions
+    }
+    if entries.keys() != set(wanted):
         raise unexpected(what, "the answer is of other partitions")
+    offsets: dict[TopicPartition, int | None] = {}
+    for partition, each in entries.items():
+        if may_be_open and each.error_code is ErrorCode.unstable_offset_commit:
+            continue
+        if each.error_code is not ErrorCode.none:
+            raise failure(each.error_code, f"{what} of topic {partition.topic}", f"DESCRIBE on topic {partition.topic}")
+        offsets[partition] = each.committed_offset if each.committed_offset >= 0 else None
     return offsets
-
-
-def _topics(partitions: Iterable[TopicPartition]) -> list[str]:
-    return sorted({partition.topic for partition in partitions})
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for topic, partition in partitions:
-        found[topic].append(partition)
-    return found
-
-
-def _leaders(
-    answer: MetadataResponse, wanted: Iterable[TopicPartition], name: str
-) -> Mapping[Address, list[TopicPartition]]:
-    brokers = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
-    topics = {topic.name: topic for topic in answer.topics}
-    led: defaultdict[Address, list[TopicPartition]] = defaultdict(list)
-    for partition in wanted:
-        topic = topics[TopicName(partition.topic)]
-        what = f"topic {partition.topic} partition {partition.partition}: {name}"
-        if topic.error_code is not ErrorCode.none:
-            raise failure(topic.error_code, what, f"DESCRIBE on topic {partition.topic}")
-        leader = {each.partition_index: each.leader_id for each in topic.partitions}.get(i32(partition.partition))
-        if leader is None:
-            raise TopicUnknownError(what, "it is not on the cluster", "check the topology, or wait until it is created")
-        if leader not in brokers:
-            raise TemporarilyUnavailableError(what, "the partition has no leader", "wait, or see the brokers' logs")
-        led[brokers[leader]].append(partition)
-    return led
 
 
 def _list_offsets(partitions: Iterable[TopicPartition], spec: _Spec, isolation: _Isolation) -> ListOffsetsRequest:
@@ -179,7 +167,7 @@ def _list_offsets(partitions: Iterable[TopicPartition], spec: _Spec, isolation: 
             name=TopicName(topic),
             partitions=tuple(ListOffsetsPartition(partition_index=i32(each), timestamp=i64(spec)) for each in indexes),
         )
-        for topic, indexes in _by_topic(partitions).items()
+        for topic, indexes in by_topic(partitions).items()
     )
     return ListOffsetsRequest(replica_id=_NO_REPLICA, isolation_level=i8(isolation), topics=tuple(topics))
 
@@ -202,7 +190,7 @@ def _offset(partition: TopicPartition, answer: ListOffsetsPartitionResponse | No
 def _offset_fetch(group_id: str, partitions: Iterable[TopicPartition]) -> OffsetFetchRequest:
     topics = (
         OffsetFetchRequestTopics(name=TopicName(topic), partition_indexes=tuple(i32(each) for each in indexes))
-        for topic, indexes in _by_topic(partitions).items()
+        for topic, indexes in by_topic(partitions).items()
     )
     group = OffsetFetchRequestGroup(group_id=GroupId(group_id), topics=tuple(topics))
     return OffsetFetchRequest(groups=(group,), require_stable=True)

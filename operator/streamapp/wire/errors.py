@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 @dataclass
 class UndecodableError(Exception):
-    """Bytes of a group member that do not have the layout they claim.
+    """Bytes of a group member or of a log that do not have the layout they claim.
 
-    Every decoder of this package raises this and nothing else, so that a caller turns a foreign or damaged member into
+    Every decoder of this package raises this and nothing else, so that a caller turns what is foreign or damaged into
     one reason (hold) instead of a traceback.
     """
 

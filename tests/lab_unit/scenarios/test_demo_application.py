@@ -51,6 +51,38 @@ def test_the_loads_get_their_sizes(file: str, kind: str, word: str, figure: str)
     assert arguments[arguments.index(word) + 1] == figure
 
 
+@pytest.mark.parametrize(
+    ("file", "kind"), [("statefulset.yaml", "StatefulSet"), ("preload.yaml", "Job"), ("load.yaml", "Deployment")]
+)
+def test_the_application_and_its_load_agree_on_a_shape_with_a_table(file: str, kind: str) -> None:
+    document = _documents(file)[kind]
+    adapt(document, DemoApplication("counter-7", {"TOPOLOGY": "table", "EXACTLY_ONCE": "true"}), replicas=None)
+    pod = document["spec"]["template"]["spec"]
+    for container in (*pod.get("initContainers", []), *pod["containers"]):
+        environment = _environment(container)
+        assert (environment["TOPOLOGY"], environment["TABLE_TOPIC"]) == ("table", "counter-7-table")
+        assert ("EXACTLY_ONCE" in environment) == (kind == "StatefulSet")
+
+
+@pytest.mark.parametrize(("file", "kind", "commands"), [
+    ("preload.yaml", "Job", {"topics": False, "preload": True}),
+    ("load.yaml", "Deployment", {"steady": True}),
+])  # fmt: skip
+def test_quiet_partitions_are_left_out_by_what_writes_records(file: str, kind: str, commands: dict[str, bool]) -> None:
+    document = _documents(file)[kind]
+    adapt(document, DemoApplication("counter-7", quiet=(2, 5)), replicas=None)
+    pod = document["spec"]["template"]["spec"]
+    found = {
+        c["args"][0]: c["args"][-2:] == ["--quiet", "2,5"] for c in (*pod.get("initContainers", []), *pod["containers"])
+    }
+    assert found == commands
+
+
+def test_only_the_plain_counter_can_be_inferred() -> None:
+    shapes = [DemoApplication("a"), *(DemoApplication("a", {"TOPOLOGY": shape}) for shape in ("counter", "stores"))]
+    assert [each.is_inferable for each in shapes] == [True, True, False]
+
+
 def test_a_document_without_pods_is_left_alone() -> None:
     service = _documents("statefulset.yaml")["Service"]
     before = yaml.safe_dump(service)

@@ -5,6 +5,8 @@ import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
@@ -17,7 +19,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The application: counts records per key until it is told to stop.
+ * The application: counts records per key until it is told to stop, or describes the topology it would run.
  *
  * <p>Exit codes: 2 for a wrong setting, 1 when a stream thread failed or the application could not start, and after a
  * SIGTERM the JVM's own 143, once the application has closed.
@@ -25,18 +27,30 @@ import org.slf4j.LoggerFactory;
 public final class Counter {
     private static final Logger LOG = LoggerFactory.getLogger(Counter.class);
 
+    private static final String DESCRIBE = "describe";
     private static final String WRITABLE = "a directory that this user may write";
 
     private Counter() {}
 
-    /** Run until SIGTERM or a failure. Takes no arguments: the configuration is in the environment. */
+    /**
+     * Run until SIGTERM or a failure; with the argument {@code describe} only print {@code Topology#describe()}.
+     *
+     * <p>The configuration is in the environment, for both.
+     */
     public static void main(String[] args) {
-        System.exit(run(System.getenv(), System.err));
+        System.exit(run(List.of(args), System.getenv(), System.out, System.err));
     }
 
     /** Give the exit code; does not return while the application runs. */
-    static int run(Map<String, String> environment, PrintStream err) {
+    static int run(List<String> arguments, Map<String, String> environment, PrintStream out, PrintStream err) {
         try {
+            if (arguments.equals(List.of(DESCRIBE))) {
+                out.println(describe(environment));
+                return 0;
+            }
+            if (!arguments.isEmpty()) {
+                throw new BadSetting("arguments", String.join(" ", arguments), DESCRIBE + ", or none");
+            }
             Settings settings = Settings.from(environment);
             settings.warnings().forEach(line -> err.println("counter: warning: " + line));
             ensureWritable(settings.streams().get(StreamsConfig.STATE_DIR_CONFIG).toString());
@@ -52,13 +66,20 @@ public final class Counter {
         }
     }
 
+    /** Give the text of the topology that these settings make. It needs no broker, so none has to be named. */
+    private static String describe(Map<String, String> environment) throws BadSetting {
+        Map<String, String> complete = new HashMap<>(environment);
+        complete.merge("BOOTSTRAP_SERVERS", "unused:1", (named, unused) -> named.isBlank() ? unused : named);
+        Settings settings = Settings.from(complete);
+        return settings.shape().build(settings).describe().toString().strip();
+    }
+
     private static int count(Settings settings) {
         Properties properties = new Properties();
         properties.putAll(settings.streams());
         CompletableFuture<Throwable> failure = new CompletableFuture<>();
         // Not in a try-with-resources: the hook below closes it, in every way in which this process can end.
-        KafkaStreams streams =
-                new KafkaStreams(CounterTopology.build(settings.inputTopic(), settings.outputTopic()), properties);
+        KafkaStreams streams = new KafkaStreams(settings.shape().build(settings), properties);
         streams.setStateListener((now, before) -> LOG.info("{}", now));
         streams.setUncaughtExceptionHandler(exception -> {
             failure.complete(exception);

@@ -1,6 +1,5 @@
 package dev.streamapp.examples.counter;
 
-import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.BytesDeserializer;
@@ -41,9 +40,6 @@ final class CounterTopology {
 
     /** Counts one record and says so, with the record's place in the input topic. */
     private static final class Count extends ContextualProcessor<Bytes, byte[], Bytes, byte[]> {
-        /** A record without key has no place in a store; together they are counted under the empty key. */
-        private static final Bytes NO_KEY = Bytes.wrap(new byte[0]);
-
         private KeyValueStore<Bytes, Tally> counts;
 
         @Override
@@ -56,15 +52,10 @@ final class CounterTopology {
         public void process(Record<Bytes, byte[]> input) {
             // Present for every record that comes from a topic; only punctuators, which are not used here, have none.
             RecordMetadata place = context().recordMetadata().orElseThrow();
-            Bytes key = input.key() == null ? NO_KEY : input.key();
+            Bytes key = Answer.keyOf(input.key());
             Tally tally = Tally.after(counts.get(key), input.value());
             counts.put(key, tally);
-            context().forward(input.withValue(json(place, tally.count())));
-        }
-
-        private static byte[] json(RecordMetadata place, long count) {
-            return ("{\"partition\":" + place.partition() + ",\"offset\":" + place.offset() + ",\"count\":" + count + "}")
-                    .getBytes(StandardCharsets.UTF_8);
+            context().forward(input.withValue(Answer.json(place, tally.count())));
         }
     }
 }

@@ -1,5 +1,6 @@
 package dev.streamapp.examples.counter;
 
+import java.util.Set;
 import picocli.CommandLine.Option;
 
 /** What the two commands that write records share: where to, and how big. */
@@ -18,4 +19,11 @@ final class InputOptions {
             converter = AtLeastOne.class,
             description = "Size of a value. Default: 190.")
     int valueBytes;
+
+    @Option(
+            names = "--quiet",
+            paramLabel = "N",
+            split = ",",
+            description = "Partitions of the input that get no record, several with commas between. Default: none.")
+    Set<Integer> quiet = Set.of();
 }

@@ -27,18 +27,23 @@ public final class Load {
     }
 
     static CommandLine commandLine() {
-        return new CommandLine(new Load())
+        return commandLine(new Load());
+    }
+
+    /** Give the command line of one command, with the same converters and errors. */
+    static CommandLine commandLine(Object command) {
+        return new CommandLine(command)
                 .registerConverter(Duration.class, text -> Durations.parse(text)
                         .orElseThrow(() -> new CommandLine.TypeConversionException(
                                 text + " is no duration; allowed: " + Durations.ALLOWED)))
                 .setParameterExceptionHandler((exception, args) -> {
-                    CommandLine command = exception.getCommandLine();
-                    command.getErr().println("load: " + exception.getMessage() + " (try --help)");
-                    return command.getCommandSpec().exitCodeOnInvalidInput();
+                    CommandLine wrong = exception.getCommandLine();
+                    wrong.getErr().println("load: " + exception.getMessage() + " (try --help)");
+                    return wrong.getCommandSpec().exitCodeOnInvalidInput();
                 })
-                .setExecutionExceptionHandler((exception, command, parsed) -> {
-                    command.getErr().println("load: " + exception.getMessage());
-                    return command.getCommandSpec().exitCodeOnExecutionException();
+                .setExecutionExceptionHandler((exception, failed, parsed) -> {
+                    failed.getErr().println("load: " + exception.getMessage());
+                    return failed.getCommandSpec().exitCodeOnExecutionException();
                 });
     }
 }

@@ -3,6 +3,7 @@ package dev.streamapp.examples.counter;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
 import org.apache.kafka.clients.producer.ProducerConfig;
@@ -13,7 +14,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Gives the application its state: writes each key once, as fast as the brokers take it. */
+/**
+ * Gives the application its state: writes each key once, as fast as the brokers take it, for {@link Shape#TABLE} first
+ * as a row of the table.
+ */
 @Command(
         name = "preload",
         description = "Write each key once, as fast as the brokers take it.",
@@ -30,6 +34,9 @@ final class PreloadCommand implements Callable<Integer> {
 
     @Mixin
     private InputOptions input;
+
+    @Mixin
+    private TableOptions table;
 
     @Option(
             names = "--records",
@@ -60,33 +67,43 @@ final class PreloadCommand implements Callable<Integer> {
                     spec.commandLine(),
                     "--keys " + distinct + " is more than --records " + records + "; some would not be written");
         }
-        final int partitions;
-        try (Topics topics = connection.topics()) {
-            partitions = topics.partitions(input.topic);
+        Payloads payloads = new Payloads(new SplittableRandom(seed), input.valueBytes);
+        if (table.topic().isPresent()) {
+            write("preload table", table.topic().get(), distinct, distinct, Set.of(), payloads);
         }
-        try (Sender sender = new Sender(connection.producer(TUNING), input.topic)) {
-            write(sender, distinct, partitions);
-        }
+        write("preload", input.topic, records, distinct, input.quiet, payloads);
         return 0;
     }
 
-    private void write(Sender sender, int distinct, int partitions) throws Failure {
-        Payloads payloads = new Payloads(new SplittableRandom(seed), input.valueBytes);
-        Progress progress = new Progress("preload", records);
+    private void write(
+            String what, String topic, int wanted, int distinct, Set<Integer> quiet, Payloads payloads)
+            throws Failure, InterruptedException {
+        final int partitions;
+        try (Topics topics = connection.topics()) {
+            partitions = topics.partitions(topic);
+        }
+        Progress progress = new Progress(what, wanted);
         PrintWriter err = spec.commandLine().getErr();
         long start = System.nanoTime();
         long nextLine = BETWEEN_LINES.toNanos();
-        for (int sent = 0; sent < records; sent++) {
-            byte[] key = Keys.key(sent % distinct);
-            sender.send(Keys.partition(key, partitions), key, payloads.next());
-            long elapsed = System.nanoTime() - start;
-            if (elapsed >= nextLine) {
-                err.println(progress.line(sent + 1L, Duration.ofNanos(elapsed)));
-                nextLine += BETWEEN_LINES.toNanos();
+        long sent = 0;
+        try (Sender sender = new Sender(connection.producer(TUNING), topic)) {
+            for (int number = 0; number < wanted; number++) {
+                byte[] key = Keys.key(number % distinct);
+                int partition = Keys.partition(key, partitions);
+                if (!quiet.contains(partition)) {
+                    sender.send(partition, key, payloads.next());
+                    sent++;
+                }
+                long elapsed = System.nanoTime() - start;
+                if (elapsed >= nextLine) {
+                    err.println(progress.line(number + 1L, Duration.ofNanos(elapsed)));
+                    nextLine += BETWEEN_LINES.toNanos();
+                }
             }
+            sender.flush();
         }
-        sender.flush();
         Duration taken = Duration.ofNanos(System.nanoTime() - start);
-        spec.commandLine().getOut().println(Progress.sum("preload", records, taken));
+        spec.commandLine().getOut().println(Progress.sum(what, sent, taken));
     }
 }

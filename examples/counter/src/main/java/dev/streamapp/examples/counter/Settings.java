@@ -13,7 +13,9 @@ import org.apache.kafka.streams.StreamsConfig;
  *
  * <p>An empty variable counts as one that is not set. Nothing is read from disk and no broker is asked.
  *
+ * @param shape what the application's topology looks like
  * @param inputTopic the topic that is counted
+ * @param tableTopic the topic of the table; only {@link Shape#TABLE} reads it
  * @param outputTopic the topic that gets one record per input record
  * @param leaveOnClose whether the process gives up its place in the group when it is told to stop
  * @param closeTimeout how long it may take to stop
@@ -21,7 +23,9 @@ import org.apache.kafka.streams.StreamsConfig;
  * @param warnings lines to show once
  */
 record Settings(
+        Shape shape,
         String inputTopic,
+        String tableTopic,
         String outputTopic,
         boolean leaveOnClose,
         Duration closeTimeout,
@@ -56,14 +60,21 @@ record Settings(
             if (truth("STATIC_MEMBERSHIP")) {
                 own("STATIC_MEMBERSHIP", ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, hostName());
             }
+            Shape shape = shape();
             String input = kafkaName("INPUT_TOPIC", "counter-input");
+            String table = kafkaName("TABLE_TOPIC", "counter-table");
             String output = kafkaName("OUTPUT_TOPIC", "counter-output");
-            if (input.equals(output)) {
-                throw new BadSetting("OUTPUT_TOPIC", output + " is also the INPUT_TOPIC", "another topic");
+            different("OUTPUT_TOPIC", output, "INPUT_TOPIC", input);
+            if (shape == Shape.TABLE) {
+                different("TABLE_TOPIC", table, "INPUT_TOPIC", input);
+                different("TABLE_TOPIC", table, "OUTPUT_TOPIC", output);
+                own("TOPOLOGY", StreamsConfig.TOPOLOGY_OPTIMIZATION_CONFIG, StreamsConfig.OPTIMIZE);
             }
             Duration closeTimeout = duration("CLOSE_TIMEOUT", "30s");
             return new Settings(
+                    shape,
                     input,
+                    table,
                     output,
                     truth("LEAVE_ON_CLOSE"),
                     closeTimeout,
@@ -78,6 +89,18 @@ record Settings(
                 throw new BadSetting(other, property + " has a variable of its own", variable + " alone");
             }
             kafka.values().put(property, value);
+        }
+
+        private Shape shape() throws BadSetting {
+            String value = text("TOPOLOGY", "");
+            return Shape.parse(value)
+                    .orElseThrow(() -> new BadSetting("TOPOLOGY", value + " is no topology", Shape.ALLOWED));
+        }
+
+        private static void different(String variable, String topic, String other, String taken) throws BadSetting {
+            if (topic.equals(taken)) {
+                throw new BadSetting(variable, topic + " is also the " + other, "another topic");
+            }
         }
 
         private boolean isSet(String variable) {

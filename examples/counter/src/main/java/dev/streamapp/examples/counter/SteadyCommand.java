@@ -12,7 +12,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** The traffic of the users: evenly paced, and every partition in turn, so that a silent partition shows at once. */
+/**
+ * The traffic of the users: evenly paced, and every partition in turn, so that a silent partition shows at once. For
+ * {@link Shape#TABLE} some keys also get a new row on the way, so that the table is never at rest.
+ */
 @Command(
         name = "steady",
         description = "Write records evenly paced, partition after partition, until SIGTERM or for a given time.",
@@ -26,6 +29,17 @@ final class SteadyCommand implements Callable<Integer> {
 
     @Mixin
     private InputOptions input;
+
+    @Mixin
+    private TableOptions table;
+
+    @Option(
+            names = "--row-every",
+            paramLabel = "N",
+            defaultValue = "10",
+            converter = AtLeastOne.class,
+            description = "With a table: every Nth key gets a new row too, besides its record. Default: 10.")
+    private int rowEvery;
 
     @Option(names = "--rate", paramLabel = "N", required = true, description = "Records per second over all partitions.")
     private double rate;
@@ -56,17 +70,21 @@ final class SteadyCommand implements Callable<Integer> {
         SplittableRandom random = new SplittableRandom(seed);
         final Rounds rounds;
         try (Topics topics = connection.topics()) {
-            rounds = new Rounds(keys, topics.partitions(input.topic), random.split());
+            rounds = new Rounds(keys, topics.partitions(input.topic), input.quiet, random.split());
         }
         try (StopSignal signal = StopSignal.listen();
-                Sender sender = new Sender(connection.producer(TUNING), input.topic)) {
-            write(sender, rounds, new Payloads(random.split(), input.valueBytes), signal);
+                Sender sender = new Sender(connection.producer(TUNING), input.topic);
+                Sender rows = table.topic().isPresent()
+                        ? new Sender(connection.producer(TUNING), table.topic().get())
+                        : null) {
+            write(sender, rows, rounds, new Payloads(random.split(), input.valueBytes), signal);
             signal.finished();
         }
         return 0;
     }
 
-    private void write(Sender sender, Rounds rounds, Payloads payloads, StopSignal signal)
+    /** Write until told to stop; {@code rows} is null where there is no table. */
+    private void write(Sender sender, Sender rows, Rounds rounds, Payloads payloads, StopSignal signal)
             throws Failure, InterruptedException {
         Pace pace = new Pace(rate);
         long wanted = duration == null ? Long.MAX_VALUE : pace.within(duration);
@@ -75,9 +93,15 @@ final class SteadyCommand implements Callable<Integer> {
         while (sent < wanted && !signal.cameWithin(pace.due(sent) - (System.nanoTime() - start))) {
             Rounds.Next next = rounds.next();
             sender.send(next.partition(), next.key(), payloads.next());
+            if (rows != null && sent % rowEvery == 0) {
+                rows.send(next.partition(), next.key(), payloads.next());
+            }
             sent++;
         }
         sender.flush();
+        if (rows != null) {
+            rows.flush();
+        }
         Duration taken = Duration.ofNanos(System.nanoTime() - start);
         spec.commandLine().getOut().println(Progress.sum("steady", sent, taken));
     }

@@ -1,6 +1,7 @@
 package dev.streamapp.examples.counter;
 
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -12,10 +13,11 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Creates the two topics of the counter; safe to run again and by several at once. */
+/** Creates the topics of the counter; safe to run again and by several at once. */
 @Command(
         name = "topics",
-        description = "Create the input and the output topic; topics that are there with the right partitions are fine.",
+        description = "Create the input, the output and, for TOPOLOGY=table, the table topic; topics that are there with the"
+                + " right partitions are fine.",
         mixinStandardHelpOptions = true)
 final class TopicsCommand implements Callable<Integer> {
     /**
@@ -24,6 +26,14 @@ final class TopicsCommand implements Callable<Integer> {
      */
     private static final Map<String, String> APPEND_TIMES =
             Map.of(TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime");
+
+    /**
+     * Each key's last row for as long as it has one. Append times here too: tasks read the older record first, so what
+     * was written to the table before the input is known when the input comes.
+     */
+    private static final Map<String, String> COMPACTED = Map.of(
+            TopicConfig.MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime",
+            TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT);
 
     @Mixin
     private Connection connection;
@@ -41,6 +51,9 @@ final class TopicsCommand implements Callable<Integer> {
             defaultValue = "${env:OUTPUT_TOPIC:-counter-output}",
             description = "Default: OUTPUT_TOPIC, else counter-output.")
     private String outputTopic;
+
+    @Mixin
+    private TableOptions table;
 
     @Option(
             names = "--partitions",
@@ -60,12 +73,21 @@ final class TopicsCommand implements Callable<Integer> {
     public Integer call() throws Failure, InterruptedException {
         PrintWriter out = spec.commandLine().getOut();
         try (Topics topics = connection.topics()) {
-            for (String name : List.of(inputTopic, outputTopic)) {
-                NewTopic topic = new NewTopic(name, partitions, replicationFactor).configs(APPEND_TIMES);
+            for (NewTopic topic : wanted()) {
                 String verb = topics.ensure(topic) ? "created" : "was there";
-                out.println("topics: " + name + " " + verb + ", " + partitions + " partitions");
+                out.println("topics: " + topic.name() + " " + verb + ", " + partitions + " partitions");
             }
         }
         return 0;
+    }
+
+    /** Give the topics, all with as many partitions: the table is read by the tasks that read the input. */
+    List<NewTopic> wanted() {
+        List<NewTopic> topics = new ArrayList<>();
+        topics.add(new NewTopic(inputTopic, partitions, replicationFactor).configs(APPEND_TIMES));
+        topics.add(new NewTopic(outputTopic, partitions, replicationFactor).configs(APPEND_TIMES));
+        table.topic().ifPresent(
+                name -> topics.add(new NewTopic(name, partitions, replicationFactor).configs(COMPACTED)));
+        return topics;
     }
 }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 class RoundsTest {
     private static List<Rounds.Next> firstOf(int count, int keys, int partitions, long seed) throws Failure {
-        Rounds rounds = new Rounds(keys, partitions, new SplittableRandom(seed));
+        Rounds rounds = new Rounds(keys, partitions, Set.of(), new SplittableRandom(seed));
         return Stream.generate(rounds::next).limit(count).toList();
     }
 
@@ -59,5 +59,20 @@ class RoundsTest {
     void tooFewKeysForThePartitionsAreRefused() {
         Failure failure = assertThrows(Failure.class, () -> firstOf(1, 1, 2, 0));
         assertEquals("none of 1 keys belongs to partition 0; give more --keys", failure.getMessage());
+    }
+
+    @Test
+    void quietPartitionsAreLeftOut() throws Failure {
+        Rounds rounds = new Rounds(1_000, 6, Set.of(0, 4), new SplittableRandom(0));
+        assertEquals(
+                List.of(1, 2, 3, 5, 1, 2, 3, 5),
+                Stream.generate(rounds::next).limit(8).map(Rounds.Next::partition).toList());
+    }
+
+    @Test
+    void atLeastOnePartitionGetsRecords() {
+        Failure failure =
+                assertThrows(Failure.class, () -> new Rounds(10, 2, Set.of(0, 1), new SplittableRandom(0)));
+        assertEquals("all of 2 partitions are quiet; give fewer in --quiet", failure.getMessage());
     }
 }

@@ -33,7 +33,15 @@ class SettingsTest {
     @Test
     void onlyTheBrokersMustBeGiven() throws BadSetting {
         assertEquals(
-                new Settings("counter-input", "counter-output", false, Duration.ofSeconds(30), DEFAULTS, List.of()),
+                new Settings(
+                        Shape.COUNTER,
+                        "counter-input",
+                        "counter-table",
+                        "counter-output",
+                        false,
+                        Duration.ofSeconds(30),
+                        DEFAULTS,
+                        List.of()),
                 read());
     }
 
@@ -42,7 +50,9 @@ class SettingsTest {
         Settings settings = read(
                 "BOOTSTRAP_SERVERS", "a:9092,b:9092",
                 "APPLICATION_ID", "orders",
+                "TOPOLOGY", "stores",
                 "INPUT_TOPIC", "in",
+                "TABLE_TOPIC", "rows",
                 "OUTPUT_TOPIC", "out",
                 "STATE_DIR", "/data",
                 "EXACTLY_ONCE", "true",
@@ -59,7 +69,34 @@ class SettingsTest {
                 "processing.guarantee", "exactly_once_v2",
                 "group.instance.id", "counter-2",
                 "num.standby.replicas", "1");
-        assertEquals(new Settings("in", "out", true, Duration.ofMinutes(2), streams, List.of()), settings);
+        assertEquals(
+                new Settings(Shape.STORES, "in", "rows", "out", true, Duration.ofMinutes(2), streams, List.of()),
+                settings);
+    }
+
+    @Test
+    void theTableIsRestoredFromItsTopic() throws BadSetting {
+        Settings settings = read("TOPOLOGY", "table");
+        assertEquals(Shape.TABLE, settings.shape());
+        assertEquals(defaultsAnd(Map.of("topology.optimization", "all")), settings.streams());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "TABLE_TOPIC | counter-input | TABLE_TOPIC: counter-input is also the INPUT_TOPIC; allowed: another topic",
+                "TABLE_TOPIC | counter-output | TABLE_TOPIC: counter-output is also the OUTPUT_TOPIC; allowed: another topic",
+                "STREAMS_TOPOLOGY_OPTIMIZATION | none | STREAMS_TOPOLOGY_OPTIMIZATION: topology.optimization has a variable of its own; allowed: TOPOLOGY alone",
+            })
+    void whatATableNeedsIsChecked(String variable, String value, String message) {
+        BadSetting exception = assertThrows(BadSetting.class, () -> read("TOPOLOGY", "table", variable, value));
+        assertEquals(message, exception.getMessage());
+    }
+
+    @Test
+    void theTableTopicIsNobodysConcernWithoutATable() throws BadSetting {
+        assertEquals("counter-input", read("TABLE_TOPIC", "counter-input").tableTopic());
     }
 
     @ParameterizedTest
@@ -91,7 +128,7 @@ class SettingsTest {
 
     @Test
     void anEmptyVariableCountsAsNotSet() throws BadSetting {
-        assertEquals(read(), read("EXACTLY_ONCE", "", "APPLICATION_ID", " ", "STREAMS_NUM_STREAM_THREADS", ""));
+        assertEquals(read(), read("EXACTLY_ONCE", "", "APPLICATION_ID", " ", "TOPOLOGY", " ", "STREAMS_NUM_STREAM_THREADS", ""));
     }
 
     @Test
@@ -118,6 +155,8 @@ class SettingsTest {
                 "STATIC_MEMBERSHIP | true | no name to join under; allowed: true only with POD_NAME or HOSTNAME set",
                 "CLOSE_TIMEOUT | 30 | 30 is no duration; allowed: a whole number with a unit, for example 500ms, 30s, 10m or 2h",
                 "INPUT_TOPIC | a b | a b is no name that Kafka accepts; allowed: up to 249 of a-z, A-Z, 0-9, '.', '_', '-'",
+                "TOPOLOGY | Table | Table is no topology; allowed: counter, stores, table",
+                "TABLE_TOPIC | a b | a b is no name that Kafka accepts; allowed: up to 249 of a-z, A-Z, 0-9, '.', '_', '-'",
                 "OUTPUT_TOPIC | counter-input | counter-input is also the INPUT_TOPIC; allowed: another topic",
                 "STREAMS_NUM_STREAM_THREADS | two | two is no whole number; allowed: a whole number (int)",
                 "STREAMS_MAX_WARMUP_REPLICAS | 0 | 0 is refused by Kafka; allowed: a whole number (int), [1,...]",

@@ -1,0 +1,52 @@
+package dev.streamapp.examples.counter;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.apache.kafka.streams.Topology;
+
+/** The shapes that the application can be given: what its tasks look like, not what its users see. */
+enum Shape {
+    /** One sub-topology with one store. */
+    COUNTER {
+        @Override
+        Topology build(Settings settings) {
+            return CounterTopology.build(settings.inputTopic(), settings.outputTopic());
+        }
+    },
+    /** Two stores, a repartition topic, and a second sub-topology with a store of its own. */
+    STORES {
+        @Override
+        Topology build(Settings settings) {
+            return StoresTopology.build(settings.inputTopic(), settings.outputTopic());
+        }
+    },
+    /** A table that is restored from the topic it is read from, beside a store with a changelog. */
+    TABLE {
+        @Override
+        Topology build(Settings settings) {
+            return TableTopology.build(settings.inputTopic(), settings.tableTopic(), settings.outputTopic());
+        }
+    };
+
+    /** What is allowed, for an error. */
+    static final String ALLOWED =
+            Arrays.stream(values()).map(Shape::toString).sorted().collect(Collectors.joining(", "));
+
+    /** Build the topology with the topics that the settings name. */
+    abstract Topology build(Settings settings);
+
+    /** Read a shape's name; an empty text is {@link #COUNTER}, as an empty variable is one that is not set. */
+    static Optional<Shape> parse(String text) {
+        String name = text.strip();
+        return name.isEmpty()
+                ? Optional.of(COUNTER)
+                : Arrays.stream(values()).filter(shape -> shape.toString().equals(name)).findAny();
+    }
+
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}
