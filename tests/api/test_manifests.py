@@ -75,6 +75,7 @@ def pod(changes: Json | None = None) -> Json:
     return template
 
 
+@pytest.mark.guarantee(4)
 def test_a_streamapp_becomes_a_statefulset() -> None:
     user = a_streamapp().spec.template["spec"]
     app, sidecar = user["containers"]

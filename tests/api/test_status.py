@@ -155,6 +155,7 @@ EVERY_STATE = list(product(WishState, HoldState, LearnerState, GroupCondition))
 
 
 @pytest.mark.parametrize("wish", WishState, ids=lambda wish: wish.value)
+@pytest.mark.guarantee(8)
 def test_every_cell_of_the_state_table_has_a_status_that_conforms(wish: WishState) -> None:
     policy = ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED)
     for hold, learners, group in product(HoldState, LearnerState, GroupCondition):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
 from structlog.typing import EventDict
 
 from streamapp.core.example import END, universe
@@ -44,6 +45,7 @@ def test_a_pass_over_an_application_at_rest_writes_nothing() -> None:
     on_a_bench(play)
 
 
+@pytest.mark.guarantee(3)
 def test_growth_is_the_first_write_of_the_first_pass_whatever_kafka_says() -> None:
     async def play(bench: Bench) -> None:
         bench.group.is_reachable = False
@@ -56,6 +58,7 @@ def test_growth_is_the_first_write_of_the_first_pass_whatever_kafka_says() -> No
     on_a_bench(play)
 
 
+@pytest.mark.guarantee(2)
 def test_nothing_is_removed_while_the_brokers_do_not_answer() -> None:
     async def play(bench: Bench) -> None:
         bench.group.is_reachable = False
@@ -70,6 +73,7 @@ def test_nothing_is_removed_while_the_brokers_do_not_answer() -> None:
     on_a_bench(play)
 
 
+@pytest.mark.guarantee(1)
 def test_nothing_is_removed_while_the_copies_are_behind() -> None:
     async def play(bench: Bench) -> None:
         bench.group.lag = 500_000
@@ -123,6 +127,7 @@ def test_nobody_looks_at_tails_while_every_copy_is_within_the_limit() -> None:
     on_a_bench(play)
 
 
+@pytest.mark.guarantee(2)
 def test_a_new_process_writes_its_own_epoch_into_the_record_before_anything_else() -> None:
     async def play(bench: Bench) -> None:
         bench.group.lag = 500_000

@@ -62,6 +62,7 @@ def may_go(
         pytest.param(a_capture(), an_end(reason="OOMKilled"), True, id="it was killed"),
     ],
 )
+@pytest.mark.guarantee(7)
 def test_a_member_goes_only_with_its_own_container(seen: Capture, end: ContainerEnd, goes: bool) -> None:
     assert may_go(seen, end) == ((Evictable((KEY,), end),) if goes else ())
 
@@ -185,6 +186,7 @@ def test_outside_steps_the_members_of_a_crashed_container_are_put_out() -> None:
     ]
 
 
+@pytest.mark.guarantee(7)
 def test_the_new_member_of_the_restarted_container_is_left_alone() -> None:
     again = replace(example.members(3)[2], id="wordcount-2-again")
     snapshot = restarted(*example.members(3)[:2], again, seen=60, finished=20)

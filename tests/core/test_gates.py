@@ -188,6 +188,8 @@ def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
         ),
     ],
 )
+@pytest.mark.guarantee(2)
+@pytest.mark.guarantee(5)
 def test_a_broken_gate_holds_and_names_itself(snapshot: Snapshot, reason: str, detail: str) -> None:
     decision = decide(snapshot, POLICY)
     assert (told(decision), decision.detail) == (("Hold", reason), detail)
@@ -199,6 +201,7 @@ def test_an_open_step_comes_first() -> None:
     assert (told(decision), decision.detail) == (("CloseStep", "PodTerminating"), "ordinal 3")
 
 
+@pytest.mark.guarantee(5)
 def test_a_process_id_seen_on_two_pods_is_doubled_even_where_no_volume_says_so() -> None:
     twin = replace(example.member(0), id="twin", client_host=example.ip(2))
     snapshot = a_snapshot(members=[*group(), twin], workload={"volumes": ()}, app={"keeps_state": False})

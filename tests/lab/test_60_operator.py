@@ -85,11 +85,14 @@ def running(session: Session, kubectl: Kubectl, operator: None) -> Iterator[Runn
     demo_application.remove(kubectl, bootstrap, NAMESPACE)
 
 
+@pytest.mark.guarantee(3)
 def test_more_replicas_are_granted_at_once(running: Running) -> None:
     assert running.seconds_until_granted(4) < 3
     running.app.wait_until_converged(4)
 
 
+@pytest.mark.guarantee(1)
+@pytest.mark.guarantee(8)
 def test_a_scale_down_is_held_until_it_is_safe_and_nobody_waits_for_a_session_timeout(running: Running) -> None:
     began = running.clock()
     running.app.scale(3)
@@ -103,6 +106,7 @@ def test_a_scale_down_is_held_until_it_is_safe_and_nobody_waits_for_a_session_ti
     assert sorted(pod["metadata"]["name"] for pod in running.app.pods()) == ["counter-0", "counter-1", "counter-2"]
 
 
+@pytest.mark.guarantee(2)
 def test_a_hold_goes_on_when_the_operator_is_killed(running: Running) -> None:
     # With no lag allowed under load no copy is ever near enough: a hold that lasts.
     running.app.apply(2, learners={"acceptableRecoveryLag": 0})
@@ -116,6 +120,7 @@ def test_a_hold_goes_on_when_the_operator_is_killed(running: Running) -> None:
     assert running.app.granted() == 3
 
 
+@pytest.mark.guarantee(3)
 def test_a_hold_is_called_off_when_the_replicas_rise_again(running: Running) -> None:
     running.app.apply(3, learners={"acceptableRecoveryLag": 0})
     wait_until("record gone", lambda: running.record() == {}, 30)

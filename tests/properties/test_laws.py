@@ -85,6 +85,7 @@ def test_done_means_done(snapshot: Snapshot, policy: ScalingPolicy) -> None:
 
 
 @given(scale_downs(), policies())
+@pytest.mark.guarantee(1)
 def test_no_pod_goes_while_it_has_the_last_good_copy_of_a_task(snapshot: Snapshot, policy: ScalingPolicy) -> None:
     decision = decide(snapshot, policy)
     to_replicas = oracle.removes(decision)
@@ -178,6 +179,7 @@ BLINDNESS = st.sampled_from([*READING_BY_READING, "no reading", "one reading", "
 
 
 @given(scale_downs() | rollouts(), policies(), BLINDNESS)
+@pytest.mark.guarantee(2)
 def test_what_nobody_knows_never_takes_a_pod_that_may_hold_something(
     snapshot: Snapshot, policy: ScalingPolicy, how: str
 ) -> None:
@@ -233,6 +235,7 @@ def test_more_lag_never_makes_it_bolder(snapshot: Snapshot, policy: ScalingPolic
 
 
 @given(scale_downs() | rollouts(), policies(), st.sampled_from([1, 5, 9, 30, 300]))
+@pytest.mark.guarantee(2)
 def test_older_facts_never_make_it_bolder(snapshot: Snapshot, policy: ScalingPolicy, by: int) -> None:
     age = timedelta(seconds=by)
 
@@ -253,6 +256,7 @@ def test_older_facts_never_make_it_bolder(snapshot: Snapshot, policy: ScalingPol
 
 
 @given(snapshots(), policies())
+@pytest.mark.guarantee(8)
 def test_every_step_of_every_plan_says_why(snapshot: Snapshot, policy: ScalingPolicy) -> None:
     decision = decide(snapshot, policy)
     assert all(isinstance(step.reason, Reason) for step in (*decision.plan, *decision.withheld))
@@ -260,6 +264,7 @@ def test_every_step_of_every_plan_says_why(snapshot: Snapshot, policy: ScalingPo
 
 
 @given(snapshots(), policies(), st.integers(min_value=1, max_value=9))
+@pytest.mark.guarantee(3)
 def test_a_raise_is_granted_at_once_and_calls_off_any_hold(
     snapshot: Snapshot, policy: ScalingPolicy, more: int
 ) -> None:
@@ -283,6 +288,7 @@ def test_a_raise_is_granted_at_once_and_calls_off_any_hold(
 
 
 @given(snapshots(), policies())
+@pytest.mark.guarantee(7)
 def test_a_live_member_is_never_put_out(snapshot: Snapshot, policy: ScalingPolicy) -> None:
     for step in decide(snapshot, policy).plan:
         if not isinstance(step, Evict):

@@ -49,6 +49,8 @@ def told_by_the_operator(folder: Path, ordinal: int, changes: dict[str, Any] | N
     return arguments
 
 
+@pytest.mark.guarantee(4)
+@pytest.mark.guarantee(5)
 def test_the_programs_own_tests_pass(go: Path) -> None:
     for command in (["vet", "./..."], ["test", "./..."]):
         ran = subprocess.run([go, *command], cwd=SOURCES, env=ENVIRONMENT, capture_output=True, text=True, check=False)
@@ -56,6 +58,7 @@ def test_the_programs_own_tests_pass(go: Path) -> None:
 
 
 @pytest.mark.parametrize("ordinal", [0, 1, 15, 300, 999])
+@pytest.mark.guarantee(5)
 def test_a_volume_gets_the_process_id_that_the_core_expects(program: Path, tmp_path: Path, ordinal: int) -> None:
     expected = str(seeded_process_id(UID, Ordinal(ordinal)))
     told = subprocess.check_output([program, *told_by_the_operator(tmp_path, ordinal)], text=True)
