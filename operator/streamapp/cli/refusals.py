@@ -22,7 +22,8 @@ def of_kube(error: KubeError, access: Access | None, what: str) -> CliError:
             step = "see that the address is right and the network reaches it, or choose another with --context"
             return CliError(where, error.why, step)
         case NotFoundError():
-            return CliError(what, error.why, "see that the name and --namespace are right")
+            # A list is never missing; whoever asks for one object tells a missing one apart himself.
+            return no_definition(access)
         case _:
             return CliError(what, error.why, "run the command again")
 
