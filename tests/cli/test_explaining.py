@@ -16,13 +16,13 @@ from tests.streamapps import ABSENT
 
 HELD = {"spec.replicas": 2}
 RELEASE = (
-    "To let the pods of this one scale-down go without caught-up copies: `kubectl annotate streamapp/wordcount "
-    '--namespace demo --overwrite streamapp.dev/release="h-1 <why>"`. Every other check stays; tasks without a copy '
-    "are restored from their changelogs, and their users wait."
+    "To let the pods of this one scale-down go without caught-up copies, behind every other check; tasks that have no "
+    "copy are restored from their changelogs, and their users wait: `kubectl annotate streamapp/wordcount --namespace "
+    "demo --overwrite streamapp.dev/release='h-1 <why>'`"
 )
 CALL_OFF = (
-    "To call it off: `kubectl scale streamapp/wordcount --namespace demo --replicas 3` (an autoscaler would set its "
-    "own again)."
+    "To call it off, unless an autoscaler sets its own number again: `kubectl scale streamapp/wordcount --namespace "
+    "demo --replicas 3`"
 )
 
 
@@ -183,7 +183,7 @@ def test_every_cell_of_the_state_table_is_explained_in_whole_sentences() -> None
         told = answers(resource)
         assert told[Question.YOU_CAN]
         for sentence in (one for sentences in told.values() for one in sentences):
-            assert re.fullmatch(r"[A-Z0-9`].*[.)]", sentence), sentence
+            assert re.fullmatch(r"[A-Z0-9`].*([.)]|: `kubectl .*`)", sentence), sentence
             assert "None" not in sentence
 
 

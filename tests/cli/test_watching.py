@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -137,15 +138,35 @@ def test_several_are_shown_as_the_overview() -> None:
     assert [line.split()[0] for line in seen(picture).splitlines()[:3]] == ["name", "a", "wordcount"]
 
 
-def test_two_hundred_pods_leave_room_for_everything_else_on_a_small_terminal() -> None:
+@pytest.mark.parametrize("height", [27, 30, 40])
+def test_two_hundred_pods_leave_room_for_everything_else_on_a_small_terminal(height: int) -> None:
     resource = held()
+    resource["status"] |= {"granted": 200, "replicas": 200}
     resource["status"]["members"] = [{"ordinal": number, "active": 4, "learners": 2} for number in range(200)]
     picture = Picture(key=KEY)
     picture.hear(Listed({KEY: resource}), NOW)
-    lines = seen(picture, width=80, height=40).splitlines()
-    assert len(lines) <= 40
+    lines = seen(picture, width=80, height=height).splitlines()
+    assert len(lines) <= height
     assert lines[-1].startswith("watching")
     assert "more pods: " in one_line("\n".join(lines))
+
+
+def test_what_does_not_fit_is_said() -> None:
+    picture = Picture(key=KEY)
+    picture.hear(Listed({KEY: held()}), NOW)
+    lines = seen(picture, width=80, height=10).splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("demo/wordcount  HELD")
+    assert re.fullmatch(r"\d+ lines more than this terminal is high", lines[-3])
+    assert lines[-1].startswith("watching")
+
+
+def test_on_a_high_terminal_the_parts_stand_apart() -> None:
+    picture = Picture(key=KEY)
+    picture.hear(Listed({KEY: held()}), NOW)
+    high, low = (seen(picture, width=80, height=height).splitlines() for height in (40, 26))
+    assert (high.count(""), low.count("")) == (5, 1)
+    assert [line for line in high if line] == [line for line in low if line]
 
 
 class Terminal:
@@ -214,4 +235,5 @@ def test_on_a_terminal_it_is_a_live_screen_that_leaves_its_last_picture(
     assert "\x1b[?1049h" in terminal.text
     left = terminal.text.rsplit("\x1b[?1049l", 1)[1]
     assert "SETTLED" in left
+    assert "Ctrl-C ends" not in left
     assert "Traceback" not in left

@@ -12,6 +12,8 @@ from streamapp.cli.screen import STYLES
 from streamapp.cli.view import Never, State, View
 
 _WIDE = 100
+_STATE = 18
+"""Columns in which most reasons fit."""
 
 
 class _Overview:
@@ -29,7 +31,7 @@ class _Overview:
             table.add_column(title, overflow="fold", min_width=len(title))
         for title in ("desired", "granted", "actual", "ready", "converged"):
             table.add_column(title, justify="right", no_wrap=True)
-        table.add_column("state", overflow="fold", min_width=12)
+        table.add_column("state", overflow="fold", min_width=_STATE)
         table.add_column("eta", justify="right", no_wrap=True)
         table.add_column("age", justify="right", no_wrap=True)
         for view in self._views:
