@@ -199,7 +199,7 @@ def test_a_name_that_is_nearly_right_is_guessed(cluster: Cluster, run: Run, comm
 
 def test_a_name_of_another_namespace_is_found_there(cluster: Cluster, run: Run) -> None:
     cluster.put(held("payments", **{"metadata.namespace": "prod"}))
-    assert an_error(run("status", "payments").err)[2] == "did you mean payments in namespace prod?"
+    assert an_error(run("status", "payments").err)[2] == "there is one elsewhere: add --namespace prod"
 
 
 def test_a_name_like_no_other_is_not_guessed(cluster: Cluster, run: Run) -> None:

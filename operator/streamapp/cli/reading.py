@@ -66,8 +66,8 @@ async def missing(client: KubeClient, found: Access, namespace: str, name: str) 
     if near:
         return no_such_app(namespace, name, near)
     elsewhere = [one["metadata"] for one in await _listed(client, None)]
-    same = [f"{other['name']} in namespace {other['namespace']}" for other in elsewhere if other["name"] == name]
-    return no_such_app(namespace, name, same[:3])
+    same = sorted(other["namespace"] for other in elsewhere if other["name"] == name)
+    return no_such_app(namespace, name, elsewhere=same[:3])
 
 
 async def _listed(client: KubeClient, namespace: str | None) -> list[Json]:
