@@ -31,7 +31,7 @@ def scale_down(view: View) -> RenderableType | None:
         tasks = counted(going.waiting_for, "task")
         table.add_row("waits for", Text(f"{tasks} without a caught-up copy on a pod that stays", style="yellow"))
         table.add_row("time left", Text(about_left(view.left(going.eta))))
-    if going.last_progress is not None and view.state in {State.HELD, State.STALLED}:
+    if going.waiting_for and going.last_progress is not None and view.state in {State.HELD, State.STALLED}:
         table.add_row("progress", Text(f"lag last became less {ages.ago(going.last_progress, view.now)}"))
     if view.told_by is None or view.told_by.reason != going.reason:
         table.add_row("because", Text(going.reason))
