@@ -19,7 +19,8 @@ from tests.builders import POLICY
 
 def test_a_release_ends_a_hold_for_the_reasons_that_are_said_to_be_overridable_and_for_no_other() -> None:
     release = Release(hold_id="h-1", why="out of money")
-    overridden, kept = set(), set()
+    overridden: set[Reason] = set()
+    kept: set[Reason] = set()
     for learners, group in product(LearnerState, GroupCondition):
         snapshot = table.a_snapshot(WishState.LOWER, HoldState.OPEN, learners, group)
         before = decide(snapshot, POLICY)
