@@ -87,6 +87,7 @@ class ApiServer:
         self._events: deque[WatchEvent] = deque(maxlen=1000)
         self._told = asyncio.Event()
         self._cuts = 0
+        self._ends = 0
         self._now = now
         self._versions = itertools.count(100)
         self._version = 100
@@ -113,6 +114,11 @@ class ApiServer:
         """Delete an object at once."""
         gone = self.objects.pop((plural, namespace, name))
         self._tell("DELETED", plural, gone.body, next(self._versions))
+
+    def end_watches(self) -> None:
+        """End every open watch in good order, as an API server does when its time has passed."""
+        self._ends += 1
+        self._wake()
 
     def cut_watches(self) -> None:
         """Break the connection of every open watch, as a network does."""
@@ -165,7 +171,7 @@ class ApiServer:
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         plural, namespace, _, _ = _parts(request)
-        version, cuts = int(request.query["resourceVersion"]), self._cuts
+        version, cuts, ends = int(request.query["resourceVersion"]), self._cuts, self._ends
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         for tell in self.opened:
@@ -184,6 +190,8 @@ class ApiServer:
             if self._cuts != cuts:
                 assert request.transport is not None
                 request.transport.abort()
+                return response
+            if self._ends != ends:
                 return response
 
     def _tell(self, kind: str, plural: str, body: Json, version: int) -> None:

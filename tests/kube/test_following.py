@@ -139,6 +139,40 @@ async def test_a_version_that_is_too_old_is_listed_anew_without_alarm(follower: 
 
 
 @following_test
+async def test_a_watch_whose_time_has_passed_goes_on_where_it_was(follower: Follower) -> None:
+    put(follower.server, WORDS)
+    async with aclosing(follower.follow()) as news:
+        await anext(news)
+        put(follower.server, WORDS, 2)
+        assert told(await anext(news)) == ("changed", "words", 2)
+        follower.server.end_watches()
+        put(follower.server, WORDS, 3)
+        assert told(await anext(news)) == ("changed", "words", 3)
+    lists = [read for read in follower.server.reads if "watch=true" not in read]
+    assert (len(lists), follower.connected) == (1, 1)
+
+
+@following_test
+async def test_watches_that_end_at_once_are_not_asked_for_without_pause(follower: Follower) -> None:
+    put(follower.server, WORDS)
+    async with aclosing(follower.follow()) as news:
+        await anext(news)
+        ended = 0
+
+        def end() -> None:
+            nonlocal ended
+            ended += 1
+            if ended <= 3:
+                asyncio.get_running_loop().call_soon(follower.server.end_watches)
+            else:
+                put(follower.server, WORDS, 2)
+
+        follower.server.opened.append(end)
+        assert told(await anext(news)) == ("changed", "words", 2)
+    assert follower.slept == [1, 1, 1]
+
+
+@following_test
 async def test_a_broken_connection_is_said_and_everything_listed_anew(follower: Follower) -> None:
     put(follower.server, WORDS)
     async with aclosing(follower.follow()) as news:
