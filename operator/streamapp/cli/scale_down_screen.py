@@ -1,7 +1,5 @@
 """The parts of the screen about scale-downs: the one that goes on, and the last steps of earlier ones."""
 
-from datetime import timedelta
-
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -75,8 +73,7 @@ def gap_text(step: LastStep) -> str:
         return "not seen"
     if not step.gap_error:
         return ages.fine(step.worst_gap)
-    least = max(step.worst_gap - step.gap_error, timedelta(0))
-    return f"{ages.fine(least)} to {ages.fine(step.worst_gap)}"
+    return f"{ages.fine(step.worst_gap - step.gap_error)} to {ages.fine(step.worst_gap)}"
 
 
 def _forced(forced: ForcedStatus) -> str:
