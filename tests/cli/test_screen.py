@@ -1,13 +1,10 @@
-from itertools import product
-
 import pytest
 
-from streamapp.core import example, table
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core import example
 from streamapp.core.reasons import Reason
-from streamapp.core.table import GroupCondition, HoldState, LearnerState, WishState
 from tests.builders import a_pod, a_snapshot, an_unreadable
 from tests.cli.showing import Json, a_resource, a_step, one_line, screen
+from tests.cli.states import every_cell
 from tests.statuses import answer, held_status
 from tests.streamapps import ABSENT
 
@@ -163,32 +160,31 @@ def test_an_eta_runs_down_from_when_it_was_told(eta: str | None, later: float, t
     assert line.endswith(f"time left: {told}")
 
 
-@pytest.mark.parametrize(
-    ("resource", "told"),
-    {
-        "never answered": (
-            a_resource(None),
-            "UNANSWERED The operator has never answered: the StreamApp has no status. See that the operator runs",
-        ),
-        "new": (
-            a_resource(None, asked_ago=5),
-            "UNANSWERED The operator has not answered yet. Look again in a few seconds.",
-        ),
-        "an older spec": (
-            a_resource(held_status(), generation=7),
-            "UNANSWERED The status is older than the spec: it answers generation 1, and the spec is at 7. See that",
-        ),
-        "just changed": (
-            a_resource(held_status(), generation=2, asked_ago=1),
-            "it answers generation 1, and the spec is at 2. Look again in a few seconds.",
-        ),
-        "stale": (
-            a_resource(held_status(), told_ago=1500),
-            "HELD LearnersCatchingUp The status may be stale: something goes on, but it was last written 25 min ago.",
-        ),
-    }.values(),
-    ids=str,
-)
+DOUBTFUL = {
+    "never answered": (
+        a_resource(None),
+        "UNANSWERED The operator has never answered: the StreamApp has no status. See that the operator runs",
+    ),
+    "new": (
+        a_resource(None, asked_ago=5),
+        "UNANSWERED The operator has not answered yet. Look again in a few seconds.",
+    ),
+    "an older spec": (
+        a_resource(held_status(), generation=7),
+        "UNANSWERED The status is older than the spec: it answers generation 1, and the spec is at 7. See that",
+    ),
+    "just changed": (
+        a_resource(held_status(), generation=2, asked_ago=1),
+        "it answers generation 1, and the spec is at 2. Look again in a few seconds.",
+    ),
+    "stale": (
+        a_resource(held_status(), told_ago=1500),
+        "HELD LearnersCatchingUp The status may be stale: something goes on, but it was last written 25 min ago.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("resource", "told"), DOUBTFUL.values(), ids=DOUBTFUL)
 def test_a_status_that_may_not_be_how_things_are_says_so_first(resource: Json, told: str) -> None:
     assert told in one_line(screen(resource))
 
@@ -221,19 +217,13 @@ def test_text_of_others_cannot_steer_the_terminal() -> None:
     assert "line [red]two[/]" in one_line(text)
 
 
-EVERY_CELL = list(product(WishState, HoldState, LearnerState, GroupCondition))
-
-
 @pytest.mark.parametrize("width", [60, 80, 140])
-def test_every_cell_of_the_state_table_is_shown_with_its_reason_within_the_width(width: int) -> None:
-    for wish, hold, learners, group in EVERY_CELL:
-        snapshot = table.a_snapshot(wish, hold, learners, group)
-        status = answer(snapshot, policy=ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED))
-        changes = {"spec.replicas": snapshot.app.wish.replicas, "spec.scaleDown": {"allowZero": True}}
-        text = screen(a_resource(status, changes), width)
+def test_every_cell_of_the_state_table_is_shown_with_its_reasons_within_the_width(width: int) -> None:
+    sound = {"Ready": "True", "Stalled": "False", "Converged": "True", "KafkaReachable": "True"}
+    for resource in every_cell():
+        text = screen(resource, width)
         assert max(map(len, text.splitlines())) <= width
-        sound = {"Ready": "True", "Stalled": "False", "Converged": "True", "KafkaReachable": "True"}
-        for condition in status["conditions"]:
+        for condition in resource["status"]["conditions"]:
             if condition["status"] != sound.get(condition["type"], condition["status"]):
                 assert condition["reason"] in text
 

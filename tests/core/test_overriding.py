@@ -1,11 +1,15 @@
-"""What a release overrides, over the whole state table: coverage, and nothing else."""
+"""What a user's word overrides: the reasons that say so are those that it ends."""
 
 from dataclasses import replace
 from itertools import product
 
+import pytest
+
 from streamapp.core import table
-from streamapp.core.coverage_gates import OVERRIDABLE
+from streamapp.core.coverage import TaskWait
+from streamapp.core.coverage_gates import OVERRIDABLE, refusal_of
 from streamapp.core.decision import Verdict
+from streamapp.core.identity import TaskId
 from streamapp.core.planning import decide
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Release
@@ -17,8 +21,8 @@ def test_a_release_ends_a_hold_for_the_reasons_that_are_said_to_be_overridable_a
     release = Release(hold_id="h-1", why="out of money")
     overridden: set[Reason] = set()
     kept: set[Reason] = set()
-    for hold, learners, group in product((HoldState.OPEN,), LearnerState, GroupCondition):
-        snapshot = table.a_snapshot(WishState.LOWER, hold, learners, group)
+    for learners, group in product(LearnerState, GroupCondition):
+        snapshot = table.a_snapshot(WishState.LOWER, HoldState.OPEN, learners, group)
         before = decide(snapshot, POLICY)
         after = decide(replace(snapshot, app=replace(snapshot.app, release=release)), POLICY)
         if before.verdict is Verdict.HOLD:
@@ -27,3 +31,14 @@ def test_a_release_ends_a_hold_for_the_reasons_that_are_said_to_be_overridable_a
     assert overridden <= OVERRIDABLE
     assert kept == {Reason.BrokersUnreachable, Reason.GroupRebalancing, Reason.ForeignMember, Reason.ProcessIdDoubled}
     assert not kept & OVERRIDABLE
+
+
+@pytest.mark.parametrize(
+    ("count", "detail"), [(1, "1 task waits; 0_0 has no copy"), (2, "2 tasks wait; 0_1 has no copy")]
+)
+def test_tasks_that_wait_are_counted_in_a_sentence(count: int, detail: str) -> None:
+    waits = tuple(
+        TaskWait(task=TaskId(0, number), reason=Reason.NoLearners, best=None, in_the_way=None)
+        for number in range(count)
+    )
+    assert refusal_of(waits).detail == detail

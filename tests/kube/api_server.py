@@ -1,12 +1,14 @@
-"""An API server in small, over real HTTP: versions, preconditions, server-side apply, selectors, and faults on demand.
+"""An API server in small, over real HTTP: versions, preconditions, server-side apply, selectors, watches, faults.
 
-For tests that need a fault at an exact write, which a real one cannot be asked for. Watches, schemas, admission and
-rights are left to the lab.
+For tests that need a fault at an exact write or in a watch, which a real one cannot be asked for. Schemas, admission
+and rights are left to the lab.
 """
 
+import asyncio
 import copy
 import itertools
 import json
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -48,6 +50,19 @@ class Write:
     subresource: str
 
 
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One change, as a watch tells it."""
+
+    version: int
+    plural: str
+    kind: str
+    body: Json
+
+
+Refuse = Callable[[web.Request], tuple[int, str] | None]
+"""What becomes of a read: None, or the HTTP status and the message that are given instead of it."""
+
 Fault = Callable[[Write], str | None]
 """What becomes of a write: None for nothing unusual, `before` and `after` cut the connection without an answer before
 or after it is made, `conflict` answers 409 and `busy` 429."""
@@ -62,8 +77,20 @@ class ApiServer:
         self.fault: Fault = lambda _: None
         self.changed: list[Callable[[str, Json, Json | None], None]] = []
         """Told of every change: plural, the object, the object before."""
+        self.reads: list[str] = []
+        """Path and query of every read, watches too."""
+        self.refuse: Refuse = lambda _: None
+        self.oldest_watchable = 0
+        """Watches from an older version end with 410."""
+        self.opened: list[Callable[[], None]] = []
+        """Called whenever a watch has begun."""
+        self._events: deque[WatchEvent] = deque(maxlen=1000)
+        self._told = asyncio.Event()
+        self._cuts = 0
+        self._ends = 0
         self._now = now
         self._versions = itertools.count(100)
+        self._version = 100
         self._numbers = itertools.count(1)
 
     def get(self, plural: str, namespace: str, name: str) -> Json | None:
@@ -71,18 +98,32 @@ class ApiServer:
         stored = self.objects.get((plural, namespace, name))
         return None if stored is None else stored.body
 
-    def put(self, plural: str, body: Json) -> Json:
-        """Make or change an object as somebody else would: no preconditions, owners as they were."""
+    def put(self, plural: str, body: Json, *, as_is: bool = False) -> Json:
+        """Make or change an object as somebody else would: no preconditions, owners as they were.
+
+        With `as_is` its generation and its `managedFields` are those that it comes with.
+        """
         metadata = body["metadata"]
         identity = (plural, metadata["namespace"], metadata["name"])
         before = self.objects.get(identity)
         stored = Stored(copy.deepcopy(body), before.owners if before else {"somebody": set()})
-        self._store(identity, stored, None if before is None else before.body)
+        self._store(identity, stored, None if before is None else before.body, as_is=as_is)
         return stored.body
 
     def remove(self, plural: str, namespace: str, name: str) -> None:
         """Delete an object at once."""
-        del self.objects[plural, namespace, name]
+        gone = self.objects.pop((plural, namespace, name))
+        self._tell("DELETED", plural, gone.body, next(self._versions))
+
+    def end_watches(self) -> None:
+        """End every open watch in good order, as an API server does when its time has passed."""
+        self._ends += 1
+        self._wake()
+
+    def cut_watches(self) -> None:
+        """Break the connection of every open watch, as a network does."""
+        self._cuts += 1
+        self._wake()
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
@@ -101,7 +142,7 @@ class ApiServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET":
-            return self._said(lambda: self._read(request))
+            return await self._answer_read(request)
         body = json.loads(await request.read() or b"{}")
         parts = _parts(request)
         write = Write(next(self._numbers), request.method, parts[0], parts[3])
@@ -119,6 +160,50 @@ class ApiServer:
             return web.json_response({"message": "injected: too many requests"}, status=429)
         return self._said(lambda: self._write(request, parts, body))
 
+    async def _answer_read(self, request: web.Request) -> web.StreamResponse:
+        self.reads.append(request.path_qs)
+        refused = self.refuse(request)
+        if refused is not None:
+            return web.json_response({"message": refused[1]}, status=refused[0])
+        if request.query.get("watch") == "true":
+            return await self._watch(request)
+        return self._said(lambda: self._read(request))
+
+    async def _watch(self, request: web.Request) -> web.StreamResponse:
+        plural, namespace, _, _ = _parts(request)
+        version, cuts, ends = int(request.query["resourceVersion"]), self._cuts, self._ends
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        for tell in self.opened:
+            tell()
+        while True:
+            told = self._told
+            if version < self.oldest_watchable:
+                status = {"kind": "Status", "code": 410, "message": f"too old resource version: {version}"}
+                await _send(response, "ERROR", status)
+                return response
+            for event in [event for event in self._events if event.version > version]:
+                version = event.version
+                if event.plural == plural and _is_asked_for(request, namespace, event.body):
+                    await _send(response, event.kind, event.body)
+            await told.wait()
+            if self._cuts != cuts:
+                assert request.transport is not None
+                request.transport.abort()
+                return response
+            if self._ends != ends:
+                return response
+
+    def _tell(self, kind: str, plural: str, body: Json, version: int) -> None:
+        self._version = version
+        told = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
+        self._events.append(WatchEvent(version, plural, kind, told))
+        self._wake()
+
+    def _wake(self) -> None:
+        self._told.set()
+        self._told = asyncio.Event()
+
     def _said(self, make: Callable[[], Json]) -> web.Response:
         try:
             return web.json_response(make())
@@ -134,11 +219,12 @@ class ApiServer:
         wanted = dict(part.split("=") for part in request.query.get("labelSelector", "").split(",") if "=" in part)
         items = [
             stored.body
-            for (kind, where, _), stored in sorted(self.objects.items())
-            if kind == plural and namespace in {"", where}
+            for (kind, _, _), stored in sorted(self.objects.items())
+            if kind == plural
             if wanted.items() <= stored.body["metadata"].get("labels", {}).items()
+            if _is_asked_for(request, namespace, stored.body)
         ]
-        return {"items": items, "metadata": {}}
+        return {"items": items, "metadata": {"resourceVersion": str(self._version)}}
 
     def _write(self, request: web.Request, parts: tuple[str, str, str, str], body: Json) -> Json:
         plural, namespace, name, subresource = parts
@@ -181,16 +267,18 @@ class ApiServer:
             return found.body
         return self._store(identity, stored, before)
 
-    def _store(self, identity: Identity, stored: Stored, before: Json | None) -> Json:
+    def _store(self, identity: Identity, stored: Stored, before: Json | None, *, as_is: bool = False) -> Json:
         metadata = stored.body["metadata"]
         version = str(next(self._versions))
         metadata["resourceVersion"] = version
         metadata["uid"] = before["metadata"]["uid"] if before else metadata.get("uid", f"uid-{version}")
-        changed = before is None or before.get("spec") != stored.body.get("spec")
-        metadata["generation"] = (before["metadata"]["generation"] if before else 0) + changed
         metadata.setdefault("creationTimestamp", self._now().strftime("%Y-%m-%dT%H:%M:%SZ"))
-        metadata["managedFields"] = managed_fields(stored.owners)
+        if not as_is:
+            changed = before is None or before.get("spec") != stored.body.get("spec")
+            metadata["generation"] = (before["metadata"]["generation"] if before else 0) + changed
+            metadata["managedFields"] = managed_fields(stored.owners)
         self.objects[identity] = stored
+        self._tell("ADDED" if before is None else "MODIFIED", identity[0], stored.body, int(version))
         for tell in self.changed:
             tell(identity[0], stored.body, before)
         return stored.body
@@ -210,6 +298,15 @@ def _parts(request: web.Request) -> tuple[str, str, str, str]:
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource, *_ = [*rest, "", "", ""]
     return plural, namespace, name, subresource
+
+
+def _is_asked_for(request: web.Request, namespace: str, body: Json) -> bool:
+    name = request.query.get("fieldSelector", "").removeprefix("metadata.name=")
+    return namespace in {"", body["metadata"]["namespace"]} and name in {"", body["metadata"]["name"]}
+
+
+async def _send(response: web.StreamResponse, kind: str, body: Json) -> None:
+    await response.write(json.dumps({"type": kind, "object": body}).encode() + b"\n")
 
 
 def _check(live: Json, asked: Json) -> None:

@@ -21,11 +21,11 @@ def short(duration: timedelta) -> str:
 
 
 def fine(duration: timedelta) -> str:
-    """Write `640ms`, `15s`: below ten seconds to the millisecond."""
+    """Write `640ms`, `9.6s`, `15s`: the finer the shorter it is."""
     milliseconds = round(duration / timedelta(milliseconds=1))
     if 0 < milliseconds < 1_000:
         return f"{milliseconds}ms"
-    return f"{milliseconds / 1_000:g}s" if 0 < milliseconds < 10_000 else short(duration)
+    return f"{round(milliseconds / 1_000, 1):g}s" if 0 < milliseconds < 10_000 else short(duration)
 
 
 def ago(time: datetime, now: datetime) -> str:

@@ -6,24 +6,17 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from streamapp.cli import documents, printing, reading, watching
-from streamapp.cli.explaining import Explanation, explain
+from streamapp.cli.explaining import explain
 from streamapp.cli.failures import CliError, Exit
 from streamapp.cli.overview import overview_screen
 from streamapp.cli.picture import Picture
 from streamapp.cli.printing import Output
-from streamapp.cli.screen import STYLES, status_screen
+from streamapp.cli.screen import status_screen
+from streamapp.cli.sentences_screen import in_words
 from streamapp.cli.view import State, View, view_of
 from streamapp.cli.where import Where
 from streamapp.kube.places import Key
-
-_LONGEST_LINE = 100
-"""Columns of running text: longer lines are hard to read."""
 
 Result = TypeVar("Result")
 
@@ -64,18 +57,6 @@ def code_of(views: list[View]) -> int:
     if states & _NEEDS_SOMEBODY or any(view.is_forgotten for view in views):
         return Exit.NEEDS_SOMEBODY
     return Exit.FINE if states <= {State.SETTLED} else Exit.GOES_ON
-
-
-def in_words(found: Explanation) -> RenderableType:
-    """The sentences, each question at the left of its answer."""
-    view = found.view
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(max_width=_LONGEST_LINE)
-    for question, sentences in found.answers.items():
-        table.add_row(question.value, Padding(Group(*map(Text, sentences)), (0, 0, 1, 0)))
-    title = Text.assemble((view.name, "bold"), "  ", (view.state.value.upper(), f"bold {STYLES[view.state]}"))
-    return Group(title, Text(""), table)
 
 
 def run(what: Coroutine[Any, Any, Result]) -> Result:

@@ -105,7 +105,7 @@ def _since(view: View) -> Iterator[str]:
     if going is not None and going.since is not None:
         passed = ages.short(view.now - going.since)
         yield f"The scale-down began {passed} ago, at {ages.clock(going.since)}."
-    if going is not None and going.last_progress is not None:
+    if going is not None and going.waiting_for and going.last_progress is not None:
         yield f"The lag that it waits for last became less {ages.ago(going.last_progress, view.now)}."
     if (going is None or going.since is None) and told is not None:
         since = told.last_transition_time

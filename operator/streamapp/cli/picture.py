@@ -1,13 +1,15 @@
-"""What a watch has told so far, and the frame that shows it: `Picture` and `frame`.
+"""What a watch has told so far, and how it is shown: `Picture`, `frame` and `whole`.
 
 Pure; `watching` keeps it up to date.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 
 from streamapp.cli import ages
@@ -19,7 +21,6 @@ from streamapp.kube.following import Changed, Deleted, Interrupted, Listed, News
 from streamapp.kube.places import Key
 
 _LEAST_PODS = 3
-_FOOTER = 2
 
 Json = dict[str, Any]
 
@@ -63,37 +64,59 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A screen that fits into the height of the terminal, with a line about the watch below it."""
+    """A picture that fits into the height of the terminal, with a line about the watch at its end."""
 
     picture: Picture
     now: datetime
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give it; where it is too high, fewer pods are shown."""
-        yield self._content(console, options)
+        """Give the first way of showing it that fits; what fits in none is cut, and that is said."""
+        footer = _footer(self.picture, self.now)
+        room = console.height - 1 - _height(footer, console, options)
+        lines: list[list[Segment]] = []
+        for way in self._ways(console, options, room):
+            lines = console.render_lines(way, options.update(height=None), pad=False)
+            if len(lines) <= room:
+                break
+        cut = lines if len(lines) <= room else lines[: max(0, room - 1)]
+        for line in cut:
+            yield from (*line, Segment.line())
+        if len(cut) < len(lines):
+            yield Text(f"{len(lines) - len(cut)} lines more than this terminal is high", style="dim")
         yield Text("")
-        yield _footer(self.picture, self.now)
+        yield footer
 
-    def _content(self, console: Console, options: ConsoleOptions) -> RenderableType:
-        picture = self.picture
-        if picture.key is None:
-            views = [view_of(one, self.now) for one in picture.objects.values()]
-            return overview_screen(views, with_namespace=picture.with_namespace)
-        resource = picture.objects[picture.key]
-        rest = status_screen(resource, self.now, most_pods=0)
-        lines = len(console.render_lines(rest, options.update(height=None), pad=False))
-        return status_screen(resource, self.now, most_pods=max(_LEAST_PODS, console.height - lines - _FOOTER))
+    def _ways(self, console: Console, options: ConsoleOptions, room: int) -> Iterator[RenderableType]:
+        yield whole(self.picture, self.now)
+        if self.picture.key is None:
+            return
+        resource = self.picture.objects[self.picture.key]
+        yield status_screen(resource, self.now, spaced=False)
+        without = _height(status_screen(resource, self.now, spaced=False, most_pods=0), console, options)
+        most = max(_LEAST_PODS, room - without)
+        yield status_screen(resource, self.now, spaced=False, most_pods=most)
+
+
+def whole(picture: Picture, now: datetime) -> RenderableType:
+    """Show what is known, in full and without a word about the watch."""
+    if not picture.is_listed:
+        return Text("waiting for the API server")
+    if picture.key is not None:
+        resource = picture.objects.get(picture.key)
+        return Text(f"{picture.key} was deleted.") if resource is None else status_screen(resource, now)
+    if not picture.objects:
+        return Text("There is no StreamApp here.")
+    views = [view_of(one, now) for one in picture.objects.values()]
+    return overview_screen(views, with_namespace=picture.with_namespace)
 
 
 def frame(picture: Picture, now: datetime) -> RenderableType:
-    """Show what is known, as old as it is by now."""
-    if not picture.is_listed:
-        return Group(Text("waiting for the API server"))
-    if picture.key is not None and picture.key not in picture.objects:
-        return Text(f"{picture.key} was deleted.")
-    if not picture.objects:
-        return Group(Text("There is no StreamApp here."), Text(""), _footer(picture, now))
-    return _Frame(picture, now)
+    """Show what is known, as old as it is by now, within the height of the terminal."""
+    return whole(picture, now) if not picture.is_listed or picture.is_over else _Frame(picture, now)
+
+
+def _height(part: RenderableType, console: Console, options: ConsoleOptions) -> int:
+    return len(console.render_lines(part, options.update(height=None), pad=False))
 
 
 def _footer(picture: Picture, now: datetime) -> Text:

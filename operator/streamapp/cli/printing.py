@@ -28,13 +28,13 @@ def console() -> Console:
 
 
 def show(renderable: RenderableType, to: Console | None = None) -> None:
-    """Write it; in a pipe without spaces at the ends of lines."""
+    """Write it; in a pipe without spaces at the ends of lines. A line that must not be broken may be too long."""
     to = to or console()
     if to.is_terminal:
-        to.print(renderable)
+        to.print(renderable, crop=False)
         return
     with to.capture() as captured:
-        to.print(renderable)
+        to.print(renderable, crop=False)
     to.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
     to.file.flush()
 

@@ -34,7 +34,7 @@ async def find(where: Where) -> Access:
 
 def namespace_of(where: Where, found: Access) -> str:
     """The namespace that was said, else that of the context."""
-    return namespace_of(where, found)
+    return where.namespace or found.namespace
 
 
 async def one(where: Where, name: str) -> Json:
@@ -54,10 +54,7 @@ async def several(where: Where, *, everywhere: bool) -> list[Json]:
     found = await find(where)
     namespace = None if everywhere else namespace_of(where, found)
     async with _client(found, title_of(namespace, None)) as client:
-        try:
-            return await client.list(STREAM_APPS, namespace)
-        except NotFoundError as error:
-            raise no_definition(found) from error
+        return await client.list(STREAM_APPS, namespace)
 
 
 async def missing(client: KubeClient, found: Access, namespace: str, name: str) -> CliError:
@@ -69,8 +66,8 @@ async def missing(client: KubeClient, found: Access, namespace: str, name: str) 
     if near:
         return no_such_app(namespace, name, near)
     elsewhere = [one["metadata"] for one in await _listed(client, None)]
-    same = [f"{other['name']} in namespace {other['namespace']}" for other in elsewhere if other["name"] == name]
-    return no_such_app(namespace, name, same[:3])
+    same = sorted(other["namespace"] for other in elsewhere if other["name"] == name)
+    return no_such_app(namespace, name, elsewhere=same[:3])
 
 
 async def _listed(client: KubeClient, namespace: str | None) -> list[Json]:

@@ -1,5 +1,7 @@
 """The errors of `streamapp.kube`, which speak to whoever runs the operator, in the words of the command line."""
 
+from collections.abc import Sequence
+
 from streamapp.api.names import API_VERSION, GROUP, PLURAL
 from streamapp.cli.failures import CliError
 from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError, UnavailableError
@@ -22,7 +24,8 @@ def of_kube(error: KubeError, access: Access | None, what: str) -> CliError:
             step = "see that the address is right and the network reaches it, or choose another with --context"
             return CliError(where, error.why, step)
         case NotFoundError():
-            return CliError(what, error.why, "see that the name and --namespace are right")
+            # A list is never missing; whoever asks for one object tells a missing one apart himself.
+            return no_definition(access)
         case _:
             return CliError(what, error.why, "run the command again")
 
@@ -36,9 +39,18 @@ def no_definition(access: Access) -> CliError:
     )
 
 
-def no_such_app(namespace: str, name: str, near: list[str]) -> CliError:
-    """There is no StreamApp of this name; `near` are those that may be meant."""
+def no_such_app(namespace: str, name: str, near: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> CliError:
+    """There is no StreamApp of this name.
+
+    Args:
+        namespace: Where it was looked for.
+        name: What was looked for.
+        near: Names in this namespace that may be meant.
+        elsewhere: Namespaces that have one of this name.
+    """
     step = "list them all with `kubectl streamapp status --all-namespaces`"
+    if elsewhere:
+        step = f"there is one elsewhere: add {' or '.join(f'--namespace {other}' for other in elsewhere)}"
     if near:
         step = f"did you mean {' or '.join(near)}?"
     return CliError(f"StreamApp {namespace}/{name}", "there is none of this name", step)

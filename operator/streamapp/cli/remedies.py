@@ -1,8 +1,10 @@
 """What a person can do about the state that a StreamApp is in, in sentences and commands. Part of `explaining`.
 
-Only what v1alpha1 has: fields of the spec, the two annotations, and kubectl itself.
+Only what v1alpha1 has: fields of the spec, the two annotations, and kubectl itself. A command stands at the end of its
+sentence, in backticks.
 """
 
+import shlex
 from collections.abc import Iterator
 
 from streamapp.api.names import RELEASE
@@ -44,11 +46,13 @@ def _about_a_hold(view: View) -> Iterator[str]:
     target = f"streamapp/{view.found.metadata.name} --namespace {view.found.metadata.namespace}"
     reason = reason_of(told.reason)
     if granted is not None and granted > view.found.replicas:
-        yield f"To call it off: `kubectl scale {target} --replicas {granted}` (an autoscaler would set its own again)."
-    if going.hold_id is not None and going.forced is None and reason in OVERRIDABLE:
-        annotation = f'{RELEASE}="{going.hold_id} <why>"'
         yield (
-            "To let the pods of this one scale-down go without caught-up copies: "
-            f"`kubectl annotate {target} --overwrite {annotation}`. "
-            "Every other check stays; tasks without a copy are restored from their changelogs, and their users wait."
+            "To call it off, unless an autoscaler sets its own number again: "
+            f"`kubectl scale {target} --replicas {granted}`"
+        )
+    if going.hold_id is not None and going.forced is None and reason in OVERRIDABLE:
+        yield (
+            "To let the pods of this one scale-down go without caught-up copies, behind every other check; tasks that "
+            "have no copy are restored from their changelogs, and their users wait: "
+            f"`kubectl annotate {target} --overwrite {RELEASE}={shlex.quote(f'{going.hold_id} <why>')}`"
         )

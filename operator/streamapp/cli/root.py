@@ -6,7 +6,6 @@
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 import click
@@ -52,7 +51,7 @@ _output = click.option(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EXIT_CODES)
-@click.version_option(version("streamapp-operator"), prog_name="kubectl-streamapp", message="%(prog)s %(version)s")
+@click.version_option(package_name="streamapp-operator", message="kubectl-streamapp %(version)s")
 def streamapp() -> None:
     """See how Kafka Streams applications scale: what is wished for, granted, held, and why."""
 

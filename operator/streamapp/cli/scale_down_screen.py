@@ -1,7 +1,5 @@
 """The parts of the screen about scale-downs: the one that goes on, and the last steps of earlier ones."""
 
-from datetime import timedelta
-
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -31,7 +29,7 @@ def scale_down(view: View) -> RenderableType | None:
         tasks = counted(going.waiting_for, "task")
         table.add_row("waits for", Text(f"{tasks} without a caught-up copy on a pod that stays", style="yellow"))
         table.add_row("time left", Text(about_left(view.left(going.eta))))
-    if going.last_progress is not None and view.state in {State.HELD, State.STALLED}:
+    if going.waiting_for and going.last_progress is not None and view.state in {State.HELD, State.STALLED}:
         table.add_row("progress", Text(f"lag last became less {ages.ago(going.last_progress, view.now)}"))
     if view.told_by is None or view.told_by.reason != going.reason:
         table.add_row("because", Text(going.reason))
@@ -75,8 +73,7 @@ def gap_text(step: LastStep) -> str:
         return "not seen"
     if not step.gap_error:
         return ages.fine(step.worst_gap)
-    least = max(step.worst_gap - step.gap_error, timedelta(0))
-    return f"{ages.fine(least)} to {ages.fine(step.worst_gap)}"
+    return f"{ages.fine(step.worst_gap - step.gap_error)} to {ages.fine(step.worst_gap)}"
 
 
 def _forced(forced: ForcedStatus) -> str:

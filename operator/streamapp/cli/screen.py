@@ -34,18 +34,21 @@ STYLES: Mapping[State, str] = {
 }
 
 
-def status_screen(resource: Mapping[str, Any], now: datetime, *, most_pods: int | None = None) -> RenderableType:
+def status_screen(
+    resource: Mapping[str, Any], now: datetime, *, most_pods: int | None = None, spaced: bool = True
+) -> RenderableType:
     """Show everything that the status of one StreamApp says.
 
     Args:
         resource: The whole object, as the API server gives it in JSON.
         now: The time, aware of its zone; ages and what is left of an ETA are counted from it.
         most_pods: Show no more pods than this, those that leave first, and sum up the others. None: all of them.
+        spaced: Leave an empty line between the parts.
 
     Raises:
         pydantic.ValidationError: There is no metadata as every API server gives it: this is no Kubernetes object.
     """
-    return _Screen(view_of(resource, now), most_pods)
+    return _Screen(view_of(resource, now), most_pods, spaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,12 @@ class _Screen:
 
     view: View
     most_pods: int | None
+    spaced: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give the parts, with an empty line between them."""
+        """Give the parts."""
         for number, part in enumerate(self._parts(options.max_width)):
-            if number:
+            if number and self.spaced:
                 yield Text("")
             yield part
 

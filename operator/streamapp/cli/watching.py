@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from streamapp.cli.documents import of_status
-from streamapp.cli.picture import Picture, frame
+from streamapp.cli.picture import Picture, frame, whole
 from streamapp.cli.plain import plain
 from streamapp.cli.printing import Output, show, write
 from streamapp.cli.view import view_of
@@ -65,7 +65,7 @@ def display(console: Console, output: Output, picture: Picture) -> Iterator[Tell
                 yield lambda known, _: live.update(frame(known, now()), refresh=True)
         finally:
             if picture.is_listed:
-                console.print(frame(picture, now()))
+                show(whole(picture, now()), console)
 
 
 def _print_block(picture: Picture, one: News | None, console: Console) -> None:
@@ -74,7 +74,7 @@ def _print_block(picture: Picture, one: News | None, console: Console) -> None:
     if isinstance(one, Interrupted):
         _complain(one)
         return
-    show(frame(picture, now()), console)
+    show(whole(picture, now()), console)
     if not picture.is_over:
         show(Text(""), console)
 

@@ -101,7 +101,8 @@ def refusal_of(waits: tuple[TaskWait, ...]) -> Refusal:
         concerned = [wait for wait in waits if wait.reason is reason]
         if concerned:
             worst = max(concerned, key=lambda wait: (wait.in_the_way or 0, wait.task))
-            return Refusal(reason, f"{len(waits)} tasks wait; {describe(worst)}", waits)
+            many = "1 task waits" if len(waits) == 1 else f"{len(waits)} tasks wait"
+            return Refusal(reason, f"{many}; {describe(worst)}", waits)
     raise AssertionError("a task is waited for without a reason")
 
 

@@ -7,7 +7,7 @@ interruption everything is listed anew, so that a deletion that nobody told is s
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.errors import ExpiredError, KubeError, NotFoundError
@@ -63,7 +63,7 @@ class Following:
     """None: all."""
     name: str | None
     """None: all."""
-    pauses: tuple[float, ...] = PAUSES
+    pauses: tuple[float, ...] = field(default_factory=lambda: PAUSES)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def news(self) -> AsyncGenerator[News, None]:

@@ -1,0 +1,25 @@
+"""StreamApps in every state that the operator can tell of."""
+
+import json
+from functools import cache
+from itertools import product
+
+from streamapp.core import table
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.table import GroupCondition, HoldState, LearnerState, WishState
+from tests.cli.showing import Json, a_resource
+from tests.statuses import answer
+
+
+@cache
+def every_cell() -> tuple[Json, ...]:
+    """A resource for each state of the state table; of those that say the same, one."""
+    resources: dict[str, Json] = {}
+    for wish, hold, learners, group in product(WishState, HoldState, LearnerState, GroupCondition):
+        snapshot = table.a_snapshot(wish, hold, learners, group)
+        status = answer(snapshot, policy=ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED))
+        changes = {"spec.replicas": snapshot.app.wish.replicas, "spec.scaleDown": {"allowZero": True}}
+        resource = a_resource(status, changes)
+        says = [[one[key] for key in ("type", "status", "reason")] for one in status["conditions"]]
+        resources[json.dumps([says, "scaleDown" in status])] = resource
+    return tuple(resources.values())

@@ -1,0 +1,52 @@
+"""docs/command-line.md against the code: exit codes, states, options, names in JSON."""
+
+import re
+
+import click
+
+from lab.settings import REPOSITORY
+from streamapp.cli.documents import of_explanation, of_status
+from streamapp.cli.explaining import explain
+from streamapp.cli.failures import Exit
+from streamapp.cli.root import streamapp
+from streamapp.cli.view import State, view_of
+from tests.builders import NOW
+from tests.cli.showing import a_resource
+from tests.statuses import held_status
+
+PAGE = (REPOSITORY / "docs" / "command-line.md").read_text()
+
+
+def section(title: str) -> str:
+    return PAGE.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def test_it_lists_every_exit_code_and_no_other() -> None:
+    listed = re.findall(r"^\| (\d+) \|", section("For scripts"), re.MULTILINE)
+    assert sorted(map(int, listed)) == sorted(Exit)
+
+
+def test_it_explains_every_state_and_no_other() -> None:
+    listed = [
+        state
+        for row in re.findall(r"^\| (`[^|]*) \|", section("States"), re.MULTILINE)
+        for state in re.findall(r"`([^`]+)`", row)
+    ]
+    assert sorted(listed) == sorted(state.value for state in State)
+
+
+def test_it_names_every_option_of_every_command() -> None:
+    context = click.Context(streamapp)
+    for name in streamapp.list_commands(context):
+        command = streamapp.get_command(context, name)
+        assert command is not None
+        assert f"`kubectl streamapp {name}" in PAGE
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert [flag for flag in option.opts if flag not in section("Usage")] == []
+
+
+def test_it_names_every_field_of_the_documents() -> None:
+    resource = a_resource(held_status(), generation=2)
+    for document in (of_status(view_of(resource, NOW)), of_explanation(explain(resource, NOW))):
+        assert [field for field in document if f"`{field}`" not in section("For scripts")] == []
