@@ -69,7 +69,7 @@ def _reconciling(findings: Findings) -> Condition:
     if verdict not in {Verdict.STALLED, Verdict.PAUSED} and not _stands_still(findings):
         rollout = findings.rollout
         if rollout is not None and rollout.reason is not Reason.RolloutPaused:
-            return _condition("Reconciling", Answer.TRUE, rollout.reason, "rollout")
+            return _condition("Reconciling", Answer.TRUE, rollout.reason, "A rollout waits for it.")
         workload = findings.snapshot.workload
         if workload.statefulset is not None and workload.ready < workload.statefulset.replicas:
             return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
