@@ -1,7 +1,10 @@
+from datetime import timedelta
+
 import pytest
 
 from streamapp.core import example
 from streamapp.core.reasons import Reason
+from streamapp.core.topic_configs import TopicConfig
 from tests.builders import a_pod, a_snapshot, an_unreadable
 from tests.cli.showing import Json, a_resource, a_step, one_line, screen
 from tests.cli.states import every_cell
@@ -126,6 +129,17 @@ def test_a_sound_application_asks_for_nothing() -> None:
     assert "━" * 16 in text
     assert "condition" not in text
     assert "scale-down" not in text
+
+
+def test_a_warning_is_shown_with_its_particulars_although_its_condition_is_true() -> None:
+    config = TopicConfig(frozenset({"compact"}), None, timedelta(hours=1))
+    warned = a_snapshot(
+        wish=3, record=None, app={"max_age": timedelta(hours=20)}, topic_configs={"counts-changelog": config}
+    )
+    (line,) = lines_of(screen(a_resource(answer(warned))), "IdentityStable")
+    assert line.startswith("IdentityStable True")
+    assert "StateMaxAgeTooLong: " in line
+    assert "topic counts-changelog: delete.retention.ms is 3600000" in one_line(screen(a_resource(answer(warned))))
 
 
 def test_a_reason_that_several_conditions_share_is_explained_once() -> None:

@@ -6,7 +6,7 @@ Offsets, and which tasks run, are what members said at their last join. Evicting
 the one thing that must never happen: it is kept in `wrongs`.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -29,6 +29,7 @@ from streamapp.core.identity import Ordinal, TaskId, TopicPartition
 from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.reasons import Reason
 from streamapp.core.seeding import seeded_process_id
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.universe import TopologyUnknown, Universe
 from tests.controller.fake_pods import FakePod
 
@@ -47,6 +48,8 @@ class _Member:
 
 
 SESSION_TIMEOUT = timedelta(seconds=45)
+KAFKAS_OWN = TopicConfig(frozenset({"compact"}), None, timedelta(days=1))
+"""What a changelog has that nobody configured."""
 
 
 @dataclass(slots=True)
@@ -66,6 +69,10 @@ class FakeGroup:
     """At the tails of which partitions."""
     data_end: int | Unknown | None = None
     """Of every changelog; None: at its end."""
+    config: TopicConfig | ConfigUnread = KAFKAS_OWN
+    """Of every topic."""
+    configs_asked: list[frozenset[str]] = field(default_factory=list)
+    """Each time, of which topics."""
     members: dict[str, _Member] = field(default_factory=dict)
     is_rebalancing: bool = False
 
@@ -97,6 +104,11 @@ class FakeGroup:
         """Look at the tails, which end in records that are applied."""
         self.looks.append(frozenset(ends))
         return {partition: end.end if self.data_end is None else self.data_end for partition, end in ends.items()}
+
+    async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
+        """Read the settings, the same for every topic."""
+        self.configs_asked.append(frozenset(topics))
+        return dict.fromkeys(self.configs_asked[-1], self.config)
 
     async def nudge(self, like_member: str) -> None:
         """Let everybody join again."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -9,9 +10,10 @@ import pytest
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12.request import MetadataRequest
 
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.errors import KafkaAccessError, NotAuthorisedError, TopicUnknownError, UnexpectedAnswerError
-from streamapp.kafka.topics import PROBE, TopicConfig
+from streamapp.kafka.errors import KafkaAccessError, NotAuthorisedError, UnexpectedAnswerError
+from streamapp.kafka.topics import PROBE
 from tests.kafka import answers
 from tests.kafka.scripted import Handler, ScriptedBroker, always, in_turn
 
@@ -131,23 +133,32 @@ def test_unlimited_retention_is_no_number() -> None:
     ],
     ids=["missing", "no number", "null", "beyond all time"],
 )
-def test_a_setting_that_cannot_be_read_is_an_error(values: dict[str, str | None]) -> None:
+def test_a_setting_that_cannot_be_read_is_unknown(values: dict[str, str | None]) -> None:
+    found = read(lambda cluster: cluster.topics.configs(["a"], 5), DescribeConfigs=always(answers.configs("a", values)))
+    (config,) = found.values()
+    assert isinstance(config, ConfigUnread)
+    assert config.why.startswith("topic a: describe configs: ")
+
+
+def test_settings_of_a_topic_that_is_not_there_or_not_ours_hide_nobody_elses() -> None:
+    values = {"cleanup.policy": "compact", "retention.ms": "-1", "delete.retention.ms": "0"}
+    answer = answers.configs("a", values)
+    gone, denied = answers.configs("b", {}, answers.UNKNOWN_TOPIC), answers.configs("c", {}, answers.DENIED)
+    whole = replace(answer, results=(*answer.results, *gone.results, *denied.results))
+    found = read(lambda cluster: cluster.topics.configs(["c", "b", "a"], 5), DescribeConfigs=always(whole))
+    assert found["a"] == TopicConfig(frozenset({"compact"}), None, timedelta(0))
+    assert isinstance(found["b"], ConfigUnread)
+    assert found["b"].why.startswith("topic b: describe configs: ")
+    assert isinstance(found["c"], ConfigUnread)
+    assert "grant DESCRIBE_CONFIGS on topic c" in found["c"].why
+
+
+def test_an_answer_about_other_topics_is_none() -> None:
     refused(
         UnexpectedAnswerError,
-        lambda cluster: cluster.topics.configs(["a"], 5),
-        DescribeConfigs=always(answers.configs("a", values)),
+        lambda cluster: cluster.topics.configs(["a", "b"], 5),
+        DescribeConfigs=always(answers.configs("a", {})),
     )
-
-
-def test_settings_of_a_topic_that_is_not_there_or_not_ours() -> None:
-    def ask(cluster: Cluster) -> Awaitable[object]:
-        return cluster.topics.configs(["a"], 5)
-
-    gone = always(answers.configs("a", {}, answers.UNKNOWN_TOPIC))
-    assert refused(TopicUnknownError, ask, DescribeConfigs=gone).what == "topic a: describe configs"
-    denied = refused(NotAuthorisedError, ask, DescribeConfigs=always(answers.configs("a", {}, answers.DENIED)))
-    assert isinstance(denied, NotAuthorisedError)
-    assert denied.acl == "DESCRIBE_CONFIGS on topic a"
 
 
 def test_a_bootstrap_server_that_is_down_is_passed_over() -> None:

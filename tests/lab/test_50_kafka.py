@@ -8,7 +8,7 @@ import os
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -18,14 +18,22 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from streamapp.controller.kafka_side import KafkaGroup
+from streamapp.core import example
+from streamapp.core.decision import Event
 from streamapp.core.identity import TopicPartition
+from streamapp.core.planning import decide
+from streamapp.core.policy import ScalingPolicy
+from streamapp.core.reasons import Reason
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
+from streamapp.core.universe import Universe
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import GroupNotClassicError, TemporarilyUnavailableError, TopicUnknownError
 from streamapp.kafka.eviction import EvictionResult, MemberToEvict, evict
 from streamapp.kafka.groups import GroupReading, GroupState, describe, read_group
 from streamapp.kafka.offsets import committed
 from streamapp.kafka.settings import read_settings
-from streamapp.kafka.topics import PROBE, TopicConfig
+from streamapp.kafka.topics import PROBE
 
 pytestmark = pytest.mark.lab
 
@@ -135,6 +143,50 @@ def test_partition_counts_and_settings(place: Place) -> None:
     assert ask(lambda cluster: cluster.topics.configs([place.topic], DEADLINE)) == {
         place.topic: TopicConfig(frozenset({"compact"}), None, timedelta(hours=1))
     }
+
+
+TOPOLOGY = """Topologies:
+   Sub-topology: 0
+    Source: KSTREAM-SOURCE-0000000000 (topics: [{source}])
+      --> KSTREAM-AGGREGATE-0000000001
+    Processor: KSTREAM-AGGREGATE-0000000001 (stores: [store])
+      --> none
+      <-- KSTREAM-SOURCE-0000000000
+"""
+
+
+def test_a_changelog_that_forgets_tombstones_before_state_is_removed_is_named(place: Place) -> None:
+    """From the broker's settings to the sentence; the other topic is one that the topology has, and nobody made."""
+    application_id, source = place.topic.removesuffix("-store-changelog"), f"{place.topic}-in"
+    place.admin.create_topics([NewTopic(source, num_partitions=2, replication_factor=1)])[source].result(20)
+    missing = f"{application_id}-gone-changelog"
+
+    async def read() -> dict[str, TopicConfig | ConfigUnread]:
+        text = TOPOLOGY.format(source=source)
+        group = KafkaGroup(read_settings(bootstrap(), {}), application_id, text, deadline_seconds=DEADLINE)
+        try:
+            universe = await group.universe()
+            assert isinstance(universe, Universe)
+            assert universe.topics == {place.topic}
+            return dict(await group.configs([*universe.topics, missing]))
+        finally:
+            group.close()
+
+    try:
+        configs = asyncio.run(read())
+    finally:
+        place.admin.delete_topics([source])[source].result(20)
+    assert isinstance(configs[missing], ConfigUnread)
+    whole = example.snapshot()
+    snapshot = replace(whole, app=replace(whole.app, max_age=timedelta(hours=20)), topic_configs=configs)
+    assert decide(snapshot, ScalingPolicy()).warnings == (
+        Event(
+            Reason.StateMaxAgeTooLong,
+            f"topic {place.topic}: delete.retention.ms is 3600000 (1:00:00), `state.maxAge` is 20:00:00",
+        ),
+    )
+    shorter = replace(snapshot, app=replace(snapshot.app, max_age=timedelta(minutes=59)))
+    assert decide(shorter, ScalingPolicy()).warnings == ()
 
 
 def test_changelogs_by_prefix_and_no_topic_left_behind_by_looking(place: Place) -> None:

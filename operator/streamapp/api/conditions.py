@@ -24,6 +24,9 @@ _SOUND = {
 }
 """The answer of each condition that asks nothing of anybody; None where none does."""
 
+_WARNINGS = frozenset({Reason.StateMaxAgeTooLong.name})
+"""Reasons that ask for something although the answer is the right one."""
+
 
 def said(reason: Reason, detail: str, *, with_next_step: bool = False) -> str:
     """A reason with its particulars and, if asked for, what a person can do about it."""
@@ -35,10 +38,10 @@ def said(reason: Reason, detail: str, *, with_next_step: bool = False) -> str:
     return _clipped(" ".join(sentences))
 
 
-def is_sound(kind: str, answer: Answer) -> bool:
+def is_sound(kind: str, answer: Answer, reason: str) -> bool:
     """Tell whether a condition with this answer asks nothing of anybody, as far as this version knows the condition."""
     sound = _SOUND.get(kind)
-    return sound is None or answer is sound
+    return reason not in _WARNINGS and (sound is None or answer is sound)
 
 
 def with_times(
@@ -57,7 +60,11 @@ def _with_times(condition: Condition, before: ConditionStatus | None, snapshot: 
         observed_generation=snapshot.app.generation,
         last_transition_time=before.last_transition_time if before and same else snapshot.now.replace(microsecond=0),
         reason=condition.reason.name,
-        message=said(condition.reason, condition.detail, with_next_step=not is_sound(condition.type, condition.status)),
+        message=said(
+            condition.reason,
+            condition.detail,
+            with_next_step=not is_sound(condition.type, condition.status, condition.reason.name),
+        ),
     )
 
 

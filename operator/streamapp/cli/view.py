@@ -154,7 +154,8 @@ class View:
     def to_look_at(self) -> tuple[ConditionStatus, ...]:
         """The other conditions that ask for something."""
         said = self.told_by
-        return tuple(one for one in self.status.conditions if one != said and not is_sound(one.type, one.status))
+        others = (one for one in self.status.conditions if one != said)
+        return tuple(one for one in others if not is_sound(one.type, one.status, one.reason))
 
     @property
     def is_forgotten(self) -> bool:

@@ -89,6 +89,7 @@ class Gatherer:
         taken_at = self._monotonic()
         policy = policy_of(found) if isinstance(found, StreamApp) else ScalingPolicy()
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
+        memory.keeps_state = isinstance(found, StreamApp) and found.spec.state is not None
         for pod in live.pods:
             memory.saw_ends(facts.container_ends(pod), now)
         latest = memory.readings[0] if memory.readings else None
@@ -105,6 +106,7 @@ class Gatherer:
             container_ends=tuple(memory.ends.values()),
             nudges=memory.nudges,
             episode=memory.episode,
+            topic_configs=memory.topic_configs,
         )
         return Gathered(
             key=key,

@@ -4,7 +4,7 @@ Made by `watching`, one per application. Kafka's errors end here: what could not
 only a step that failed raises.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from streamapp.core.containers import MemberKey
 from streamapp.core.identity import TaskId, TopicPartition
 from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.reasons import Reason
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.topology import (
     GroupEvidence,
     TopicEvidence,
@@ -73,6 +74,10 @@ class UnreachableGroup:
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
         """Say why."""
         return dict.fromkeys(ends, Unknown(self.why))
+
+    async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
+        """Say why."""
+        return dict.fromkeys(topics, ConfigUnread(self.why))
 
     async def nudge(self, like_member: str) -> None:
         """Refuse."""
@@ -150,6 +155,14 @@ class KafkaGroup:
             return await self._cluster.tails.data_ends(ends, self._deadline_seconds)
         except KafkaAccessError as error:
             return dict.fromkeys(ends, Unknown(str(error)))
+
+    async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
+        """Read the settings of each topic; a right that is missing on one of them hides only that one's."""
+        wanted = frozenset(topics)
+        try:
+            return await self._cluster.topics.configs(wanted, self._deadline_seconds)
+        except KafkaAccessError as error:
+            return dict.fromkeys(wanted, ConfigUnread(str(error)))
 
     async def nudge(self, like_member: str) -> None:
         """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""

@@ -4,6 +4,7 @@ Written by `watching` (the group), `handlers` (ends of containers) and the passe
 missing makes the core wait, never act.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -12,6 +13,7 @@ from streamapp.core.decision import Event
 from streamapp.core.gaps import RunningSeen
 from streamapp.core.group import GroupReading
 from streamapp.core.snapshot import Episode, Nudges, WishSeen
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.core.workload import Workload
 
@@ -47,6 +49,8 @@ class Memory:
     wishes: list[WishSeen] = field(default_factory=list)
     readings: tuple[GroupReading, ...] = ()
     universe: Universe | TopologyUnknown = field(default_factory=lambda: TopologyUnknown("The group was not read yet."))
+    topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
+    """Of the topics behind the stores, as they were last read."""
     captures: tuple[Capture, ...] = ()
     captured_at: datetime | None = None
     """End of the reading that the captures were last brought up to."""
@@ -60,6 +64,10 @@ class Memory:
     """As the last pass read it."""
     lag_limit: int | None = None
     """`acceptable_recovery_lag` as the last pass read it."""
+    keeps_state: bool = False
+    """Whether the last pass saw that ordinals have volumes; the settings of topics matter only to those."""
+    warned: frozenset[Event] = frozenset()
+    """The warnings of the last decision that was told."""
     is_taken_over: bool = False
     """Whether this process has written its own epoch into the hold record it found."""
     refusal: Refusal | None = None

@@ -3,7 +3,7 @@
 Every call has its own deadline and never raises for what a broker does: what could not be read is a value.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from streamapp.core.containers import MemberKey
 from streamapp.core.group import GroupDescription, GroupUnreadable
 from streamapp.core.identity import TopicPartition
 from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.universe import TopologyUnknown, Universe
 
 
@@ -41,6 +42,9 @@ class ApplicationGroup(Protocol):
 
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
         """Look where the last record before each end lies that is applied, or say why that is not known."""
+
+    async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
+        """Read how long these topics keep records and tombstones, or why that is not known."""
 
     async def nudge(self, like_member: str) -> None:
         """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""

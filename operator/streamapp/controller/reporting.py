@@ -28,7 +28,7 @@ _WARNINGS = frozenset(
     {
         *(Reason.LargeDrop, Reason.NoProgress, Reason.GaveUp, Reason.StepSlow, Reason.EvictionMissed),
         *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout),
-        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken),
+        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.StateMaxAgeTooLong),
     }
 )
 
@@ -89,6 +89,8 @@ class Reporter:
         told = list(decision.events)
         if changed and decision.verdict in {Verdict.STALLED, Verdict.PAUSED}:
             told.append(Event(decision.reason, decision.detail))
+        told += (warned for warned in decision.warnings if warned not in memory.warned)
+        memory.warned = frozenset(decision.warnings)
         for count, event in enumerate(event for event in told if memory.is_news(event, now)):
             await events.publish(
                 self._client,

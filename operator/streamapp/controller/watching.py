@@ -22,12 +22,17 @@ from streamapp.core.gaps import RunningSeen
 from streamapp.core.group import GroupDescription, GroupReading, GroupState, Join
 from streamapp.core.lag import EndOffsets, EndsUnreadable
 from streamapp.core.membership import attribute
+from streamapp.core.topic_configs import ConfigUnread
 from streamapp.core.universe import TopologyUnknown, Universe
 
 ASK_AGAIN_AFTER = timedelta(seconds=10)
 """A topology that is not known is asked for no more often; it makes the broker list every topic."""
 NUDGE_HEARD_WITHIN = timedelta(seconds=30)
 """A nudge that nobody joined after for so long was in vain."""
+CONFIGS_KEPT = timedelta(hours=1)
+"""Settings of topics change rarely, and nothing waits for them."""
+CONFIGS_ASKED_AGAIN_AFTER = timedelta(minutes=10)
+"""Where one of them could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ class GroupWatch:
         self._join: Join | None = None
         self._nudged_at: datetime | None = None
         self._asked_at = datetime.min.replace(tzinfo=UTC)
+        self._configs_asked_at = self._asked_at
         self._is_busy = True
         self._woken = asyncio.Event()
 
@@ -105,6 +111,8 @@ class GroupWatch:
         self._remember_who_runs_what(reading)
         if self._is_busy or before is None or (before.group, before.join) != (reading.group, reading.join):
             self._changed()
+        if is_stable and self._are_configs_due():
+            await self._read_configs()
 
     async def _follow(self, poll: Poll, began_at: datetime, ended_at: datetime) -> None:
         """Follow the group's joins: is what it shows now of another join than before?"""
@@ -163,6 +171,24 @@ class GroupWatch:
             self._memory.universe = await self._universe(now)
         if self._join is not None and isinstance(self._join.ends, EndsUnreadable):
             self._join = replace(self._join, ends=await self._ends(self._memory.universe))
+
+    def _are_configs_due(self) -> bool:
+        """When the topics behind the stores become known or are others, and rarely after that."""
+        memory = self._memory
+        if isinstance(memory.universe, TopologyUnknown) or not memory.keeps_state:
+            return False
+        is_whole = not any(isinstance(config, ConfigUnread) for config in memory.topic_configs.values())
+        kept = CONFIGS_KEPT if is_whole else CONFIGS_ASKED_AGAIN_AFTER
+        return memory.topic_configs.keys() != memory.universe.topics or self._now() - self._configs_asked_at >= kept
+
+    async def _read_configs(self) -> None:
+        """Read the settings of the topics behind the stores; no pass waits for them."""
+        universe, before = self._memory.universe, self._memory.topic_configs
+        if isinstance(universe, Universe):
+            self._configs_asked_at = self._now()
+            self._memory.topic_configs = await self.group.configs(universe.topics)
+        if self._memory.topic_configs != before:
+            self._changed()
 
     def _remember_who_runs_what(self, reading: GroupReading) -> None:
         universe, workload = self._memory.universe, self._memory.workload

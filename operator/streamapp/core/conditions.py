@@ -6,6 +6,7 @@ healthy state, so that Helm and GitOps tools do not wait for its end.
 
 from dataclasses import dataclass
 
+from streamapp.core import retention
 from streamapp.core.cases import Case, Refusal
 from streamapp.core.convergence import Convergence
 from streamapp.core.decision import Answer, Condition, Verdict
@@ -110,9 +111,17 @@ def _identity(findings: Findings) -> Condition:
         return _condition("IdentityStable", Answer.UNKNOWN, reason)
     refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
     if refusal is None:
-        return _condition("IdentityStable", Answer.TRUE, Reason.IdentityHolds)
+        return _state_on_disk(findings.snapshot)
     answer = Answer.UNKNOWN if refusal.reason is Reason.ProcessIdUnrecorded else Answer.FALSE
     return _condition("IdentityStable", answer, refusal.reason, refusal.detail)
+
+
+def _state_on_disk(snapshot: Snapshot) -> Condition:
+    """The processes are who they were; what may be wrong is only how long their state may lie unused."""
+    warned = retention.warning(snapshot)
+    if warned is not None:
+        return _condition("IdentityStable", Answer.TRUE, warned.reason, warned.detail)
+    return _condition("IdentityStable", Answer.TRUE, Reason.IdentityHolds, retention.unchecked(snapshot))
 
 
 def _kafka(findings: Findings) -> Condition:

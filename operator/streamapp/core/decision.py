@@ -209,6 +209,8 @@ class Decision:
     convergence: Convergence
     conditions: tuple[Condition, ...]
     events: tuple[Event, ...]
+    warnings: tuple[Event, ...]
+    """What is wrong for as long as it stands here, without keeping anything from being done; told when it begins."""
     closed_step: ClosedStep | None
     requeue_after: timedelta
     """When to decide again even if nothing is heard."""

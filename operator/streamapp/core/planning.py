@@ -19,7 +19,7 @@ A dry run decides all the same; what it would have done is withheld.
 from dataclasses import replace
 from datetime import timedelta
 
-from streamapp.core import closings, convergence
+from streamapp.core import closings, convergence, retention
 from streamapp.core.cases import Refusal
 from streamapp.core.closings import Closing
 from streamapp.core.conditions import Findings, conditions
@@ -81,6 +81,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
             )
         ),
         events=draft.events(),
+        warnings=tuple(filter(None, (retention.warning(snapshot),))),
         closed_step=closing.as_closed(snapshot) if closing is not None and closing.waits_for is None else None,
         requeue_after=_REQUEUE[outcome.verdict] if settled else min(_REQUEUE[outcome.verdict], timedelta(seconds=5)),
     )

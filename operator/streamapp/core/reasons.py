@@ -188,6 +188,11 @@ class Reason(Enum):
         "Nothing is to be done; it is recorded as soon as the pod shows one.",
     )
 
+    StateMaxAgeTooLong = (
+        "State may lie unused for longer than a changelog keeps what it missed: deleted keys can come back to life.",
+        "Make `state.maxAge` shorter than the setting that the message names, or raise that setting of the topic.",
+    )
+
     # Coverage is not there, or cannot be known.
 
     TopologyUnknown = (

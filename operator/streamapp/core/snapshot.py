@@ -4,11 +4,13 @@ Made by the controller's gatherer, consumed by `planning.decide`. What comes fro
 readings, captures, nudges) may be missing after a restart: then it is empty, and what needs it waits.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from streamapp.core.containers import Capture, ContainerEnd
 from streamapp.core.group import GroupReading
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.core.workload import Workload
 
@@ -72,6 +74,8 @@ class App:
     deleting: bool = False
     keeps_state: bool = True
     """`spec.state` is set: every ordinal has a volume with its process ID."""
+    max_age: timedelta | None = None
+    """`spec.state.maxAge`: how long state may lie unused before it is removed; None where no state is kept."""
     fault: str | None = None
     """What is wrong with the spec, as a sentence; None where it is valid."""
     rivals: tuple[Rival, ...] = ()
@@ -127,6 +131,8 @@ class Snapshot:
     container_ends: tuple[ContainerEnd, ...] = ()
     nudges: Nudges = Nudges()
     episode: Episode | None = None
+    topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
+    """Of the topics behind the stores; one that was not asked for yet is missing. Nothing waits for them."""
     lease: int = 0
     """Transitions of the operator's Lease."""
 

@@ -79,6 +79,11 @@ class Universe:
         """Every partition whose end must be known before a lag can be."""
         return frozenset(partition for task in self.tasks for partition in task.changelogs)
 
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics behind the stores."""
+        return frozenset(partition.topic for partition in self.changelogs)
+
     def get(self, task: TaskId) -> TaskFacts | None:
         """The facts of one task, or None where the topology has no such task."""
         return self._by_id.get(task)

@@ -4,7 +4,6 @@ Called by the controller's gathering, and by `offsets` for the partitions' leade
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
@@ -15,8 +14,9 @@ from kio.schema.metadata.v12.response import MetadataResponse, MetadataResponseT
 from kio.schema.types import TopicName
 from kio.static.primitive import i8
 
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.kafka.deadline import within
-from streamapp.kafka.errors import unexpected
+from streamapp.kafka.errors import KafkaAccessError, unexpected
 from streamapp.kafka.pool import Pool
 from streamapp.kafka.verdicts import failure
 
@@ -25,18 +25,6 @@ PROBE = "streamapp-operator-visibility-probe"
 
 _CONFIGS = ("cleanup.policy", "delete.retention.ms", "retention.ms")
 _TOPIC = i8(2)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicConfig:
-    """The settings of a topic that decide how long its records and tombstones are kept."""
-
-    cleanup_policies: frozenset[str]
-    """`compact`, `delete`, or both."""
-    retention: timedelta | None
-    """`retention.ms`; None for unlimited. Without meaning where nothing is deleted by age."""
-    delete_retention: timedelta
-    """`delete.retention.ms`: how long a tombstone stays readable after compaction."""
 
 
 class TopicReader:
@@ -78,8 +66,11 @@ class TopicReader:
 
         return _counts([topic for topic in everything.topics if is_changelog(topic)])
 
-    async def configs(self, topics: Iterable[str], deadline_seconds: float) -> Mapping[str, TopicConfig]:
-        """Give the retention settings of each topic; TopicUnknownError for one that is not on the cluster."""
+    async def configs(self, topics: Iterable[str], deadline_seconds: float) -> Mapping[str, TopicConfig | ConfigUnread]:
+        """Give the retention settings of each topic, or why those of this one cannot be read.
+
+        KafkaAccessError where the brokers did not answer at all.
+        """
         wanted = sorted(set(topics))
         if not wanted:
             return {}
@@ -90,7 +81,10 @@ class TopicReader:
         async with within(deadline_seconds, f"{names(wanted)}: describe configs"):
             request = DescribeConfigsRequest(resources=tuple(resources))
             answer = await self._pool.ask_any(request, DescribeConfigsResponse)
-        return {result.resource_name: _config(result) for result in answer.results}
+        found = {result.resource_name: _config_or_why(result) for result in answer.results}
+        if sorted(found) != wanted:
+            raise unexpected(f"{names(wanted)}: describe configs", "the answer is of other topics")
+        return found
 
 
 async def metadata(pool: Pool, topics: Sequence[str] | None) -> MetadataResponse:
@@ -125,6 +119,13 @@ def _counts(topics: Iterable[MetadataResponseTopic]) -> Mapping[str, int]:
             raise failure(topic.error_code, f"topic {name}: describe", f"DESCRIBE on topic {name}")
         counts[name] = len(topic.partitions)
     return counts
+
+
+def _config_or_why(result: DescribeConfigsResult) -> TopicConfig | ConfigUnread:
+    try:
+        return _config(result)
+    except KafkaAccessError as error:
+        return ConfigUnread(str(error))
 
 
 def _config(result: DescribeConfigsResult) -> TopicConfig:
