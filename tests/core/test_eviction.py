@@ -8,7 +8,7 @@ import pytest
 from streamapp.core import example
 from streamapp.core.containers import Capture, ContainerEnd, MemberKey
 from streamapp.core.decision import Evict
-from streamapp.core.eviction import Evictable, capture, evictable, missed, remember, since_first_seen
+from streamapp.core.eviction import Evictable, capture, evictable, remember, since_first_seen
 from streamapp.core.group import GroupDescription, GroupState, Member
 from streamapp.core.holds import HoldRecord
 from streamapp.core.identity import Ordinal
@@ -82,11 +82,6 @@ def test_a_static_member_goes_only_where_its_ordinal_is_scaled_away(for_good: bo
     static = MemberKey(OLD.id, "wordcount-3")
     seen = a_capture(members=(static,))
     assert may_go(seen, an_end(), for_good=for_good) == ((Evictable((static,), an_end()),) if goes else ())
-
-
-def test_members_seen_too_late_are_told_as_missed() -> None:
-    late = a_capture(seen_at=ago(8))
-    assert missed((late, a_capture()), (an_end(),), LISTED, MARGIN) == (late,)
 
 
 def test_members_are_captured_with_the_container_that_runs_now() -> None:

@@ -46,7 +46,6 @@ CALLS: dict[str, Callable[[Cluster], Awaitable[object]]] = {
     "nudge": lambda cluster: nudge(cluster.group, model(), DEADLINE),
     "committed offsets": lambda cluster: committed(cluster.group, PARTITIONS, DEADLINE),
     "end offsets": lambda cluster: cluster.offsets.ends(PARTITIONS, DEADLINE),
-    "stable offsets": lambda cluster: cluster.offsets.last_stable(PARTITIONS, DEADLINE),
     "log starts": lambda cluster: cluster.offsets.log_starts(PARTITIONS, DEADLINE),
     "tails": lambda cluster: cluster.tails.data_ends(dict.fromkeys(PARTITIONS, END), DEADLINE),
     "partition counts": lambda cluster: cluster.topics.partition_counts(["in"], DEADLINE),

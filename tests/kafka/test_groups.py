@@ -15,7 +15,7 @@ from streamapp.kafka.errors import (
 )
 from streamapp.kafka.groups import GroupReading, GroupState, read_group
 from streamapp.wire.errors import UndecodableError
-from streamapp.wire.members import RawMember, decode_member, fingerprint
+from streamapp.wire.members import RawMember, decode_member
 from tests.kafka import answers
 from tests.kafka.scripted import (
     CloseConnectionError,
@@ -56,13 +56,6 @@ def test_a_stable_group_is_read_whole() -> None:
     found = read(DescribeGroups=always(STABLE))
     members = tuple(decode_member(raw) for raw in MEMBERS)
     assert found == GroupReading("app", GroupState.STABLE, members)
-    assert found.fingerprint == fingerprint(members)
-
-
-def test_the_newest_generation_that_a_member_left_when_it_joined() -> None:
-    assert read(DescribeGroups=always(STABLE)).joined_from == 16
-    old = answers.described("Stable", captured("2.8.2-standbys"))
-    assert read(DescribeGroups=always(old)).joined_from is None
 
 
 def test_a_group_in_rebalance_has_members_without_metadata() -> None:

@@ -1,13 +1,9 @@
-"""Members and their fingerprints."""
-
-from dataclasses import replace
+"""Members, decoded."""
 
 import pytest
 
-from streamapp.core.identity import TaskId
 from streamapp.wire.errors import UndecodableError
-from streamapp.wire.members import Member, MemberFingerprint, RawMember, decode_member, fingerprint
-from streamapp.wire.subscription import PositionSum
+from streamapp.wire.members import Member, RawMember, decode_member
 from tests.wire.captures import captured
 
 
@@ -53,49 +49,3 @@ def test_a_plain_consumers_metadata_is_no_streams_subscription() -> None:
     metadata = b"\0\1" + b"\0\0\0\1\0\2in" + b"\xff\xff\xff\xff" + bytes(4)
     with pytest.raises(UndecodableError, match="userData at byte 14: null where bytes must be"):
         decode_member(a_raw_member(metadata=metadata))
-
-
-def test_the_fingerprint_says_who_is_where_and_holds_what() -> None:
-    member = next(each for each in group() if each.subscription and each.subscription.rack == "r0")
-    assert member.subscription is not None
-    assert fingerprint([member]) == {
-        MemberFingerprint(
-            member_id=member.member_id,
-            instance_id=None,
-            host="127.0.0.1",
-            process_id=member.subscription.info.process_id,
-            active=frozenset({TaskId(0, 2), TaskId(0, 5)}),
-            standby=frozenset({TaskId(0, 3), TaskId(0, 4)}),
-        )
-    }
-
-
-def test_the_fingerprint_stays_when_only_a_join_has_passed() -> None:
-    """Generation, uniqueField and offset sums change with every join; the order of members means nothing."""
-    before = group()
-    after = []
-    for member in reversed(before):
-        assert member.subscription is not None
-        info = member.subscription.info
-        positions = {task: PositionSum(offsets=7) for task in info.positions}
-        later = replace(info, unique_field=99, positions=positions)
-        after.append(replace(member, subscription=replace(member.subscription, generation=99, info=later)))
-    assert fingerprint(after) == fingerprint(before)
-
-
-def test_the_fingerprint_changes_with_each_of_its_parts() -> None:
-    member = group()[0]
-    assert member.subscription is not None
-    assert member.assignment is not None
-    other = group()[1].subscription
-    assert other is not None
-    changed = [
-        replace(member, member_id="another"),
-        replace(member, instance_id="pod-0"),
-        replace(member, host="10.0.0.9"),
-        replace(member, subscription=other),
-        replace(member, subscription=None),
-        replace(member, assignment=replace(member.assignment, active={})),
-        replace(member, assignment=replace(member.assignment, standby={})),
-    ]
-    assert len({fingerprint([each]) for each in [member, *changed]}) == len(changed) + 1

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+import structlog
+
 from streamapp.controller.applications import Wiring
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError, Poll
 from streamapp.core import group as core
@@ -38,6 +40,8 @@ from streamapp.wire.errors import UndecodableError
 from streamapp.wire.members import Member
 from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, TaskPosition
 
+log = structlog.get_logger()
+
 
 def connect(wiring: Wiring, deadline_seconds: float) -> ApplicationGroup:
     """Give the Kafka side of an application; nothing is connected before the first look."""
@@ -45,6 +49,10 @@ def connect(wiring: Wiring, deadline_seconds: float) -> ApplicationGroup:
         if wiring.fault is not None:
             return UnreachableGroup(wiring.fault)
         settings = read_settings(wiring.bootstrap, dict(wiring.properties))
+        if settings.ignored:
+            log.info(
+                "client properties without meaning here", application=wiring.application_id, names=settings.ignored
+            )
     except KafkaAccessError as error:
         return UnreachableGroup(str(error))
     return KafkaGroup(settings, wiring.application_id, wiring.topology, deadline_seconds=deadline_seconds)

@@ -51,8 +51,6 @@ class Settings:
     """After a pass that failed; doubled with each failure in a row."""
     backoff_longest_seconds: float = 300.0
     """And never longer than this."""
-    status_gap_seconds: float = 10.0
-    """Progress, lag and ETA are written no more often; conditions and counts at once. Each write goes through etcd."""
     stuck_seconds: float = 120.0
     """A key that waits or a pass that lasts longer than this makes `/healthz` fail: no honest pass lasts a minute."""
     heartbeat_seconds: float = 30.0

@@ -106,18 +106,6 @@ def evictable(
     return tuple(found)
 
 
-def missed(
-    captures: Sequence[Capture], ends: Sequence[ContainerEnd], group: GroupDescription, margin: timedelta
-) -> tuple[Capture, ...]:
-    """Captures of containers that ended too soon after; their members must wait for their session to time out."""
-    found = []
-    for seen in captures:
-        end = _end_of(seen, ends)
-        if end is not None and seen.seen_at > end.finished_at - margin:
-            found.append(_among(seen, {key for key in seen.members if key.id in group.member_ids}))
-    return tuple(one for one in found if one.members)
-
-
 def _end_of(seen: Capture, ends: Sequence[ContainerEnd]) -> ContainerEnd | None:
     """The end of exactly that container. Of two reports the earlier one counts: it asks for more."""
     own = [

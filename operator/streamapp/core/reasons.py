@@ -248,7 +248,6 @@ class Reason(Enum):
 
     # Rollouts.
 
-    RolloutDone = "Every pod that stays has the newest template."
     RolloutPaused = (
         "Pods have an older template, and `rollout.policy: Paused` keeps them as they are.",
         "Set `rollout.policy` to Covered when they may be restarted.",

@@ -1,8 +1,7 @@
 """Reads a classic Kafka Streams group: its state and its members, decoded.
 
 Called by the controller's gathering and by `nudge`. A reading is one DescribeGroups answer, so its members belong
-together. The broker gives members' metadata only in state Stable and no generation at all; `joined_from` is the
-nearest thing to it.
+together. The broker gives members' metadata only in state Stable, and no generation at all.
 """
 
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from streamapp.kafka.coordinator import Coordinator
 from streamapp.kafka.deadline import within
 from streamapp.kafka.errors import BrokerUnsupportedError, GroupNotClassicError, UnexpectedAnswerError
 from streamapp.kafka.verdicts import failure
-from streamapp.wire.members import Fingerprint, Member, RawMember, decode_member, fingerprint
+from streamapp.wire.members import Member, RawMember, decode_member
 
 
 class GroupState(Enum):
@@ -54,21 +53,6 @@ class GroupReading:
     group_id: str
     state: GroupState
     members: tuple[Member, ...]
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """What a second reading must equal to be of the same group."""
-        return fingerprint(self.members)
-
-    @property
-    def joined_from(self) -> int | None:
-        """The newest generation that any member reports to have left when it joined; None if none does.
-
-        It rises by one with every rebalance that old members take part in: a nudge has been heard when every member
-        that was there before reports a higher number than the maximum then.
-        """
-        generations = [member.subscription.generation for member in self.members if member.subscription]
-        return max((generation for generation in generations if generation is not None), default=None)
 
 
 async def read_group(coordinator: Coordinator, deadline_seconds: float) -> GroupReading:

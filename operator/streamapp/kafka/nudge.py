@@ -67,7 +67,7 @@ class NudgeRefusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Nudged:
-    """The group rebalances; wait until it is Stable and `joined_from` has risen."""
+    """The group rebalances; what members say is fresh when it is Stable again and they have joined since."""
 
     member_id: str
     """The phantom's."""

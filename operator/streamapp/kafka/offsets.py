@@ -32,6 +32,7 @@ _COMMIT_ATTEMPTS = 20
 _COMMIT_PAUSE_SECONDS = 0.02
 """A transaction that commits offsets is open for milliseconds; Kafka Streams ends one every 100 ms."""
 _NO_REPLICA = BrokerId(-1)
+_READ_UNCOMMITTED = i8(0)
 
 
 class _Spec(IntEnum):
@@ -39,11 +40,6 @@ class _Spec(IntEnum):
 
     LATEST = -1
     EARLIEST = -2
-
-
-class _Isolation(IntEnum):
-    READ_UNCOMMITTED = 0
-    READ_COMMITTED = 1
 
 
 class OffsetReader:
@@ -57,19 +53,13 @@ class OffsetReader:
 
         Read uncommitted on purpose: a hanging transaction must not make a lag look like zero.
         """
-        return await self._read(partitions, "end offset", deadline_seconds, _Spec.LATEST, _Isolation.READ_UNCOMMITTED)
-
-    async def last_stable(
-        self, partitions: Iterable[TopicPartition], deadline_seconds: float
-    ) -> Mapping[TopicPartition, int]:
-        """Give the last stable offset of each partition: where its first open transaction begins, else its end."""
-        return await self._read(partitions, "stable offset", deadline_seconds, _Spec.LATEST, _Isolation.READ_COMMITTED)
+        return await self._read(partitions, "end offset", deadline_seconds, _Spec.LATEST)
 
     async def log_starts(
         self, partitions: Iterable[TopicPartition], deadline_seconds: float
     ) -> Mapping[TopicPartition, int]:
         """Give the first offset that still exists in each partition."""
-        return await self._read(partitions, "log start", deadline_seconds, _Spec.EARLIEST, _Isolation.READ_UNCOMMITTED)
+        return await self._read(partitions, "log start", deadline_seconds, _Spec.EARLIEST)
 
     async def _read(
         self,
@@ -77,7 +67,6 @@ class OffsetReader:
         name: str,
         deadline_seconds: float,
         spec: _Spec,
-        isolation: _Isolation,
     ) -> Mapping[TopicPartition, int]:
         wanted = sorted(set(partitions))
         if not wanted:
@@ -86,15 +75,15 @@ class OffsetReader:
             for _ in range(_ATTEMPTS - 1):
                 # A leader moved between the two requests, or is being elected.
                 with suppress(TemporarilyUnavailableError):
-                    return await self._read_once(wanted, name, spec, isolation)
+                    return await self._read_once(wanted, name, spec)
                 await asyncio.sleep(_PAUSE_SECONDS)
-            return await self._read_once(wanted, name, spec, isolation)
+            return await self._read_once(wanted, name, spec)
 
     async def _read_once(
-        self, wanted: Sequence[TopicPartition], name: str, spec: _Spec, isolation: _Isolation
+        self, wanted: Sequence[TopicPartition], name: str, spec: _Spec
     ) -> Mapping[TopicPartition, int]:
         leaders = leaders_of(await metadata(self._pool, topics_of(wanted)), wanted, name)
-        requests = {leader: _list_offsets(led, spec, isolation) for leader, led in leaders.items()}
+        requests = {leader: _list_offsets(led, spec) for leader, led in leaders.items()}
         # Not cancelled by the first failure: a connection with half an answer is lost.
         answers = await asyncio.gather(
             *(self._pool.ask(leader, request, ListOffsetsResponse) for leader, request in requests.items()),
@@ -161,7 +150,7 @@ async def _committed_now(
     return offsets
 
 
-def _list_offsets(partitions: Iterable[TopicPartition], spec: _Spec, isolation: _Isolation) -> ListOffsetsRequest:
+def _list_offsets(partitions: Iterable[TopicPartition], spec: _Spec) -> ListOffsetsRequest:
     topics = (
         ListOffsetsTopic(
             name=TopicName(topic),
@@ -169,7 +158,7 @@ def _list_offsets(partitions: Iterable[TopicPartition], spec: _Spec, isolation: 
         )
         for topic, indexes in by_topic(partitions).items()
     )
-    return ListOffsetsRequest(replica_id=_NO_REPLICA, isolation_level=i8(isolation), topics=tuple(topics))
+    return ListOffsetsRequest(replica_id=_NO_REPLICA, isolation_level=_READ_UNCOMMITTED, topics=tuple(topics))
 
 
 def _offset(partition: TopicPartition, answer: ListOffsetsPartitionResponse | None, name: str) -> int:

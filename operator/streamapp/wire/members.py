@@ -1,13 +1,11 @@
-"""Members of a classic Kafka Streams group, from the bytes that DescribeGroups gives, and their fingerprint.
+"""Members of a classic Kafka Streams group, from the bytes that DescribeGroups gives.
 
 Called by `streamapp.kafka`, which owns the reading. One member is one stream thread; several may belong to one process.
 """
 
 import ipaddress
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streamapp.core.identity import ProcessId, TaskId
 from streamapp.wire.assignment import Assignment, decode_assignment
 from streamapp.wire.errors import UndecodableError
 from streamapp.wire.subscription import Subscription, decode_subscription
@@ -44,24 +42,6 @@ class Member:
     """None where the broker gave no assignment."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberFingerprint:
-    """What two readings of one member must agree on to be of the same group.
-
-    Left out on purpose, since every join changes them: generation, `uniqueField`, offset sums, times.
-    """
-
-    member_id: str
-    instance_id: str | None
-    host: str
-    process_id: ProcessId | None
-    active: frozenset[TaskId]
-    standby: frozenset[TaskId]
-
-
-Fingerprint = frozenset[MemberFingerprint]
-
-
 def decode_member(raw: RawMember) -> Member:
     """Decode both structures of a member; an UndecodableError names the member."""
     try:
@@ -71,23 +51,6 @@ def decode_member(raw: RawMember) -> Member:
         what = f"member {raw.member_id}: {error.what}"
         raise UndecodableError(what, error.where, error.version, error.why) from error
     return Member(raw.member_id, raw.instance_id, raw.client_id, _host(raw.client_host), subscription, assignment)
-
-
-def fingerprint(members: Iterable[Member]) -> Fingerprint:
-    """Give the fingerprint of a reading, in no order."""
-    return frozenset(_fingerprint(member) for member in members)
-
-
-def _fingerprint(member: Member) -> MemberFingerprint:
-    assignment = member.assignment
-    return MemberFingerprint(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        host=member.host,
-        process_id=member.subscription.info.process_id if member.subscription else None,
-        active=frozenset(assignment.active) if assignment else frozenset(),
-        standby=frozenset(assignment.standby) if assignment else frozenset(),
-    )
 
 
 def _host(client_host: str) -> str:
