@@ -21,6 +21,7 @@ def test_a_sound_streamapp_is_what_its_user_wrote() -> None:
         created_at=CREATED,
         wish=Wish(replicas=3, history=(SEEN,)),
         rivals=(RIVAL,),
+        max_age=timedelta(hours=20),
     )
 
 

@@ -4,8 +4,8 @@
 whatever cannot be seen holds. Read in this order:
 
 1.  The facts. `identity` names things, `universe` says which tasks there are and `topology` where that is known from;
-    `group` is what the broker shows and `workload` what Kubernetes shows, `containers` joins the two; `snapshot` is all
-    of it, `policy` what the user chose.
+    `group` is what the broker shows and `workload` what Kubernetes shows, `containers` joins the two; `topic_configs`
+    is how long topics keep things; `snapshot` is all of it, `policy` what the user chose.
 2.  The answer. `reasons` has every why, `decision` every step; `holds` is the one durable memory, `record_text` its
     text.
 3.  What the facts mean. `membership` places every member in a pod; `activity` says which tasks run, `lag` how far a
@@ -16,7 +16,8 @@ whatever cannot be seen holds. Read in this order:
 5.  What then. `holding` keeps or takes one step, `closings` brings an open step to its end, `eviction` says who may be
     put out of the group, `rollouts` who may restart, `nudges` when to rebalance, `estimates` how long still.
 6.  All together. `outcomes` is what a branch wants, `beside` what goes on whatever it wants, `plans` makes one plan of
-    it; `convergence`, `gaps` and `conditions` are what is reported; `planning` is the order of the branches.
+    it; `convergence`, `gaps`, `retention` and `conditions` are what is reported; `planning` is the order of the
+    branches.
 
 `seeding` is used before an application's first start. `example` is one small application, `table` decides about it in
 every combination of wish, hold, learners and group: `docs/state-table.md`.
