@@ -180,7 +180,8 @@ class GroupWatch:
         }
         holders = active_holders(reading.group)
         by_task = {task: place[holders[task][0].id] for task in running if holders[task][0].id in place}
-        self._memory.saw_running(RunningSeen(reading.ended_at, by_task))
+        given = {task for task, members in holders.items() if any(member.id in place for member in members)}
+        self._memory.saw_running(RunningSeen(reading.ended_at, by_task, frozenset(given - by_task.keys())))
 
     def _interval(self) -> float:
         latest = self._memory.readings[0].group if self._memory.readings else None
