@@ -47,9 +47,7 @@ class ObservedApp:
 
     def gaps(self, began_ms: int, ended_ms: int) -> GapReport:
         """How long the users of each partition waited in a window of the broker's time."""
-        application = self.app.application
-        window = Window(began_ms, ended_ms)
-        return measure_gaps(self.bootstrap, application.input_topic, application.output_topic, window)
+        return gap_report(self.bootstrap, self.app.application, began_ms, ended_ms)
 
     def worst_gap_since(self, began_ms: int) -> float:
         """The longest wait of any partition from then to now, in seconds; -1 where no input came."""
@@ -127,6 +125,12 @@ def record_of(statefulset: Mapping[str, Any]) -> dict[str, Any]:
     """The hold record on a StatefulSet; empty where there is none."""
     record: dict[str, Any] = json.loads(statefulset["metadata"].get("annotations", {}).get(_RECORD, "{}"))
     return record
+
+
+def gap_report(bootstrap: str, application: DemoApplication, began_ms: int, ended_ms: int) -> GapReport:
+    """How long the users of each partition of an application waited in a window of the broker's time."""
+    window = Window(began_ms, ended_ms)
+    return measure_gaps(bootstrap, application.input_topic, application.output_topic, window)
 
 
 def unique_name(word: str) -> str:

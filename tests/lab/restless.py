@@ -12,7 +12,6 @@ from kio.schema.types import GroupId
 from kio.static.primitive import i32Timedelta
 
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.errors import KafkaAccessError
 from streamapp.kafka.eviction import MemberToEvict, evict
 from streamapp.kafka.groups import GroupState, read_group
 from streamapp.kafka.settings import read_settings
@@ -26,46 +25,71 @@ _SESSION = timedelta(seconds=6)
 
 @contextmanager
 def restless_member(bootstrap: str, group_id: str) -> Iterator[None]:
-    """Keep the group from ever being stable for longer than a moment, until the block is left."""
-    stop = threading.Event()
-    thread = threading.Thread(target=lambda: asyncio.run(_join_and_leave(bootstrap, group_id, stop)))
+    """Keep the group rebalancing, and never stable, until the block is left."""
+    stop, begun = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(_join_and_leave(bootstrap, group_id, begun, stop)))
     thread.start()
     try:
+        assert begun.wait(_DEADLINE)
         yield
     finally:
         stop.set()
         thread.join()
 
 
-async def _join_and_leave(bootstrap: str, group_id: str, stop: threading.Event) -> None:
+async def _join_and_leave(bootstrap: str, group_id: str, begun: threading.Event, stop: threading.Event) -> None:
+    """Join and leave every second. Between that, have a member announced that has not joined yet.
+
+    A rebalance is not over before every member that the broker expects has joined, so that there is no moment in which
+    the group is stable. The members go on with their work meanwhile.
+    """
     cluster = Cluster(read_settings(bootstrap, {}), group_id)
     try:
+        model = await _model(cluster)
+        announced = await _announce(cluster, model)
         while not stop.is_set():
-            try:
-                await _visit(cluster)
-            except KafkaAccessError:
-                await asyncio.sleep(0.1)
+            await _visit(cluster, model)
+            begun.set()
+            next_one = await _announce(cluster, model)
+            await evict(cluster.group, [MemberToEvict(announced)], CLIENT_ID, _DEADLINE)
+            announced = next_one
+        await evict(cluster.group, [MemberToEvict(announced)], CLIENT_ID, _DEADLINE)
     finally:
         cluster.close()
 
 
-async def _visit(cluster: Cluster) -> None:
-    """Join as soon as the group is stable, and leave when the members have begun to rejoin."""
-    reading = await read_group(cluster.group, _DEADLINE)
-    model = next((each.subscription for each in reading.members if each.subscription is not None), None)
-    if reading.state is not GroupState.STABLE or model is None:
-        await asyncio.sleep(0.02)
-        return
-    joining = await cluster.group.connect(CLIENT_ID)
+async def _model(cluster: Cluster) -> Subscription:
+    """What any member of the group says of itself."""
+    while True:
+        reading = await read_group(cluster.group, _DEADLINE)
+        if reading.state is GroupState.STABLE:
+            found = [each.subscription for each in reading.members if each.subscription is not None]
+            if found:
+                return found[0]
+        await asyncio.sleep(0.1)
+
+
+async def _announce(cluster: Cluster, model: Subscription) -> str:
+    """Let the broker expect one more member, and give its id."""
+    connection = await cluster.group.connect(CLIENT_ID)
     try:
-        member_id = (await joining.ask(_join(cluster, "", model), JoinGroupResponse)).member_id
-        waiting = asyncio.create_task(joining.ask(_join(cluster, member_id, model), JoinGroupResponse))
-        await asyncio.sleep(0.5)
+        return (await connection.ask(_join(cluster, "", model), JoinGroupResponse)).member_id
+    finally:
+        connection.close()
+
+
+async def _visit(cluster: Cluster, model: Subscription) -> None:
+    """Be a member for a second."""
+    member_id = await _announce(cluster, model)
+    connection = await cluster.group.connect(CLIENT_ID)
+    waiting = asyncio.create_task(connection.ask(_join(cluster, member_id, model), JoinGroupResponse))
+    try:
+        await asyncio.sleep(1)
+    finally:
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        await evict(cluster.group, [MemberToEvict(member_id)], "restless", _DEADLINE)
-    finally:
-        joining.close()
+        connection.close()
+    await evict(cluster.group, [MemberToEvict(member_id)], CLIENT_ID, _DEADLINE)
 
 
 def _join(cluster: Cluster, member_id: str, model: Subscription) -> JoinGroupRequest:
