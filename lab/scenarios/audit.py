@@ -14,8 +14,8 @@ _READS = frozenset({"get", "list", "watch"})
 def writes_of_the_operator(since: datetime, namespaces: Collection[str]) -> list[str]:
     """Give everything that the operator wrote into some namespaces since then, each as `patch streamapps/status x`."""
     found = []
-    for line in Layout(Settings.from_environment().state).audit_log.read_text().splitlines():
-        event = json.loads(line)
+    log = Layout(Settings.from_environment().state).audit_log.read_text()
+    for event in (json.loads(line) for line in log.splitlines() if _USER in line):
         place = event.get("objectRef", {})
         is_write = event["user"]["username"] == _USER and event["verb"] not in _READS
         is_meant = is_write and place.get("namespace") in namespaces
