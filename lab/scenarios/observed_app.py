@@ -41,6 +41,12 @@ class ObservedApp:
         app = StreamAppScenario(kubectl, application)
         return cls(app, GroupReader(bootstrap, kubectl, application), bootstrap)
 
+    def start_load(self) -> None:
+        """Start the steady load and wait for its first record."""
+        before = self.clock()
+        self.app.start_load()
+        wait_until(f"{self.app.namespace}: first record of the load", lambda: self.clock() > before, 60)
+
     def clock(self) -> int:
         """The broker's time of the newest input, in milliseconds."""
         return self.group.clock_ms(PARTITIONS)
@@ -155,7 +161,7 @@ def start_all(
     for each, replicas in observed.items():
         each.app.wait_until_converged(replicas)
     for each in observed:
-        each.app.start_load()
+        each.start_load()
 
 
 def remove_all(kubectl: Kubectl, bootstrap: str, applications: Sequence[DemoApplication]) -> None:

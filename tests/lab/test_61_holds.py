@@ -60,7 +60,7 @@ def test_while_the_brokers_are_out_of_reach_pods_are_kept_and_then_they_go_one_b
         held.app.apply(2)
         held.wait_until_held("BrokersUnreachable")
         assert held.app.condition("KafkaReachable")["status"] == "False"
-        assert held.watch_hold(20) == ({4}, {"BrokersUnreachable"})
+        assert held.watch_hold(12) == ({4}, {"BrokersUnreachable"})
     held.app.wait_until_converged(2)
     assert held.steps()[:2] == [(3, 2), (4, 3)]
     assert held.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
@@ -84,7 +84,7 @@ def test_pods_are_kept_while_the_group_rebalances_all_the_time(held: ObservedApp
     with restless_member(held.bootstrap, held.app.application.application_id):
         held.app.scale(2)
         held.wait_until_held("GroupRebalancing")
-        assert held.watch_hold(20) == ({4}, {"GroupRebalancing"})
+        assert held.watch_hold(12) == ({4}, {"GroupRebalancing"})
         # Down, up, down, below what is granted: one hold, with another target.
         before = held.record()["hold"]["id"]
         held.app.scale(3)

@@ -40,7 +40,7 @@ def both(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str,
     demo_application.finish_preload(kubectl, lame.app.application)
     lame.app.apply(3)
     start_all({whole: 3})
-    lame.app.start_load()
+    lame.start_load()
     yield {"identity": whole, "never ran": lame}
     remove_all(kubectl, bootstrap, applications)
 
