@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo
+.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo bench
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,3 +61,7 @@ lab-status: ## Show the lab's parts and pods
 demo: ## Scale a StreamApp up and down under load, then a plain StatefulSet, both gaps side by side (root, 6 minutes)
 	$(LAB) up --reuse
 	$(LAB) demo
+
+bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (root, 15 minutes)
+	$(LAB) up --reuse
+	$(LAB) bench --json bench.json --markdown bench.md

@@ -36,7 +36,7 @@ LEAD = re.compile(r"^(\S+) INFO ConsumerCoordinator .*Finished assignment for gr
 @pytest.fixture(scope="module")
 def held(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[ObservedApp]:  # noqa: ARG001 (it must run)
     """Deploy the application with three pods under load."""
-    application = DemoApplication(unique_name("holds"), SETTINGS, 20_000, 200, "t-holds")
+    application = DemoApplication(unique_name("holds"), SETTINGS, 20_000, 200, "t-holds", cpu_request="20m")
     remove_all(kubectl, bootstrap, [application])
     observed = ObservedApp.of(kubectl, bootstrap, application)
     start_all({observed: 3})

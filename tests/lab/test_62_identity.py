@@ -26,8 +26,8 @@ LEAVES = {"LEAVE_ON_CLOSE": "true"}
 def both(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str, ObservedApp]]:  # noqa: ARG001
     """Deploy both with three pods; of the second, one pod waits for a volume that nobody will ever make."""
     applications = [
-        DemoApplication(unique_name("identity"), STANDBY | LEAVES, 5_000, 50, "t-identity"),
-        DemoApplication(unique_name("never-ran"), STANDBY, 5_000, 50, "t-never-ran"),
+        DemoApplication(unique_name("identity"), STANDBY | LEAVES, 5_000, 50, "t-identity", cpu_request="20m"),
+        DemoApplication(unique_name("never-ran"), STANDBY, 5_000, 50, "t-never-ran", cpu_request="20m"),
     ]
     remove_all(kubectl, bootstrap, applications)
     whole, lame = (ObservedApp.of(kubectl, bootstrap, each) for each in applications)

@@ -58,6 +58,7 @@ def kinds(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str
             {**STANDBY, **settings},
             *(10_000, 100),
             f"t-kinds-{kind}",
+            cpu_request="20m",
             quiet=(QUIET_PARTITION,) if kind == "threads" else (),
         )
         for kind, settings in KINDS.items()
@@ -172,7 +173,7 @@ def test_static_members_are_restarted_one_at_a_time_and_keep_their_place(
 @pytest.fixture(scope="module")
 def plain(kubectl: Kubectl, bootstrap: str) -> Iterator[DemoApplication]:
     """Deploy the application as a plain StatefulSet with two pods under load, to compare with."""
-    application = DemoApplication(unique_name("plain"), STANDBY, 10_000, 100, "t-kinds-plain")
+    application = DemoApplication(unique_name("plain"), STANDBY, 10_000, 100, "t-kinds-plain", cpu_request="20m")
     remove_all(kubectl, bootstrap, [application])
     demo_application.preload(kubectl, application)
     demo_application.start(kubectl, application, 2)
