@@ -93,7 +93,7 @@ def _numbered(rows: Sequence[Row]) -> list[Row]:
 
 def _memory(found: Benchmark) -> str:
     memory = found.operator_mebibytes
-    return f"\nmemory of the operator: {min(memory):.0f} to {max(memory):.0f} MiB in {len(memory)} looks"
+    return f"\nMemory of the operator: {min(memory):.0f} to {max(memory):.0f} MiB in {len(memory)} looks"
 
 
 def _markdown(found: Benchmark) -> str:
@@ -109,7 +109,7 @@ def _markdown(found: Benchmark) -> str:
         f"{each.name}: {each.counts.inputs:,} inputs, {each.counts.lost} lost, {each.counts.doubled} doubled"
         for each in found.cases
     )
-    return "\n".join([*lines, "", f"Counts: {kept}.", f"{_memory(found).strip().capitalize()}.", ""])
+    return "\n".join([*lines, "", f"Counts: {kept}.", _memory(found).strip() + ".", ""])
 
 
 def _line(cells: Iterable[str]) -> str:
