@@ -100,7 +100,7 @@ class GroupWatch:
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         join = self._join if is_stable else None
         reading = GroupReading(ended_at=ended_at, group=poll.group, join=join)
-        self._memory.nudges = nudges.seen(self._memory.nudges, before, reading)
+        self._memory.nudges = nudges.seen(self._memory.nudges, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._remember_who_runs_what(reading)
         if self._is_busy or before is None or (before.group, before.join) != (reading.group, reading.join):
