@@ -43,8 +43,8 @@ class ObservedApp:
 
     def start_load(self) -> None:
         """Start the steady load and wait for its first record."""
-        before = self.clock()
         self.app.start_load()
+        before = self.clock()
         wait_until(f"{self.app.namespace}: first record of the load", lambda: self.clock() > before, 60)
 
     def clock(self) -> int:
@@ -160,6 +160,8 @@ def start_all(
         each.app.apply(replicas, **(adapt(each) if adapt else {}))
     for each, replicas in observed.items():
         each.app.wait_until_converged(replicas)
+    for each in observed:
+        demo_application.apply(each.app.kubectl, each.app.application, "load.yaml")
     for each in observed:
         each.start_load()
 
