@@ -122,9 +122,12 @@ class ObservedApp:
 
     def change_template(self, **annotations: str) -> None:
         """Change the pod template of the StreamApp in nothing that the application notices."""
-        patch = {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+        self.patch({"template": {"metadata": {"annotations": annotations}}})
+
+    def patch(self, spec: Mapping[str, Any]) -> None:
+        """Lay something over the spec of the StreamApp, in one write."""
         target = ("--namespace", self.app.namespace, f"streamapp/{self.app.name}")
-        self.app.kubectl.run("patch", *target, "--type=merge", f"--patch={json.dumps(patch)}")
+        self.app.kubectl.run("patch", *target, "--type=merge", f"--patch={json.dumps({'spec': spec})}")
 
 
 def record_of(statefulset: Mapping[str, Any]) -> dict[str, Any]:
