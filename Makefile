@@ -34,7 +34,7 @@ check: ## Lint, types, layers and unit tests
 test-unit: ## Unit tests, in seconds
 	$(UV) pytest
 
-test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 20 minutes the first time)
+test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
 
 test-java: ## Unit tests of the demo application
 	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
