@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo
+.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo bench
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ check: ## Lint, types, layers and unit tests
 test-unit: ## Unit tests, in seconds
 	$(UV) pytest
 
-test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 20 minutes the first time)
+test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
 
 test-java: ## Unit tests of the demo application
 	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
@@ -61,3 +61,7 @@ lab-status: ## Show the lab's parts and pods
 demo: ## Scale a StreamApp up and down under load, then a plain StatefulSet, both gaps side by side (root, 6 minutes)
 	$(LAB) up --reuse
 	$(LAB) demo
+
+bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (root, 15 minutes)
+	$(LAB) up --reuse
+	$(LAB) bench --json bench.json --markdown bench.md

@@ -21,7 +21,6 @@ from lab.settings import Settings
 from lab.terminal import progress, step
 
 _START_DEADLINE_SECONDS = 180.0
-_IMPORTED = "images.json"
 
 
 class EmbeddedCluster:
@@ -172,7 +171,7 @@ class EmbeddedCluster:
     def _import_images(self, built: Built, session: Session) -> set[str]:
         """Import what is new and give its names; pods that run an older image of the same name go on with it."""
         changed = set()
-        record = self.layout.var / _IMPORTED
+        record = self.layout.imported
         imported: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
         for image in built.images.values():
             # The archive's path carries the hash of its content.

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from lab.commands import cluster, demo, measure, plain, tests
+from lab.commands import bench, cluster, demo, measure, plain, tests
 from lab.errors import LabError
 from lab.terminal import show_error
 
@@ -23,6 +23,7 @@ for command in (
     cluster.execute,
     tests.test,
     demo.demo,
+    bench.bench,
     plain.plain_scale_in,
     measure.gaps,
     measure.counts,

@@ -73,6 +73,11 @@ class Layout:
         return self.state / "var"
 
     @property
+    def imported(self) -> Path:
+        """JSON written by `up`: the images that containerd has, with the archive that each came from."""
+        return self.var / "images.json"
+
+    @property
     def audit_log(self) -> Path:
         """The API server's audit log, one JSON event a line."""
         return self.logs / "audit.log"

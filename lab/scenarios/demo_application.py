@@ -43,6 +43,8 @@ class DemoApplication:
     """Records a second of the steady load."""
     namespace: str = NAMESPACE
     """Where it runs, with its load."""
+    cpu_request: str = ""
+    """What each of its pods, its load included, asks for, so that many fit on one node; empty: as in the manifest."""
     quiet: tuple[int, ...] = ()
     """Partitions of the input that get no record, neither preloaded nor by the steady load."""
 
@@ -209,6 +211,8 @@ def adapt(document: dict[str, Any], application: DemoApplication, replicas: int 
         environment |= {name: {"name": name, "value": value} for name, value in own.items()}
         container["env"] = list(environment.values())
         container["args"] = _arguments(container.get("args", []), application)
+        if application.cpu_request:
+            container["resources"]["requests"]["cpu"] = application.cpu_request
 
 
 def _arguments(words: list[str], application: DemoApplication) -> list[str]:

@@ -1,7 +1,10 @@
 """The operator in a cluster: its definition, its rights and its one pod, from the repository's plain manifests."""
 
+from datetime import datetime
+
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.settings import LAB, REPOSITORY
+from lab.node.layout import Layout
+from lab.settings import LAB, REPOSITORY, Settings
 
 NAMESPACE = "streamapp-system"
 SELECTOR = "app.kubernetes.io/name=streamapp-operator"
@@ -23,6 +26,21 @@ def deploy(kubectl: Kubectl, *namespaces: str) -> None:
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
 
 
+def is_there(kubectl: Kubectl) -> bool:
+    """Tell whether it is deployed."""
+    return bool(kubectl.run("get", _DEPLOYMENT, "--namespace", NAMESPACE, "--ignore-not-found", "--output=name"))
+
+
+def is_newest(kubectl: Kubectl) -> bool:
+    """Tell whether its pod was started after the last image was imported; False where that cannot be told."""
+    imported = Layout(Settings.from_environment().state).imported
+    pods = kubectl.json("get", "pods", "--namespace", NAMESPACE, "--selector", SELECTOR)["items"]
+    if not imported.exists() or len(pods) != 1:
+        return False
+    started = datetime.fromisoformat(pods[0]["metadata"]["creationTimestamp"])
+    return started.timestamp() > imported.stat().st_mtime
+
+
 def remove(kubectl: Kubectl) -> None:
     """Take it away; the definition stays, and with it whatever StreamApps there are."""
     kubectl.run(
@@ -37,6 +55,11 @@ def pod_name(kubectl: Kubectl) -> str:
     return str(name)
 
 
+def address(kubectl: Kubectl) -> str:
+    """Give the address of its pod."""
+    return str(kubectl.json("get", "pod", "--namespace", NAMESPACE, pod_name(kubectl))["status"]["podIP"])
+
+
 def kill(kubectl: Kubectl) -> None:
     """Delete its pod without any grace, and wait until another one is ready."""
     before = pod_name(kubectl)
@@ -48,3 +71,8 @@ def kill(kubectl: Kubectl) -> None:
 def logs(kubectl: Kubectl) -> str:
     """Give what its pod has said."""
     return kubectl.run("logs", "--namespace", NAMESPACE, _DEPLOYMENT, "--tail=-1")
+
+
+def metrics(kubectl: Kubectl) -> str:
+    """Give what it tells Prometheus."""
+    return kubectl.run("get", f"--raw=/api/v1/namespaces/{NAMESPACE}/pods/{pod_name(kubectl)}:8080/proxy/metrics")

@@ -107,11 +107,15 @@ class StreamAppScenario:
         return demo_application.pods(self.kubectl, self.application, wanted)
 
     def wait_until_converged(self, replicas: int, timeout_seconds: float = 240) -> None:
-        """Wait until so many pods run, every task runs, and every standby is caught up."""
+        """Wait until so many pods run, every task runs, every standby is caught up, and no step or rollout goes on."""
 
         def holds() -> bool:
             status = self.status()
-            converged = {each["type"]: each["status"] for each in status.get("conditions", [])}.get("Converged")
-            return (status.get("granted"), status.get("ready"), converged) == (replicas, replicas, "True")
+            told = {each["type"]: each["status"] for each in status.get("conditions", [])}
+            counts, settled = (
+                (status.get("granted"), status.get("ready")),
+                (told.get("Converged"), told.get("Reconciling")),
+            )
+            return (counts, settled) == ((replicas, replicas), ("True", "False"))
 
         wait_until(f"streamapp {self.namespace}/{self.name} converged with {replicas}", holds, timeout_seconds, 1)

@@ -32,7 +32,8 @@ def topology_text(application: DemoApplication, settings: Settings) -> str:
     try:
         described = subprocess.run(
             command,
-            env={"PATH": os.environ.get("PATH", ""), **application.environment},
+            # A pod has a host name, under which a static member joins.
+            env={"PATH": os.environ.get("PATH", ""), "HOSTNAME": "describe", **application.environment},
             capture_output=True,
             text=True,
             check=True,

@@ -202,11 +202,21 @@ def test_the_end_of_the_last_step_to_zero_needs_no_running_task() -> None:
     ("changes", "policy"),
     [
         pytest.param({"members": UNPROVEN}, ScalingPolicy(nudge=False), id="nudges are forbidden"),
-        pytest.param({"universe": TopologyUnknown("?"), "members": UNPROVEN}, POLICY, id="the topology is unknown"),
+        pytest.param(
+            {"universe": TopologyUnknown("?"), "members": UNPROVEN, "step": a_step(reason=Reason.ForcedByPolicy)},
+            POLICY,
+            id="the topology was never known",
+        ),
     ],
 )
 def test_where_running_cannot_be_proven_being_assigned_will_do(changes: dict[str, Any], policy: ScalingPolicy) -> None:
     assert told(decide(closing(**changes), policy)) == ("CloseStep", "StepClosed")
+
+
+def test_a_step_that_was_covered_is_not_closed_while_the_tasks_cannot_be_inferred() -> None:
+    # Between the two rebalances of a move a task is nowhere; what is assigned does not tell of it.
+    snapshot = closing(universe=TopologyUnknown("lines-4 is assigned to nobody"), members=GROUP[:2])
+    assert told(decide(snapshot, POLICY)) == ("CloseStep", "TopologyUnknown")
 
 
 def test_a_group_of_one_member_cannot_be_nudged_so_its_step_closes_on_assignment() -> None:

@@ -242,6 +242,13 @@ def test_the_gap_of_a_step_is_a_range(looks: list[RunningSeen], gap: tuple[float
     assert found.error == timedelta(seconds=gap[1] - gap[0])
 
 
+def test_a_task_that_was_given_to_somebody_may_have_run_all_the_time() -> None:
+    task = TaskId(0, 0)
+    given = [RunningSeen(NOW + seconds(at), {}, frozenset({task})) for at in (4, 9)]
+    looks = [*_looks((0, 1), (1, None), (3, None)), *given, *_looks((10, None), (11, None), (12, 2))]
+    assert worst_gap(looks, [task]) == Gap(seconds(2), seconds(12))
+
+
 @pytest.mark.parametrize(
     "looks",
     [_looks(), _looks((0, None)), _looks((0, 1), (1, None)), _looks((0, None), (1, 1))],
@@ -259,6 +266,15 @@ def test_the_worst_task_gives_the_gap() -> None:
         RunningSeen(NOW + seconds(4), {first: Ordinal(0), second: Ordinal(0)}),
     ]
     assert worst_gap(looks, [first, second]) == Gap(seconds(0), seconds(4))
+
+
+def test_a_task_whose_pod_is_gone_does_not_run_however_long_its_member_is_listed() -> None:
+    # Two are granted, wished for and there; the third has ended, and nobody has put its member out yet.
+    snapshot = a_snapshot(wish=2, record=None, statefulset={"replicas": 2}, workload={"pods": pods(2)})
+    assert missing(snapshot) == ("TasksRestoring", True)
+    counts = measure(snapshot, POLICY).counts
+    assert counts is not None
+    assert (counts.tasks, counts.running) == (6, 4)
 
 
 def test_a_single_pod_is_converged_without_any_copy() -> None:

@@ -89,7 +89,10 @@ def test_a_staying_active_that_restores_is_not_covered_by_itself() -> None:
         example.member(2, active=(4, 5), standby=(0, 1, 2, 3)),
     )
     decision = decide(a_snapshot(members=members), POLICY)
-    assert (told(decision), [str(one.task) for one in decision.waiting_for]) == (("Hold", "NoLearners"), ["0_0", "0_1"])
+    assert (told(decision), [str(one.task) for one in decision.waiting_for]) == (
+        ("Hold", "TasksRestoring"),
+        ["0_0", "0_1"],
+    )
 
 
 @pytest.mark.parametrize(

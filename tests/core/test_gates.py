@@ -264,7 +264,9 @@ def test_what_is_needed_to_know_coverage_holds_where_it_is_missing(
 def test_a_gate_that_only_the_earlier_reading_breaks_holds_too() -> None:
     later, earlier = example.two_readings(tuple(group()))
     broken = replace(earlier, group=GroupDescription(GroupState.STABLE, tuple(changed(0, FOLLOWED_UP))))
-    assert told(decide(a_snapshot(readings=(later, broken)), POLICY)) == ("Hold", "FollowUpScheduled")
+    decision = decide(a_snapshot(readings=(later, broken)), POLICY)
+    assert told(decision) == ("Hold", "ReadingsPending")
+    assert decision.detail.startswith("The one before said FollowUpScheduled: ")
 
 
 def test_an_assignor_that_is_unknown_does_not_matter_without_state() -> None:

@@ -32,6 +32,7 @@ from tests.builders import (
 
 GROUP = example.members(3)
 LAGGING = example.members(3, lag=500_000)
+REBALANCING = a_reading(without_subscriptions(GROUP), at=10, state=GroupState.PREPARING_REBALANCE, join=None)
 UNSETTLED = (example.member(0, active=(0, 1), standby=(4, 5), follow_up=FollowUp.SCHEDULED), *GROUP[1:])
 UNPROVEN = tuple(example.member(n, active=(2 * n, 2 * n + 1), running=False) for n in range(3))
 
@@ -109,6 +110,20 @@ def test_what_a_rebalance_cannot_bring_is_not_nudged_for(reason: Reason) -> None
 def test_the_second_reading_is_fetched_ten_seconds_after_the_first(settled: float, due: bool) -> None:
     reading = a_reading(GROUP, join=example.join(GROUP, ago(settled)))
     assert nudged(a_snapshot(readings=(reading,))) == (["ReadingsPending"] if due else [])
+
+
+def test_nudges_that_were_in_vain_before_the_first_good_reading_do_not_delay_the_second() -> None:
+    restoring = (example.member(0, active=(0, 1), standby=(4, 5), running=False), *GROUP[1:])
+    members = (*restoring[:1], example.member(1, active=(2, 3)), example.member(2, active=(4, 5), standby=(0, 1, 2, 3)))
+    good = tuple(
+        replace(one, subscription=example.member(0, active=(0, 1), standby=(4, 5)).subscription)
+        if one.id == members[0].id
+        else one
+        for one in members
+    )
+    readings = (a_reading(good, join=example.join(good, ago(10))), a_reading(members, at=30))
+    waited = Nudges(sent=tuple(map(ago, (100, 80, 60, 40, 11))), layout_since=ago(120))
+    assert nudged(a_snapshot(readings=readings, nudges=waited)) == ["ReadingsPending"]
 
 
 def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> None:
@@ -213,17 +228,22 @@ def test_a_nudge_is_remembered_for_half_an_hour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "changed"),
+    ("history", "after", "changed"),
     [
-        pytest.param(a_reading(GROUP, at=20), a_reading(GROUP), False, id="the same layout"),
-        pytest.param(a_reading(GROUP, at=20), a_reading(LAGGING), False, id="other positions"),
-        pytest.param(a_reading(GROUP, at=20), a_reading(GROUP[:2]), True, id="a member less"),
-        pytest.param(None, a_reading(GROUP), False, id="nothing to compare with"),
-        pytest.param(an_unreadable(20), a_reading(GROUP[:2]), False, id="nothing read before"),
-        pytest.param(a_reading(GROUP, at=20), a_reading(without_subscriptions(GROUP)), False, id="not decoded"),
+        pytest.param([a_reading(GROUP, at=20)], a_reading(GROUP), False, id="the same layout"),
+        pytest.param([a_reading(GROUP, at=20)], a_reading(LAGGING), False, id="other positions"),
+        pytest.param([a_reading(GROUP, at=20)], a_reading(GROUP[:2]), True, id="a member less"),
+        pytest.param([], a_reading(GROUP), False, id="nothing to compare with"),
+        pytest.param([an_unreadable(20)], a_reading(GROUP[:2]), False, id="nothing read before"),
+        pytest.param([a_reading(GROUP, at=20)], a_reading(without_subscriptions(GROUP)), False, id="not decoded"),
+        pytest.param([REBALANCING, a_reading(GROUP, at=20)], a_reading(GROUP[:2]), True, id="a rebalance was seen"),
+        pytest.param([REBALANCING, a_reading(GROUP, at=20)], a_reading(GROUP), False, id="it brought nothing new"),
+        pytest.param(
+            [a_reading(GROUP, at=20), a_reading(GROUP[:2], at=40)], a_reading(GROUP), False, id="the last one counts"
+        ),
     ],
 )
-def test_the_age_of_the_layout_is_remembered(before: Any, after: Any, changed: bool) -> None:
+def test_the_age_of_the_layout_is_remembered(history: Any, after: Any, changed: bool) -> None:
     memory = Nudges(sent=(ago(30),), layout_since=ago(60))
     expected = replace(memory, layout_since=after.ended_at) if changed else memory
-    assert seen(memory, before, after) == expected
+    assert seen(memory, history, after) == expected

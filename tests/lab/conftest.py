@@ -67,7 +67,19 @@ def streams_group(session: Session, kubectl: Kubectl) -> str:
 
 @pytest.fixture(scope="session")
 def operator(kubectl: Kubectl) -> Iterator[None]:
-    """Run one operator for all namespaces, from the first test that asks for it to the last of all."""
-    operator_deployment.deploy(kubectl)
+    """Run one operator for all namespaces, from the first test that asks for it to the last of all.
+
+    One that was there before goes on afterwards.
+    """
+    was_there = operator_deployment.is_there(kubectl)
+    if not (was_there and operator_deployment.is_newest(kubectl)):
+        operator_deployment.deploy(kubectl)
     yield
-    operator_deployment.remove(kubectl)
+    if not was_there:
+        operator_deployment.remove(kubectl)
+
+
+@pytest.fixture(scope="session")
+def bootstrap(session: Session) -> str:
+    """Give the address of the broker."""
+    return session.environment["KAFKA_BOOTSTRAP"]

@@ -87,12 +87,11 @@ class OperatorModel:
     def decide(self, now: datetime) -> Decision:
         """One pass, without its writes."""
         memory = self.memory
-        before = memory.readings[0] if memory.readings else None
         reading = self._reading(now)
         workload = self.cluster.workload(now)
+        memory.nudges = nudges.seen(memory.nudges, memory.readings, reading)
         memory.readings = readings.remember(memory.readings, reading)
         memory.captures = eviction.remember(memory.captures, reading, workload)
-        memory.nudges = nudges.seen(memory.nudges, before, reading)
         if not memory.wishes or memory.wishes[-1].replicas != self.wish:
             memory.wishes.append(WishSeen(now, self.wish))
         wish = Wish(replicas=self.wish, history=tuple(memory.wishes))

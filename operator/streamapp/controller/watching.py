@@ -106,7 +106,7 @@ class GroupWatch:
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         join = self._join if is_stable else None
         reading = GroupReading(ended_at=ended_at, group=poll.group, join=join)
-        self._memory.nudges = nudges.seen(self._memory.nudges, before, reading)
+        self._memory.nudges = nudges.seen(self._memory.nudges, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._remember_who_runs_what(reading)
         if self._is_busy or before is None or (before.group, before.join) != (reading.group, reading.join):
@@ -206,7 +206,8 @@ class GroupWatch:
         }
         holders = active_holders(reading.group)
         by_task = {task: place[holders[task][0].id] for task in running if holders[task][0].id in place}
-        self._memory.saw_running(RunningSeen(reading.ended_at, by_task))
+        given = {task for task, members in holders.items() if any(member.id in place for member in members)}
+        self._memory.saw_running(RunningSeen(reading.ended_at, by_task, frozenset(given - by_task.keys())))
 
     def _interval(self) -> float:
         latest = self._memory.readings[0].group if self._memory.readings else None

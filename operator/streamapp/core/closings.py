@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from streamapp.core.cases import Case, Refusal
+from streamapp.core.coverage_gates import topology_is_known
 from streamapp.core.decision import ClosedStep
 from streamapp.core.departures import Departure, Going
 from streamapp.core.eviction import evictable
@@ -65,7 +66,7 @@ def _missing(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot, polic
     return (
         _pod_that_is_left(step, statefulset, snapshot)
         or _member_that_is_left(step, statefulset, case)
-        or (None if statefulset.replicas == 0 else _task_that_does_not_run(case))
+        or (None if statefulset.replicas == 0 else _task_that_does_not_run(step, case))
     )
 
 
@@ -99,8 +100,16 @@ def _member_that_is_left(step: OpenStep, statefulset: StatefulSet, case: Case) -
     return Refusal(reason, f"member {name_some(sorted(left))}")
 
 
-def _task_that_does_not_run(case: Case) -> Refusal | None:
+def _task_that_does_not_run(step: OpenStep, case: Case) -> Refusal | None:
+    """Every task runs again, as far as it is known which tasks there are.
+
+    Where the step rested on that, it ends on that too: in the middle of a rebalance, when a task is nowhere, the tasks
+    cannot be inferred from the group.
+    """
     asked = [group_is_stable, every_task_is_active_once]
-    if not isinstance(case.universe(), Refusal):
-        asked.append(every_task_runs)
+    if step.reason in _RESTS_ON_THE_TASKS or not isinstance(case.universe(), Refusal):
+        asked += [topology_is_known, every_task_runs]
     return first_refusal(asked, case)
+
+
+_RESTS_ON_THE_TASKS = frozenset({Reason.Covered, Reason.OwnsNothing})

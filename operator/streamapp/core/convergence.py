@@ -138,9 +138,20 @@ def _every_task_says_it_runs(case: Case) -> Refusal | None:
         return group
     if isinstance(universe, Refusal):
         return universe
-    idle = sorted(universe.ids - running_tasks(group, universe, group.member_ids))
+    idle = sorted(universe.ids - running_tasks(group, universe, group.member_ids - _members_of_the_dead(case)))
     reason = Reason.TasksRestoring if group.can_be_nudged else Reason.NudgeImpossible
     return Refusal(reason, f"task {name_some(idle)}") if idle else None
+
+
+def _members_of_the_dead(case: Case) -> frozenset[str]:
+    """Members whose pod does not run: they are listed, and said to run their tasks, until the group drops them."""
+    attribution = case.attribution()
+    if isinstance(attribution, Refusal):
+        return frozenset()
+    alive = {pod.ordinal for pod in case.snapshot.workload.pods if pod.is_running}
+    return frozenset(
+        member.id for ordinal, members in attribution.by_ordinal.items() if ordinal not in alive for member in members
+    )
 
 
 _ASKED = (
@@ -181,7 +192,7 @@ def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:
     learners = sum(len(assignment.standby & stateful) for assignment in assigned)
     return Counts(
         tasks=len(copies.universe.tasks),
-        running=len(running_tasks(group, copies.universe, group.member_ids)),
+        running=len(running_tasks(group, copies.universe, group.member_ids - _members_of_the_dead(case))),
         learners=learners,
         caught_up=copies.standbys_caught_up(limit),
     )

@@ -44,7 +44,7 @@ class TaskWait:
 
     task: TaskId
     reason: Reason
-    """`LearnersCatchingUp`, `LagLimitBelowRate`, `LagUnknown`, `NoLearners`; of a pod's own tasks `TasksRestoring`."""
+    """`LearnersCatchingUp`, `LagLimitBelowRate`, `LagUnknown`, `NoLearners`, `TasksRestoring`."""
     best: Copy | None
     """The nearest copy that could take over; None where there is none."""
     in_the_way: int | None
@@ -94,8 +94,15 @@ class CopyMap:
     def _wait(self, task: TaskFacts, stays: Callable[[Ordinal], bool], limit: int) -> TaskWait | None:
         best = next((copy for copy in self.copies.get(task.id, ()) if stays(copy.ordinal)), None)
         if best is None:
-            return TaskWait(task.id, Reason.NoLearners, None, self._whole(task))
+            return self._without_copy(task, stays)
         return None if is_caught_up(best.lag, limit) else self._lagging(task, best, limit)
+
+    def _without_copy(self, task: TaskFacts, stays: Callable[[Ordinal], bool]) -> TaskWait:
+        """Nobody could take over; if a pod that stays has been given the task, it only has to be seen running there."""
+        restoring = next((copy for copy in self.restoring.get(task.id, ()) if stays(copy.ordinal)), None)
+        if restoring is None:
+            return TaskWait(task.id, Reason.NoLearners, None, self._whole(task))
+        return TaskWait(task.id, Reason.TasksRestoring, restoring, self._left(task, restoring))
 
     def _lagging(self, task: TaskFacts, copy: Copy, limit: int) -> TaskWait:
         if not isinstance(copy.lag, Measured):

@@ -13,10 +13,12 @@ from streamapp.core.identity import Ordinal, TaskId
 
 @dataclass(frozen=True, slots=True)
 class RunningSeen:
-    """Where each task was seen running at one time; a task that is missing ran nowhere."""
+    """Where each task was seen running at one time; a task that is in neither place ran nowhere."""
 
     at: datetime
     by_task: Mapping[TaskId, Ordinal]
+    unproven: frozenset[TaskId] = frozenset()
+    """Tasks that a member which lives was given, but that it has not yet said to run: it tells so one join later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +61,28 @@ def worst_gap(looks: Sequence[RunningSeen], tasks: Collection[TaskId]) -> Gap | 
 def _gap(looks: Sequence[RunningSeen], task: TaskId) -> Gap | GapUnknown:
     worst = Gap(timedelta(0), timedelta(0))
     last_running: RunningSeen | None = None
-    away: list[datetime] = []
+    between: list[RunningSeen] = []
     for look in looks:
         if task not in look.by_task:
-            away.append(look.at)
+            between.append(look)
             continue
         if last_running is None:
-            if away:
+            if between:
                 return GapUnknown(task)
-        elif away or look.by_task[task] != last_running.by_task[task]:
-            seen_away = away[-1] - away[0] if away else timedelta(0)
-            gap = Gap(seen_away, look.at - last_running.at)
+        elif between or look.by_task[task] != last_running.by_task[task]:
+            gap = Gap(_seen_away(between, task), look.at - last_running.at)
             worst = max(worst, gap, key=lambda one: (one.at_most, one.at_least))
-        last_running, away = look, []
-    return GapUnknown(task) if away or last_running is None else worst
+        last_running, between = look, []
+    return GapUnknown(task) if between or last_running is None else worst
+
+
+def _seen_away(looks: Sequence[RunningSeen], task: TaskId) -> timedelta:
+    """The longest time in which every look showed that the task ran nowhere; where it may have run, nothing counts."""
+    longest, since = timedelta(0), None
+    for look in looks:
+        if task in look.unproven:
+            since = None
+            continue
+        since = look.at if since is None else since
+        longest = max(longest, look.at - since)
+    return longest

@@ -78,7 +78,11 @@ def _judge_twice(case: Case, waiver: Waiver | None) -> Permission | Refusal:
 
 
 def _agreed(case: Case, coverage: tuple[Gate, ...]) -> GroupReading | Refusal:
-    """Find the earlier reading that says the same: every gate, on what it shows."""
+    """Find the earlier reading that says the same: every gate, on what it shows.
+
+    Where it did not, the newest is the first that does, and all that is missing is another one: whatever kept the
+    earlier one from it is over, and must not set the pace of the nudges.
+    """
     timing = case.policy.timing
     join = case.reading.join
     if coverage and (join is None or case.snapshot.now - join.settled_at > timing.position_age):
@@ -87,7 +91,11 @@ def _agreed(case: Case, coverage: tuple[Gate, ...]) -> GroupReading | Refusal:
     if isinstance(earlier, Reason):
         return Refusal(earlier, needs_a_join=bool(coverage))
     lasting = tuple(gate for gate in GATES if gate is not facts_are_fresh)
-    return first_refusal((*lasting, *coverage), replace(case, reading=earlier)) or earlier
+    before = first_refusal((*lasting, *coverage), replace(case, reading=earlier))
+    if before is None:
+        return earlier
+    detail = f"The one before said {before.reason.name}: {before.detail}".removesuffix(": ")
+    return Refusal(Reason.ReadingsPending, detail, needs_a_join=bool(coverage))
 
 
 def _permission(case: Case, earliest: GroupReading, waiver: Waiver | None) -> Permission:

@@ -57,11 +57,16 @@ def sent(nudges: Nudges, now: datetime) -> Nudges:
     return Nudges(sent=(*recent, now), layout_since=nudges.layout_since)
 
 
-def seen(nudges: Nudges, before: GroupReading | None, after: GroupReading) -> Nudges:
-    """The memory after one more reading: a new layout means that nudging was not in vain."""
-    if before is None or not _is_layout(before) or not _is_layout(after):
-        return nudges
-    if _layout(before) == _layout(after):
+def seen(nudges: Nudges, history: Sequence[GroupReading], after: GroupReading) -> Nudges:
+    """The memory after one more reading: a new layout means that nudging was not in vain.
+
+    Args:
+        nudges: The memory before.
+        history: Readings before it, newest first. In a rebalance no layout is seen; the last one before it counts.
+        after: The reading.
+    """
+    before = next((one for one in history if _is_layout(one)), None)
+    if before is None or not _is_layout(after) or _layout(before) == _layout(after):
         return nudges
     return Nudges(sent=nudges.sent, layout_since=after.ended_at)
 

@@ -1,0 +1,141 @@
+"""Volumes that are not what they were, and pods that never start.
+
+Two small applications side by side. The first says good-bye when it closes: its pods are restarted often here, and who
+runs with a wrong process ID is nobody's to put out of the group.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.clusters.kubectl import Kubectl, wait_until
+from lab.scenarios import demo_application, operator_deployment
+from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.disturbances import exchange, process_file, process_id, volume_folder
+from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+STANDBY = {"STREAMS_NUM_STANDBY_REPLICAS": "1"}
+LEAVES = {"LEAVE_ON_CLOSE": "true"}
+
+
+@pytest.fixture(scope="module")
+def both(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str, ObservedApp]]:  # noqa: ARG001
+    """Deploy both with three pods; of the second, one pod waits for a volume that nobody will ever make."""
+    applications = [
+        DemoApplication(unique_name("identity"), STANDBY | LEAVES, 5_000, 50, "t-identity", cpu_request="20m"),
+        DemoApplication(unique_name("never-ran"), STANDBY, 5_000, 50, "t-never-ran", cpu_request="20m"),
+    ]
+    remove_all(kubectl, bootstrap, applications)
+    whole, lame = (ObservedApp.of(kubectl, bootstrap, each) for each in applications)
+    demo_application.begin_preload(kubectl, lame.app.application)
+    claim = lame.app.resource(3)["spec"]["state"]["volumeClaim"] | {"storageClassName": "made-by-nobody"}
+    metadata = {"name": "state-counter-1", "namespace": lame.app.namespace}
+    kubectl.apply(
+        json.dumps({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim})
+    )
+    demo_application.finish_preload(kubectl, lame.app.application)
+    lame.app.apply(3)
+    start_all({whole: 3})
+    lame.start_load()
+    yield {"identity": whole, "never ran": lame}
+    remove_all(kubectl, bootstrap, applications)
+
+
+@pytest.fixture
+def whole(both: dict[str, ObservedApp]) -> ObservedApp:
+    """Give the one whose pods all run."""
+    return both["identity"]
+
+
+@pytest.fixture
+def lame(both: dict[str, ObservedApp]) -> ObservedApp:
+    """Give the one with a pod that does not start."""
+    return both["never ran"]
+
+
+def test_a_pod_that_never_starts_does_not_keep_another_from_going(lame: ObservedApp) -> None:
+    # All tasks run, and have their copies, on the two that do.
+    wait_until("all but one", lambda: lame.app.condition("Converged").get("reason") == "PodsNotReady", 120)
+    began = lame.clock()
+    lame.app.scale(2)
+    wait_until("the step is done", lambda: lame.steps() == [(3, 2)], 120)
+    names = {pod["metadata"]["name"]: pod["status"]["phase"] for pod in lame.app.pods()}
+    assert names == {"counter-0": "Running", "counter-1": "Pending"}
+    assert lame.worst_gap_since(began) < 20
+
+
+def test_a_pod_that_never_ran_goes_at_once_though_nothing_could_ever_be_covered(lame: ObservedApp) -> None:
+    began = time.monotonic()
+    lame.app.apply(1, learners={"acceptableRecoveryLag": 0, "nudge": False})
+    wait_until("it goes", lambda: lame.app.granted() == 1, 30)
+    # Two readings, which any other pod would have to wait for, lie ten seconds apart.
+    assert time.monotonic() - began < 10
+    removed = 'streamapp_replicas_removed_total{name="counter",namespace="t-never-ran",reason="NeverRan"} 1.0'
+    assert removed in operator_deployment.metrics(lame.app.kubectl).splitlines()
+
+
+def test_pods_are_kept_while_two_of_them_run_with_one_process_id(whole: ObservedApp) -> None:
+    one, two = folders(whole, 1, 2)
+    own, doubled = (process_id(each, whole.app.application.application_id) for each in (two, one))
+    write_process_id(two, whole, doubled)
+    whole.delete_pod(2)
+    wait_until_identity(whole, "False", "ProcessIdDoubled")
+    assert doubled in whole.app.condition("IdentityStable")["message"]
+    whole.app.scale(2)
+    whole.wait_until_held("ProcessIdDoubled")
+    granted, reasons = whole.watch_hold(15)
+    assert (granted, "" in reasons) == ({3}, False)
+    write_process_id(two, whole, own)
+
+
+def test_pods_are_kept_while_two_of_them_have_each_others_volume(whole: ObservedApp) -> None:
+    none, one = folders(whole, 0, 1)
+    exchange(none, one)
+    restart(whole, 0, 1, 2)
+    wait_until_identity(whole, "False", "ProcessIdMismatch")
+    whole.wait_until_held("ProcessIdMismatch")
+    granted, reasons = whole.watch_hold(15)
+    assert (granted, "" in reasons) == ({3}, False)
+    exchange(none, one)
+
+
+def test_the_scale_down_goes_on_when_every_pod_has_its_own_volume_again(whole: ObservedApp) -> None:
+    restart(whole, 0, 1)
+    whole.app.wait_until_converged(2)
+    assert whole.app.condition("IdentityStable")["status"] == "True"
+    assert whole.steps() == [(3, 2)]
+    counts = whole.counts()
+    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+
+
+def folders(observed: ObservedApp, *ordinals: int) -> list[Path]:
+    """The folders of the volumes of some ordinals."""
+    namespace = observed.app.namespace
+    return [volume_folder(observed.app.kubectl, namespace, f"state-counter-{each}") for each in ordinals]
+
+
+def write_process_id(volume: Path, observed: ObservedApp, identity: str) -> None:
+    """Let the next process on a volume be another one."""
+    file = process_file(volume, observed.app.application.application_id)
+    file.write_text(json.dumps({"processId": identity}))
+
+
+def restart(observed: ObservedApp, *ordinals: int) -> None:
+    """Delete pods together, and wait until their successors run."""
+    names = [f"counter-{each}" for each in ordinals]
+    observed.app.kubectl.run("delete", "pod", "--namespace", observed.app.namespace, *names)
+    wait_until("ready again", lambda: observed.app.status()["ready"] == 3, 60)
+
+
+def wait_until_identity(observed: ObservedApp, status: str, reason: str) -> None:
+    """Wait until the resource tells this of the identity of its pods."""
+
+    def told() -> bool:
+        condition = observed.app.condition("IdentityStable")
+        return (condition.get("status"), condition.get("reason")) == (status, reason)
+
+    wait_until(f"IdentityStable {status}: {reason}", told, 90)
