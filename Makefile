@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo bench
+.PHONY: help setup hooks check format test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo bench bench-decide
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,3 +65,6 @@ demo: ## Scale a StreamApp up and down under load, then a plain StatefulSet, bot
 bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (root, 15 minutes)
 	$(LAB) up --reuse
 	$(LAB) bench --json bench.json --markdown bench.md
+
+bench-decide: ## Measure one decision for applications of several sizes, up to 5,000 tasks on 200 pods
+	$(UV) python -m tests.benchmarks.decisions

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from lab.clusters.kubectl import wait_until
 from streamapp.core.identity import TopicPartition
 from streamapp.core.lag import PartitionEnd, Unknown
 from streamapp.kafka.cluster import Cluster
@@ -138,11 +139,22 @@ def admin() -> AdminClient:
     return AdminClient({"bootstrap.servers": bootstrap()})
 
 
+def create(admin: AdminClient, topic: NewTopic) -> None:
+    """Make a topic and wait until the broker knows it: it says that it made one a little before that."""
+    admin.create_topics([topic])[topic.topic].result(20)
+
+    def is_known() -> bool:
+        found = admin.list_topics(topic.topic, timeout=20).topics[topic.topic]
+        return found.error is None and len(found.partitions) == topic.num_partitions
+
+    wait_until(f"topic {topic.topic}", is_known, 20, interval_seconds=0.05)
+
+
 @pytest.fixture
 def log(request: pytest.FixtureRequest, admin: AdminClient) -> Iterator[Log]:
     name = f"tail-{uuid.uuid4().hex[:12]}"
     config = getattr(request, "param", {"cleanup.policy": "compact"})
-    admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1, config=config)])[name].result(20)
+    create(admin, NewTopic(name, num_partitions=1, replication_factor=1, config=config))
     yield Log(name)
     admin.delete_topics([name])[name].result(20)
 
@@ -239,7 +251,7 @@ def test_a_tail_beyond_the_longest_look_is_unknown(log: Log) -> None:
 
 def test_several_partitions_are_read_together(admin: AdminClient) -> None:
     name = f"tail-{uuid.uuid4().hex[:12]}"
-    admin.create_topics([NewTopic(name, num_partitions=3, replication_factor=1)])[name].result(20)
+    create(admin, NewTopic(name, num_partitions=3, replication_factor=1))
     try:
         producer = Log(name).transactional()
         producer.begin_transaction()
