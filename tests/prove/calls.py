@@ -18,7 +18,8 @@ from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.core.containers import MemberKey
 from streamapp.core.example import universe as universe_of
 from streamapp.core.group import GroupUnreadable
-from streamapp.core.lag import EndOffsets, EndsUnreadable
+from streamapp.core.identity import TopicPartition
+from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.reasons import Reason
 from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.kube.client import Check, Json, KubeClient
@@ -249,6 +250,15 @@ class PortedGroup:
 
         answer = await self._call(look)
         return EndsUnreadable(answer) if isinstance(answer, str) else answer
+
+    async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
+        """Look at the tails, which end in records that are applied."""
+
+        async def look() -> Mapping[TopicPartition, int | Unknown]:
+            return {partition: end.end for partition, end in ends.items()}
+
+        answer = await self._call(look)
+        return dict.fromkeys(ends, Unknown(answer)) if isinstance(answer, str) else answer
 
     async def nudge(self, like_member: str) -> None:
         """Let a phantom join and leave."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamapp.controller.applications import Wiring
+from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
 from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS, Key
@@ -37,7 +38,7 @@ class _Operator(Operator):
         super().__init__(settings, client, loop.now, loop.time)
         self._instance = instance
 
-    def connect(self, _: Wiring) -> PortedGroup:
+    def connect(self, _: Wiring) -> ApplicationGroup:
         return self._instance.group
 
 
