@@ -16,7 +16,7 @@ from tests.prove.sweep import Report, chosen, sweep
 
 
 @click.command()
-@click.option("--runs", default=10_000, show_default=True, help="How many stories.")
+@click.option("--runs", default=10_500, show_default=True, help="How many stories.")
 @click.option("--all", "everything", is_flag=True, help="Every fault at every call of every scene, and mixtures.")
 @click.option("--seed", default=1, show_default=True, help="Which stories, where not all of them are played.")
 @click.option("--scene", "scenes", multiple=True, type=click.Choice(sorted(SCENES)), help="Only of this scene.")
@@ -46,12 +46,15 @@ def _swept(stories: Sequence[Story], workers: int | None, console: Console) -> R
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[failed]} violations"))
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
         task = progress.add_task("", total=len(stories), failed=0)
-        failed = 0
+        failed, done, began = 0, 0, time.monotonic()
 
         def tell(outcome: Outcome) -> None:
-            nonlocal failed
-            failed += bool(outcome.wrongs)
+            nonlocal failed, done
+            failed, done = failed + bool(outcome.wrongs), done + 1
             progress.update(task, advance=1, failed=failed)
+            if not console.is_terminal and done % max(1, len(stories) // 10) == 0:
+                left = (time.monotonic() - began) / done * (len(stories) - done)
+                console.print(f"{done:,} of {len(stories):,}, {failed} violations, {left:.0f} s left")
 
         return sweep(stories, workers, tell)
 
