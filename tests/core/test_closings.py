@@ -246,3 +246,26 @@ def test_a_closed_step_took_no_less_than_nothing() -> None:
     closed = decide(early, POLICY).closed_step
     assert closed is not None
     assert closed.took == timedelta(0)
+
+
+def test_a_pod_that_a_raise_has_spared_is_not_waited_for() -> None:
+    spared = closing(wish=4, statefulset={"replicas": 4}, workload={"pods": pods(4)}, members=(*GROUP, GONE))
+    unseen = closing(wish=4, statefulset={"replicas": 4, "generation": 2}, workload={"pods": pods(4)})
+    going = closing(wish=4, statefulset={"replicas": 4}, workload={"pods": (*pods(3), a_pod(3, terminating=True))})
+    assert [told(decide(one, POLICY)) for one in (spared, unseen, going)] == [
+        ("CloseStep", "StepClosed"),
+        ("CloseStep", "PodTerminating"),
+        ("CloseStep", "PodTerminating"),
+    ]
+
+
+def test_a_spared_pod_whose_container_has_ended_all_the_same_is_waited_for() -> None:
+    again = replace(example.pod(3).container, id="containerd://9", running_since=ago(1))
+    restarted = closing(
+        wish=4,
+        statefulset={"replicas": 4},
+        workload={"pods": (*pods(3), a_pod(3, container=again))},
+        members=(*GROUP, GONE),
+        container_ends=(an_end(),),
+    )
+    assert told(decide(restarted, POLICY)) == ("CloseStep", "ContainerEnded")

@@ -23,10 +23,12 @@ from streamapp.core.workload import Budget, Volume
 from tests.builders import (
     NOW,
     POLICY,
+    a_capture,
     a_pod,
     a_reading,
     a_record,
     a_snapshot,
+    a_step,
     a_wish,
     ago,
     an_unreadable,
@@ -250,3 +252,24 @@ def test_two_operators_on_one_application_fought() -> None:
     theirs = GroupDescription(GroupState.STABLE, (*GROUP, replace(example.member(8), client_host="10.8.0.1")))
     readings = tuple(replace(reading, group=theirs) for reading in mine.readings)
     assert told(decide(replace(mine, readings=readings), POLICY)) == ("Hold", "ForeignMember")
+
+
+def test_an_undo_was_forgotten_after_a_step_that_failed() -> None:
+    # the budget was closed for a step whose write was then refused, and the wish has come up since
+    snapshot = a_snapshot(wish=3, workload={"budget": Budget.CLOSED})
+    for _ in range(3):
+        snapshot = applied(snapshot, decide(snapshot, POLICY))
+    statefulset = snapshot.workload.statefulset
+    assert statefulset is not None
+    assert (statefulset.replicas, statefulset.record, snapshot.workload.budget) == (3, None, Budget.OPEN)
+
+
+def test_down_then_up_within_a_moment_left_it_stuck_for_ever() -> None:
+    # granted 3 to 2 and back to 3 before the StatefulSet's controller looked: nobody was deleted
+    step = a_step(from_replicas=3, to_replicas=2, captures=(a_capture(2),))
+    record = replace(a_record(step=step), hold=None)
+    snapshot = a_snapshot(wish=3, record=record, workload={"budget": Budget.CLOSED})
+    for _ in range(3):
+        snapshot = applied(snapshot, decide(snapshot, POLICY))
+    again = replace(snapshot, app=replace(snapshot.app, wish=a_wish(2, (600, 2))))
+    assert (decide(snapshot, POLICY).verdict.value, decide(again, POLICY).reason) == ("Steady", Reason.HoldBegan)

@@ -5,6 +5,8 @@ server that cannot listen end the process, and Kubernetes starts it anew.
 """
 
 import asyncio
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -62,19 +64,26 @@ class QueueMetrics:
 class Operator:
     """All parts of one process."""
 
-    def __init__(self, settings: Settings, client: KubeClient) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        client: KubeClient,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.settings = settings
+        self._now = now
         self.client = client
         self.metrics = Metrics()
         pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
         self.queue: KeyQueue[Key] = KeyQueue(self._reconcile, pauses, QueueMetrics(self.metrics))
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         pace = Pace(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
-        self.applications = Applications(self._connect, pace, self.queue.add)
+        self.applications = Applications(self.connect, pace, self.queue.add, now)
         installation = Installation(name=settings.installation, seed_image=settings.seed_image)
         self._reconciler = Reconciler(
-            Gatherer(client, self.applications, installation),
-            Applier(client, installation, self.metrics),
+            Gatherer(client, self.applications, installation, now, monotonic),
+            Applier(client, installation, self.metrics, monotonic),
             Reporter(client, self.metrics, settings.instance),
             self.applications,
         )
@@ -94,7 +103,7 @@ class Operator:
         self.metrics.watch_events.labels("pods").inc()
         application = self.applications.find(key)
         if application is not None:
-            application.memory.saw_ends(facts.container_ends(pod), datetime.now(UTC))
+            application.memory.saw_ends(facts.container_ends(pod), self._now())
             self.queue.add(key)
 
     def heard_of_child(self, key: Key, kind: Kind) -> None:
@@ -142,7 +151,8 @@ class Operator:
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)
 
-    def _connect(self, wiring: Wiring) -> ApplicationGroup:
+    def connect(self, wiring: Wiring) -> ApplicationGroup:
+        """Give the Kafka side of an application."""
         return connect(wiring, self.settings.kafka_deadline_seconds)
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+import structlog
+
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import ApplicationGroup, Poll
 from streamapp.core import nudges, readings, tails
@@ -24,6 +26,8 @@ from streamapp.core.lag import EndOffsets, EndsUnreadable
 from streamapp.core.membership import attribute
 from streamapp.core.topic_configs import ConfigUnread
 from streamapp.core.universe import TopologyUnknown, Universe
+
+log = structlog.get_logger()
 
 ASK_AGAIN_AFTER = timedelta(seconds=10)
 """A topology that is not known is asked for no more often; it makes the broker list every topic."""
@@ -91,9 +95,16 @@ class GroupWatch:
         self._woken.set()
 
     async def run(self) -> None:
-        """Poll until cancelled."""
+        """Poll until cancelled.
+
+        Whatever a look ends with, there is another one: an application whose group nobody looks at any more would be
+        held for ever, and nothing would say so.
+        """
         while True:
-            await self.poll()
+            try:
+                await self.poll()
+            except Exception:
+                log.exception("look at the group failed")
             await self._pause(self._interval())
 
     async def poll(self) -> None:

@@ -19,7 +19,7 @@ from streamapp.core.judging import first_refusal
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Snapshot
-from streamapp.core.workload import StatefulSet
+from streamapp.core.workload import Pod, StatefulSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,19 @@ def _missing(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot, polic
     )
 
 
+def _spared(statefulset: StatefulSet, snapshot: Snapshot) -> tuple[Pod, ...]:
+    """The pods that stay, though they may have been taken: replicas that rise again in time delete nobody.
+
+    Only where the StatefulSet's controller has seen the raise: until then a deletion may be on its way.
+    """
+    if statefulset.observed_generation < statefulset.generation:
+        return ()
+    return tuple(pod for pod in snapshot.workload.pods if pod.ordinal < statefulset.replicas and not pod.terminating)
+
+
 def _pod_that_is_left(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot) -> Refusal | None:
-    taken = {capture.pod_uid for capture in step.captures}
+    spared = _spared(statefulset, snapshot)
+    taken = {capture.pod_uid for capture in step.captures} - {pod.uid for pod in spared}
     pods = snapshot.workload.pods
     left = [pod.ordinal for pod in pods if pod.uid in taken or pod.ordinal >= statefulset.replicas]
     return Refusal(Reason.PodTerminating, f"ordinal {name_some(left)}") if left else None
@@ -83,7 +94,8 @@ def _member_that_is_left(step: OpenStep, statefulset: StatefulSet, case: Case) -
         return group
     if isinstance(attribution, Refusal):
         return attribution
-    captured = {key.id for capture in step.captures for key in capture.members}
+    run_on = {pod.container.id for pod in _spared(statefulset, case.snapshot) if pod.is_running}
+    captured = {key.id for seen in step.captures if seen.container_id not in run_on for key in seen.members}
     away = {
         member.id
         for ordinal, members in attribution.by_ordinal.items()

@@ -1,0 +1,106 @@
+"""`python -m tests.prove`: play ten thousand stories and say whether a guarantee broke; exit code 1 if one did."""
+
+import sys
+import time
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tests.prove.play import Outcome, shrunk, told
+from tests.prove.scenes import SCENES
+from tests.prove.story import Story
+from tests.prove.sweep import Report, chosen, sweep
+
+
+@click.command()
+@click.option("--runs", default=10_500, show_default=True, help="How many stories.")
+@click.option("--all", "everything", is_flag=True, help="Every fault at every call of every scene, and mixtures.")
+@click.option("--seed", default=1, show_default=True, help="Which stories, where not all of them are played.")
+@click.option("--scene", "scenes", multiple=True, type=click.Choice(sorted(SCENES)), help="Only of this scene.")
+@click.option("--workers", default=None, type=int, help="Processes; by default one for each core.")
+@click.option("--replay", default=None, help="Play one story, as a failure names it, and tell what happens.")
+def main(
+    runs: int, *, everything: bool, seed: int, scenes: tuple[str, ...], workers: int | None, replay: str | None
+) -> None:
+    """Sweep faults over the operator's whole shell, in virtual time, under a judge that knows the truth."""
+    console = Console(soft_wrap=True, highlight=False)
+    if replay is not None:
+        sys.exit(_replay(Story.parse(replay), console))
+    began = time.monotonic()
+    with console.status("choosing stories"):
+        stories = chosen(None if everything else runs, seed, scenes)
+    report = _swept(stories, workers, console)
+    seconds = time.monotonic() - began
+    console.print(_table(report))
+    console.print(f"{seconds:.0f} s for {report.seconds / 3600:.0f} hours of the worlds' time, seed {seed}")
+    if report.shortest is not None:
+        _tell_failure(report.shortest, console)
+    console.print(f"runs: {report.runs}, violations: {len(report.failed)}")
+    sys.exit(1 if report.failed else 0)
+
+
+def _swept(stories: Sequence[Story], workers: int | None, console: Console) -> Report:
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[failed]} violations"))
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task("", total=len(stories), failed=0)
+        failed, done, began = 0, 0, time.monotonic()
+
+        def tell(outcome: Outcome) -> None:
+            nonlocal failed, done
+            failed, done = failed + bool(outcome.wrongs), done + 1
+            progress.update(task, advance=1, failed=failed)
+            if not console.is_terminal and done % max(1, len(stories) // 10) == 0:
+                left = (time.monotonic() - began) / done * (len(stories) - done)
+                console.print(f"{done:,} of {len(stories):,}, {failed} violations, {left:.0f} s left")
+
+        return sweep(stories, workers, tell)
+
+
+def _table(report: Report) -> Table:
+    table = Table("fault", *(header for header, _ in _COLUMNS), title="what was swept, and what came of it")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for kind, row in sorted(report.rows.items()):
+        notes = (f"{row.notes[note]:,}" for _, note in _COLUMNS[2:-1])
+        table.add_row(kind, f"{row.runs:,}", f"{row.hits:,}", *notes, f"{row.violations:,}")
+    return table
+
+
+_COLUMNS = (
+    ("runs", ""),
+    ("faults hit", ""),
+    ("steps granted", "removals"),
+    ("raises", "grants"),
+    ("evictions", "evictions"),
+    ("cancels", "cancels"),
+    ("restarts", "restarts"),
+    ("overtaken", "overtaken"),
+    ("violations", ""),
+)
+
+
+def _tell_failure(outcome: Outcome, console: Console) -> None:
+    """The shortest failure, with its history and the command that plays it again."""
+    story = shrunk(outcome.story)
+    again, history = told(story)
+    console.print("\n".join(history[-120:]), markup=False)
+    for wrong in again.wrongs or outcome.wrongs:
+        console.print(wrong, style="red", markup=False)
+    console.print(f"story: {story}", markup=False)
+    console.print(f"replay: uv run --frozen python -m tests.prove --replay '{story}'", markup=False)
+
+
+def _replay(story: Story, console: Console) -> int:
+    outcome, history = told(story)
+    console.print("\n".join(history), markup=False)
+    for wrong in outcome.wrongs:
+        console.print(wrong, style="red", markup=False)
+    console.print(f"runs: 1, violations: {int(bool(outcome.wrongs))}")
+    return 1 if outcome.wrongs else 0
+
+
+if __name__ == "__main__":
+    main()

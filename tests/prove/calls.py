@@ -1,0 +1,349 @@
+"""Every call that an operator makes goes through here: it takes its time, it is counted, and it may go wrong.
+
+`DirectClient` is the product's own client, but for the socket; `ApplicationGroup` is the port to the brokers. What goes
+wrong at which call is the story's to say; what can is listed in `docs/proofs.md`.
+"""
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from streamapp.api.names import HOLD_RECORD
+from streamapp.controller.ports import KafkaStepError, Poll
+from streamapp.core.containers import MemberKey
+from streamapp.core.example import universe as universe_of
+from streamapp.core.group import GroupUnreadable
+from streamapp.core.identity import TopicPartition
+from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.reasons import Reason
+from streamapp.core.universe import TopologyUnknown, Universe
+from streamapp.kube.client import Check, Json, KubeClient
+from streamapp.kube.errors import UnavailableError, of_status
+from streamapp.kube.places import Kind
+from tests.kube.object_store import ObjectStore, RefusalError, Request
+from tests.prove.broker import described, ends_of
+from tests.prove.group import Group
+from tests.prove.story import Disturbance
+
+T = TypeVar("T")
+API_DEADLINE = 10.0
+KAFKA_DEADLINE = 5.0
+
+
+class Witness(Protocol):
+    """Whoever sees what an operator is told and what it does, and judges it by the truth."""
+
+    def read(self, process: "Process", request: Request, answer: Json, *, is_stale: bool) -> None:
+        """The API server gave this answer."""
+
+    def looked(self, process: "Process") -> None:
+        """The group was described."""
+
+    def evicts(self, process: "Process", members: Sequence[MemberKey]) -> None:
+        """LeaveGroup arrives at the brokers."""
+
+
+class Process(Protocol):
+    """What a call needs to know of the operator's process that makes it."""
+
+    number: int
+
+    async def turn(self) -> None:
+        """Return when this process may go on; never, where it is dead."""
+
+    def die(self) -> None:
+        """It ends here and now."""
+
+    def freeze(self, how: str, thaw_after: float) -> None:
+        """It stops here and now, and goes on later."""
+
+
+@dataclass(slots=True)
+class Switchboard:
+    """Counts the calls of all processes and finds what is to go wrong with each."""
+
+    happen: Callable[[str, int], bool]
+    """Lets something happen in the world; False: it is nothing that the world knows, so it is for the call."""
+    chance: random.Random
+    plan: dict[tuple[str, int], list[Disturbance]] = field(default_factory=dict)
+    arrival: Callable[[str, int], None] = lambda *_: None
+    """Told of each call before anything is made of it."""
+    counts: Counter[str] = field(default_factory=Counter)
+    hits: Counter[str] = field(default_factory=Counter)
+    """What really happened, by what."""
+    writer: "Process | None" = None
+    """Whose write is being made right now."""
+    disturbed: Callable[[], None] = lambda: None
+    chronicle: list[str] = field(default_factory=list)
+    """What happened, in words; kept only where somebody will read it."""
+    is_told: bool = False
+    now: Callable[[], float] = lambda: 0.0
+    brokers_away: bool = False
+    slowness: float = 0.0
+    """Seconds that the API server takes beside the usual."""
+
+    def arrive(self, site: str) -> list[Disturbance]:
+        """Count a call; let happen what happens at it in the world; give what is to become of the call itself."""
+        self.counts[site] += 1
+        self.arrival(site, self.counts[site])
+        return [one for one in self.plan.get((site, self.counts[site]), ()) if not self.strikes(one)]
+
+    def soon(self, site: str) -> None:
+        """Something was done that something else may follow, as soon as whoever did it has finished."""
+        asyncio.get_running_loop().call_soon(self.arrive, site)
+
+    def strikes(self, one: Disturbance) -> bool:
+        """Let it happen, if it is something in the world."""
+        known = self.happen(one.what, one.which)
+        self.hit(one)
+        return known
+
+    def hit(self, one: Disturbance) -> None:
+        """Count it."""
+        self.tell(f"*** {one}")
+        self.hits[one.what] += 1
+        self.disturbed()
+
+    def tell(self, what: str) -> None:
+        """Write something down."""
+        if self.is_told:
+            self.chronicle.append(f"{self.now():9.3f} s  {what}")
+
+    async def latency(self, least: float = 0.002, most: float = 0.02) -> None:
+        """Let a little time pass."""
+        await asyncio.sleep(self.chance.uniform(least, most))
+
+
+class DirectClient(KubeClient):
+    """The product's client, with the store in place of a socket."""
+
+    def __init__(self, store: ObjectStore, board: Switchboard, process: Process, witness: Witness) -> None:
+        self._store, self._board, self._process, self._witness = store, board, process, witness
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _ask(
+        self,
+        method: str,
+        kind: Kind,  # noqa: ARG002 (as the real one)
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Json | None = None,
+        *,
+        content_type: str = "",  # noqa: ARG002 (as the real one)
+        last_check: Check | None = None,
+    ) -> Json:
+        request = Request.of(method, path, query or {}, body or {})
+        await self._process.turn()
+        await self._board.latency()
+        if self._board.slowness:
+            await asyncio.sleep(self._board.slowness)
+        fates = self._board.arrive("write" if request.is_write else "read")
+        what = f"{method} {path}"
+        await self._before(fates, what)
+        if last_check is not None:
+            last_check()
+        is_late = await self._sending(fates)
+        answer = self._answer(request, fates, what)
+        await self._after(fates, what)
+        if request.is_write:
+            await self._board.latency()
+        await self._process.turn()
+        if is_late:
+            raise UnavailableError(what, "the process was frozen", "it was done")
+        return answer
+
+    async def _before(self, fates: Sequence[Disturbance], what: str) -> None:
+        for fate in fates:
+            match fate.what:
+                case "crash-before":
+                    self._process.die()
+                case "freeze" | "freeze-raise":
+                    self._process.freeze(fate.what.removeprefix("freeze"), fate.which)
+                case "timeout-before":
+                    await asyncio.sleep(API_DEADLINE)
+                    raise UnavailableError(what, "injected: no answer", "nothing was done")
+                case "429" | "409" | "500":
+                    raise of_status(int(fate.what), what, "injected")
+        await self._process.turn()
+
+    async def _sending(self, fates: Sequence[Disturbance]) -> bool:
+        """Between the last check and the sending; tell whether it took longer than a request may."""
+        for fate in fates:
+            if fate.what.startswith("freeze-sending"):
+                began = asyncio.get_running_loop().time()
+                self._process.freeze(fate.what.removeprefix("freeze-sending"), fate.which)
+                await self._process.turn()
+                return asyncio.get_running_loop().time() - began > API_DEADLINE
+        return False
+
+    def _answer(self, request: Request, fates: Sequence[Disturbance], what: str) -> Json:
+        behind = next((fate.which for fate in fates if fate.what == "stale"), 0)
+        as_of = None
+        if behind and request.method == "GET":
+            as_of = self._store.history[-min(behind, len(self._store.history))].version - 1
+        self._board.writer = self._process
+        try:
+            answer = self._store.answer(request, as_of)
+        except RefusalError as refusal:
+            raise of_status(refusal.status, what, str(refusal)) from refusal
+        finally:
+            self._board.writer = None
+        self._witness.read(self._process, request, answer, is_stale=as_of is not None)
+        if request.is_write:
+            self._board.tell(f"process {self._process.number}: {told(request)}")
+        return answer
+
+    async def _after(self, fates: Sequence[Disturbance], what: str) -> None:
+        for fate in fates:
+            if fate.what == "crash-after":
+                self._process.die()
+            if fate.what == "timeout-after":
+                await asyncio.sleep(API_DEADLINE)
+                raise UnavailableError(what, "injected: no answer", "it was done")
+
+
+class PortedGroup:
+    """The Kafka side of the application, as `controller.ports.ApplicationGroup`."""
+
+    def __init__(
+        self, group: Group, board: Switchboard, process: Process, witness: Witness, now: Callable[[], datetime]
+    ) -> None:
+        self._group, self._board, self._process, self._witness = group, board, process, witness
+        self._now = now
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    async def describe(self) -> Poll:
+        """Look at the group."""
+
+        async def look() -> Poll:
+            self._group.advance()
+            self._witness.looked(self._process)
+            return described(self._group.truth)
+
+        answer = await self._call(look)
+        return Poll(GroupUnreadable(Reason.BrokersUnreachable, answer)) if isinstance(answer, str) else answer
+
+    async def universe(self) -> Universe | TopologyUnknown:
+        """Find out which tasks there are."""
+
+        async def look() -> Universe:
+            return universe_of(len(self._group.tasks))
+
+        answer = await self._call(look)
+        return TopologyUnknown(answer) if isinstance(answer, str) else answer
+
+    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:
+        """Read the ends of all changelogs."""
+
+        async def look() -> EndOffsets:
+            self._group.advance()
+            return ends_of(self._group.truth, universe, self._now())
+
+        answer = await self._call(look)
+        return EndsUnreadable(answer) if isinstance(answer, str) else answer
+
+    async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
+        """Look at the tails, which end in records that are applied."""
+
+        async def look() -> Mapping[TopicPartition, int | Unknown]:
+            return {partition: end.end for partition, end in ends.items()}
+
+        answer = await self._call(look)
+        return dict.fromkeys(ends, Unknown(answer)) if isinstance(answer, str) else answer
+
+    async def nudge(self, like_member: str) -> None:
+        """Let a phantom join and leave."""
+        is_ghost = False
+
+        async def join() -> bool:
+            self._board.tell(f"process {self._process.number}: nudge")
+            model = self._group.truth.members.get(like_member)
+            return model is not None and self._group.nudge(model.process_id, "10.9.0.1", stays=is_ghost)
+
+        def leave_is_lost() -> None:
+            nonlocal is_ghost
+            is_ghost = True
+
+        answer = await self._call(join, leave_is_lost)
+        if is_ghost:
+            raise KafkaStepError("injected: the phantom could not leave")
+        if isinstance(answer, str) or not answer:
+            raise KafkaStepError(f"nudge: {answer}")
+
+    async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
+        """Put members out."""
+
+        async def leave() -> None:
+            self._board.tell(f"process {self._process.number}: evict {', '.join(key.id for key in members)}")
+            self._witness.evicts(self._process, members)
+            for key in members:
+                self._group.leave(key.id)
+
+        answer = await self._call(leave)
+        if isinstance(answer, str):
+            raise KafkaStepError(f"evict for {reason}: {answer}")
+
+    async def _call(
+        self, make: Callable[[], Awaitable[T]], leave_is_lost: Callable[[], None] = lambda: None
+    ) -> T | str:
+        """Ask the brokers; a text says why there is no answer."""
+        await self._process.turn()
+        await self._board.latency(0.002, 0.05)
+        fates = self._board.arrive("kafka")
+        refusal = await self._before(fates, leave_is_lost)
+        if refusal is not None:
+            return refusal
+        answer = await make()
+        for fate in fates:
+            if fate.what == "crash-after":
+                self._process.die()
+            if fate.what == "timeout-after":
+                await asyncio.sleep(KAFKA_DEADLINE)
+                return "injected: the answer was lost"
+        await self._process.turn()
+        return answer
+
+    async def _before(self, fates: Sequence[Disturbance], leave_is_lost: Callable[[], None]) -> str | None:
+        for fate in fates:
+            if fate.what == "crash-before":
+                self._process.die()
+            if fate.what.startswith("freeze"):
+                self._process.freeze(fate.what.removeprefix("freeze").removeprefix("-sending"), fate.which)
+            if fate.what == "ghost":
+                leave_is_lost()
+            if fate.what == "refused":
+                return "injected: refused"
+            if fate.what == "timeout-before":
+                await asyncio.sleep(KAFKA_DEADLINE)
+                return "injected: no answer"
+        await self._process.turn()
+        if self._board.brokers_away:
+            await asyncio.sleep(KAFKA_DEADLINE)
+            return "the brokers are away"
+        return None
+
+
+def told(request: Request) -> str:
+    """A write, in words."""
+    body = request.body
+    what = f"{request.method} {request.plural}{'/' + request.subresource if request.subresource else ''}"
+    if request.plural == "statefulsets":
+        record = json.loads(body["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}"))
+        parts = [name for name in ("hold", "step") if name in record]
+        return f"{what} replicas={body.get('spec', {}).get('replicas')} record={'+'.join(parts) or None}"
+    if request.plural == "poddisruptionbudgets":
+        return f"{what} maxUnavailable={body['spec']['maxUnavailable']}"
+    if request.subresource == "status":
+        conditions = {each["type"]: each for each in body["status"].get("conditions", ())}
+        shown = [f"{kind}={conditions[kind]['status']} {conditions[kind]['reason']}" for kind in sorted(conditions)]
+        return f"{what} {', '.join(shown)}"
+    return f"{what} {body.get('reason', '')}".rstrip()

@@ -1,0 +1,261 @@
+"""The truth about one consumer group: the coordinator, the members' processes, and how far every copy of a task is.
+
+A classic group with the cooperative protocol. A rebalance waits for every listed member to join again, which the living
+do with their next heartbeat and the dead never; a task that moves is revoked in one generation and given in the next; a
+copy is promoted only in a rebalance. What a member says of its positions is as old as its last join.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from streamapp.core.group import GroupState
+from streamapp.core.identity import ProcessId, TaskId
+from tests.prove.assignor import Given, deal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SESSION_TIMEOUT = 45.0
+GHOST_TIMEOUT = 10.0
+PROBING_INTERVAL = 600.0
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of one container: what is really alive."""
+
+    id: str
+    ordinal: int
+    pod_uid: str
+    host: str
+    process_id: ProcessId
+    started: str
+    """As its node's clock said."""
+    ended_at: float | None = None
+    ended: str = ""
+    reason: str = ""
+    has_joined: bool = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self.ended_at is None
+
+
+@dataclass(slots=True)
+class Said:
+    """What a member told when it joined last."""
+
+    positions: dict[TaskId, int] = field(default_factory=dict)
+    """Where its volume was, tasks that it ran left out."""
+    running: frozenset[TaskId] = frozenset()
+    owned: frozenset[TaskId] = frozenset()
+    lags: dict[TaskId, int] = field(default_factory=dict)
+    """The truth at that moment, of everything on its volume."""
+
+
+@dataclass(slots=True)
+class Member:
+    """One member, as the coordinator has it and as it is."""
+
+    id: str
+    run: Run | None
+    """None: a phantom that could not leave."""
+    host: str
+    process_id: ProcessId
+    said: Said = field(default_factory=Said)
+    joins: int = 0
+    active: set[TaskId] = field(default_factory=set)
+    standby: set[TaskId] = field(default_factory=set)
+    running: set[TaskId] = field(default_factory=set)
+    has_assignment: bool = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it answers."""
+        return self.run is not None and self.run.is_alive
+
+
+@dataclass(slots=True, kw_only=True)
+class Shape:
+    """What kind of application it is."""
+
+    tasks: int = 6
+    limit: int = 10_000
+    rate: float = 50.0
+    """Records a second, per changelog."""
+    restore: float = 40_000.0
+    """Records a second that a copy catches up with."""
+    threads: int = 1
+    standbys: int = 1
+    heartbeat: float = 0.6
+
+
+@dataclass(slots=True)
+class GroupTruth:
+    """Everything but the timers; can be copied."""
+
+    shape: Shape
+    end: float = 200_000.0
+    at: float = 0.0
+    volumes: dict[int, dict[TaskId, float]] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    state: GroupState = GroupState.EMPTY
+    generation: int = 0
+    rejoined: set[str] = field(default_factory=set)
+    follow_up: bool = False
+    slow: dict[int, int] = field(default_factory=dict)
+    """Ordinals whose copies stay so many records behind."""
+
+    def lag(self, ordinal: int, task: TaskId) -> int:
+        """How far the copy on a volume really is behind."""
+        return round(self.end - self.volumes.get(ordinal, {}).get(task, 0.0))
+
+
+class Group:
+    """The coordinator with its timers."""
+
+    def __init__(self, truth: GroupTruth, loop: asyncio.AbstractEventLoop, chance: random.Random) -> None:
+        self.truth = truth
+        self._loop = loop
+        self._chance = chance
+        self._numbers = 0
+        self.tasks = [TaskId(0, number) for number in range(truth.shape.tasks)]
+        self.completed: list[Callable[[], None]] = []
+
+    def advance(self) -> None:
+        """Bring every position to the present."""
+        truth, now = self.truth, self._loop.time()
+        passed, truth.at = now - truth.at, now
+        truth.end += truth.shape.rate * passed
+        step = truth.shape.restore * passed
+        for member in truth.members.values():
+            if member.run is None or not member.run.is_alive:
+                continue
+            volume = truth.volumes.setdefault(member.run.ordinal, {})
+            for task in member.running:
+                volume[task] = truth.end
+            for task in member.standby:
+                nearest = truth.end - truth.slow.get(member.run.ordinal, 0)
+                volume[task] = max(volume.get(task, 0.0), min(nearest, volume.get(task, 0.0) + step))
+            for task in member.active - member.running:
+                volume[task] = min(truth.end, volume.get(task, 0.0) + step)
+                if volume[task] >= truth.end:
+                    member.running.add(task)
+
+    def join(self, run: Run) -> None:
+        """A container that has started joins with each of its threads."""
+        for _ in range(self.truth.shape.threads):
+            self._numbers += 1
+            identity = f"wordcount-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}"
+            self.truth.members[identity] = Member(identity, run, run.host, run.process_id)
+            self._rebalance()
+            self._rejoin(identity)
+
+    def ended(self, run: Run) -> None:
+        """A container has ended without a word; its sessions go on."""
+        for member in list(self.truth.members.values()):
+            if member.run is run:
+                self._loop.call_later(SESSION_TIMEOUT, self.leave, member.id)
+
+    def leave(self, identity: str) -> None:
+        """Its session timed out, or somebody sent LeaveGroup for it."""
+        truth = self.truth
+        if identity not in truth.members:
+            return
+        self.advance()
+        del truth.members[identity]
+        truth.rejoined.discard(identity)
+        if not truth.members:
+            truth.state, truth.follow_up = GroupState.EMPTY, False
+            truth.generation += 1
+        elif truth.state is GroupState.PREPARING_REBALANCE:
+            self._complete_if_all_are_there()
+        else:
+            self._rebalance()
+
+    def nudge(self, process_id: ProcessId, host: str, *, stays: bool) -> bool:
+        """A phantom joins and leaves; or stays, where its LeaveGroup was lost. False: the group is not stable."""
+        truth = self.truth
+        if truth.state is not GroupState.STABLE:
+            return False
+        self._rebalance()
+        if stays:
+            self._numbers += 1
+            ghost = Member(f"streamapp-operator-nudge-{self._numbers}", None, host, process_id)
+            truth.members[ghost.id] = ghost
+            truth.rejoined.add(ghost.id)
+            ghost.joins += 1
+            self._loop.call_later(GHOST_TIMEOUT, self.leave, ghost.id)
+        return True
+
+    def listed(self, *, alive: bool | None = None) -> list[Member]:
+        """The members, phantoms left out."""
+        real = [member for member in self.truth.members.values() if member.run is not None]
+        return [member for member in real if alive is None or member.is_alive == alive]
+
+    def _rebalance(self) -> None:
+        truth = self.truth
+        if truth.state is GroupState.PREPARING_REBALANCE:
+            return
+        self.advance()
+        truth.state, truth.follow_up = GroupState.PREPARING_REBALANCE, False
+        truth.rejoined = set()
+        for member in truth.members.values():
+            if member.is_alive:
+                self._loop.call_later(self._heartbeat(), self._rejoin, member.id)
+
+    def _heartbeat(self) -> float:
+        return self._chance.uniform(0.05, self.truth.shape.heartbeat)
+
+    def _rejoin(self, identity: str) -> None:
+        truth = self.truth
+        member = truth.members.get(identity)
+        is_due = truth.state is GroupState.PREPARING_REBALANCE and identity not in truth.rejoined
+        if member is None or member.run is None or not member.is_alive or not is_due:
+            return
+        self.advance()
+        volume = truth.volumes.setdefault(member.run.ordinal, {})
+        siblings = [other for other in truth.members.values() if other.run is member.run and other is not member]
+        locked = {task for other in siblings for task in other.active | other.standby}
+        member.said = Said(
+            positions={task: int(at) for task, at in volume.items() if task not in member.running | locked},
+            running=frozenset(member.running),
+            owned=frozenset(member.active),
+            lags={task: truth.lag(member.run.ordinal, task) for task in volume},
+        )
+        member.joins += 1
+        truth.rejoined.add(identity)
+        self._complete_if_all_are_there()
+
+    def _complete_if_all_are_there(self) -> None:
+        truth = self.truth
+        if truth.rejoined >= truth.members.keys():
+            truth.state = GroupState.COMPLETING_REBALANCE
+            truth.generation += 1
+            self._loop.call_later(self._chance.uniform(0.02, 0.15), self._assign, truth.generation)
+
+    def _assign(self, generation: int) -> None:
+        truth = self.truth
+        if (truth.generation, truth.state) != (generation, GroupState.COMPLETING_REBALANCE):
+            return
+        self.advance()
+        shape, members = truth.shape, list(truth.members.values())
+        given, moves, warms = deal(self.tasks, members, truth.end, shape.limit, shape.standbys)
+        for member in truth.members.values():
+            share = given.get(member.id, Given())
+            member.active, member.standby = set(share.active), set(share.standby)
+            member.running &= member.active
+            member.has_assignment = True
+        truth.state, truth.follow_up = GroupState.STABLE, moves or warms
+        if truth.follow_up:
+            pause = self._chance.uniform(0.05, 1.0) if moves else PROBING_INTERVAL
+            self._loop.call_later(pause, self._follow_up, generation)
+        for tell in self.completed:
+            tell()
+
+    def _follow_up(self, generation: int) -> None:
+        if (self.truth.generation, self.truth.state) == (generation, GroupState.STABLE):
+            self._rebalance()

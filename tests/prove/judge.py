@@ -1,0 +1,309 @@
+"""The judge: knows what is true, never what an operator believes, and holds the guarantees against every write.
+
+It shares no rule with the product. What it asks of a removal is asked about the truth as it was when that process last
+looked, twice: a world that has moved on since the last chance to look is nobody's fault, and is counted, not blamed.
+"""
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamapp.api.names import HOLD_RECORD, PROCESS_ID
+from streamapp.core.containers import MemberKey
+from streamapp.core.group import GroupState
+from streamapp.core.identity import TaskId
+from tests.kube.object_store import ObjectStore, Request
+from tests.prove.calls import Process, Switchboard
+from tests.prove.group import Group, GroupTruth, Member
+from tests.prove.kubelet import NAME, NAMESPACE, Nodes
+
+Json = dict[str, Any]
+FRESH = 10.6
+"""Seconds: a reading may be 10 s old when it is judged, and the judgement 10 s old when it is sent."""
+AT_ONCE = 0.15
+"""Seconds from the last live reads to the write: what a user says within them comes too late."""
+APART = 9.5
+"""Two readings lie at least so far apart: 10 s between their ends, as seen by a poll of half a second."""
+GROWTH = 15.0
+"""A raise is granted within this, counted from the last disturbance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The truth at the moment when one process looked at the group."""
+
+    at: float
+    generation: int
+    is_stable: bool
+    good: Mapping[TaskId, frozenset[tuple[int, str]]]
+    """Where each task has a good copy: ordinal and container."""
+    held: Mapping[int, frozenset[TaskId]]
+    """What each ordinal was given."""
+    members: frozenset[int]
+    """Ordinals that are listed, dead or alive."""
+    identities_hold: bool
+
+
+@dataclass(slots=True)
+class Seen:
+    """What one process was told, and when."""
+
+    looks: deque[Look] = field(default_factory=lambda: deque(maxlen=90))
+    app_is_stale: bool = False
+    """Whether the server that last told of the StreamApp was behind."""
+    containers: frozenset[str] | None = None
+    """The containers that run, as last told; None where that was out of date."""
+    ordinals: frozenset[int] = frozenset()
+    """Of the pods as last told."""
+    statefulset_at: float = 0.0
+    """When it was last told of the StatefulSet."""
+    passed_at: float | None = None
+    """When its first pass had come to the status."""
+
+
+class Judge:
+    """One story's."""
+
+    def __init__(
+        self, store: ObjectStore, group: Group, nodes: Nodes, board: Switchboard, now: Callable[[], float]
+    ) -> None:
+        self.wrongs: list[str] = []
+        self.notes: Counter[str] = Counter()
+        """What happened: grants, removals, evictions, cancels, and removals that the world overtook."""
+        self._store, self._group, self._nodes, self._board, self._now = store, group, nodes, board, now
+        self._seen: dict[int, Seen] = {}
+        self.wished_at = 0.0
+        """When the user last changed his mind."""
+        store.changed.append(self._changed)
+
+    # What the processes are told.
+
+    def read(self, process: Process, request: Request, answer: Json, *, is_stale: bool) -> None:
+        """Remember what the API server told."""
+        seen = self._of(process)
+        if request.is_write:
+            return
+        if request.plural == "streamapps" and request.name:
+            seen.app_is_stale = is_stale
+        if request.plural == "statefulsets":
+            seen.statefulset_at = self._now()
+        if request.plural == "pods":
+            seen.containers = None if is_stale else frozenset(map(_running, answer["items"]))
+            seen.ordinals = frozenset(_ordinal(pod) for pod in answer["items"])
+
+    def looked(self, process: Process) -> None:
+        """Remember the truth as it is now."""
+        truth = self._group.truth
+        real = self._group.listed()
+        held: dict[int, frozenset[TaskId]] = {}
+        for member in real:
+            ordinal = member.run.ordinal if member.run else -1
+            held[ordinal] = held.get(ordinal, frozenset()) | member.active | member.standby
+        look = Look(
+            at=self._now(),
+            generation=truth.generation,
+            is_stable=truth.state is GroupState.STABLE,
+            good={task: frozenset(self._good_copies(task)) for task in self._group.tasks},
+            held=held,
+            members=frozenset(held),
+            identities_hold=all(self._is_itself(member) for member in real if member.is_alive),
+        )
+        self._of(process).looks.append(look)
+
+    def evicts(self, process: Process, members: Sequence[MemberKey]) -> None:
+        """Guarantee 7: a live member is never evicted."""
+        for key in members:
+            member = self._group.truth.members.get(key.id)
+            if member is None:
+                continue
+            self.notes["ghosts put out" if member.run is None else "evictions"] += 1
+            if member.is_alive:
+                self.wrong(7, f"process {process.number} evicts {key.id}, which is alive")
+
+    # What they write.
+
+    def _changed(self, plural: str, body: Json, before: Json | None) -> None:
+        if plural == "persistentvolumeclaims" and not body:
+            self.wrong(4, f"the claim {before and before['metadata']['name']} was deleted")
+        writer = self._board.writer
+        if writer is None or before is None:
+            return
+        if plural == "statefulsets" and body:
+            self._statefulset(writer, body, before)
+        if plural == "streamapps" and body:
+            if body.get("spec") != before.get("spec"):
+                self.wrong(6, f"process {writer.number} writes the spec of the StreamApp")
+            seen = self._of(writer)
+            seen.passed_at = self._now() if seen.passed_at is None else seen.passed_at
+        if plural == "persistentvolumeclaims" and body:
+            self._claim(body, before)
+        if plural == "pods" and (not body or "deletionTimestamp" in body["metadata"]):
+            self._restart(writer, before)
+
+    def _statefulset(self, writer: Process, body: Json, before: Json) -> None:
+        was, now = before["spec"]["replicas"], body["spec"]["replicas"]
+        if now > was:
+            self.notes["grants"] += 1
+        elif now < was:
+            self.notes["removals"] += 1
+            self._removal(writer, was, now, body)
+            self._board.soon("removal")
+        had, has = _record(before), _record(body)
+        if "hold" in had and "hold" not in has and "step" not in has:
+            self.notes["cancels"] += 1
+
+    def _removal(self, writer: Process, was: int, now: int, body: Json) -> None:
+        seen, what = self._of(writer), f"process {writer.number} takes {was} to {now}"
+        for number, other in self._seen.items():
+            if number > writer.number and other.passed_at is not None and other.passed_at > seen.statefulset_at:
+                self.wrong(2, f"{what} on what it read before process {number} took over")
+        self._by_the_wish(what, seen, now)
+        if "step" not in _record(body) and not self._never_ran(range(now, was)):
+            self.wrong(8, f"{what}, and the record does not say so")
+        if self._now() - seen.statefulset_at > FRESH + self._board.slowness:
+            self.wrong(2, f"{what} on a judgement that is {self._now() - seen.statefulset_at:.1f} s old")
+        going, known = frozenset(range(now, was)), seen.ordinals
+        if known and max(known) >= was:
+            self.wrong(1, f"{what}, although an ordinal of an earlier step is still there: {sorted(known)}")
+        if self._never_ran(going):
+            return
+        self._by_coverage(what, seen, going, is_removal=True)
+
+    def _by_the_wish(self, what: str, seen: Seen, now: int) -> None:
+        """Guarantees 1 and 3: nobody goes below the wish, or on when told to wait, unless told just now."""
+        app = self._store.get("streamapps", NAMESPACE, NAME) or {"spec": {}}
+        if seen.app_is_stale or self._now() - self.wished_at <= AT_ONCE + 2 * self._board.slowness:
+            self.notes["told too late"] += app["spec"].get("replicas", 0) > now or app["spec"].get("paused", False)
+            return
+        if app["spec"].get("replicas", 0) > now:
+            self.wrong(3, f"{what}, although {app['spec']['replicas']} are wished for since {self.wished_at:.2f} s")
+        if app["spec"].get("paused"):
+            self.wrong(1, f"{what}, although it is paused since {self.wished_at:.2f} s")
+
+    def _by_coverage(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
+        """Guarantees 1, 2 and 5, on the truth as it was at two looks of that process."""
+        running = seen.containers
+        pairs = list(_pairs(seen.looks, seen.statefulset_at))
+        if not pairs:
+            self.wrong(2, f"{what} without two looks in a row that are fresh, stable and of two joins")
+            return
+        lost = [self._lost(later, earlier, going, running, is_removal=is_removal) for later, earlier in pairs]
+        least = min(lost, key=len)
+        if least:
+            self.wrong(1, f"{what}, and nobody who remains has {', '.join(sorted(least))}")
+        elif any(not self._good_now(task, going, is_removal=is_removal) for task in self._group.tasks):
+            self.notes["overtaken"] += 1
+
+    def _lost(
+        self, later: Look, earlier: Look, going: frozenset[int], running: frozenset[str] | None, *, is_removal: bool
+    ) -> set[str]:
+        """What a removal on these two looks would cost; empty: nothing."""
+        lost = set()
+        for task in self._group.tasks:
+            for look in (later, earlier):
+                good = {run for ordinal, run in look.good[task] if _remains(ordinal, going, is_removal=is_removal)}
+                if not (good if running is None else good & running):
+                    lost.add(str(task))
+        if len(going) > 1 and any(later.held.get(ordinal) or earlier.held.get(ordinal) for ordinal in going):
+            lost.add("one at a time")
+        if not (later.identities_hold and earlier.identities_hold):
+            lost.add("its own process ID")
+        return lost
+
+    def _restart(self, writer: Process, pod: Json) -> None:
+        """A rollout's restart, by the rule of a removal; a pod that does not run takes nothing away."""
+        if "deletionTimestamp" in pod["metadata"]:
+            return
+        ordinal = _ordinal(pod)
+        self.notes["restarts"] += 1
+        seen, what = self._of(writer), f"process {writer.number} restarts {ordinal}"
+        if not _running(pod) or len(self._nodes.pods()) == 1:
+            return
+        down = [number for number in seen.ordinals if number != ordinal and number not in self._nodes.alive()]
+        if down and seen.containers is not None and len(seen.containers - {""}) < len(seen.ordinals):
+            self.wrong(1, f"{what}, although {down} are down")
+        self._by_coverage(what, seen, frozenset({ordinal}), is_removal=False)
+
+    def _claim(self, body: Json, before: Json) -> None:
+        """Guarantee 5: what is recorded is what lies on the volume, and is never replaced."""
+        name = body["metadata"]["name"]
+        was = before["metadata"].get("annotations", {}).get(PROCESS_ID)
+        now = body["metadata"].get("annotations", {}).get(PROCESS_ID)
+        true = self._nodes.truth.process_ids.get(int(name.rpartition("-")[2]))
+        if now != was and (was is not None or now != str(true)):
+            self.wrong(5, f"{name} is recorded as {now}; it was {was} and is {true}")
+
+    def wrong(self, guarantee: int, what: str) -> None:
+        """A guarantee does not hold."""
+        self.wrongs.append(f"{self._now():.2f} s: guarantee {guarantee}: {what}")
+
+    # The truth.
+
+    def _good_copies(self, task: TaskId) -> list[tuple[int, str]]:
+        """Live containers that run the task, or were caught up with it when they joined last and have it as standby."""
+        limit = self._group.truth.shape.limit
+        return [
+            (member.run.ordinal, member.run.id)
+            for member in self._group.listed(alive=True)
+            if member.run is not None
+            if task in member.running or (task in member.standby and member.said.lags.get(task, limit + 1) <= limit)
+        ]
+
+    def _good_now(self, task: TaskId, going: frozenset[int], *, is_removal: bool) -> bool:
+        return any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _ in self._good_copies(task))
+
+    def _never_ran(self, ordinals: Sequence[int] | frozenset[int] | range) -> bool:
+        """Nobody ever ran there, on whatever volume."""
+        return not any(run.ordinal in ordinals for run in self._nodes.truth.runs.values())
+
+    def _is_itself(self, member: Member) -> bool:
+        if member.run is None:
+            return True
+        claim = self._store.get("persistentvolumeclaims", NAMESPACE, f"state-{NAME}-{member.run.ordinal}")
+        recorded = None if claim is None else claim["metadata"].get("annotations", {}).get(PROCESS_ID)
+        return recorded in {None, str(member.process_id)}
+
+    def _of(self, process: Process) -> Seen:
+        return self._seen.setdefault(process.number, Seen())
+
+
+def everything_runs(truth: GroupTruth, tasks: Sequence[TaskId]) -> bool:
+    """Whether the group is at rest: stable, everybody alive, each task running exactly once."""
+    members = list(truth.members.values())
+    running = sorted(task for member in members for task in member.running)
+    return truth.state is GroupState.STABLE and all(member.is_alive for member in members) and running == list(tasks)
+
+
+def _pairs(looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
+    """Looks that were fresh at the judgement or came later, each with one before it, of another join, that fits."""
+    stable = [look for look in looks if look.is_stable]
+    return [
+        (later, earlier)
+        for later in stable
+        if judged_at - later.at <= FRESH
+        for earlier in stable
+        if APART <= later.at - earlier.at <= 125 and earlier.generation != later.generation
+    ]
+
+
+def _remains(ordinal: int, going: frozenset[int], *, is_removal: bool) -> bool:
+    return ordinal < min(going) if is_removal else ordinal not in going
+
+
+def _record(statefulset: Json) -> Json:
+    record: Json = json.loads(statefulset["metadata"].get("annotations", {}).get(HOLD_RECORD, "{}"))
+    return record
+
+
+def _running(pod: Json) -> str:
+    """The ID of the container that a pod shows as running, or nothing."""
+    for status in pod["status"].get("containerStatuses", ()):
+        if "running" in status["state"] and "deletionTimestamp" not in pod["metadata"]:
+            return str(status["containerID"])
+    return ""
+
+
+def _ordinal(pod: Json) -> int:
+    return int(pod["metadata"]["name"].rpartition("-")[2])

@@ -1,0 +1,286 @@
+"""The StatefulSet's controller and the kubelets: what becomes of the objects in the store, with its delays.
+
+`Parallel` and `OnDelete`: all missing pods are made at once, all surplus ones are deleted at once, a changed template
+touches nobody. A container that ends by itself is started again in its pod, with the same address and process ID; what
+became of it is told up to seconds later, in whole seconds of the node's own clock.
+"""
+
+import asyncio
+import hashlib
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from streamapp.core.example import NOW
+from streamapp.core.identity import Ordinal, ProcessId
+from streamapp.core.seeding import seeded_process_id
+from tests.kube.object_store import ObjectStore, marked
+from tests.prove.group import Group, Run
+
+Json = dict[str, Any]
+NAMESPACE = "demo"
+NAME = "counter"
+BROKEN_IMAGE = "broken"
+"""A pod of this image never starts."""
+
+
+@dataclass(slots=True)
+class NodesTruth:
+    """Everything but the timers; can be copied."""
+
+    runs: dict[str, Run] = field(default_factory=dict)
+    """Every container there ever was, by its ID."""
+    process_ids: dict[int, ProcessId] = field(default_factory=dict)
+    """What really lies on each ordinal's volume."""
+    numbers: int = 0
+    skew: float = 0.0
+    """Seconds that the nodes' clocks are ahead."""
+    stop: float = 2.4
+    """Seconds that a container takes at most to end when it is asked to."""
+    sync: float = 0.5
+    """Seconds that the StatefulSet's controller takes at most to see a change."""
+    lost_nodes: dict[int, float] = field(default_factory=dict)
+    """Ordinals whose pod cannot be made again before that time."""
+
+
+class Nodes:
+    """All controllers and kubelets."""
+
+    def __init__(
+        self,
+        truth: NodesTruth,
+        store: ObjectStore,
+        group: Group,
+        loop: asyncio.AbstractEventLoop,
+        chance: random.Random,
+    ) -> None:
+        self.truth, self._store, self._group = truth, store, group
+        self._loop, self._chance = loop, chance
+        self._is_due = False
+        store.changed.append(self._changed)
+
+    # What befalls them.
+
+    def kill(self, ordinal: int) -> bool:
+        """End a container; its pod starts another one."""
+        pod = self._pod(ordinal)
+        run = None if pod is None else self._run_of(pod)
+        if pod is None or run is None or "deletionTimestamp" in pod["metadata"]:
+            return False
+        uid = pod["metadata"]["uid"]
+        self._end(run, "Error")
+        self._later(0.3, 2.0, lambda: self._start(uid))
+        return True
+
+    def lose(self, ordinal: int) -> bool:
+        """Take a pod away with its node: nobody sees its container end."""
+        pod = self._pod(ordinal)
+        run = None if pod is None else self._run_of(pod)
+        if pod is None or run is None:
+            return False
+        self._end(run, "")
+        self.truth.lost_nodes[ordinal] = self._loop.time() + 5
+        self._remove(pod)
+        return True
+
+    def delete(self, ordinal: int) -> bool:
+        """Delete a pod as its user does."""
+        pod = self._pod(ordinal)
+        if pod is None or "deletionTimestamp" in pod["metadata"]:
+            return False
+        self._store.put("pods", marked(pod, self._wall()))
+        return True
+
+    def alive(self) -> dict[int, Run]:
+        """The containers that run, by ordinal."""
+        return {run.ordinal: run for run in self.truth.runs.values() if run.is_alive}
+
+    def pods(self) -> list[Json]:
+        """The pods as the API server has them."""
+        return [stored.body for (plural, _, _), stored in sorted(self._store.objects.items()) if plural == "pods"]
+
+    # The StatefulSet's controller.
+
+    def _changed(self, plural: str, body: Json, before: Json | None) -> None:
+        if plural == "statefulsets" and (before is None or before["spec"] != body["spec"]):
+            self._sync_soon()
+        is_marked = plural == "pods" and "deletionTimestamp" in body.get("metadata", {})
+        if is_marked and before is not None and "deletionTimestamp" not in before["metadata"]:
+            uid = body["metadata"]["uid"]
+            self._later(self.truth.stop / 24, self.truth.stop, lambda: self._stop(uid))
+
+    def _sync_soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._later(self.truth.sync / 10, self.truth.sync, self._sync)
+
+    def _sync(self) -> None:
+        self._is_due = False
+        live = self._store.get("statefulsets", NAMESPACE, NAME)
+        if live is None:
+            return
+        present = {_ordinal(pod): pod for pod in self.pods()}
+        wanted = live["spec"]["replicas"]
+        for ordinal in range(wanted):
+            if ordinal not in present and self.truth.lost_nodes.get(ordinal, 0.0) <= self._loop.time():
+                self._create(ordinal, live)
+            elif ordinal not in present:
+                self._later(5.0, 5.1, self._sync_soon)
+        for ordinal, pod in present.items():
+            if ordinal >= wanted and "deletionTimestamp" not in pod["metadata"]:
+                self._store.put("pods", marked(pod, self._wall()))
+        self._tell_status()
+
+    def _tell_status(self) -> None:
+        live = self._store.get("statefulsets", NAMESPACE, NAME)
+        if live is None:
+            return
+        status = {
+            "observedGeneration": live["metadata"]["generation"],
+            "updateRevision": revision(live),
+            "replicas": len(self.pods()),
+        }
+        if live.get("status") != status:
+            self._store.put("statefulsets", {**live, "status": status})
+
+    def _create(self, ordinal: int, statefulset: Json) -> None:
+        self.truth.numbers += 1
+        name = f"{NAME}-{ordinal}"
+        template = statefulset["spec"]["template"]
+        labels = {**template["metadata"]["labels"], "controller-revision-hash": revision(statefulset)}
+        made = self._store.put(
+            "pods",
+            {
+                "metadata": {
+                    "name": name,
+                    "namespace": NAMESPACE,
+                    "labels": labels,
+                    "ownerReferences": [{"uid": statefulset["metadata"]["uid"], "controller": True}],
+                },
+                "spec": {"containers": [{"name": one["name"]} for one in template["spec"]["containers"]]},
+                "status": {},
+            },
+        )
+        claim = f"state-{name}"
+        if self._store.get("persistentvolumeclaims", NAMESPACE, claim) is None:
+            app = labels["streamapp.dev/app"]
+            metadata = {"name": claim, "namespace": NAMESPACE, "labels": {"streamapp.dev/app": app}}
+            self._store.put("persistentvolumeclaims", {"metadata": metadata, "spec": {}})
+        image = template["spec"]["containers"][0]["image"]
+        if image != BROKEN_IMAGE:
+            uid = made["metadata"]["uid"]
+            self._later(0.8, 3.0, lambda: self._start(uid))
+
+    # The kubelets.
+
+    def _start(self, pod_uid: str) -> None:
+        pod = self._pod_of(pod_uid)
+        if pod is None or "deletionTimestamp" in pod["metadata"]:
+            return
+        self.truth.numbers += 1
+        number, ordinal = self.truth.numbers, _ordinal(pod)
+        host = next((run.host for run in self._runs_of(pod_uid)), f"10.1.{number // 250}.{number % 250 + 1}")
+        app = self._store.get("streamapps", NAMESPACE, NAME)
+        seeded = seeded_process_id("" if app is None else app["metadata"]["uid"], Ordinal(ordinal))
+        process_id = self.truth.process_ids.setdefault(ordinal, seeded)
+        run = Run(f"containerd://{number}", ordinal, pod_uid, host, process_id, self._time())
+        self.truth.runs[run.id] = run
+        self._report_soon(pod_uid)
+        self._later(0.4, 2.0, lambda: self._join(run))
+
+    def _join(self, run: Run) -> None:
+        if run.is_alive:
+            run.has_joined = True
+            self._group.join(run)
+            self._report_soon(run.pod_uid)
+
+    def _stop(self, pod_uid: str) -> None:
+        """Asked to end: it does, without leaving the group, and when that was told the pod goes."""
+        run = next((one for one in self._runs_of(pod_uid) if one.is_alive), None)
+        if run is not None:
+            self._end(run, "Completed")
+            self._later(2.6, 3.0, lambda: self._remove_of(pod_uid))
+        else:
+            self._remove_of(pod_uid)
+
+    def _remove_of(self, pod_uid: str) -> None:
+        pod = self._pod_of(pod_uid)
+        if pod is not None:
+            self._remove(pod)
+
+    def _remove(self, pod: Json) -> None:
+        self._store.remove("pods", NAMESPACE, pod["metadata"]["name"])
+        self._sync_soon()
+
+    def _end(self, run: Run, reason: str) -> None:
+        self._group.advance()
+        run.ended_at, run.ended, run.reason = self._loop.time(), self._time(), reason
+        self._group.ended(run)
+        self._report_soon(run.pod_uid)
+
+    def _report_soon(self, pod_uid: str) -> None:
+        """A kubelet tells what it finds when it looks, sometimes seconds later."""
+        longest = 2.5 if self._chance.random() < 0.3 else 0.3
+        self._later(0.02, longest, lambda: self._report(pod_uid))
+
+    def _report(self, pod_uid: str) -> None:
+        pod, runs = self._pod_of(pod_uid), self._runs_of(pod_uid)
+        if pod is None or not runs:
+            return
+        last, *before = reversed(runs)
+        container = {
+            "name": pod["spec"]["containers"][0]["name"],
+            "containerID": last.id,
+            "restartCount": len(before),
+            "state": {"running": {"startedAt": last.started}} if last.is_alive else {"terminated": _ended(last)},
+        }
+        if before:
+            container["lastState"] = {"terminated": _ended(before[0])}
+        is_ready = last.is_alive and last.has_joined
+        status = {
+            "podIPs": [{"ip": last.host}],
+            "containerStatuses": [container],
+            "conditions": [{"type": "Ready", "status": "True" if is_ready else "False"}],
+        }
+        if pod["status"] != status:
+            self._store.put("pods", {**pod, "status": status})
+
+    def _runs_of(self, pod_uid: str) -> list[Run]:
+        """In their order."""
+        return [run for run in self.truth.runs.values() if run.pod_uid == pod_uid]
+
+    def _pod(self, ordinal: int) -> Json | None:
+        return self._store.get("pods", NAMESPACE, f"{NAME}-{ordinal}")
+
+    def _pod_of(self, uid: str) -> Json | None:
+        return next((pod for pod in self.pods() if pod["metadata"]["uid"] == uid), None)
+
+    def _run_of(self, pod: Json) -> Run | None:
+        return next((run for run in self._runs_of(pod["metadata"]["uid"]) if run.is_alive), None)
+
+    def _later(self, least: float, most: float, then: Callable[[], object]) -> None:
+        self._loop.call_later(self._chance.uniform(least, most), then)
+
+    def _wall(self) -> datetime:
+        return NOW + timedelta(seconds=self._loop.time())
+
+    def _time(self) -> str:
+        """By the node's clock, in whole seconds as the API has them."""
+        return (self._wall() + timedelta(seconds=self.truth.skew)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def revision(statefulset: Json) -> str:
+    """The name of a template's revision."""
+    text = json.dumps(statefulset["spec"]["template"], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def _ended(run: Run) -> Json:
+    return {"containerID": run.id, "finishedAt": run.ended, "reason": run.reason}
+
+
+def _ordinal(pod: Json) -> int:
+    return int(pod["metadata"]["name"].rpartition("-")[2])

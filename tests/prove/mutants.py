@@ -1,0 +1,315 @@
+"""Deliberate faults in the product: each takes one safeguard away, and the sweep has to notice.
+
+They test the judge, not the product. A mutant with a word in `survives` is one that the sweep cannot notice, because
+another safeguard stands behind the one that was taken away; `docs/proofs.md` says which.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+from streamapp.api.names import PROCESS_ID
+from streamapp.controller.apply import Applier
+from streamapp.controller.gather import Gathered
+from streamapp.controller.watching import GroupWatch
+from streamapp.core import (
+    beside,
+    closings,
+    coverage,
+    coverage_gates,
+    gates,
+    holding,
+    judging,
+    planning,
+    rollouts,
+)
+from streamapp.core.containers import MemberKey
+from streamapp.core.decision import Evict, GrantReplicas
+from streamapp.core.departures import Departure, Going
+from streamapp.core.group import GroupDescription, GroupUnreadable
+from streamapp.core.identity import Ordinal
+from streamapp.core.judging import Permission
+from streamapp.core.lag import EndOffsets, EndsUnreadable, Unknown
+from streamapp.core.plans import Draft
+from streamapp.core.reasons import Reason
+from streamapp.core.universe import TopologyUnknown, Universe
+from streamapp.kube import children, claims, status
+from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.places import CLAIMS, STREAM_APPS
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One."""
+
+    name: str
+    changes: Callable[[], Iterator[Any]]
+    """Patches to be entered."""
+    scene: str = "down-4-3"
+    """Where it shows."""
+    kinds: tuple[str, ...] = ()
+    """By which kinds of faults; empty: by any."""
+    survives: str = ""
+    """Why it cannot be noticed."""
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Have the product do it."""
+        entered = list(self.changes())
+        for one in entered:
+            one.start()
+        try:
+            yield
+        finally:
+            for one in reversed(entered):
+                one.stop()
+
+
+def _without(*dropped: object) -> Iterator[Any]:
+    for module in (judging, gates, coverage_gates):
+        for name in ("GATES", "COVERAGE_GATES", "GATES_OF_NEVER_RAN"):
+            if hasattr(module, name):
+                kept = tuple(gate for gate in getattr(module, name) if gate not in dropped)
+                yield patch.object(module, name, kept)
+
+
+def _no_fence() -> Iterator[Any]:
+    sound = KubeClient.apply
+
+    async def apply(self: KubeClient, kind: Any, body: Json, **options: Any) -> Json:
+        metadata = {key: value for key, value in body["metadata"].items() if key not in {"uid", "resourceVersion"}}
+        return await sound(self, kind, {**body, "metadata": metadata}, **options)
+
+    yield patch.object(KubeClient, "apply", apply)
+
+
+def _one_reading() -> Iterator[Any]:
+    yield patch.object(judging, "_agreed", lambda case, coverage: case.reading)
+
+
+def _no_freshness() -> Iterator[Any]:
+    yield patch.object(Applier, "_freshness", lambda self, gathered: lambda: None)
+
+
+def _no_margin() -> Iterator[Any]:
+    for module in (beside, closings):
+        sound = module.evictable
+
+        def evictable(captures: Any, ends: Any, group: Any, _: timedelta, *, sound: Any = sound, **how: Any) -> Any:
+            return sound(captures, ends, group, timedelta(0), **how)
+
+        yield patch.object(module, "evictable", evictable)
+
+
+def _evict_by_address() -> Iterator[Any]:
+    def evictions(captures: Any, snapshot: Any, policy: Any, statefulset: Any) -> Any:
+        group = snapshot.readings[0].group if snapshot.readings else None
+        ended = {end.pod_uid for end in snapshot.container_ends}
+        hosts = {ip for pod in snapshot.workload.pods if pod.uid in ended for ip in pod.ips}
+        if not isinstance(group, GroupDescription):
+            return ()
+        keys = tuple(
+            MemberKey(member.id, member.instance_id) for member in group.members if member.client_host in hosts
+        )
+        return (Evict(members=keys, end=None, reason=Reason.ContainerEnded),) if keys else ()
+
+    yield patch.object(beside, "evictions", evictions)
+
+
+def _no_second_look() -> Iterator[Any]:
+    async def still_holds(self: Applier, gathered: Gathered, to_replicas: int | None) -> None:
+        """Trust what was read."""
+
+    yield patch.object(Applier, "_still_holds", still_holds)
+
+
+def _no_take_over() -> Iterator[Any]:
+    async def take_over(self: Applier, gathered: Gathered) -> bool:
+        return False
+
+    yield patch.object(Applier, "take_over", take_over)
+
+
+def _ends_before_join() -> Iterator[Any]:
+    sound = GroupWatch._ends
+
+    async def ends(self: Any, universe: Universe | TopologyUnknown) -> EndOffsets | EndsUnreadable:
+        known: EndOffsets | None = getattr(self.group, "ends_before", None)
+        self.group.ends_before = await sound(self, universe)
+        return known or self.group.ends_before
+
+    yield patch.object(GroupWatch, "_ends", ends)
+
+
+def _unknown_is_caught_up() -> Iterator[Any]:
+    sound = coverage.is_caught_up
+    yield patch.object(coverage, "is_caught_up", lambda lag, limit: isinstance(lag, Unknown) or sound(lag, limit))
+
+
+def _containers_do_not_matter() -> Iterator[Any]:
+    yield patch.object(coverage, "_has_run_since", lambda pod, join: True)
+
+
+def _all_at_once() -> Iterator[Any]:
+    def next_removal(snapshot: Any, granted: int, target: int) -> Departure:
+        return Departure(Going.ONE, tuple(Ordinal(number) for number in range(granted - 1, target - 1, -1)), target)
+
+    yield patch.object(holding, "next_removal", next_removal)
+    yield from _without(gates.only_pods_without_tasks_go_together)
+
+
+def _steps_overlap() -> Iterator[Any]:
+    yield patch.object(closings, "_missing", lambda step, statefulset, snapshot, policy: None)
+    yield from _without(gates.no_earlier_step_is_open)
+
+
+def _pause_ignored() -> Iterator[Any]:
+    yield patch.object(planning, "_withdrawn", lambda snapshot: None)
+
+
+def _growth_waits_for_kafka() -> Iterator[Any]:
+    sound = planning._branch
+
+    def branch(snapshot: Any, policy: Any, closing: Any) -> Any:
+        latest = snapshot.latest
+        if latest is None or isinstance(latest.group, GroupUnreadable):
+            wish = replace(snapshot.app.wish, replicas=snapshot.workload.statefulset.replicas)
+            snapshot = replace(snapshot, app=replace(snapshot.app, wish=wish))
+        return sound(snapshot, policy, closing)
+
+    yield patch.object(planning, "_branch", branch)
+
+
+def _record_stays() -> Iterator[Any]:
+    sound = Draft._wanted_record
+    yield patch.object(Draft, "_wanted_record", lambda self, before: sound(self, before) or before)
+
+
+def _step_not_on_record() -> Iterator[Any]:
+    sound = Applier._grant
+
+    async def grant(self: Applier, gathered: Gathered, step: GrantReplicas) -> None:
+        record = replace(step.record, step=None) if step.is_removal else step.record  # type: ignore[type-var]
+        await sound(self, gathered, replace(step, record=record))
+
+    yield patch.object(Applier, "_grant", grant)
+
+
+def _budget_stays_closed() -> Iterator[Any]:
+    sound = children.apply_budget
+
+    async def apply_budget(client: Any, manifest: Json, live: Json | None, owner: str) -> None:
+        if live is None or manifest["spec"]["maxUnavailable"] == 0:
+            await sound(client, manifest, live, owner)
+
+    yield patch.object(children, "apply_budget", apply_budget)
+
+
+def _writes_the_wish() -> Iterator[Any]:
+    sound = status.write
+
+    async def write(client: KubeClient, app: Json, body: Json) -> None:
+        metadata = {name: app["metadata"][name] for name in ("namespace", "name")}
+        if body.get("granted") != app["spec"]["replicas"]:
+            await client.apply(STREAM_APPS, {"metadata": metadata, "spec": {"replicas": body["granted"]}})
+        await sound(client, app, body)
+
+    yield patch.object(status, "write", write)
+
+
+def _claim_goes_too() -> Iterator[Any]:
+    sound = Applier._grant
+
+    async def grant(self: Applier, gathered: Gathered, step: GrantReplicas) -> None:
+        await sound(self, gathered, step)
+        for claim in gathered.live.claims if step.is_removal else ():
+            known = claim["metadata"]
+            if known["name"].endswith(f"-{step.to_replicas}"):
+                version = known["resourceVersion"]
+                await self._client.delete(
+                    CLAIMS, known["namespace"], known["name"], uid=known["uid"], resource_version=version
+                )
+
+    yield patch.object(Applier, "_grant", grant)
+
+
+def _any_process_id() -> Iterator[Any]:
+    async def record(client: KubeClient, live: Json, ordinal: Ordinal, process_id: object) -> None:
+        metadata = {name: live["metadata"][name] for name in ("namespace", "name")}
+        await client.apply(CLAIMS, {"metadata": {**metadata, "annotations": {PROCESS_ID: str(process_id)}}})
+
+    def shown(attribution: Any, workload: Any) -> Any:
+        return {clash.by_host: clash.member.process_id for clash in attribution.contradictions}
+
+    yield patch.object(claims, "record_process_id", record)
+    yield patch.object(beside, "unrecorded", shown)
+
+
+def _restarts_unjudged() -> Iterator[Any]:
+    def allowed(snapshot: Any, policy: Any, departure: Any, waiver: Any = None) -> Permission:
+        return Permission(departure=departure, reason=Reason.RestartCovered, forced=None, captures=())
+
+    yield patch.object(rollouts, "judge", allowed)
+
+
+def _restarts_together() -> Iterator[Any]:
+    yield from _restarts_unjudged()
+    yield patch.object(rollouts._Rollout, "_unwell", lambda self: None)
+
+
+MUTANTS = (
+    Mutant("coverage always holds", lambda: _without(coverage_gates.every_stateful_task_is_covered), "behind"),
+    Mutant(
+        "an unknown lag is caught up",
+        _unknown_is_caught_up,
+        "up-1-4-down",
+        survives="a copy without offsets was given in that very join; the reading before shows another layout",
+    ),
+    Mutant("ends are read before the join", _ends_before_join, "behind"),
+    Mutant("one reading is enough", _one_reading),
+    Mutant("the write carries no version", _no_fence, "down-4-3", ("freeze",)),
+    Mutant("an old judgement is sent", _no_freshness, "down-4-3", ("slow server",)),
+    Mutant("nothing is read again before the removal", _no_second_look, "down-on-a-slow-server", ("wish",)),
+    Mutant(
+        "the record is not rewritten at a take-over",
+        _no_take_over,
+        "down-4-3",
+        ("freeze",),
+        survives="the first pass of a new process has not read the group, and writes that into the record",
+    ),
+    Mutant("a capture may be as young as the end", _no_margin, "kill-of-a-fast-clock", ("restart in place",)),
+    Mutant("whoever has the address of an ended container is evicted", _evict_by_address, "kill"),
+    Mutant(
+        "copies count though their container is another one",
+        _containers_do_not_matter,
+        "down-4-3",
+        ("restart in place",),
+    ),
+    Mutant("all leaving pods go at once", _all_at_once, "down-4-2"),
+    Mutant("a step need not be closed", _steps_overlap, "down-by-slow-stops"),
+    Mutant("identity does not matter", lambda: _without(gates.identity_holds), "other-process-id-above"),
+    Mutant(
+        "a rebalancing group is good enough",
+        lambda: _without(gates.group_is_stable),
+        survives="brokers show no subscriptions then, and so no positions",
+    ),
+    Mutant(
+        "facts may be old",
+        lambda: _without(gates.facts_are_fresh),
+        "brokers-away",
+        survives="each look has a deadline of 5 s, and one that failed is the newest one and refuses",
+    ),
+    Mutant("a pause is ignored", _pause_ignored, "pause-in-hold"),
+    Mutant("growth waits for Kafka", _growth_waits_for_kafka, "raise-without-brokers"),
+    Mutant("the record stays after a cancel", _record_stays, "down-up-down"),
+    Mutant("a removal is not on record", _step_not_on_record),
+    Mutant("the budget stays closed", _budget_stays_closed),
+    Mutant("the operator writes the wish", _writes_the_wish),
+    Mutant("a claim is deleted with its pod", _claim_goes_too),
+    Mutant("a recorded process ID is replaced", _any_process_id, "other-process-id"),
+    Mutant("pods are restarted without a judgement", _restarts_unjudged, "rollout"),
+    Mutant("several pods are restarted at once", _restarts_together, "template-in-hold"),
+)

@@ -1,0 +1,123 @@
+"""Which stories are played: every fault at every call of every scene, then random mixtures until there are enough."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from tests.prove.scenes import SCENES, Scene
+from tests.prove.story import Disturbance, Story
+
+CRASHES = (("crash-before", 0), ("crash-after", 0))
+ERRORS = (("timeout-before", 0), ("timeout-after", 0), ("429", 0), ("409", 0), ("500", 0))
+FREEZES = (
+    ("freeze", 8),
+    ("freeze", 25),
+    ("freeze-raise", 9),
+    ("freeze-sending", 8),
+    ("freeze-sending", 25),
+    ("freeze-sending-raise", 9),
+)
+STALE = (("stale", 1), ("stale", 4), ("stale", 16))
+KAFKA = (("refused", 0), ("timeout-before", 0), ("timeout-after", 0), ("ghost", 0))
+EVENTS = (("lost", 0), ("doubled", 1), ("delayed", 5), ("delayed", 60), ("gap", 0))
+
+Fault = tuple[str, int]
+
+AT_WRITES: Mapping[str, Sequence[Fault]] = {"crash": CRASHES, "error": ERRORS, "freeze": FREEZES}
+AT_READS: Mapping[str, Sequence[Fault]] = {
+    "stale read": STALE,
+    "error": (("timeout-before", 0), ("500", 0)),
+    "crash": CRASHES[:1],
+    "freeze": (("freeze", 12), ("freeze-raise", 12)),
+}
+AT_KAFKA: Mapping[str, Sequence[Fault]] = {"kafka": KAFKA, "crash": CRASHES, "freeze": (("freeze", 12),)}
+AT_EVENTS: Mapping[str, Sequence[Fault]] = {"watch": EVENTS}
+
+FAMILY = 25
+"""Mixtures of one seed, which share their beginning."""
+
+WHOLE = ("down-4-3",)
+"""Scenes in which every fault meets every call, in every sweep."""
+
+
+def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterator[Story]:
+    """Every fault at every call that an undisturbed run of the scene makes.
+
+    Args:
+        scene: The scene.
+        counts: How many calls that run makes, by site.
+        seed: Of that run.
+    """
+    sites = {"write": AT_WRITES, "kafka": AT_KAFKA, "event": AT_EVENTS, "read": AT_READS}
+    for site, faults in sites.items():
+        for number in range(1, counts.get(site, 0) + 1):
+            if site == "read" and scene.name not in WHOLE and number % 4:
+                continue
+            for kind, each in faults.items():
+                for what, which in each:
+                    yield Story(scene.name, seed, (Disturbance(site, number, what, which),), kind)
+    yield from _happenings(scene, counts, seed)
+
+
+def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
+    """What users and nodes do, at every call; and a server that becomes slow at it."""
+    for site, number in _calls(counts, "write"):
+        for what, which in (("wish", scene.replicas), ("wish", scene.replicas + 1), ("wish", 1), ("pause", 8)):
+            yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "wish")
+        if number % 3 == 0:
+            yield Story(scene.name, seed, (Disturbance(site, number, "template", 7),), "template")
+    kills = tuple(("kill", ordinal) for ordinal in range(scene.replicas))
+    at_once = (("wish", scene.replicas), ("wish", scene.replicas + 1), ("pause", 8), ("die", 0), ("template", 7))
+    for site, number in _calls(counts, "removal"):
+        for what, which in (*at_once, *kills):
+            yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "after a removal")
+    for site, number in _calls(counts, "kafka"):
+        yield Story(scene.name, seed, (Disturbance(site, number, "wish", scene.replicas),), "wish")
+        for seconds in (1, 3, 4):
+            yield Story(scene.name, seed, (Disturbance(site, number, "api-slow", seconds),), "slow server")
+    rare = 2 if scene.name in WHOLE else 6
+    calls = (one for one in _calls(counts, "kafka", "read", "write") if one[0] != "read" or one[1] % rare == 0)
+    for site, number in calls:
+        for what, which in kills:
+            yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "restart in place")
+
+
+def _calls(counts: Mapping[str, int], *sites: str) -> Iterator[tuple[str, int]]:
+    return ((site, number) for site in sites for number in range(1, counts.get(site, 0) + 1))
+
+
+def mixtures(counts: Mapping[str, Counter[str]], seed: int, names: Sequence[str]) -> Iterator[Story]:
+    """Without end: any scene, several things at once, and nodes whose clocks differ."""
+    chance = random.Random(seed)  # noqa: S311 (draws stories)
+    number = 0
+    while True:
+        number += 1
+        scene = SCENES[chance.choice(names)]
+        for _ in range(FAMILY):
+            drawn = tuple(_any(scene, counts[scene.name], chance) for _ in range(chance.randint(1, 4)))
+            skew = (Disturbance("second", 2, "skew", chance.choice((-2, 2))),) if chance.random() < 0.3 else ()
+            yield Story(scene.name, seed * 1_000_000 + number, (*skew, *drawn), "mixture")
+
+
+def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Disturbance:
+    if chance.random() < 0.35:
+        what, which = chance.choice(
+            (
+                ("wish", chance.randint(1, 4)),
+                ("kill", chance.randrange(scene.replicas)),
+                ("lose", chance.randrange(scene.replicas)),
+                ("delete", chance.randrange(scene.replicas)),
+                ("pause", chance.randint(2, 20)),
+                ("brokers-away", chance.randint(2, 30)),
+                ("template", chance.randint(5, 6)),
+                ("slow", chance.choice((0, 9_000, 30_000))),
+                ("api-slow", chance.choice((1, 3, 4))),
+            )
+        )
+        sites = (("second", 30), ("kafka", counts["kafka"]), ("write", counts["write"]), ("removal", 2))
+        site, most = chance.choice(sites)
+        return Disturbance(site, chance.randint(1, most), what, which)
+    faults = {"write": AT_WRITES, "kafka": AT_KAFKA, "event": AT_EVENTS, "read": AT_READS}
+    site = chance.choice(list(faults))
+    what, which = chance.choice(chance.choice(list(faults[site].values())))
+    return Disturbance(site, chance.randint(1, counts[site]), what, which)

@@ -1,0 +1,64 @@
+"""The scenes: what the application is like, and what its user does, before anything goes wrong."""
+
+from dataclasses import dataclass, field, replace
+
+from tests.prove.group import Shape
+from tests.prove.story import Disturbance
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One."""
+
+    name: str
+    replicas: int
+    happens: tuple[Disturbance, ...]
+    threads: int = 1
+    tasks: int = 6
+    rate: float = 50.0
+    standbys: int = 1
+    spec: tuple[tuple[str, object], ...] = field(default=())
+
+    @property
+    def shape(self) -> Shape:
+        """The application."""
+        return Shape(threads=self.threads, tasks=self.tasks, rate=self.rate, standbys=self.standbys)
+
+    @property
+    def ground(self) -> "Scene":
+        """Scenes of the same ground begin with the same picture."""
+        return replace(self, name="", happens=())
+
+
+def _at(*happens: tuple[int, str, int]) -> tuple[Disturbance, ...]:
+    return tuple(Disturbance("second", second, what, which) for second, what, which in happens)
+
+
+SCENES = {
+    scene.name: scene
+    for scene in (
+        Scene("down-4-3", 4, _at((4, "wish", 3))),
+        Scene("down-4-2", 4, _at((4, "wish", 2))),
+        Scene("down-3-2", 3, _at((4, "wish", 2)), threads=2),
+        Scene("down-2-1", 2, _at((4, "wish", 1))),
+        Scene("down-up-down", 3, _at((4, "wish", 2), (12, "wish", 3), (20, "wish", 2))),
+        Scene("up-2-3", 2, _at((4, "wish", 3))),
+        Scene("up-1-4-down", 1, _at((4, "wish", 4), (9, "wish", 2))),
+        Scene("kill", 3, _at((14, "kill", 1))),
+        Scene("kill-in-hold", 3, _at((4, "wish", 2), (13, "kill", 0))),
+        Scene("kill-of-a-fast-clock", 3, _at((2, "skew", 3), (14, "kill", 1))),
+        Scene("down-on-a-slow-server", 4, _at((3, "api-slow", 2), (4, "wish", 3))),
+        Scene("down-by-slow-controllers", 3, _at((2, "controllers-take", 6), (4, "wish", 2))),
+        Scene("down-by-slow-stops", 4, _at((2, "stops-take", 25), (4, "wish", 2)), standbys=2),
+        Scene("rollout", 2, _at((4, "template", 2))),
+        Scene("template-in-hold", 3, _at((4, "wish", 2), (10, "template", 2))),
+        Scene("pause-in-hold", 3, _at((4, "wish", 2), (10, "pause", 15))),
+        Scene("behind", 3, _at((3, "slow", 10_300), (4, "wish", 2)), rate=300.0),
+        Scene("never-ran", 2, _at((4, "broken-template", 0), (5, "wish", 3), (14, "wish", 2), (16, "template", 1))),
+        Scene("brokers-away", 3, _at((4, "wish", 2), (12, "brokers-away", 20))),
+        Scene("raise-without-brokers", 2, _at((3, "brokers-away", 40), (6, "wish", 3))),
+        Scene("other-process-id", 3, _at((4, "wish", 2), (6, "other-process-id", 0), (60, "own-process-id", 0))),
+        Scene("other-process-id-above", 3, _at((4, "wish", 2), (6, "other-process-id", 2), (40, "own-process-id", 2))),
+        Scene("node-lost", 3, _at((4, "wish", 2), (12, "lose", 1))),
+    )
+}

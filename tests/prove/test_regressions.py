@@ -1,0 +1,32 @@
+"""What the sweep has found on the way, each as the story that showed it, and traps of other operators as stories."""
+
+import pytest
+
+from tests.prove.play import play
+from tests.prove.story import Disturbance, Story
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        pytest.param(
+            "down-by-slow-controllers seed=1 removal:1:wish:3",
+            id="stuck for ever after down, then up again in a moment",
+        ),
+        pytest.param(
+            "down-by-slow-controllers seed=1 removal:1:wish:3 removal:1:kill:2",
+            id="the pod that was spared dies all the same",
+        ),
+        pytest.param("down-up-down seed=1 second:33:slow:30000", id="behind for ever in the status: nobody looked"),
+        pytest.param("down-4-3 seed=1 removal:1:die", id="a marker was left by who died between two writes"),
+    ],
+)
+def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:
+    assert play(Story.parse(story)).wrongs == ()
+
+
+@pytest.mark.timeout(120)
+def test_half_an_hour_of_a_load_like_a_saw_never_leaves_the_application_smaller_than_it_is_wished() -> None:
+    teeth = tuple(Disturbance("second", 20 + 45 * count, "wish", 2 + count % 3) for count in range(40))
+    outcome = play(Story("kill", 1, teeth))
+    assert (outcome.wrongs, outcome.hits["wish"], outcome.notes["grants"] > 5) == ((), 40, True)

@@ -1,0 +1,72 @@
+"""A small sample of the sweep for every day, and what the sweep itself has to be: repeatable, and loud on failure."""
+
+import pytest
+from click.testing import CliRunner
+
+from tests.prove.__main__ import main
+from tests.prove.mutants import MUTANTS
+from tests.prove.plans import systematic
+from tests.prove.play import play, play_family, shrunk, told
+from tests.prove.scenes import SCENES
+from tests.prove.story import Disturbance, Story
+from tests.prove.sweep import chosen, sweep
+
+BROKEN = next(mutant for mutant in MUTANTS if mutant.name == "one reading is enough")
+
+
+@pytest.mark.timeout(300)
+def test_a_sample_of_all_faults_breaks_no_guarantee() -> None:
+    report = sweep(chosen(150, seed=7), workers=1)
+    assert ([str(outcome.story) + str(outcome.wrongs) for outcome in report.failed], report.runs) == ([], 150)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("scene", SCENES)
+def test_every_scene_comes_to_rest_without_a_fault(scene: str) -> None:
+    assert play(Story(scene, 1)).wrongs == ()
+
+
+def test_a_story_is_the_same_alone_and_in_its_family() -> None:
+    counts = play(Story("kill", 1)).counts
+    stories = list(systematic(SCENES["kill"], counts))[::40]
+    mixed = Story("kill", 1, (Disturbance("second", 9, "wish", 2), Disturbance("kafka", 20, "crash-after")))
+    alone = {story: play(story) for story in (*stories, mixed)}
+    assert {outcome.story: outcome for outcome in play_family((*stories, mixed))} == alone
+
+
+def test_a_story_can_be_written_down_and_read_again() -> None:
+    story = Story("kill", 3, (Disturbance("write", 5, "crash-after"), Disturbance("second", 9, "wish", 2)))
+    read = Story.parse(str(story))
+    assert (str(story), read.disturbances) == ("kill seed=3 write:5:crash-after second:9:wish:2", story.disturbances)
+
+
+@pytest.mark.parametrize("text", ["kill", "kill seed=x", "kill seed=1 nowhere:5:lost", "kill seed=1 write:5:kill:1:2"])
+def test_what_is_no_story_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Story.parse(text)
+
+
+def test_a_failure_is_told_with_its_shortest_story_its_history_and_the_command_to_see_it_again() -> None:
+    play(Story("down-4-3", 1))
+    with BROKEN.at_work():
+        runner = CliRunner()
+        answer = runner.invoke(main, ["--runs", "20", "--scene", "down-4-3", "--workers", "1"])
+        story = answer.output.partition("--replay '")[2].partition("'")[0]
+        again = runner.invoke(main, ["--replay", story])
+    assert (answer.exit_code, again.exit_code, story) == (1, 1, "down-4-3 seed=1")
+    assert "runs: 20, violations: 20" in answer.output
+    assert "guarantee 2" in again.output
+    assert "statefulsets replicas=3 record=step" in again.output
+
+
+def test_success_is_told_in_one_line_and_a_table() -> None:
+    answer = CliRunner().invoke(main, ["--runs", "12", "--scene", "kill", "--workers", "1"])
+    assert (answer.exit_code, answer.output.splitlines()[-1]) == (0, "runs: 12, violations: 0")
+
+
+def test_what_does_not_matter_to_a_failure_is_left_out_of_its_story() -> None:
+    play(Story("down-4-3", 1))
+    with BROKEN.at_work():
+        long = Story("down-4-3", 1, (Disturbance("read", 3, "500"), Disturbance("event", 2, "doubled", 1)))
+        assert shrunk(long) == Story("down-4-3", 1)
+    assert told(long)[0].wrongs == ()

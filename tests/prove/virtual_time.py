@@ -1,0 +1,74 @@
+"""An event loop whose time passes only when nobody has anything to do, and then at once.
+
+Everything that the operator waits for by the loop's clock (pauses, timeouts, its queue) takes no real time, and two
+runs of the same story are the same to the last step. There is no network in here: nothing else ever wakes the loop.
+"""
+
+import asyncio
+from asyncio.base_events import BaseEventLoop
+from collections.abc import Coroutine
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from streamapp.core.example import NOW
+
+T = TypeVar("T")
+
+
+class NothingLeftToDoError(AssertionError):
+    """Everybody waits for somebody else, for ever."""
+
+
+class _NoNetwork:
+    """Stands where a loop waits for sockets: waiting is moving the clock."""
+
+    def __init__(self, loop: "VirtualLoop") -> None:
+        self._loop = loop
+
+    def select(self, timeout: float | None) -> list[Any]:
+        if timeout is None:
+            raise NothingLeftToDoError
+        self._loop.elapsed += timeout
+        return []
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class VirtualLoop(BaseEventLoop):
+    """The loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elapsed = 0.0
+        """Seconds since the beginning of the world."""
+        self._clock_resolution = 1e-9
+        self._selector = _NoNetwork(self)
+
+    def time(self) -> float:
+        """The loop's clock, and everybody's monotonic one."""
+        return self.elapsed
+
+    def now(self) -> datetime:
+        """The wall clock; each look is a little later, as it is everywhere else."""
+        self.elapsed += 1e-6
+        return NOW + timedelta(seconds=self.elapsed)
+
+    def _process_events(self, event_list: list[Any]) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody waits in a system call."""
+
+
+def run(loop: VirtualLoop, main: Coroutine[Any, Any, T]) -> T:
+    """Run to the end, cancel whatever is left, and close."""
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.close()

@@ -1,0 +1,289 @@
+"""One small world: the store, the nodes, the group, the operator's processes and the judge; and what can happen in it.
+
+A world begins at rest, as a picture of one that was brought up by the operator itself (`pictures`).
+"""
+
+import pickle
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamapp.core.example import NOW
+from streamapp.core.identity import ProcessId, TaskId
+from tests.conformance import violations
+from tests.kube.object_store import ObjectStore, Stored
+from tests.prove.calls import Switchboard
+from tests.prove.group import Group, GroupTruth, Shape
+from tests.prove.instance import Instance, Lives
+from tests.prove.judge import GROWTH, Judge, everything_runs
+from tests.prove.kubelet import BROKEN_IMAGE, NAME, NAMESPACE, Nodes, NodesTruth, revision
+from tests.prove.scenes import Scene
+from tests.prove.story import Disturbance
+from tests.prove.virtual_time import VirtualLoop
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Picture:
+    """All that is true at one moment, without anything that is going on."""
+
+    objects: dict[tuple[str, str, str], Stored]
+    group: GroupTruth
+    nodes: NodesTruth
+    version: int
+
+
+class World:
+    """One run's."""
+
+    def __init__(self, loop: VirtualLoop, scene: Scene, seed: int, picture: Picture) -> None:
+        self.loop, self._scene = loop, scene
+        chance = random.Random(seed)  # noqa: S311 (plays a story, protects nothing)
+        self.last_second = 0.0
+        """When the last thing happens that happens by the clock."""
+        self.board = Switchboard(self.happen, chance)
+        self.board.disturbed, self.board.now = self._disturbed, loop.time
+        self.store = ObjectStore(loop.now, picture.version)
+        self.store.graceful = frozenset({"pods"})
+        self.store.objects = dict(picture.objects)
+        self.group = Group(picture.group, loop, chance)
+        picture.group.at = loop.time()
+        self.nodes = Nodes(picture.nodes, self.store, self.group, loop, chance)
+        self.judge = Judge(self.store, self.group, self.nodes, self.board, loop.time)
+        self.lives = Lives(self._process, loop, self.board)
+        self.wished_first = self.wish()
+        self.disturbed_at = loop.time()
+        self._growth: float | None = None
+        self.group.completed.append(self._tell_generation)
+
+    def _tell_generation(self) -> None:
+        if self.board.is_told:
+            members = self.group.truth.members.values()
+            shares = ", ".join(
+                f"{member.id} runs {_names(member.running)} of {_names(member.active)}, "
+                f"has {_names(member.standby)}{'' if member.is_alive else ' (dead)'}"
+                for member in members
+            )
+            self.board.tell(f"generation {self.group.truth.generation}: {shares}")
+
+    def _process(self, number: int) -> Instance:
+        return Instance(number, self.loop, self.store, self.group, self.board, self.judge, self.lives)
+
+    def begin(self) -> None:
+        """Let the operator start, and what happens in the scene happen when it is time."""
+        self.lives.begin()
+        for one in self._scene.happens:
+            self.last_second = max(self.last_second, one.number)
+            self.loop.call_at(float(one.number), self._happens, one)
+
+    def _happens(self, one: Disturbance) -> None:
+        """What belongs to the scene is no fault and is not counted as one."""
+        self.board.tell(f"--- {one}")
+        self.happen(one.what, one.which)
+        self._disturbed()
+
+    def expect(self, disturbances: Iterable[Disturbance], offset: float = 0.0) -> None:
+        """Have things happen from now on: at the call that is just being made, at later ones, or by the clock."""
+        for one in disturbances:
+            self.board.plan.setdefault((one.site, one.number), []).append(one)
+            if one.site == "second":
+                self._expect_at(one.number + offset, one)
+                offset += 0.01  # one after the other, in their order
+
+    def _expect_at(self, when: float, one: Disturbance) -> None:
+        self.last_second = max(self.last_second, when)
+        if when <= self.loop.time():
+            self.board.strikes(one)
+        else:
+            self.loop.call_at(when, self.board.strikes, one)
+
+    def picture(self) -> Picture:
+        """How it is now."""
+        return Picture(self.store.objects, self.group.truth, self.nodes.truth, self.store.version)
+
+    # What happens.
+
+    def happen(self, what: str, which: int) -> bool:
+        """Let it happen; False: nothing of this name happens in the world."""
+        makers: Mapping[str, Callable[[int], object]] = {
+            "kill": self.nodes.kill,
+            "lose": self.nodes.lose,
+            "delete": self.nodes.delete,
+            "wish": self._wish_for,
+            "wish-back": lambda _: self._wish_for(self.wished_first),
+            "pause": self._pause,
+            "skew": lambda seconds: setattr(self.nodes.truth, "skew", seconds),
+            "template": lambda which: self._template(f"app:{which}"),
+            "broken-template": lambda _: self._template(BROKEN_IMAGE),
+            "slow": self._slow,
+            "brokers-away": self._brokers_away,
+            "api-slow": self._api_slow,
+            "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
+            "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
+            "other-process-id": self._other_process_id,
+            "own-process-id": self._own_process_id,
+            "die": self._die,
+        }
+        if what not in makers:
+            return False
+        makers[what](which)
+        return True
+
+    def wish(self) -> int:
+        """What is wished for."""
+        return int(self.app()["spec"]["replicas"])
+
+    def app(self) -> Json:
+        """The StreamApp."""
+        found = self.store.get("streamapps", NAMESPACE, NAME)
+        assert found is not None
+        return found
+
+    def _change(self, **spec: Any) -> None:
+        app = self.app()
+        self.store.put("streamapps", {**app, "spec": {**app["spec"], **spec}})
+
+    def _wish_for(self, replicas: int) -> None:
+        if replicas != self.wish():
+            self._change(replicas=replicas)
+            self._growth = self.judge.wished_at = self.loop.time()
+            self.loop.call_later(GROWTH, self._must_have_grown)
+
+    def _must_have_grown(self) -> None:
+        """Guarantee 3: a raise is never delayed."""
+        since = max(self._growth or 0.0, self.disturbed_at)
+        due = since + GROWTH + 10 * self.board.slowness
+        if self.loop.time() < due - 0.01:
+            self.loop.call_at(due, self._must_have_grown)
+            return
+        granted = self.statefulset()["spec"]["replicas"]
+        if granted < self.wish() and not self.app()["spec"].get("paused"):
+            self.judge.wrong(3, f"{self.wish()} are wished for since {since:.2f} s, {granted} are granted")
+
+    def _template(self, image: str) -> None:
+        self._change(template={"spec": {"containers": [{"name": "app", "image": image}]}})
+
+    def _slow(self, behind: int) -> None:
+        """Every copy falls back by so many records and stays there for a while."""
+        self.loop.call_later(45.0, self.group.truth.slow.clear)
+        self.group.advance()
+        truth = self.group.truth
+        for member in self.group.listed():
+            assert member.run is not None
+            truth.slow[member.run.ordinal] = behind
+            for task in member.standby:
+                truth.volumes[member.run.ordinal][task] = truth.end - behind
+
+    def _pause(self, seconds: int) -> None:
+        self._change(paused=True)
+        self.judge.wished_at = self.loop.time()
+        self.loop.call_later(seconds, lambda: self._change(paused=False))
+
+    def _brokers_away(self, seconds: int) -> None:
+        self.board.brokers_away = True
+        self.loop.call_later(seconds, setattr, self.board, "brokers_away", False)
+
+    def _api_slow(self, seconds: int) -> None:
+        """For 40 seconds, every answer takes so long."""
+        self.board.slowness = seconds
+        self.loop.call_later(40, setattr, self.board, "slowness", 0.0)
+
+    def _die(self, _: int) -> None:
+        if self.lives.present is not None:
+            self.lives.present.die()
+
+    def _other_process_id(self, ordinal: int) -> None:
+        """Somebody made the process file anew, and the container starts with it."""
+        known = self.nodes.truth.process_ids[ordinal]
+        self.nodes.truth.process_ids[ordinal] = ProcessId.parse(str(known).replace("-4000-", "-4999-"))
+        self.nodes.kill(ordinal)
+
+    def _own_process_id(self, ordinal: int) -> None:
+        known = self.nodes.truth.process_ids[ordinal]
+        self.nodes.truth.process_ids[ordinal] = ProcessId.parse(str(known).replace("-4999-", "-4000-"))
+        self.nodes.kill(ordinal)
+
+    def _disturbed(self) -> None:
+        self.disturbed_at = self.loop.time()
+
+    # Where it comes to rest.
+
+    def statefulset(self) -> Json:
+        """The StatefulSet; a stand-in where there is none."""
+        found = self.store.get("statefulsets", NAMESPACE, NAME)
+        return found or {"metadata": {}, "spec": {"replicas": 0}, "status": {}}
+
+    def unrest(self) -> str | None:
+        """What is not yet as the user wants it; None: the world is at rest."""
+        return next((what for what, is_so in self._rest() if not is_so()), None)
+
+    def _rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        own, status = self.statefulset(), self.app().get("status", {})
+        wish = self.wish()
+        budget = self.store.get("poddisruptionbudgets", NAMESPACE, NAME) or {"spec": {}}
+        conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
+        truth = self.group.truth
+        return (
+            ("granted is not desired", lambda: own["spec"]["replicas"] == wish),
+            ("a record is left", lambda: "streamapp.dev/hold-record" not in own["metadata"].get("annotations", {})),
+            ("the budget is closed", lambda: budget["spec"].get("maxUnavailable") == 1),
+            ("pods are missing", lambda: sorted(self.nodes.alive()) == list(range(wish))),
+            ("surplus pods", lambda: len(self.nodes.pods()) == wish),
+            ("pods of an old template", lambda: {_revision(pod) for pod in self.nodes.pods()} == {revision(own)}),
+            ("tasks do not run", lambda: everything_runs(truth, self.group.tasks)),
+            ("the group is not done", lambda: not truth.follow_up),
+            ("status.granted is wrong", lambda: status.get("granted") == wish),
+            ("status is of an old generation", self._is_observed),
+            ("status says it has not converged", lambda: wish == 1 or conditions.get("Converged") == "True"),
+            ("status says it is held", lambda: conditions.get("ScaleDownHeld") == "False"),
+            ("status breaks its laws", lambda: not self._violations(status)),
+        )
+
+    def _is_observed(self) -> bool:
+        app = self.app()
+        return bool(app.get("status", {}).get("observedGeneration") == app["metadata"]["generation"])
+
+    def _violations(self, status: Json) -> list[str]:
+        return violations(status, generation=self.app()["metadata"]["generation"], now=self.loop.now())
+
+
+def _names(tasks: Iterable[TaskId]) -> str:
+    return "/".join(str(task.partition) for task in sorted(tasks)) or "none"
+
+
+def _revision(pod: Json) -> str:
+    return str(pod["metadata"]["labels"]["controller-revision-hash"])
+
+
+def fresh_picture(replicas: int, shape: Shape, **spec: Any) -> Picture:
+    """Nothing but the StreamApp, just applied."""
+    store = ObjectStore(lambda: NOW)
+    store.put("streamapps", a_stream_app(replicas, **spec))
+    return Picture(store.objects, GroupTruth(replace(shape)), NodesTruth(), store.version)
+
+
+def a_stream_app(replicas: int, **spec: Any) -> Json:
+    """The StreamApp."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {
+        "apiVersion": "streamapp.dev/v1alpha1",
+        "kind": "StreamApp",
+        "metadata": {"name": NAME, "namespace": NAMESPACE},
+        "spec": {
+            "replicas": replicas,
+            "applicationId": "wordcount",
+            "kafka": {"bootstrapServers": "kafka:9092"},
+            "template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}},
+            "state": {"mountPath": "/state", "volumeClaim": claim},
+            "scaleDown": {"stabilization": "2s"},
+            **spec,
+        },
+    }
+
+
+def copied(picture: bytes) -> Picture:
+    """A picture to begin a run with."""
+    found: Picture = pickle.loads(picture)  # noqa: S301 (made by this process)
+    return found
