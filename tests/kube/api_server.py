@@ -93,8 +93,7 @@ class ApiServer(ObjectStore):
         if fault in {"before", "after"}:
             if fault == "after":
                 self._said(request)
-            assert received.transport is not None
-            received.transport.abort()
+            _abort(received)
         if fault == "conflict":
             return web.json_response({"message": "injected conflict"}, status=409)
         if fault == "busy":
@@ -129,8 +128,7 @@ class ApiServer(ObjectStore):
                     await _send(response, change.kind, change.told)
             await told.wait()
             if self._cuts != cuts:
-                assert received.transport is not None
-                received.transport.abort()
+                _abort(received)
                 return response
             if self._ends != ends:
                 return response
@@ -152,3 +150,9 @@ class ApiServer(ObjectStore):
 
 async def _send(response: web.StreamResponse, kind: str, body: Json) -> None:
     await response.write(json.dumps({"type": kind, "object": body}).encode() + b"\n")
+
+
+def _abort(received: web.Request) -> None:
+    """Drop the connection, unless the client has done so already."""
+    if received.transport is not None:
+        received.transport.abort()

@@ -8,9 +8,9 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from streamapp.api.names import HOLD_RECORD
@@ -21,6 +21,7 @@ from streamapp.core.group import GroupUnreadable
 from streamapp.core.identity import TopicPartition
 from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.reasons import Reason
+from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.kube.client import Check, Json, KubeClient
 from streamapp.kube.errors import UnavailableError, of_status
@@ -259,6 +260,16 @@ class PortedGroup:
 
         answer = await self._call(look)
         return dict.fromkeys(ends, Unknown(answer)) if isinstance(answer, str) else answer
+
+    async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
+        """Read how long the topics keep tombstones: as long as Kafka does by itself."""
+        asked = frozenset(topics)
+
+        async def look() -> TopicConfig:
+            return TopicConfig(frozenset({"compact"}), None, timedelta(days=1))
+
+        answer = await self._call(look)
+        return dict.fromkeys(asked, ConfigUnread(answer) if isinstance(answer, str) else answer)
 
     async def nudge(self, like_member: str) -> None:
         """Let a phantom join and leave."""
