@@ -4,6 +4,7 @@ Three applications run at the same time, so that a run takes minutes: at-least-o
 at-least-once as a plain StatefulSet. Their figures are therefore those of a busy machine.
 """
 
+import json
 import re
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lab.clusters.cluster import Session
-from lab.clusters.kubectl import Kubectl
+from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
 from lab.meter.measure import check_counts
 from lab.scenarios import demo_application, operator_deployment
@@ -194,7 +195,7 @@ class Benchmarker:
     def _grow(self, one: ObservedApp) -> "Grown":
         wished, began = datetime.now(UTC), time.monotonic()
         one.app.scale(BEFORE)
-        one.app.wait_until_converged(BEFORE)
+        wait_until_shared(one, BEFORE, 240)
         grown_after = time.monotonic() - began
         events = written(one.app.namespace, wished)
         asked = next(each for each in events if each.what == "streamapps/scale" and not each.by_operator)
@@ -232,7 +233,7 @@ class Benchmarker:
         time.sleep(SETTLE_SECONDS)
         began = time.monotonic()
         one.app.apply(BEFORE, learners={"nudge": False})
-        one.app.wait_until_converged(BEFORE, timeout_seconds=8 * PROBING_SECONDS)
+        wait_until_shared(one, BEFORE, 8 * PROBING_SECONDS)
         seconds = time.monotonic() - began
         one.app.apply(AFTER)
         one.app.wait_until_converged(AFTER)
@@ -252,7 +253,7 @@ class Benchmarker:
         """Mebibytes of its container."""
         name = operator_deployment.pod_name(self._kubectl)
         path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{operator_deployment.NAMESPACE}/pods/{name}"
-        (container,) = self._kubectl.json("get", f"--raw={path}")["containers"]
+        (container,) = json.loads(self._kubectl.run("get", f"--raw={path}"))["containers"]
         return int(str(container["usage"]["memory"]).removesuffix("Ki")) / 1024
 
 
@@ -265,6 +266,17 @@ class Grown:
 
     granted_after: float
     grown_after: float
+
+
+def wait_until_shared(one: ObservedApp, replicas: int, timeout_seconds: float) -> None:
+    """Wait until so many pods share the tasks evenly, and nothing moves any more."""
+
+    def shared() -> bool:
+        active = [member.get("active", 0) for member in one.app.status().get("members", [])]
+        return len(active) == replicas and max(active) - min(active) <= 1
+
+    wait_until(f"{one.app.namespace}: tasks shared by {replicas}", shared, timeout_seconds, 0.5)
+    one.app.wait_until_converged(replicas, timeout_seconds)
 
 
 def _judged_at(history: History) -> datetime:

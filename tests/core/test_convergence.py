@@ -277,6 +277,14 @@ def test_a_task_whose_pod_is_gone_does_not_run_however_long_its_member_is_listed
     assert (counts.tasks, counts.running) == (6, 4)
 
 
+def test_a_pod_that_is_ready_but_has_not_joined_is_still_missing() -> None:
+    # The others run everything, and nothing is scheduled: so it is in the first seconds of every scale-up.
+    snapshot = a_snapshot(wish=4, record=None, statefulset={"replicas": 4}, workload={"pods": pods(4)})
+    assert missing(snapshot) == ("PodNotInGroup", True)
+    joined = (*GROUP, example.member(3))
+    assert missing(replace(snapshot, readings=example.two_readings(joined))) == (None, True)
+
+
 def test_a_single_pod_is_converged_without_any_copy() -> None:
     assert missing(a_snapshot(pods=1, wish=1, record=None)) == (None, True)
 

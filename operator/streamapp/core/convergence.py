@@ -92,9 +92,9 @@ def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
     copies, limit = case.copies(), policy.acceptable_recovery_lag
     if isinstance(copies, Refusal):
         ends_missing = copies if copies.reason is Reason.EndOffsetsUnread else None
-        return _nothing_to_see(snapshot, first_refusal(_ASKED, case) or ends_missing or _pod_that_is_missing(snapshot))
+        return _nothing_to_see(snapshot, first_refusal(_ASKED, case) or ends_missing or _pod_that_is_missing(case))
     behind = copies.behind(limit)
-    missing = first_refusal(_ASKED, case) or _learner_that_is_behind(behind) or _pod_that_is_missing(snapshot)
+    missing = first_refusal(_ASKED, case) or _learner_that_is_behind(behind) or _pod_that_is_missing(case)
     known = [wait.in_the_way for wait in behind if wait.in_the_way is not None]
     remaining = sum(known) if len(known) == len(behind) else None
     episode = None if missing is None else _episode(snapshot, remaining)
@@ -170,8 +170,9 @@ def _learner_that_is_behind(behind: tuple[TaskWait, ...]) -> Refusal | None:
     return refusal_of(behind)
 
 
-def _pod_that_is_missing(snapshot: Snapshot) -> Refusal | None:
-    statefulset = snapshot.workload.statefulset
+def _pod_that_is_missing(case: Case) -> Refusal | None:
+    """Every pod is there, ready and in the group: most are ready seconds before they join."""
+    snapshot, statefulset = case.snapshot, case.snapshot.workload.statefulset
     if statefulset is None:
         return Refusal(Reason.StatefulSetMissing)
     granted, wish = statefulset.replicas, snapshot.app.wish.replicas
@@ -180,7 +181,11 @@ def _pod_that_is_missing(snapshot: Snapshot) -> Refusal | None:
     pods, ready = len(snapshot.workload.pods), snapshot.workload.ready
     if pods != granted or ready != granted:
         return Refusal(Reason.PodsNotReady, f"{granted} are granted, {pods} exist, {ready} are ready")
-    return None
+    attribution = case.attribution()
+    if isinstance(attribution, Refusal):
+        return attribution
+    outside = [pod.ordinal for pod in snapshot.workload.pods if not attribution.is_present(pod.ordinal)]
+    return Refusal(Reason.PodNotInGroup, f"ordinal {name_some(outside)}") if outside else None
 
 
 def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:

@@ -41,6 +41,10 @@ class Attribution:
         """The members of one ordinal."""
         return self.by_ordinal.get(ordinal, ())
 
+    def is_present(self, ordinal: Ordinal) -> bool:
+        """Tell whether somebody in the group has this ordinal's pod, under whatever process ID."""
+        return bool(self.members(ordinal)) or any(clash.by_host == ordinal for clash in self.contradictions)
+
     def may_be_of(self, ordinal: Ordinal) -> bool:
         """Tell whether anybody in the group belongs to this ordinal, or could for all that is known."""
         contested = any(ordinal in (clash.by_host, clash.by_process) for clash in self.contradictions)

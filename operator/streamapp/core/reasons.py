@@ -279,6 +279,10 @@ class Reason(Enum):
         "Fewer pods are ready than are granted.",
         "Look at the pods that are not.",
     )
+    PodNotInGroup = (
+        "A pod is ready, but has no member in the group.",
+        "If it lasts, look at its log: it may still start, or have another application ID.",
+    )
     StandbysDetected = "Stateful tasks have standbys."
     LearnersNotDetected = "Whether the application has standbys can be seen only while it is converged."
     NoStatefulTasks = "No task has state, so none needs a copy."
