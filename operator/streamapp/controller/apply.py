@@ -182,7 +182,7 @@ class Applier:
             raise ConflictError(what, f"{app['spec']['replicas']} replicas are wished for", _TRY_AGAIN)
         live = await self._client.list(PODS, key.namespace, key.selector)
         statefulset = gathered.snapshot.workload.statefulset
-        container = _valid(gathered).spec.container
+        container = str(_valid(gathered).spec.application_container["name"])
         now = facts.pods(live, key.name, None if statefulset is None else statefulset.uid, container)
         if set(map(_run, now)) != set(map(_run, gathered.snapshot.workload.pods)):
             raise ConflictError(what, "pods have come, gone or restarted since", _TRY_AGAIN)

@@ -15,6 +15,7 @@ from streamapp.api import manifests
 from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
 from streamapp.api.translate import app_of, policy_of
 from streamapp.controller.applications import Application, Applications, Wiring
+from streamapp.controller.memory import Memory
 from streamapp.core import eviction
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.snapshot import App, Snapshot
@@ -91,10 +92,9 @@ class Gatherer:
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         for pod in live.pods:
             memory.saw_ends(facts.container_ends(pod), now)
-        latest = memory.readings[0] if memory.readings else None
-        if latest is not None and latest.ended_at != memory.captured_at:
-            memory.captures = eviction.remember(memory.captures, latest, workload)
-            memory.captured_at = latest.ended_at
+        if isinstance(found, StreamApp):
+            # An invalid spec does not tell which container is the application's, so nobody can be placed in one.
+            _remember_who_is_where(memory, workload)
         snapshot = Snapshot(
             now=now,
             app=self._app(key, found, application),
@@ -157,10 +157,11 @@ class Gatherer:
         if spec is not None and spec.state is not None:
             volumes = facts.volumes(live.claims, spec.state.claim_name, found.metadata.name)
         uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
+        container = "" if spec is None else str(spec.application_container["name"])
         return Workload(
             read_at=read_at,
             statefulset=self._statefulset(found, live.statefulset),
-            pods=facts.pods(live.pods, found.metadata.name, uid, "" if spec is None else spec.container),
+            pods=facts.pods(live.pods, found.metadata.name, uid, container),
             volumes=volumes,
             budget=facts.budget(live.budget),
         )
@@ -177,3 +178,10 @@ class Gatherer:
             is_ours=manifests.is_ours(found, self._installation, live),
             template_is_written=is_written and statefulsets.is_handed_over(live),
         )
+
+
+def _remember_who_is_where(memory: Memory, workload: Workload) -> None:
+    latest = memory.readings[0] if memory.readings else None
+    if latest is not None and latest.ended_at != memory.captured_at:
+        memory.captures = eviction.remember(memory.captures, latest, workload)
+        memory.captured_at = latest.ended_at
