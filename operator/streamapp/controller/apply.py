@@ -139,7 +139,7 @@ class Applier:
         await self._budget(gathered, is_closed=False)
 
     async def _budget(self, gathered: Gathered, *, is_closed: bool) -> None:
-        manifest = manifests.disruption_budget(_valid(gathered), self._installation, closed=is_closed)
+        manifest = manifests.disruption_budget(gathered.found, self._installation, closed=is_closed)
         await children.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
 
     async def _nudge(self, gathered: Gathered, step: Nudge) -> None:

@@ -169,13 +169,13 @@ class Gatherer:
     def _statefulset(self, found: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:
         if live is None:
             return None
+        is_ours = manifests.is_ours(found, self._installation, live)
         if not isinstance(found, StreamApp):
-            is_ours = facts.is_controlled_by(live, found.metadata.uid)
             return facts.statefulset(live, is_ours=is_ours, template_is_written=True)
         is_written = manifests.template_is_written(found, self._installation, live)
         return facts.statefulset(
             live,
-            is_ours=manifests.is_ours(found, self._installation, live),
+            is_ours=is_ours,
             template_is_written=is_written and statefulsets.is_handed_over(live),
         )
 
