@@ -70,6 +70,8 @@ class Memory:
 
     def saw_wish(self, replicas: int, at: datetime) -> None:
         """Remember what is wished for from now on."""
+        # A clock that was set back must not hide what was wished for before it was.
+        self.wishes = [WishSeen(min(seen.at, at), seen.replicas) for seen in self.wishes]
         if not self.wishes or self.wishes[-1].replicas != replicas:
             self.wishes.append(WishSeen(at, replicas))
         # The last one before the horizon says what was wished for at the horizon.

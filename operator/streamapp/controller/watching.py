@@ -22,6 +22,7 @@ from streamapp.core.gaps import RunningSeen
 from streamapp.core.group import GroupDescription, GroupReading, GroupState, Join
 from streamapp.core.lag import EndOffsets, EndsUnreadable
 from streamapp.core.membership import attribute
+from streamapp.core.snapshot import Nudges
 from streamapp.core.universe import TopologyUnknown, Universe
 
 ASK_AGAIN_AFTER = timedelta(seconds=10)
@@ -96,6 +97,9 @@ class GroupWatch:
         poll = await self.group.describe()
         ended_at = self._now()
         before = self._memory.readings[0] if self._memory.readings else None
+        if ended_at < began_at or (before is not None and ended_at < before.ended_at):
+            self._begin_anew()
+            began_at, before = ended_at, None
         await self._follow(poll, began_at, ended_at)
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         join = self._join if is_stable else None
@@ -105,6 +109,12 @@ class GroupWatch:
         self._remember_who_runs_what(reading)
         if self._is_busy or before is None or (before.group, before.join) != (reading.group, reading.join):
             self._changed()
+
+    def _begin_anew(self) -> None:
+        """Forget what has times of a clock that was set back: it would pass for new until the clock is there again."""
+        self._memory.readings, self._memory.nudges = (), Nudges()
+        self._before, self._join, self._nudged_at = None, None, None
+        self._asked_at = datetime.min.replace(tzinfo=UTC)
 
     async def _follow(self, poll: Poll, began_at: datetime, ended_at: datetime) -> None:
         """Follow the group's joins: is what it shows now of another join than before?"""
