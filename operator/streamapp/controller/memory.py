@@ -68,6 +68,10 @@ class Memory:
     children_kept: tuple[int, bool] | None = None
     """Generation of the StreamApp for which Service and budget were last written."""
 
+    def forget_group(self) -> None:
+        """Forget what another cluster, or another text of the topology, said: nothing is to be decided on it."""
+        self.readings, self.universe = (), TopologyUnknown("The group was not read yet.")
+
     def saw_wish(self, replicas: int, at: datetime) -> None:
         """Remember what is wished for from now on."""
         # A clock that was set back must not hide what was wished for before it was.
