@@ -14,16 +14,21 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+import structlog
+
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import ApplicationGroup, Poll
 from streamapp.core import nudges, readings, tails
 from streamapp.core.activity import active_holders, running_tasks
 from streamapp.core.gaps import RunningSeen
-from streamapp.core.group import GroupDescription, GroupReading, GroupState, Join
+from streamapp.core.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Join
 from streamapp.core.lag import EndOffsets, EndsUnreadable
 from streamapp.core.membership import attribute
+from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Nudges
 from streamapp.core.universe import TopologyUnknown, Universe
+
+log = structlog.get_logger()
 
 ASK_AGAIN_AFTER = timedelta(seconds=10)
 """A topology that is not known is asked for no more often; it makes the broker list every topic."""
@@ -86,9 +91,13 @@ class GroupWatch:
         self._woken.set()
 
     async def run(self) -> None:
-        """Poll until cancelled."""
+        """Poll until cancelled, whatever a look comes to: nobody else would ever look at this group again."""
         while True:
-            await self.poll()
+            try:
+                await self.poll()
+            except Exception as error:
+                log.exception("poll failed")
+                self._saw_nothing(f"{type(error).__name__}: {error}")
             await self._pause(self._interval())
 
     async def poll(self) -> None:
@@ -115,6 +124,14 @@ class GroupWatch:
         self._memory.readings, self._memory.nudges = (), Nudges()
         self._before, self._join, self._nudged_at = None, None, None
         self._asked_at = datetime.min.replace(tzinfo=UTC)
+
+    def _saw_nothing(self, why: str) -> None:
+        """Remember a look that ended in an error which nobody expected; the joins are followed from the next one on."""
+        self._before, self._join = None, None
+        unreadable = GroupUnreadable(Reason.GroupUndecodable, why)
+        reading = GroupReading(ended_at=self._now(), group=unreadable, join=None)
+        self._memory.readings = readings.remember(self._memory.readings, reading)
+        self._changed()
 
     async def _follow(self, poll: Poll, began_at: datetime, ended_at: datetime) -> None:
         """Follow the group's joins: is what it shows now of another join than before?"""
