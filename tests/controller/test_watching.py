@@ -18,12 +18,15 @@ class Surprising:
 
     def __init__(self) -> None:
         self.looks = 0
+        self.third_look = asyncio.Event()
 
     async def describe(self) -> Poll:
         """Fail once."""
         self.looks += 1
         if self.looks == 1:
             raise ValueError("start 5000 and end 0 are no log")
+        if self.looks == 3:
+            self.third_look.set()
         return Poll(GroupDescription(GroupState.EMPTY))
 
     def __getattr__(self, name: str) -> Any:
@@ -37,8 +40,7 @@ def test_a_look_that_fails_unexpectedly_is_not_the_last() -> None:
         watch = GroupWatch(group, memory, Pace(0.01, 0.01, 0.01), lambda: None)
         task = asyncio.create_task(watch.run())
         async with asyncio.timeout(5):
-            while group.looks < 3:
-                await asyncio.sleep(0.01)
+            await group.third_look.wait()
         assert not task.done()
         task.cancel()
         assert isinstance(memory.readings[-1].group, GroupUnreadable)
