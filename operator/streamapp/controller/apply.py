@@ -5,7 +5,6 @@ everything it rests on is read once more, the write carries the version that was
 sent is a look at the monotonic clock.
 """
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from streamapp.api import manifests
 from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
 from streamapp.api.reading import StreamApp
+from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.gather import Gathered
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
@@ -50,7 +50,7 @@ class Applier:
         client: KubeClient,
         installation: manifests.Installation,
         metrics: Metrics,
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = seconds_since_boot,
     ) -> None:
         self._client = client
         self._installation = installation
@@ -168,8 +168,7 @@ class Applier:
         if live is None:
             raise ConflictError(f"delete pod of ordinal {step.ordinal}", "it is gone", _TRY_AGAIN)
         await self._still_holds(gathered, None)
-        self._freshness(gathered)()
-        await pods.restart(self._client, live, step.pod_uid)
+        await pods.restart(self._client, live, step.pod_uid, self._freshness(gathered))
 
     async def _still_holds(self, gathered: Gathered, to_replicas: int | None) -> None:
         """Read once more what the judgement rests on, beside the StatefulSet, whose version the write carries."""

@@ -6,7 +6,6 @@ Nothing of Kubernetes comes from a cache: a watch may be behind, and what is dec
 
 import asyncio
 import base64
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from streamapp.api import manifests
 from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
 from streamapp.api.translate import app_of, policy_of
 from streamapp.controller.applications import Application, Applications, Wiring
+from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.memory import Memory
 from streamapp.core import eviction
 from streamapp.core.policy import ScalingPolicy
@@ -60,7 +60,7 @@ class Gatherer:
         applications: Applications,
         installation: manifests.Installation,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = seconds_since_boot,
     ) -> None:
         self._client = client
         self._monotonic = monotonic
