@@ -93,4 +93,4 @@ def test_the_application_is_found_among_the_containers(
         "status": {"containerStatuses": [{"name": one, "containerID": one} for one in containers]},
     }
     (seen,) = facts.pods((pod,), "counter", None, name)
-    assert seen.container.id == found
+    assert (seen.container.id, seen.container.ever_ran) == (found, found is None)

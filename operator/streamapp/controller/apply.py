@@ -97,14 +97,16 @@ class Applier:
         memory.is_taken_over = True
         return isinstance(record, HoldRecord)
 
-    async def keep_children(self, gathered: Gathered) -> None:
-        """See that Service and budget are there as the spec wants them; equal content writes nothing."""
+    async def keep_children(self, gathered: Gathered, plan: Plan) -> None:
+        """See that Service and budget are there as the spec wants them and the plan left them."""
         found, memory = _valid(gathered), gathered.application.memory
         wanted = (found.metadata.generation, gathered.live.budget is None)
         if memory.children_kept == wanted:
             return
         await children.apply_service(self._client, manifests.service(found, self._installation), found.metadata.uid)
-        await self._budget(gathered, is_closed=gathered.snapshot.workload.budget is Budget.CLOSED)
+        made = [isinstance(step, CloseBudget) for step in plan if isinstance(step, CloseBudget | OpenBudget)]
+        is_closed = made[-1] if made else gathered.snapshot.workload.budget is Budget.CLOSED
+        await self._budget(gathered, is_closed=is_closed)
         memory.children_kept = (found.metadata.generation, False)
 
     async def _create(self, gathered: Gathered, step: CreateStatefulSet) -> None:

@@ -149,7 +149,8 @@ def _container(pod: Json, name: str) -> Container:
     return Container(
         id=identity,
         running_since=time(running) if running and identity else None,
-        ever_ran=bool(ran),
+        # Of a container that cannot be told from others nobody can say that it never ran.
+        ever_ran=bool(ran) or wanted is None,
     )
 
 
