@@ -184,6 +184,24 @@ def test_a_removal_is_not_sent_on_a_judgement_that_has_grown_old() -> None:
     on_a_bench(play)
 
 
+def test_the_budget_stays_closed_although_the_spec_changed_just_before_the_removal() -> None:
+    async def play(bench: Bench) -> None:
+        bench.wish(3)
+        await bench.run(lambda: bench.record() is not None)
+        for number in range(120):
+            # Every pass sees a generation of its own, as under an autoscaler that writes all the time.
+            bench.wish(3, scaleDown={"stabilization": f"{1 + number % 2}s"})
+            bench.clock.move(2)
+            await bench.make_pass()
+            if bench.granted() == 3:
+                break
+        assert bench.granted() == 3
+        budget = bench.server.get("poddisruptionbudgets", NAMESPACE, NAME) or {}
+        assert budget["spec"]["maxUnavailable"] == 0
+
+    on_a_bench(play)
+
+
 def test_a_statefulset_of_somebody_else_is_left_alone() -> None:
     async def play(bench: Bench) -> None:
         theirs = bench.statefulset()

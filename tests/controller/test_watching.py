@@ -1,39 +1,67 @@
-"""The watch of a group goes on whatever a look ends with."""
+"""The watch of a group: it goes on whatever a look comes to, and begins anew where it is to look elsewhere."""
 
 import asyncio
+from typing import Any
 
-from structlog.typing import EventDict
+import pytest
 
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import Poll
 from streamapp.controller.watching import GroupWatch, Pace
-from streamapp.core.group import GroupDescription, GroupState
-from tests.controller.fake_group import FakeGroup
-from tests.prove.virtual_time import VirtualLoop, run
+from streamapp.core.group import GroupDescription, GroupState, GroupUnreadable
+from streamapp.core.universe import TopologyUnknown
+from tests.controller.bench import KEY, a_bench
 
 
-class Faulty(FakeGroup):
-    """Its first look ends with something that nobody expects."""
+class Surprising:
+    """A group whose first look ends in an error that nobody expected."""
 
-    described = 0
+    def __init__(self) -> None:
+        self.looks = 0
+        self.third_look = asyncio.Event()
 
     async def describe(self) -> Poll:
-        self.described += 1
-        if self.described == 1:
-            raise AttributeError("no such thing")
+        """Fail once."""
+        self.looks += 1
+        if self.looks == 1:
+            raise ValueError("start 5000 and end 0 are no log")
+        if self.looks == 3:
+            self.third_look.set()
         return Poll(GroupDescription(GroupState.EMPTY))
 
+    def __getattr__(self, name: str) -> Any:
+        """Nothing else is asked for."""
+        raise AssertionError(name)
 
-def test_after_an_error_that_nobody_expects_the_group_is_looked_at_again(log_lines: list[EventDict]) -> None:
-    async def play(loop: VirtualLoop) -> tuple[int, int]:
-        memory, group = Memory("uid"), Faulty("uid", list, loop.now)
-        watch = GroupWatch(group, memory, Pace(10, 2, 0.5), lambda: None, loop.now)
-        task = loop.create_task(watch.run())
-        await asyncio.sleep(3)
+
+def test_a_look_that_fails_unexpectedly_is_not_the_last() -> None:
+    async def play() -> None:
+        memory, group = Memory("u"), Surprising()
+        watch = GroupWatch(group, memory, Pace(0.01, 0.01, 0.01), lambda: None)
+        task = asyncio.create_task(watch.run())
+        async with asyncio.timeout(5):
+            await group.third_look.wait()
+        assert not task.done()
         task.cancel()
-        return group.described, len(memory.readings)
+        assert isinstance(memory.readings[-1].group, GroupUnreadable)
+        assert memory.readings[-1].group.detail == "ValueError: start 5000 and end 0 are no log"
 
-    loop = VirtualLoop()
-    looks = run(loop, play(loop))
-    assert looks == (2, 1)
-    assert [line["event"] for line in log_lines] == ["look at the group failed"]
+    asyncio.run(play())
+
+
+@pytest.mark.guarantee(2)
+def test_nothing_is_decided_on_what_was_read_over_other_connections() -> None:
+    async def play() -> None:
+        async with a_bench(4) as bench:
+            bench.wish(3)
+            application = bench.applications.find(KEY)
+            assert application is not None
+            await bench.run(lambda: bench.record() is not None)
+            bench.wish(3, kafka={"bootstrapServers": "elsewhere:9092"})
+            bench.group.is_reachable = False
+            await bench.reconciler.reconcile(KEY)
+            assert all(isinstance(one.group, GroupUnreadable) for one in application.memory.readings)
+            assert isinstance(application.memory.universe, TopologyUnknown)
+            assert bench.granted() == 4
+
+    asyncio.run(play())

@@ -28,6 +28,7 @@ from tests.builders import (
     ago,
     an_end,
     an_unreadable,
+    not_running,
     pods,
     seconds,
     steps,
@@ -269,3 +270,42 @@ def test_a_spared_pod_whose_container_has_ended_all_the_same_is_waited_for() -> 
         container_ends=(an_end(),),
     )
     assert told(decide(restarted, POLICY)) == ("CloseStep", "ContainerEnded")
+
+
+def crashed(*, granted_ago: float, **statefulset: Any) -> Snapshot:
+    """A step is open, and all pods that stay have crashed since: nobody is in the group."""
+    down = tuple(a_pod(number, ready=False, container=not_running(id_=f"c-{number}")) for number in range(3))
+    return closing(
+        step=a_step(granted_at=ago(granted_ago)),
+        members=(),
+        readings=(a_reading((), state=GroupState.EMPTY, join=None),),
+        universe=TopologyUnknown("nobody is there"),
+        workload={"pods": down, "budget": Budget.OPEN},
+        statefulset=statefulset,
+    )
+
+
+def test_a_template_that_mends_a_crashed_application_is_let_in_when_the_step_is_slow() -> None:
+    early, late = (
+        crashed(granted_ago=300, template_is_written=False),
+        crashed(granted_ago=660, template_is_written=False),
+    )
+    assert "WriteTemplate" not in steps(decide(early, POLICY))
+    assert (told(decide(late, POLICY)), steps(decide(late, POLICY))) == (("CloseStep", "StepSlow"), ("WriteTemplate",))
+
+
+def test_and_the_pods_that_do_not_run_get_it() -> None:
+    late = crashed(granted_ago=660, update_revision="r2")
+    decision = decide(late, POLICY)
+    assert (steps(decision), decision.plan[-1].reason) == (("RestartPod",), Reason.RestartOfIdlePod)
+    assert "RestartPod" not in steps(decide(crashed(granted_ago=300, update_revision="r2"), POLICY))
+
+
+def test_a_pod_that_runs_is_not_restarted_while_a_step_is_slow() -> None:
+    late = closing(
+        step=a_step(granted_at=ago(660)),
+        members=UNPROVEN,
+        statefulset={"update_revision": "r2"},
+        workload={"budget": Budget.OPEN},
+    )
+    assert "RestartPod" not in steps(decide(late, POLICY))

@@ -237,3 +237,24 @@ def test_our_own_phantom_is_put_out() -> None:
 def test_the_margin_is_the_policys() -> None:
     seen, end = a_capture(seen_at=ago(36)), an_end(finished_at=ago(5))
     assert evictable((seen,), (end,), LISTED, timedelta(seconds=32), for_good=lambda _: False) == ()
+
+
+@pytest.mark.guarantee(7)
+def test_a_pod_that_lives_on_after_its_deletion_by_force_does_not_end_with_its_successor() -> None:
+    """Its node is cut off from Kubernetes and not from Kafka; the successor has its volume, and crashes."""
+    elsewhere = replace(OLD, client_host="10.9.9.9")
+    group = GroupDescription(GroupState.STABLE, (*example.members(3), elsewhere))
+    workload = replace(example.workload(4), pods=(*pods(3), a_pod(3, uid="successor")))
+    seen = capture(group, workload, tuple(Ordinal(number) for number in range(4)), ago(60))
+    assert {one.ordinal for one in seen} == {0, 1, 2}
+
+
+def test_where_no_address_is_a_pods_own_the_process_id_tells_who_is_where() -> None:
+    behind_one = tuple(replace(member, client_host="192.0.2.1") for member in (*example.members(3), OLD))
+    seen = capture(
+        GroupDescription(GroupState.STABLE, behind_one),
+        example.workload(4),
+        tuple(Ordinal(number) for number in range(4)),
+        ago(60),
+    )
+    assert {one.ordinal for one in seen} == {0, 1, 2, 3}

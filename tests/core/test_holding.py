@@ -435,3 +435,16 @@ def test_a_pod_that_is_ill_does_not_keep_its_own_ordinal_from_going() -> None:
 
 def test_one_poll_is_enough_to_say_what_is_missing() -> None:
     assert told(decide(a_snapshot(readings=polls(1, 5)), POLICY)) == ("Hold", "LearnersCatchingUp")
+
+
+@pytest.mark.guarantee(1)
+def test_a_release_is_no_word_for_pods_that_were_to_stay_when_it_was_given() -> None:
+    release = Release(hold_id="h-1", why="pod 2 may go")
+    record = a_record(granted=3, target=2)
+    lower = a_snapshot(pods=3, wish=1, members=example.members(3, standbys=False), record=record)
+    released = replace(lower, app=replace(lower.app, release=release))
+    decision = decide(released, POLICY)
+    hold = hold_written(decision)
+    assert (hold.target, hold.id == "h-1", decision.verdict.value) == (1, False, "Hold")
+    same = replace(released, app=replace(released.app, wish=a_wish(2, (600, 2))))
+    assert told(decide(same, POLICY)) == ("Step", "ForcedByRelease")

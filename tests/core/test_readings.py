@@ -110,3 +110,14 @@ def test_the_last_poll_of_the_join_before_is_remembered_however_old() -> None:
     for reading in (*seen(900, 600, 300), *polls_of_one_join(20, 1)):
         history = remember(history, reading)
     assert history == (*polls_of_one_join(1, 20), *seen(300))
+
+
+@pytest.mark.guarantee(2)
+def test_a_reading_from_a_future_that_the_clock_was_set_back_from_is_not_fresh() -> None:
+    assert told(decide(a_snapshot(readings=seen(-30, 11)), POLICY)) == ("Hold", "FactsStale")
+
+
+@pytest.mark.guarantee(2)
+def test_a_join_from_a_future_that_the_clock_was_set_back_from_says_nothing_about_positions() -> None:
+    readings = (a_reading(GROUP, at=1, join=example.join(GROUP, example.NOW + 30 * example.SECOND)), *seen(15))
+    assert told(decide(a_snapshot(readings=readings), POLICY)) == ("Hold", "ReadingsPending")

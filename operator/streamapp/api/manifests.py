@@ -26,7 +26,7 @@ from streamapp.api.names import (
     PROCESS_ID,
     TEMPLATE_HASH,
 )
-from streamapp.api.reading import StreamApp
+from streamapp.api.reading import InvalidStreamApp, StreamApp
 from streamapp.api.seeding import seeder
 from streamapp.api.template import mapping, mappings
 from streamapp.api.v1alpha1.spec import State
@@ -75,7 +75,7 @@ def with_replicas(manifest: Manifest, replicas: int) -> Manifest:
     return {**manifest, "spec": {"replicas": replicas, **manifest["spec"]}}
 
 
-def is_ours(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
+def is_ours(app: StreamApp | InvalidStreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
     """Tell whether a StatefulSet is controlled by this StreamApp, and made by this installation."""
     metadata = live.get("metadata", {})
     owners = mappings(metadata.get("ownerReferences"))
@@ -99,10 +99,13 @@ def service(app: StreamApp, installation: Installation) -> Manifest:
     return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(app, installation), "spec": spec}
 
 
-def disruption_budget(app: StreamApp, installation: Installation, *, closed: bool = False) -> Manifest:
+def disruption_budget(
+    app: StreamApp | InvalidStreamApp, installation: Installation, *, closed: bool = False
+) -> Manifest:
     """The budget: one pod may be evicted at a time; none while a step is open.
 
     A pod that is not ready may always be evicted: it serves nobody, and would block the drain of its node for ever.
+    Nothing of it comes from the spec, so that a budget can be opened again although the spec is invalid by then.
     """
     spec = {
         "maxUnavailable": 0 if closed else 1,
@@ -119,7 +122,7 @@ def claim_patch(ordinal: Ordinal, process_id: ProcessId) -> Manifest:
     return {"metadata": {"labels": labels, "annotations": annotations}}
 
 
-def _metadata(app: StreamApp, installation: Installation) -> Manifest:
+def _metadata(app: StreamApp | InvalidStreamApp, installation: Installation) -> Manifest:
     owner = {
         "apiVersion": API_VERSION,
         "kind": KIND,

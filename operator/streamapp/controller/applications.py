@@ -96,6 +96,7 @@ class Applications:
         if application.wiring == wiring:
             return
         application.disconnect()
+        application.memory.forget_group()
         application.wiring = wiring
         group = self._connect(wiring)
         watch = GroupWatch(group, application.memory, self._pace, lambda: self._changed(key), self._now)

@@ -5,7 +5,6 @@ everything it rests on is read once more, the write carries the version that was
 sent is a look at the monotonic clock.
 """
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from streamapp.api import manifests
 from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
 from streamapp.api.reading import StreamApp
+from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.gather import Gathered
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
@@ -50,7 +50,7 @@ class Applier:
         client: KubeClient,
         installation: manifests.Installation,
         metrics: Metrics,
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = seconds_since_boot,
     ) -> None:
         self._client = client
         self._installation = installation
@@ -97,14 +97,16 @@ class Applier:
         memory.is_taken_over = True
         return isinstance(record, HoldRecord)
 
-    async def keep_children(self, gathered: Gathered) -> None:
-        """See that Service and budget are there as the spec wants them; equal content writes nothing."""
+    async def keep_children(self, gathered: Gathered, plan: Plan) -> None:
+        """See that Service and budget are there as the spec wants them and the plan left them."""
         found, memory = _valid(gathered), gathered.application.memory
         wanted = (found.metadata.generation, gathered.live.budget is None)
         if memory.children_kept == wanted:
             return
         await children.apply_service(self._client, manifests.service(found, self._installation), found.metadata.uid)
-        await self._budget(gathered, is_closed=gathered.snapshot.workload.budget is Budget.CLOSED)
+        made = [isinstance(step, CloseBudget) for step in plan if isinstance(step, CloseBudget | OpenBudget)]
+        is_closed = made[-1] if made else gathered.snapshot.workload.budget is Budget.CLOSED
+        await self._budget(gathered, is_closed=is_closed)
         memory.children_kept = (found.metadata.generation, False)
 
     async def _create(self, gathered: Gathered, step: CreateStatefulSet) -> None:
@@ -139,7 +141,7 @@ class Applier:
         await self._budget(gathered, is_closed=False)
 
     async def _budget(self, gathered: Gathered, *, is_closed: bool) -> None:
-        manifest = manifests.disruption_budget(_valid(gathered), self._installation, closed=is_closed)
+        manifest = manifests.disruption_budget(gathered.found, self._installation, closed=is_closed)
         await children.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
 
     async def _nudge(self, gathered: Gathered, step: Nudge) -> None:
@@ -168,8 +170,7 @@ class Applier:
         if live is None:
             raise ConflictError(f"delete pod of ordinal {step.ordinal}", "it is gone", _TRY_AGAIN)
         await self._still_holds(gathered, None)
-        self._freshness(gathered)()
-        await pods.restart(self._client, live, step.pod_uid)
+        await pods.restart(self._client, live, step.pod_uid, self._freshness(gathered))
 
     async def _still_holds(self, gathered: Gathered, to_replicas: int | None) -> None:
         """Read once more what the judgement rests on, beside the StatefulSet, whose version the write carries."""
@@ -182,7 +183,7 @@ class Applier:
             raise ConflictError(what, f"{app['spec']['replicas']} replicas are wished for", _TRY_AGAIN)
         live = await self._client.list(PODS, key.namespace, key.selector)
         statefulset = gathered.snapshot.workload.statefulset
-        container = _valid(gathered).spec.container
+        container = str(_valid(gathered).spec.application_container["name"])
         now = facts.pods(live, key.name, None if statefulset is None else statefulset.uid, container)
         if set(map(_run, now)) != set(map(_run, gathered.snapshot.workload.pods)):
             raise ConflictError(what, "pods have come, gone or restarted since", _TRY_AGAIN)

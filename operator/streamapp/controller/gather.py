@@ -6,7 +6,6 @@ Nothing of Kubernetes comes from a cache: a watch may be behind, and what is dec
 
 import asyncio
 import base64
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +14,8 @@ from streamapp.api import manifests
 from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
 from streamapp.api.translate import app_of, policy_of
 from streamapp.controller.applications import Application, Applications, Wiring
+from streamapp.controller.clocks import seconds_since_boot
+from streamapp.controller.memory import Memory
 from streamapp.core import eviction
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.snapshot import App, Snapshot
@@ -59,7 +60,7 @@ class Gatherer:
         applications: Applications,
         installation: manifests.Installation,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = seconds_since_boot,
     ) -> None:
         self._client = client
         self._monotonic = monotonic
@@ -92,10 +93,9 @@ class Gatherer:
         memory.keeps_state = isinstance(found, StreamApp) and found.spec.state is not None
         for pod in live.pods:
             memory.saw_ends(facts.container_ends(pod), now)
-        latest = memory.readings[0] if memory.readings else None
-        if latest is not None and latest.ended_at != memory.captured_at:
-            memory.captures = eviction.remember(memory.captures, latest, workload)
-            memory.captured_at = latest.ended_at
+        if isinstance(found, StreamApp):
+            # An invalid spec does not tell which container is the application's, so nobody can be placed in one.
+            _remember_who_is_where(memory, workload)
         snapshot = Snapshot(
             now=now,
             app=self._app(key, found, application),
@@ -159,10 +159,11 @@ class Gatherer:
         if spec is not None and spec.state is not None:
             volumes = facts.volumes(live.claims, spec.state.claim_name, found.metadata.name)
         uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
+        container = "" if spec is None else str(spec.application_container["name"])
         return Workload(
             read_at=read_at,
             statefulset=self._statefulset(found, live.statefulset),
-            pods=facts.pods(live.pods, found.metadata.name, uid, "" if spec is None else spec.container),
+            pods=facts.pods(live.pods, found.metadata.name, uid, container),
             volumes=volumes,
             budget=facts.budget(live.budget),
         )
@@ -170,12 +171,19 @@ class Gatherer:
     def _statefulset(self, found: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:
         if live is None:
             return None
+        is_ours = manifests.is_ours(found, self._installation, live)
         if not isinstance(found, StreamApp):
-            is_ours = facts.is_controlled_by(live, found.metadata.uid)
             return facts.statefulset(live, is_ours=is_ours, template_is_written=True)
         is_written = manifests.template_is_written(found, self._installation, live)
         return facts.statefulset(
             live,
-            is_ours=manifests.is_ours(found, self._installation, live),
+            is_ours=is_ours,
             template_is_written=is_written and statefulsets.is_handed_over(live),
         )
+
+
+def _remember_who_is_where(memory: Memory, workload: Workload) -> None:
+    latest = memory.readings[0] if memory.readings else None
+    if latest is not None and latest.ended_at != memory.captured_at:
+        memory.captures = eviction.remember(memory.captures, latest, workload)
+        memory.captured_at = latest.ended_at

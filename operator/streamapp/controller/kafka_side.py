@@ -151,6 +151,12 @@ class KafkaGroup:
             ends = await offsets.ends(wanted, deadline)
         except KafkaAccessError as error:
             return EndsUnreadable(str(error))
+        torn = next((each for each in sorted(wanted) if starts[each] > ends[each]), None)
+        if torn is not None:
+            name = f"{torn.topic}-{torn.partition}"
+            return EndsUnreadable(
+                f"{name} began at {starts[torn]} and ended at {ends[torn]}: it was made anew meanwhile"
+            )
         return EndOffsets(
             read_at=datetime.now(UTC),
             partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in wanted},

@@ -76,8 +76,14 @@ class Memory:
     children_kept: tuple[int, bool] | None = None
     """Generation of the StreamApp for which Service and budget were last written."""
 
+    def forget_group(self) -> None:
+        """Forget what another cluster, or another text of the topology, said: nothing is to be decided on it."""
+        self.readings, self.universe = (), TopologyUnknown("The group was not read yet.")
+
     def saw_wish(self, replicas: int, at: datetime) -> None:
         """Remember what is wished for from now on."""
+        # A clock that was set back must not hide what was wished for before it was.
+        self.wishes = [WishSeen(min(seen.at, at), seen.replicas) for seen in self.wishes]
         if not self.wishes or self.wishes[-1].replicas != replicas:
             self.wishes.append(WishSeen(at, replicas))
         # The last one before the horizon says what was wished for at the horizon.

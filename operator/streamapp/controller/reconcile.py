@@ -57,7 +57,7 @@ class Reconciler:
         try:
             await self._applier.apply(gathered, decision.plan)
             if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
-                await self._applier.keep_children(gathered)
+                await self._applier.keep_children(gathered, decision.plan)
         except InvalidError as error:
             memory, now = gathered.application.memory, gathered.snapshot.now
             memory.refuse(gathered.snapshot.app.generation, str(error), now)

@@ -21,9 +21,11 @@ from streamapp.controller.ports import ApplicationGroup, Poll
 from streamapp.core import nudges, readings, tails
 from streamapp.core.activity import active_holders, running_tasks
 from streamapp.core.gaps import RunningSeen
-from streamapp.core.group import GroupDescription, GroupReading, GroupState, Join
+from streamapp.core.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Join
 from streamapp.core.lag import EndOffsets, EndsUnreadable
 from streamapp.core.membership import attribute
+from streamapp.core.reasons import Reason
+from streamapp.core.snapshot import Nudges
 from streamapp.core.topic_configs import ConfigUnread
 from streamapp.core.universe import TopologyUnknown, Universe
 
@@ -95,16 +97,13 @@ class GroupWatch:
         self._woken.set()
 
     async def run(self) -> None:
-        """Poll until cancelled.
-
-        Whatever a look ends with, there is another one: an application whose group nobody looks at any more would be
-        held for ever, and nothing would say so.
-        """
+        """Poll until cancelled, whatever a look comes to: nobody else would ever look at this group again."""
         while True:
             try:
                 await self.poll()
-            except Exception:
-                log.exception("look at the group failed")
+            except Exception as error:
+                log.exception("poll failed")
+                self._saw_nothing(f"{type(error).__name__}: {error}")
             await self._pause(self._interval())
 
     async def poll(self) -> None:
@@ -113,6 +112,9 @@ class GroupWatch:
         poll = await self.group.describe()
         ended_at = self._now()
         before = self._memory.readings[0] if self._memory.readings else None
+        if ended_at < began_at or (before is not None and ended_at < before.ended_at):
+            self._begin_anew()
+            began_at, before = ended_at, None
         await self._follow(poll, began_at, ended_at)
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         join = self._join if is_stable else None
@@ -124,6 +126,20 @@ class GroupWatch:
             self._changed()
         if is_stable and self._are_configs_due():
             await self._read_configs()
+
+    def _begin_anew(self) -> None:
+        """Forget what has times of a clock that was set back: it would pass for new until the clock is there again."""
+        self._memory.readings, self._memory.nudges = (), Nudges()
+        self._before, self._join, self._nudged_at = None, None, None
+        self._asked_at = datetime.min.replace(tzinfo=UTC)
+
+    def _saw_nothing(self, why: str) -> None:
+        """Remember a look that ended in an error which nobody expected; the joins are followed from the next one on."""
+        self._before, self._join = None, None
+        unreadable = GroupUnreadable(Reason.GroupUndecodable, why)
+        reading = GroupReading(ended_at=self._now(), group=unreadable, join=None)
+        self._memory.readings = readings.remember(self._memory.readings, reading)
+        self._changed()
 
     async def _follow(self, poll: Poll, began_at: datetime, ended_at: datetime) -> None:
         """Follow the group's joins: is what it shows now of another join than before?"""

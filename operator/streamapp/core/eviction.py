@@ -28,19 +28,29 @@ def capture(
         workload: The pods as they were then.
         ordinals: Whose members are wanted.
         seen_at: When the earliest reading ended that shows these same members.
+
+    A process ID alone tells the volume and not the container: a pod that was deleted by force may live on, on a node
+    that nobody hears of, beside the one that has taken its place. So where the broker sees the pods' own addresses,
+    whoever comes from another one is in no container that is known.
     """
     attribution = attribute(group, workload)
-    return tuple(
-        Capture(
-            ordinal=pod.ordinal,
-            pod_uid=pod.uid,
-            container_id=pod.container.id,
-            seen_at=seen_at,
-            members=tuple(MemberKey(member.id, member.instance_id) for member in attribution.members(pod.ordinal)),
-        )
-        for pod in workload.pods
-        if pod.ordinal in ordinals and pod.container.id is not None and attribution.members(pod.ordinal)
-    )
+    known = {address for pod in workload.pods for address in pod.ips}
+    is_translated = not any(member.client_host in known for member in group.members)
+    found = []
+    for pod in workload.pods:
+        inside = [one for one in attribution.members(pod.ordinal) if is_translated or one.client_host in pod.ips]
+        if pod.ordinal in ordinals and pod.container.id is not None and inside:
+            keys = tuple(MemberKey(one.id, one.instance_id) for one in inside)
+            found.append(
+                Capture(
+                    ordinal=pod.ordinal,
+                    pod_uid=pod.uid,
+                    container_id=pod.container.id,
+                    seen_at=seen_at,
+                    members=keys,
+                )
+            )
+    return tuple(found)
 
 
 def remember(captures: Sequence[Capture], reading: GroupReading, workload: Workload) -> tuple[Capture, ...]:

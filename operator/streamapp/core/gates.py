@@ -6,6 +6,7 @@ the first that refuses names the condition's reason.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from streamapp.core.activity import active_holders, running_tasks
 from streamapp.core.cases import Case, Refusal
@@ -34,11 +35,11 @@ def no_earlier_step_is_open(case: Case) -> Refusal | None:
 
 
 def facts_are_fresh(case: Case) -> Refusal | None:
-    """Kubernetes and the group were read just now."""
+    """Kubernetes and the group were read just now, and not in a future that a clock was set back from."""
     now, limit = case.snapshot.now, case.policy.timing.fact_age
     ages = {"Kubernetes": now - case.snapshot.workload.read_at, "the group": now - case.reading.ended_at}
     for source, age in ages.items():
-        if age > limit:
+        if not timedelta(0) <= age <= limit:
             return Refusal(Reason.FactsStale, f"{source} was read {age.total_seconds():.0f} s ago")
     return None
 

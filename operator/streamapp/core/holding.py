@@ -63,10 +63,15 @@ def _hold(reason: Reason, detail: str, hold: Hold | None) -> Outcome:
 def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulset: StatefulSet) -> Hold:
     """The hold that goes on, or a new one: with a new ID, and nothing done."""
     generation = snapshot.app.generation
+    id_ = new_hold_id(snapshot.app.uid, statefulset.resource_version, snapshot.now)
     if current is not None and current.gave_up_at in (None, generation):
-        return replace(current, target=target)
+        release = snapshot.app.release
+        is_released = release is not None and release.hold_id == current.id
+        # Whoever released it spoke of the pods that it was about then, and not of those that are to follow now.
+        goes_further = is_released and target < current.target
+        return replace(current, target=target, id=id_ if goes_further else current.id)
     return Hold(
-        id=new_hold_id(snapshot.app.uid, statefulset.resource_version, snapshot.now),
+        id=id_,
         from_replicas=statefulset.replicas,
         target=target,
         granted=statefulset.replicas,

@@ -5,6 +5,7 @@ Called by `holding` for removals and by `rollouts` for restarts, so that one rul
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from streamapp.core.cases import Case, Refusal
 from streamapp.core.containers import Capture
@@ -85,7 +86,7 @@ def _agreed(case: Case, coverage: tuple[Gate, ...]) -> GroupReading | Refusal:
     """
     timing = case.policy.timing
     join = case.reading.join
-    if coverage and (join is None or case.snapshot.now - join.settled_at > timing.position_age):
+    if coverage and (join is None or not timedelta(0) <= case.snapshot.now - join.settled_at <= timing.position_age):
         return Refusal(Reason.ReadingsPending)
     earlier = earlier_reading(case.snapshot.readings, timing, of_another_join=bool(coverage))
     if isinstance(earlier, Reason):

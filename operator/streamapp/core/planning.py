@@ -30,7 +30,7 @@ from streamapp.core.outcomes import Grant, Outcome
 from streamapp.core.plans import Draft
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
-from streamapp.core.rollouts import Restart, next_restart
+from streamapp.core.rollouts import Restart, next_replacement, next_restart
 from streamapp.core.snapshot import Snapshot
 from streamapp.core.workload import StatefulSet
 
@@ -156,8 +156,11 @@ def _rollout(
     snapshot: Snapshot, policy: ScalingPolicy, outcome: Outcome, closing: Closing | None
 ) -> Restart | Refusal | None:
     statefulset = snapshot.workload.statefulset
-    may = outcome.verdict in {Verdict.STEADY, Verdict.HOLD}
-    if statefulset is None or closing is not None or not may:
+    if statefulset is None:
+        return None
+    if closing is not None and closing.is_slow and outcome.verdict is Verdict.CLOSE_STEP:
+        return next_replacement(snapshot, policy, statefulset)
+    if closing is not None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return None
     staying = statefulset.replicas if outcome.staying is None else outcome.staying
     return next_restart(snapshot, policy, statefulset, staying)

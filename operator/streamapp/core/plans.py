@@ -130,7 +130,8 @@ class Draft:
             )
             return (grant,)
         written = self._record_write(statefulset)
-        if self.closing is not None or written:
+        # A step that is slow must not keep out the template that may be what mends the application.
+        if written or (self.closing is not None and not self.closing.is_slow):
             return written
         if not statefulset.template_is_written:
             return (WriteTemplate(fence=fence, reason=Reason.RolloutInProgress),)

@@ -4,12 +4,13 @@ The StatefulSet is `OnDelete`, so a pod restarts only when we delete it: one at 
 removal, the next only when the last one is well. Pods that are about to leave are not restarted for nothing.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streamapp.core.cases import Case, Refusal
 from streamapp.core.coverage_gates import refusal_of
 from streamapp.core.departures import Departure, Going
-from streamapp.core.gates import GATES_OF_REPLACING, every_task_runs, name_some
+from streamapp.core.gates import GATES_OF_REPLACING, Gate, every_task_runs, name_some, no_earlier_step_is_open
 from streamapp.core.group import GroupDescription, GroupReading
 from streamapp.core.judging import Permission, Waiver, first_refusal, judge
 from streamapp.core.learners import LearnerSource, detect
@@ -45,6 +46,17 @@ def next_restart(
     return _Rollout(snapshot, policy, statefulset, target, latest).next()
 
 
+def next_replacement(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> Restart | None:
+    """The next pod to replace while a step is open for too long: only one that does not run, and is in no group.
+
+    The step may wait for tasks that nobody can run before the pods have the newest template.
+    """
+    latest = snapshot.latest
+    if latest is None:
+        return None
+    return _Rollout(snapshot, policy, statefulset, statefulset.replicas, latest).next_that_is_down()
+
+
 @dataclass(frozen=True, slots=True)
 class _Rollout:
     """One look at a rollout."""
@@ -64,10 +76,17 @@ class _Rollout:
         unwell = self._unwell()
         if unwell is not None:
             return unwell
-        down = next((pod for pod in candidates if self._takes_nothing_away(pod)), None)
+        down = next((pod for pod in candidates if self._takes_nothing_away(pod, GATES_OF_REPLACING)), None)
         if down is not None:
             return Restart(down, Reason.RestartOfIdlePod)
         return self._one_of(candidates)
+
+    def next_that_is_down(self) -> Restart | None:
+        if self.policy.rollout is RolloutPolicy.PAUSED or self._unwell() is not None:
+            return None
+        gates = tuple(gate for gate in GATES_OF_REPLACING if gate is not no_earlier_step_is_open)
+        down = next((pod for pod in self._candidates() if self._takes_nothing_away(pod, gates)), None)
+        return None if down is None else Restart(down, Reason.RestartOfIdlePod)
 
     def _candidates(self) -> tuple[Pod, ...]:
         """Pods with an older template, highest first; leaving ones only where the hold could not end otherwise.
@@ -96,13 +115,13 @@ class _Rollout:
             return Refusal(Reason.RolloutPodNotRunning, f"ordinal {name_some([*ill, *missing])}")
         return None
 
-    def _takes_nothing_away(self, pod: Pod) -> bool:
+    def _takes_nothing_away(self, pod: Pod, gates: Iterable[Gate]) -> bool:
         """Tell whether a pod does not run and has nobody in the group."""
         case = self._case(pod)
         attribution = case.attribution()
         if pod.is_running or isinstance(attribution, Refusal) or attribution.may_be_of(pod.ordinal):
             return False
-        return first_refusal(GATES_OF_REPLACING, case) is None
+        return first_refusal(gates, case) is None
 
     def _one_of(self, candidates: tuple[Pod, ...]) -> Restart | Refusal:
         """The first that does not learn, if it is covered; without coverage, simply the first."""

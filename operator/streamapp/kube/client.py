@@ -159,10 +159,19 @@ class KubeClient:
         query = {"fieldManager": FIELD_MANAGER}
         return await self._ask("POST", kind, kind.path(body["metadata"]["namespace"]), query, whole)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str, resource_version: str) -> None:
-        """Delete exactly this version of this object."""
+    async def delete(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        *,
+        uid: str,
+        resource_version: str,
+        last_check: Check | None = None,
+    ) -> None:
+        """Delete exactly this version of this object; `last_check` as in `apply`."""
         options = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
-        await self._ask("DELETE", kind, kind.path(namespace, name), body=options)
+        await self._ask("DELETE", kind, kind.path(namespace, name), body=options, last_check=last_check)
 
     async def _ask(
         self,

@@ -137,7 +137,7 @@ def _pod(pod: Json, container: str) -> Pod:
 
 
 def _container(pod: Json, name: str) -> Container:
-    wanted = name or pod["spec"]["containers"][0]["name"]
+    wanted = _application_of(pod["spec"]["containers"], name)
     statuses = pod.get("status", {}).get("containerStatuses", ())
     found: Mapping[str, Any] = next((status for status in statuses if status["name"] == wanted), {})
     state = found.get("state", {})
@@ -149,8 +149,22 @@ def _container(pod: Json, name: str) -> Container:
     return Container(
         id=identity,
         running_since=time(running) if running and identity else None,
-        ever_ran=bool(ran),
+        # Of a container that cannot be told from others nobody can say that it never ran.
+        ever_ran=bool(ran) or wanted is None,
     )
+
+
+def _application_of(containers: Sequence[Mapping[str, Any]], name: str) -> str | None:
+    """Name the application's container: sidecars that others inject may stand before it, so its place tells nothing.
+
+    A pod of an older template may have it under another name: then it is known only where there is no other one.
+    """
+    names = [str(one["name"]) for one in containers]
+    if not name:
+        return names[0]
+    if name in names:
+        return name
+    return names[0] if len(names) == 1 else None
 
 
 def _terminations(pod: Json) -> Iterator[Mapping[str, Any]]:

@@ -1,12 +1,15 @@
 """The one write to a pod: deleting it, so that the StatefulSet makes it anew from the newest template."""
 
-from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.client import Check, Json, KubeClient
 from streamapp.kube.errors import ConflictError
 from streamapp.kube.places import PODS
 
 
-async def restart(client: KubeClient, live: Json, uid: str) -> None:
-    """Delete the pod that was read as `live`, if it is the one that was judged; ConflictError if it is another."""
+async def restart(client: KubeClient, live: Json, uid: str, last_check: Check | None = None) -> None:
+    """Delete the pod that was read as `live`, if it is the one that was judged; ConflictError if it is another.
+
+    `last_check` as in `KubeClient.apply`.
+    """
     metadata = live["metadata"]
     if metadata["uid"] != uid:
         raise ConflictError(
@@ -15,5 +18,10 @@ async def restart(client: KubeClient, live: Json, uid: str) -> None:
             "it is read again and judged anew",
         )
     await client.delete(
-        PODS, metadata["namespace"], metadata["name"], uid=uid, resource_version=metadata["resourceVersion"]
+        PODS,
+        metadata["namespace"],
+        metadata["name"],
+        uid=uid,
+        resource_version=metadata["resourceVersion"],
+        last_check=last_check,
     )
