@@ -77,17 +77,18 @@ def chosen(runs: int | None, seed: int, scenes: Sequence[str] = ()) -> list[Stor
     counts = calls_of_scenes()
     names = scenes or tuple(SCENES)
     every = {name: list(systematic(SCENES[name], counts[name])) for name in names}
-    first = [story for name in WHOLE if name in every for story in every[name]]
-    others = [story for name in every if name not in WHOLE for story in every[name]]
     mixed = mixtures(counts, seed, names)
     if runs is None:
-        return [*first, *others, *itertools.islice(mixed, len(first + others) // 4)]
+        whole = [story for stories in every.values() for story in stories]
+        return [*whole, *itertools.islice(mixed, len(whole) // 4)]
     chance = random.Random(seed)  # noqa: S311 (chooses stories)
-    wanted = round(runs * (1 - MIXED))
-    if len(first) > wanted:
-        first = chance.sample(first, wanted)
-    others = chance.sample(others, min(len(others), wanted - len(first)))
-    whole = [*first, *others]
+    systematic_runs = round(runs * (1 - MIXED))
+    whole = [story for name in WHOLE for story in every.pop(name, [])]
+    if len(whole) > systematic_runs:
+        whole = chance.sample(whole, systematic_runs)
+    # As many of each scene as of every other, and all of those that have fewer.
+    for left, stories in zip(range(len(every), 0, -1), sorted(every.values(), key=len), strict=True):
+        whole += chance.sample(stories, min(len(stories), (systematic_runs - len(whole)) // left))
     return [*whole, *itertools.islice(mixed, runs - len(whole))]
 
 

@@ -18,7 +18,7 @@ from streamapp.core.gaps import Gap, GapUnknown
 from streamapp.core.group import GroupDescription, GroupUnreadable
 from streamapp.core.identity import Ordinal, TaskId
 from streamapp.core.learners import LearnerSource, detect
-from streamapp.core.membership import attribute
+from streamapp.core.membership import Attribution, attribute
 from streamapp.core.policy import ScalingPolicy, Timing
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import App, Release, Rival, Snapshot, Wish, WishSeen
@@ -143,17 +143,18 @@ class _Answer:
         return GroupProtocol.CLASSIC
 
     def members(self) -> tuple[MemberStatus, ...]:
-        pods = self.snapshot.workload.pods[:MOST_MEMBERS]
-        return tuple(self._member(pod.ordinal) for pod in pods)
+        pods, group = self.snapshot.workload.pods[:MOST_MEMBERS], self._group()
+        is_shown = group is not None and group.is_decoded
+        attribution = attribute(group, self.snapshot.workload) if group is not None and is_shown else None
+        return tuple(self._member(pod.ordinal, attribution) for pod in pods)
 
-    def _member(self, ordinal: Ordinal) -> MemberStatus:
+    def _member(self, ordinal: Ordinal, attribution: Attribution | None) -> MemberStatus:
         volume = self.snapshot.workload.volume(ordinal)
         known = None if volume is None or volume.process_id is None else str(volume.process_id)
         claim = None if volume is None else self._claim(ordinal)
-        group = self._group()
-        if group is None or not group.is_decoded:
+        if attribution is None:
             return MemberStatus(ordinal=ordinal, process_id=known, volume=claim)
-        members = attribute(group, self.snapshot.workload).members(ordinal)
+        members = attribution.members(ordinal)
         shown = {str(member.process_id) for member in members if member.process_id is not None}
         assigned = [member.assignment for member in members if member.assignment is not None]
         return MemberStatus(

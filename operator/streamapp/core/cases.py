@@ -4,7 +4,7 @@ Every accessor gives either what was asked for or the refusal to give instead, s
 refuses by itself and needs no other gate before it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamapp.core.coverage import CopyMap, TaskWait, map_copies
 from streamapp.core.departures import Departure
@@ -38,6 +38,8 @@ class Case:
     policy: ScalingPolicy
     departure: Departure
     reading: GroupReading
+    _attribution: Attribution | Refusal | None = field(default=None, init=False, repr=False, compare=False)
+    """Worked out once, however many gates ask; it follows from the fields above."""
 
     def group(self) -> GroupDescription | Refusal:
         """The group, if it could be read."""
@@ -47,8 +49,12 @@ class Case:
 
     def attribution(self) -> Attribution | Refusal:
         """Who belongs where, if the group could be read."""
-        group = self.group()
-        return group if isinstance(group, Refusal) else attribute(group, self.snapshot.workload)
+        known = self._attribution
+        if known is None:
+            group = self.group()
+            known = group if isinstance(group, Refusal) else attribute(group, self.snapshot.workload)
+            object.__setattr__(self, "_attribution", known)
+        return known
 
     def universe(self) -> Universe | Refusal:
         """The tasks there are, if they are known."""
