@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format prove test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo bench bench-decide
+.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo bench bench-decide
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ test-unit: ## Unit tests, in seconds
 
 prove: ## Sweep faults through the whole operator in virtual time: ten thousand runs and more, under five minutes
 	$(UV) python -m tests.prove
+
+prove-judge: ## Take one safeguard at a time away from the operator, and see the sweep notice (minutes)
+	$(UV) pytest -m mutants tests/prove
 
 test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
 

@@ -11,6 +11,7 @@ from tests.prove.play import Outcome, play, play_family
 from tests.prove.scenes import SCENES
 from tests.prove.story import Story
 
+pytestmark = pytest.mark.mutants
 AT_MOST = 240
 """Stories."""
 AT_A_TIME = 20
