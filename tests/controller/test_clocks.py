@@ -9,6 +9,7 @@ import pytest
 from streamapp.controller.apply import Applier
 from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.gather import Gatherer
+from streamapp.controller.process import Operator
 from streamapp.kube import pods
 from streamapp.kube.errors import ConflictError
 from tests.controller.bench import KEY, a_bench
@@ -44,7 +45,7 @@ def test_a_clock_that_is_set_back_does_not_make_old_readings_the_newest() -> Non
 @pytest.mark.guarantee(2)
 def test_a_judgement_grows_old_while_the_machine_sleeps() -> None:
     assert seconds_since_boot() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=5)
-    for part in (Gatherer, Applier):
+    for part in (Gatherer, Applier, Operator):
         assert inspect.signature(part).parameters["monotonic"].default is seconds_since_boot
 
 

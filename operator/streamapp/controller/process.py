@@ -5,7 +5,6 @@ server that cannot listen end the process, and Kubernetes starts it anew.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ import structlog
 from streamapp.api.manifests import Installation
 from streamapp.controller.applications import Applications, Wiring
 from streamapp.controller.apply import Applier
+from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.gather import Gatherer
 from streamapp.controller.handlers import kopf_settings, registry_for
 from streamapp.controller.health import Health, serve
@@ -69,7 +69,7 @@ class Operator:
         settings: Settings,
         client: KubeClient,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = seconds_since_boot,
     ) -> None:
         self.settings = settings
         self._now = now
