@@ -20,6 +20,9 @@ from streamapp.core.snapshot import Snapshot
 from streamapp.core.universe import Universe
 from streamapp.core.workload import Pod, StatefulSet
 
+MOST_JUDGED = 3
+"""Pods that are considered for the next restart: each costs as much as the judgement of a removal."""
+
 
 @dataclass(frozen=True, slots=True)
 class Restart:
@@ -124,16 +127,27 @@ class _Rollout:
         return first_refusal(gates, case) is None
 
     def _one_of(self, candidates: tuple[Pod, ...]) -> Restart | Refusal:
-        """The first that does not learn, if it is covered; without coverage, simply the first."""
+        """The first of a few that does not learn and is covered; else why the first that does not learn is not.
+
+        Which few does not depend on any lag: were the first that does not learn the only one that is judged, more lag
+        could make it a learner, and another pod would restart that nobody had judged before.
+        """
         waiver = self._waiver()
-        learning = {pod.ordinal: self._learning(pod) for pod in candidates if waiver is None}
-        pod = next((pod for pod in candidates if learning.get(pod.ordinal) is None), candidates[0])
-        case, refusal = self._case(pod), learning.get(pod.ordinal)
+        refusals: list[tuple[bool, Refusal]] = []
+        for pod in candidates[:MOST_JUDGED]:
+            learning = self._learning(pod) if waiver is None else None
+            verdict = learning or self._judged(pod, waiver)
+            if isinstance(verdict, Permission):
+                return Restart(pod, verdict.reason)
+            refusals.append((learning is not None, verdict))
+        return min(refusals, key=lambda each: each[0])[1]
+
+    def _judged(self, pod: Pod, waiver: Waiver | None) -> Permission | Refusal:
+        case, refusal = self._case(pod), None
         if waiver is not None and waiver.reason is Reason.RestartWithoutLearners:
             # Where no restart can be covered, at least no task must be away for two restarts at once.
             refusal = every_task_runs(case)
-        verdict = refusal or judge(self.snapshot, self.policy, case.departure, waiver)
-        return Restart(pod, verdict.reason) if isinstance(verdict, Permission) else verdict
+        return refusal or judge(self.snapshot, self.policy, case.departure, waiver)
 
     def _learning(self, pod: Pod) -> Refusal | None:
         """Whether a pod restores a task or has a standby that is behind; a restart would set it back."""
