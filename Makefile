@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo bench bench-decide
+.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-decide
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(UV) pytest -m lifecycle tests/lab_unit/clusters
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test
+
+test-proofs: ## The hold in the lab against all that a cluster may do to it, every kind of application (root, 25 minutes)
+	$(LAB) test -m proofs tests/lab
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache
 	$(LAB) build

@@ -22,7 +22,7 @@ from lab.scenarios.history import recorded
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from tests.lab.restless import restless_member
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proofs, pytest.mark.timeout(300)]
 NEVER_NEAR_ENOUGH = {"acceptableRecoveryLag": 0}
 SAYS_WHO_LEADS = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 SETTINGS = {
@@ -73,7 +73,10 @@ def test_pods_are_kept_while_a_stranger_is_in_the_group(held: ObservedApp) -> No
         held.app.scale(2)
         held.wait_until_held("ForeignMember")
         assert address in held.app.condition("ScaleDownHeld")["message"]
-        assert held.watch_hold(15) == ({3}, {"ForeignMember"})
+        granted, reasons = held.watch_hold(15)
+        # the stranger takes its tasks over in rebalances of its own
+        assert (granted, "ForeignMember" in reasons) == ({3}, True)
+        assert reasons <= {"ForeignMember", "GroupRebalancing"}
     held.app.wait_until_converged(2)
     assert held.steps()[0] == (3, 2)
 
@@ -84,7 +87,10 @@ def test_pods_are_kept_while_the_group_rebalances_all_the_time(held: ObservedApp
     with restless_member(held.bootstrap, held.app.application.application_id):
         held.app.scale(2)
         held.wait_until_held("GroupRebalancing")
-        assert held.watch_hold(12) == ({4}, {"GroupRebalancing"})
+        granted, reasons = held.watch_hold(12)
+        # between two joins the group may be seen stable for a moment, with one member too many
+        assert (granted, "GroupRebalancing" in reasons) == ({4}, True)
+        assert reasons <= {"ForeignMember", "GroupChanged", "GroupRebalancing"}
         # Down, up, down, below what is granted: one hold, with another target.
         before = held.record()["hold"]["id"]
         held.app.scale(3)
@@ -158,9 +164,11 @@ def stranger(observed: ObservedApp) -> Iterator[str]:
     pod = stray_pod(app.resource(1)["spec"]["template"], app.namespace)
     target = ("--namespace", app.namespace, "pod/stranger")
     app.kubectl.apply(json.dumps(pod))
-    app.kubectl.run("wait", *target, "--for=condition=Ready", "--timeout=60s")
-    yield app.kubectl.json("get", *target)["status"]["podIP"]
-    app.kubectl.run("delete", *target)
+    try:
+        app.kubectl.run("wait", *target, "--for=condition=Ready", "--timeout=60s")
+        yield app.kubectl.json("get", *target)["status"]["podIP"]
+    finally:
+        app.kubectl.run("delete", *target)
 
 
 def stray_pod(template: dict[str, Any], namespace: str) -> dict[str, Any]:

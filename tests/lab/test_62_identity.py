@@ -17,7 +17,7 @@ from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.disturbances import exchange, process_file, process_id, volume_folder
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.proofs, pytest.mark.timeout(300)]
 STANDBY = {"STREAMS_NUM_STANDBY_REPLICAS": "1"}
 LEAVES = {"LEAVE_ON_CLOSE": "true"}
 

@@ -32,7 +32,7 @@ from lab.scenarios.observed_app import (
 )
 from streamapp.api.durations import parse_duration
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]
 STANDBY = {"STREAMS_NUM_STANDBY_REPLICAS": "1"}
 KINDS: Mapping[str, Mapping[str, str]] = {
     "threads": {"STREAMS_NUM_STREAM_THREADS": "2"},
