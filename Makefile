@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format prove test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo
+.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-lab lab-build lab-up lab-down lab-status demo
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ test-unit: ## Unit tests, in seconds
 
 prove: ## Sweep faults through the whole operator in virtual time: ten thousand runs and more, under five minutes
 	$(UV) python -m tests.prove
+
+prove-judge: ## Take one safeguard after another away from the operator and see that the sweep notices
+	$(UV) pytest -m judge tests/prove
 
 test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 20 minutes the first time)
 
