@@ -37,8 +37,8 @@ test-unit: ## Unit tests, in seconds
 prove: ## Sweep faults through the whole operator in virtual time: ten thousand runs and more, under five minutes
 	$(UV) python -m tests.prove
 
-prove-judge: ## Take one safeguard at a time away from the operator, and see the sweep notice (minutes)
-	$(UV) pytest -m mutants tests/prove
+prove-judge: ## Take one safeguard after another away from the operator and see that the sweep notices
+	$(UV) pytest -m judge tests/prove
 
 test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
 

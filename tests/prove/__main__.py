@@ -27,6 +27,8 @@ def main(
 ) -> None:
     """Sweep faults over the operator's whole shell, in virtual time, under a judge that knows the truth."""
     console = Console(soft_wrap=True, highlight=False)
+    if not console.is_terminal:
+        console.width = 160
     if replay is not None:
         sys.exit(_replay(Story.parse(replay), console))
     began = time.monotonic()
@@ -37,6 +39,8 @@ def main(
     console.print(_table(report))
     console.print(f"{seconds:.0f} s for {report.seconds / 3600:.0f} hours of the worlds' time, seed {seed}")
     if report.shortest is not None:
+        for failed in report.failed[:20]:
+            console.print(f"{failed.story}: {failed.wrongs[0]}", markup=False)
         _tell_failure(report.shortest, console)
     console.print(f"runs: {report.runs}, violations: {len(report.failed)}")
     sys.exit(1 if report.failed else 0)

@@ -36,7 +36,7 @@ class Run:
     ended_at: float | None = None
     ended: str = ""
     reason: str = ""
-    has_joined: bool = False
+    joined_at: float | None = None
 
     @property
     def is_alive(self) -> bool:

@@ -160,14 +160,15 @@ class Judge:
             if number > writer.number and other.passed_at is not None and other.passed_at > seen.statefulset_at:
                 self.wrong(2, f"{what} on what it read before process {number} took over")
         self._by_the_wish(what, seen, now)
-        if "step" not in _record(body) and not self._never_ran(range(now, was)):
+        never_ran = self._never_ran(frozenset(range(now, was)), seen)
+        if "step" not in _record(body) and not never_ran:
             self.wrong(8, f"{what}, and the record does not say so")
         if self._now() - seen.statefulset_at > FRESH + self._board.slowness:
             self.wrong(2, f"{what} on a judgement that is {self._now() - seen.statefulset_at:.1f} s old")
         going, known = frozenset(range(now, was)), seen.ordinals
         if known and max(known) >= was:
             self.wrong(1, f"{what}, although an ordinal of an earlier step is still there: {sorted(known)}")
-        if self._never_ran(going):
+        if never_ran:
             return
         self._by_coverage(what, seen, going, is_removal=True)
 
@@ -254,9 +255,15 @@ class Judge:
     def _good_now(self, task: TaskId, going: frozenset[int], *, is_removal: bool) -> bool:
         return any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _ in self._good_copies(task))
 
-    def _never_ran(self, ordinals: Sequence[int] | frozenset[int] | range) -> bool:
-        """Nobody ever ran there, on whatever volume."""
-        return not any(run.ordinal in ordinals for run in self._nodes.truth.runs.values())
+    def _never_ran(self, ordinals: frozenset[int], seen: Seen) -> bool:
+        """Nobody ever took part there, on whatever volume; but for who began after the last chance to see it."""
+        looked_at = seen.looks[-1].at if seen.looks else 0.0
+        joined = {run.id for run in self._nodes.truth.runs.values() if run.ordinal in ordinals and run.joined_at}
+        late = {run.id for run in self._nodes.truth.runs.values() if run.joined_at and run.joined_at > looked_at}
+        told = {run.id for run in self._nodes.truth.runs.values() if run.ordinal in ordinals} & (
+            seen.containers or set()
+        )
+        return not told and joined <= late
 
     def _is_itself(self, member: Member) -> bool:
         if member.run is None:

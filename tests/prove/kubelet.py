@@ -193,7 +193,7 @@ class Nodes:
 
     def _join(self, run: Run) -> None:
         if run.is_alive:
-            run.has_joined = True
+            run.joined_at = self._loop.time()
             self._group.join(run)
             self._report_soon(run.pod_uid)
 
@@ -239,7 +239,7 @@ class Nodes:
         }
         if before:
             container["lastState"] = {"terminated": _ended(before[0])}
-        is_ready = last.is_alive and last.has_joined
+        is_ready = last.is_alive and last.joined_at is not None
         status = {
             "podIPs": [{"ip": last.host}],
             "containerStatuses": [container],

@@ -52,8 +52,15 @@ class Mutant:
     """Where it shows."""
     kinds: tuple[str, ...] = ()
     """By which kinds of faults; empty: by any."""
+    site: str = ""
+    """At which calls; empty: at any."""
     survives: str = ""
     """Why it cannot be noticed."""
+
+    @property
+    def is_plain(self) -> bool:
+        """It shows in the scene as it is, or almost."""
+        return not self.kinds and not self.survives
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -272,7 +279,7 @@ MUTANTS = (
     Mutant("one reading is enough", _one_reading),
     Mutant("the write carries no version", _no_fence, "down-4-3", ("freeze",)),
     Mutant("an old judgement is sent", _no_freshness, "down-4-3", ("slow server",)),
-    Mutant("nothing is read again before the removal", _no_second_look, "down-on-a-slow-server", ("wish",)),
+    Mutant("nothing is read again before the removal", _no_second_look, "down-on-a-slow-server", ("wish",), "kafka"),
     Mutant(
         "the record is not rewritten at a take-over",
         _no_take_over,
@@ -280,7 +287,7 @@ MUTANTS = (
         ("freeze",),
         survives="the first pass of a new process has not read the group, and writes that into the record",
     ),
-    Mutant("a capture may be as young as the end", _no_margin, "kill-of-a-fast-clock", ("restart in place",)),
+    Mutant("a capture may be as young as the end", _no_margin, "kill-of-a-fast-clock", ("restart in place",), "kafka"),
     Mutant("whoever has the address of an ended container is evicted", _evict_by_address, "kill"),
     Mutant(
         "copies count though their container is another one",
@@ -303,7 +310,7 @@ MUTANTS = (
         survives="each look has a deadline of 5 s, and one that failed is the newest one and refuses",
     ),
     Mutant("a pause is ignored", _pause_ignored, "pause-in-hold"),
-    Mutant("growth waits for Kafka", _growth_waits_for_kafka, "raise-without-brokers"),
+    Mutant("growth waits for Kafka", _growth_waits_for_kafka, "raise-without-brokers", ("crash", "error")),
     Mutant("the record stays after a cancel", _record_stays, "down-up-down"),
     Mutant("a removal is not on record", _step_not_on_record),
     Mutant("the budget stays closed", _budget_stays_closed),

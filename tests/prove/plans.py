@@ -37,7 +37,7 @@ FAMILY = 25
 """Mixtures of one seed, which share their beginning."""
 
 WHOLE = ("down-4-3",)
-"""Scenes in which every fault meets every call, in every sweep."""
+"""Scenes in which every fault meets every call, in every sweep of some length."""
 
 
 def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterator[Story]:

@@ -57,8 +57,8 @@ SCENES = {
         Scene("never-ran", 2, _at((4, "broken-template", 0), (5, "wish", 3), (14, "wish", 2), (16, "template", 1))),
         Scene("brokers-away", 3, _at((4, "wish", 2), (12, "brokers-away", 20))),
         Scene("raise-without-brokers", 2, _at((3, "brokers-away", 40), (6, "wish", 3))),
-        Scene("other-process-id", 3, _at((4, "wish", 2), (6, "other-process-id", 0), (60, "own-process-id", 0))),
-        Scene("other-process-id-above", 3, _at((4, "wish", 2), (6, "other-process-id", 2), (40, "own-process-id", 2))),
+        Scene("other-process-id", 3, _at((4, "wish", 2), (16, "other-process-id", 0), (50, "own-process-id", 0))),
+        Scene("other-process-id-above", 3, _at((4, "wish", 2), (16, "other-process-id", 2), (70, "own-process-id", 2))),
         Scene("node-lost", 3, _at((4, "wish", 2), (12, "lose", 1))),
     )
 }

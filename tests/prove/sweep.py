@@ -79,13 +79,14 @@ def chosen(runs: int | None, seed: int, scenes: Sequence[str] = ()) -> list[Stor
     every = {name: list(systematic(SCENES[name], counts[name])) for name in names}
     mixed = mixtures(counts, seed, names)
     if runs is None:
-        whole = [story for stories in every.values() for story in stories]
-        return [*whole, *itertools.islice(mixed, len(whole) // 4)]
+        everything = [story for stories in every.values() for story in stories]
+        return [*everything, *itertools.islice(mixed, len(everything) // 4)]
     chance = random.Random(seed)  # noqa: S311 (chooses stories)
     systematic_runs = round(runs * (1 - MIXED))
-    whole = [story for name in WHOLE for story in every.pop(name, [])]
-    if len(whole) > systematic_runs:
-        whole = chance.sample(whole, systematic_runs)
+    whole: list[Story] = []
+    for name in WHOLE:
+        if len(every.get(name, ())) < systematic_runs / 2:
+            whole += every.pop(name, [])
     # As many of each scene as of every other, and all of those that have fewer.
     for left, stories in zip(range(len(every), 0, -1), sorted(every.values(), key=len), strict=True):
         whole += chance.sample(stories, min(len(stories), (systematic_runs - len(whole)) // left))
