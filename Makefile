@@ -34,7 +34,7 @@ check: ## Lint, types, layers and unit tests
 test-unit: ## Unit tests, in seconds
 	$(UV) pytest
 
-prove: ## Sweep faults through the whole operator in virtual time: ten thousand runs and more, under five minutes
+prove: ## Sweep faults through the whole operator in virtual time: ten thousand runs and more, with their progress
 	$(UV) python -m tests.prove
 
 prove-judge: ## Take one safeguard after another away from the operator and see that the sweep notices
