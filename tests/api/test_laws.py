@@ -21,7 +21,7 @@ from streamapp.api.v1alpha1.status import (
     StreamAppStatus,
 )
 from streamapp.core.decision import Answer
-from streamapp.core.learners import LearnerSource
+from streamapp.core.policy import LearnerSource
 from streamapp.core.reasons import Reason
 from tests.streamapps import SPEC, changed, stored
 

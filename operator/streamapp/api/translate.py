@@ -17,9 +17,9 @@ from streamapp.core.decision import Decision
 from streamapp.core.gaps import Gap, GapUnknown
 from streamapp.core.group import GroupDescription, GroupUnreadable
 from streamapp.core.identity import Ordinal, TaskId
-from streamapp.core.learners import LearnerSource, detect
+from streamapp.core.learners import detect
 from streamapp.core.membership import Attribution, attribute
-from streamapp.core.policy import ScalingPolicy, Timing
+from streamapp.core.policy import LearnerSource, ScalingPolicy, Timing
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import App, Release, Rival, Snapshot, Wish, WishSeen
 from streamapp.core.universe import Universe

@@ -4,8 +4,9 @@
 whatever cannot be seen holds. Read in this order:
 
 1.  The facts. `identity` names things, `universe` says which tasks there are and `topology` where that is known from;
-    `group` is what the broker shows and `workload` what Kubernetes shows, `containers` joins the two; `topic_configs`
-    is how long topics keep things; `snapshot` is all of it, `policy` what the user chose.
+    `group` is what the broker shows and `workload` what Kubernetes shows, `containers` joins the two; `agents`
+    is what the JVMs say of themselves; `topic_configs` is how long topics keep things; `snapshot` is all of it,
+    `policy` what the user chose.
 2.  The answer. `reasons` has every why, `decision` every step; `holds` is the one durable memory, `record_text` its
     text.
 3.  What the facts mean. `membership` places every member in a pod; `activity` says which tasks run, `lag` how far a

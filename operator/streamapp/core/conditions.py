@@ -13,9 +13,9 @@ from streamapp.core.decision import Answer, Condition, Verdict
 from streamapp.core.departures import Departure, Going
 from streamapp.core.gates import brokers_answered, identity_holds, no_process_id_is_doubled
 from streamapp.core.judging import first_refusal
-from streamapp.core.learners import LearnerSource, LearnersUnknown, detect
+from streamapp.core.learners import LearnersUnknown, detect
 from streamapp.core.outcomes import Outcome
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.policy import LearnerSource, ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.rollouts import Restart
 from streamapp.core.snapshot import Snapshot

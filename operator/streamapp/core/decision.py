@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
+from streamapp.core.agents import Rebalance
 from streamapp.core.containers import ContainerEnd, MemberKey
 from streamapp.core.convergence import Convergence
 from streamapp.core.coverage import TaskWait
 from streamapp.core.estimates import Estimate
-from streamapp.core.holds import Forced, HoldRecord, RecordUnreadable
+from streamapp.core.holds import Epoch, Forced, HoldRecord, RecordUnreadable
 from streamapp.core.identity import Ordinal, ProcessId
 from streamapp.core.reasons import Reason
 
@@ -99,6 +100,18 @@ class Nudge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Announce:
+    """Tell agents which processes leave, or that none does; a renewal repeats epoch and content."""
+
+    to: tuple[Ordinal, ...]
+    process_ids: tuple[ProcessId, ...]
+    epoch: Epoch
+    rebalance: Rebalance
+    ttl: timedelta
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evict:
     """LeaveGroup for exactly these members."""
 
@@ -142,6 +155,7 @@ Step = (
     | CloseBudget
     | OpenBudget
     | Nudge
+    | Announce
     | Evict
     | RecordProcessId
     | WriteTemplate

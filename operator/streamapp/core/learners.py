@@ -4,19 +4,10 @@ Only what stock applications on the classic protocol offer: standbys that are th
 """
 
 from dataclasses import dataclass
-from enum import Enum
 
 from streamapp.core.group import FollowUp, GroupDescription, GroupState
+from streamapp.core.policy import LearnerSource
 from streamapp.core.universe import Universe
-
-
-class LearnerSource(Enum):
-    """The ways in which a caught-up copy can come to be before its owner goes."""
-
-    STANDBYS = "Standbys"
-    """`num.standby.replicas` of at least 1: the copies are always there."""
-    NONE = "None"
-    """No standby, stock assignor: nothing outside can make a copy while the owner is well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import Enum
 
+from streamapp.core.agents import Rebalance
+
 
 class ScaleDownPolicy(Enum):
     """Whether coverage is needed."""
@@ -29,6 +31,17 @@ class RolloutPolicy(Enum):
     COVERED = "Covered"
     PAUSED = "Paused"
     IMMEDIATE = "Immediate"
+
+
+class LearnerSource(Enum):
+    """The ways in which a caught-up copy can come to be before its owner goes."""
+
+    ON_DEMAND = "OnDemand"
+    """Our assignor in all pods: copies are made when they are needed, and tasks move before their pod goes."""
+    STANDBYS = "Standbys"
+    """`num.standby.replicas` of at least 1: the copies are always there."""
+    NONE = "None"
+    """No standby, stock assignor: nothing outside can make a copy while the owner is well."""
 
 
 class Assignor(Enum):
@@ -95,6 +108,11 @@ class ScalingPolicy:
     """Records; a copy no further behind is caught up."""
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
     nudge: bool = True
+    agent: bool = False
+    """`agent.enabled`: an agent belongs into every pod."""
+    source: LearnerSource | None = None
+    """`learners.source`: what the user demands; None: whatever is detected."""
+    rebalance: Rebalance = Rebalance.CONSERVATIVE
     rollout: RolloutPolicy = RolloutPolicy.COVERED
     timing: Timing = Timing()
 

@@ -13,8 +13,8 @@ from streamapp.core.departures import Departure, Going
 from streamapp.core.gates import GATES_OF_REPLACING, Gate, every_task_runs, name_some, no_earlier_step_is_open
 from streamapp.core.group import GroupDescription, GroupReading
 from streamapp.core.judging import Permission, Waiver, first_refusal, judge
-from streamapp.core.learners import LearnerSource, detect
-from streamapp.core.policy import RolloutPolicy, ScalingPolicy
+from streamapp.core.learners import detect
+from streamapp.core.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Snapshot
 from streamapp.core.universe import Universe

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from streamapp.core.agents import AgentsSeen
 from streamapp.core.containers import Capture, ContainerEnd
 from streamapp.core.group import GroupReading
 from streamapp.core.topic_configs import ConfigUnread, TopicConfig
@@ -133,6 +134,8 @@ class Snapshot:
     episode: Episode | None = None
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores; one that was not asked for yet is missing. Nothing waits for them."""
+    agents: AgentsSeen | None = None
+    """What the agents in the pods say; None where the application runs without."""
     lease: int = 0
     """Transitions of the operator's Lease."""
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from streamapp.api.durations import DurationText
 from streamapp.api.rules import ApiModel
 from streamapp.core.decision import Answer
-from streamapp.core.learners import LearnerSource
+from streamapp.core.policy import LearnerSource
 
 MOST_MEMBERS = 200
 MOST_STEPS = 10
