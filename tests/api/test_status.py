@@ -265,20 +265,28 @@ def a_word(ordinal: int, *, is_ours: bool = True) -> AgentReport:
         ordinal=Ordinal(ordinal),
         pod_uid=a_pod(ordinal).uid,
         incarnation="i",
-        sequence=1,
+        sequence=2,
         as_of=NOW,
         process_id=example.process_id(ordinal),
         tasks=(),
         heard=Heard(state=AnnouncementState.EMPTY),
         is_ours=is_ours,
+        recovery_lag=10_000,
     )
+
+
+def before(word: AgentWord) -> tuple[AgentWord, ...]:
+    """What the same agent said five seconds earlier."""
+    if isinstance(word, AgentSilent):
+        return ()
+    return (replace(word, sequence=word.sequence - 1, as_of=word.as_of - seconds(5)),)
 
 
 def heard(*words: AgentWord) -> Json:
     """The status where the agents of three pods have said this."""
-    seen = AgentsSeen({word.ordinal: (word,) for word in words})
+    seen = AgentsSeen({word.ordinal: (word, *before(word)) for word in words})
     on = a_streamapp({"spec.agent.enabled": True})
-    return answer(a_snapshot(wish=3, record=None, agents=seen), found=on, policy=ScalingPolicy())
+    return answer(a_snapshot(wish=3, record=None, agents=seen), found=on)
 
 
 def test_a_member_says_what_its_agent_does() -> None:

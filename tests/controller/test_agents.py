@@ -287,9 +287,10 @@ def test_a_pod_is_taken_only_if_the_agents_still_say_the_same(
     on_a_bench(play, key_file)
 
 
-def test_where_one_agent_steps_aside_a_removal_rests_on_the_group_alone(key_file: KeyFile) -> None:
+def test_where_one_agent_is_silent_a_removal_rests_on_the_group_alone(key_file: KeyFile) -> None:
     async def play(bench: Bench) -> None:
-        bench.agents.aside = {1}
+        bench.agents.silent = {1}
+        bench.clock.move(30)
         now = await gathered(bench)
         asked = len(bench.agents.asked)
         await bench.applier.apply(now, (a_restart(now),))

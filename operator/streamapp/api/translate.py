@@ -13,17 +13,15 @@ from streamapp.api.names import HOLD, RELEASE, claim_of, selector_of
 from streamapp.api.progress import convergence_status, scale_down_status, steps_with
 from streamapp.api.reading import InvalidStreamApp, StreamApp
 from streamapp.api.v1alpha1.status import MOST_MEMBERS, AgentState, GroupProtocol, MemberStatus, StreamAppStatus
-from streamapp.core.agents import AgentReport, AgentSilent
+from streamapp.core.agents import AgentSilent
 from streamapp.core.decision import Decision
 from streamapp.core.gaps import Gap, GapUnknown
 from streamapp.core.group import GroupDescription, GroupUnreadable
 from streamapp.core.identity import Ordinal, TaskId
-from streamapp.core.learners import detect
 from streamapp.core.membership import Attribution, attribute
 from streamapp.core.policy import LearnerSource, ScalingPolicy, Timing
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import App, Release, Rival, Snapshot, Wish, WishSeen
-from streamapp.core.universe import Universe
 
 NO_REASON = "no reason given"
 """What stands for a reason that a break-glass annotation leaves out: at night it must work all the same."""
@@ -131,23 +129,11 @@ class _Answer:
 
     def learner_source(self) -> LearnerSource | None:
         """As last detected: while tasks move it cannot be told anew."""
-        if self._is_on_demand():
-            return LearnerSource.ON_DEMAND
-        group, universe = self._group(), self.snapshot.universe
-        if group is not None and isinstance(universe, Universe):
-            source = detect(group, universe)
-            if isinstance(source, LearnerSource):
-                return source
+        source, before = self.decision.source.source, self.previous.learner_source
+        if isinstance(source, LearnerSource):
+            return source
         # What agents said is over as soon as one of them says otherwise.
-        before = self.previous.learner_source
         return None if before is LearnerSource.ON_DEMAND else before
-
-    def _is_on_demand(self) -> bool:
-        """Whether the assignor that learns on demand is at work in every pod: a mixed group is none."""
-        agents = self.snapshot.agents
-        pods = [pod for pod in self.snapshot.workload.pods if not pod.terminating]
-        words = [] if agents is None else [agents.latest(pod.ordinal) for pod in pods]
-        return bool(words) and all(isinstance(word, AgentReport) and word.is_ours for word in words)
 
     def group_protocol(self) -> GroupProtocol | None:
         latest = self.snapshot.latest

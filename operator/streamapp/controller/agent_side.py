@@ -106,7 +106,7 @@ class AgentSide:
             log.info("agent heard again", app=str(key), ordinal=word.ordinal)
 
 
-def moved_since(before: Mapping[Ordinal, AgentWord], now: Sequence[Read]) -> str:
+def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[Read]) -> str:
     """Tell what the agents say otherwise than they did, as a sentence; empty where they say the same.
 
     A position that has grown is no change, since every copy that was caught up still is.
@@ -115,7 +115,7 @@ def moved_since(before: Mapping[Ordinal, AgentWord], now: Sequence[Read]) -> str
         word, earlier = read.word, before.get(read.word.ordinal)
         if isinstance(word, AgentSilent):
             return f"ordinal {word.ordinal} is silent: {word.why}"
-        if not isinstance(earlier, AgentReport) or _tasks(word) != _tasks(earlier):
+        if earlier is None or _tasks(word) != _tasks(earlier):
             return f"tasks of ordinal {word.ordinal} have changed since"
     return ""
 

@@ -18,7 +18,6 @@ from streamapp.controller.gather import Gathered
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.controller.watching import GroupWatch
-from streamapp.core.agents import AgentReport
 from streamapp.core.decision import (
     Announce,
     CloseBudget,
@@ -35,6 +34,7 @@ from streamapp.core.decision import (
     WriteHoldRecord,
     WriteTemplate,
 )
+from streamapp.core.hearing import views
 from streamapp.core.holds import HoldRecord, RecordUnreadable
 from streamapp.core.workload import Budget, Pod
 from streamapp.kube import children, claims, facts, pods, statefulsets
@@ -203,13 +203,13 @@ class Applier:
 
     async def _agents_still_say(self, gathered: Gathered, what: str) -> None:
         """Hear the agents once more where the judgement rests on them, before the pods that they belong to are read."""
-        seen, pods = gathered.snapshot.agents, gathered.snapshot.workload.pods
-        if seen is None or self._agents is None:
+        if self._agents is None or not gathered.policy.agent:
             return
-        words = {pod.ordinal: seen.latest(pod.ordinal) for pod in pods if pod.is_running}
-        if not all(isinstance(word, AgentReport) and word.is_ours for word in words.values()):
+        heard = views(gathered.snapshot, gathered.policy.timing)
+        if not heard:
             return  # then it rests on the group, as without agents
-        moved = moved_since(words, await self._agents.ask(gathered.key, _valid(gathered), pods))
+        now = await self._agents.ask(gathered.key, _valid(gathered), gathered.snapshot.workload.pods)
+        moved = moved_since(heard[0].reports, now)
         if moved:
             raise ConflictError(what, moved, _TRY_AGAIN)
 

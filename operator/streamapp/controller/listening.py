@@ -11,11 +11,11 @@ from datetime import datetime
 from streamapp.api.reading import StreamApp
 from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Application
-from streamapp.controller.heard import remember
 from streamapp.controller.memory import Memory
 from streamapp.controller.topologies import told_by_all
 from streamapp.core import tails
 from streamapp.core.agents import AgentReport, AgentsSeen, EndsAfter
+from streamapp.core.hearing import remember
 from streamapp.core.lag import EndOffsets
 from streamapp.core.universe import Universe
 from streamapp.kube import facts
