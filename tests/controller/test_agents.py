@@ -299,6 +299,28 @@ def test_where_one_agent_is_silent_a_removal_rests_on_the_group_alone(key_file: 
     on_a_bench(play, key_file)
 
 
+@pytest.mark.guarantee(1)
+def test_pods_are_emptied_by_learners_on_demand_and_go_together(key_file: KeyFile) -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.assignor = bench.agents.assign
+        bench.group.lag = 500_000
+        bench.wish(1)
+        for _ in range(40):
+            bench.clock.move(2)
+            await bench.make_pass()
+        assert bench.granted() == 3
+        leaving = {str(seeded_process_id(bench.group.app_uid, Ordinal(number))) for number in (1, 2)}
+        assert set(json.loads(bench.agents.told[-1][1])["processIds"]) == leaving
+        bench.group.lag = 0
+        await bench.run(lambda: bench.granted() == 1, 300)
+        assert bench.pods.most_at_once == 2
+        await bench.run(lambda: bench.is_settled(1), 300)
+        assert json.loads(bench.agents.told[-1][1])["processIds"] == []
+        assert bench.status()["learnerSource"] == "OnDemand"
+
+    on_a_bench(play, key_file, learners={"source": "OnDemand"})
+
+
 def texts(*by_ordinal: str | None) -> dict[int, str]:
     return {number: text for number, text in enumerate(by_ordinal) if text is not None}
 
