@@ -130,12 +130,13 @@ TASK = "instances.0.tasks.1"
         ({"agent.ageMillis": -1}, "agent.ageMillis", "Input should be greater than or equal to 0"),
         ({"agent.ageMillis": True}, "agent.ageMillis", "Input should be a valid integer"),
         ({"agent.ageMillis": 10**12}, "agent.ageMillis", "Input should be less than or equal to 31622400000"),
+        ({"instances.0.standbyReplicas": None}, "instances[0].standbyReplicas", "Input should be a valid integer"),
+        ({"instances.0.tasks": None}, "instances[0].tasks", "Input should be a valid array"),
         (
-            {"instances.0.standbyReplicas": None},
-            "instances[0]",
-            "standbyReplicas is null; what is not known is left out",
+            {"announcement.epoch": None},
+            "announcement.epoch",
+            "Input should be an object",
         ),
-        ({"instances.0.tasks": None}, "instances[0]", "tasks is null; what is not known is left out"),
         ({f"{TASK}.id": "named__0_1"}, "instances[0].tasks[1].id", "'named__0_1' is no task id of the form 0_3"),
         ({f"{TASK}.id": "0_1"}, "instances[0].tasks[1].stores[0].partition", "it is 2, and task 0_1 has 1"),
         (

@@ -5,11 +5,11 @@ type, and fields that are not named here are those of a newer agent and mean not
 """
 
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema
 
 from streamapp.core.agents import AnnouncementState, AsideKind, Rebalance, TaskState
 
@@ -19,6 +19,22 @@ MOST_MILLIS = 366 * 24 * 3600 * 1000
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Positive = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Millis = Annotated[int, Field(ge=0, le=MOST_MILLIS)]
+
+
+class _NeverNull:
+    """Marks a field that may be left out, and is never `null`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Take the schema of what it is where it is there."""
+        nullable = handler(source)
+        if nullable["type"] != "nullable":
+            raise TypeError(f"{source} is no alternative with None")
+        inner: CoreSchema = nullable["schema"]
+        return inner
+
+
+_T = TypeVar("_T")
+Maybe = Annotated[_T | None, _NeverNull()]
 
 
 class _Fields(BaseModel):
@@ -32,16 +48,6 @@ class _Fields(BaseModel):
         strict=True,
         protected_namespaces=(),
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _nothing_stands_for_unknown(cls, value: Any) -> Any:
-        if isinstance(value, dict):
-            for name, field in cls.model_fields.items():
-                alias = field.alias or name
-                if alias in value and value[alias] is None:
-                    raise PydanticCustomError("null", "{name} is null; what is not known is left out", {"name": alias})
-        return value
 
 
 class What(Enum):
@@ -72,7 +78,7 @@ class AsideFields(_Fields):
 
     what: What
     why: str
-    kind: AsideKind | None = None
+    kind: Maybe[AsideKind] = None
 
 
 class AgentFields(_Fields):
@@ -80,7 +86,7 @@ class AgentFields(_Fields):
 
     version: str
     java: str
-    pod_uid: str | None = None
+    pod_uid: Maybe[str] = None
     incarnation: str
     sequence: Positive
     age_millis: Millis
@@ -90,10 +96,10 @@ class AnnouncementFields(_Fields):
     """`announcement`."""
 
     state: AnnouncementState
-    epoch: EpochFields | None = None
-    process_ids: list[str] | None = None
-    rebalance: Rebalance | None = None
-    expires_in_millis: Millis | None = None
+    epoch: Maybe[EpochFields] = None
+    process_ids: Maybe[list[str]] = None
+    rebalance: Maybe[Rebalance] = None
+    expires_in_millis: Maybe[Millis] = None
 
 
 class RoundFields(_Fields):
@@ -101,12 +107,12 @@ class RoundFields(_Fields):
 
     age_millis: Millis
     announcement: AnnouncementState
-    epoch: EpochFields | None = None
+    epoch: Maybe[EpochFields] = None
     moved: Count
     learning: Count
-    ready: Count | None = None
-    follow_up_millis: Count | None = None
-    follow_up_for: Literal["learning", "unknown", "expiry"] | None = None
+    ready: Maybe[Count] = None
+    follow_up_millis: Maybe[Count] = None
+    follow_up_for: Maybe[Literal["learning", "unknown", "expiry"]] = None
     fell_back: str
 
 
@@ -123,8 +129,8 @@ class TaskFields(_Fields):
 
     id: str
     role: Literal["active", "standby"]
-    state: TaskState | None = None
-    stores: list[StoreFields] | None = None
+    state: Maybe[TaskState] = None
+    stores: Maybe[list[StoreFields]] = None
 
 
 class ThreadFields(_Fields):
@@ -146,27 +152,27 @@ class AssignorFields(_Fields):
 
     class_: str = Field(alias="class")
     is_ours: bool
-    last_round: RoundFields | None = None
+    last_round: Maybe[RoundFields] = None
 
 
 class InstanceFields(_Fields):
     """`instance`."""
 
     application_id: str
-    process_id: str | None = None
-    client_id: str | None = None
-    kafka_version: str | None = None
+    process_id: Maybe[str] = None
+    client_id: Maybe[str] = None
+    kafka_version: Maybe[str] = None
     client_state: ClientState
-    threads: list[ThreadFields] | None = None
-    protocol: Literal["classic", "streams"] | None = None
-    assignor: AssignorFields | None = None
-    acceptable_recovery_lag: Count | None = None
-    standby_replicas: Count | None = None
-    heartbeat_millis: Positive | None = None
-    leaves_on_close: bool | None = None
-    defaults_given: list[DefaultFields] | None = None
-    topology: str | None = None
-    tasks: list[TaskFields] | None = None
+    threads: Maybe[list[ThreadFields]] = None
+    protocol: Maybe[Literal["classic", "streams"]] = None
+    assignor: Maybe[AssignorFields] = None
+    acceptable_recovery_lag: Maybe[Count] = None
+    standby_replicas: Maybe[Count] = None
+    heartbeat_millis: Maybe[Positive] = None
+    leaves_on_close: Maybe[bool] = None
+    defaults_given: Maybe[list[DefaultFields]] = None
+    topology: Maybe[str] = None
+    tasks: Maybe[list[TaskFields]] = None
     asides: list[AsideFields]
 
 
