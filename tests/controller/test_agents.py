@@ -174,6 +174,8 @@ def test_without_a_key_every_agent_is_silent_and_nothing_else_is_held() -> None:
             "the operator has no key for agents: STREAMAPP_AGENT_KEY_FILE is not set; docs/agents.md says how to make "
             "the Secret",
         )
+        (learners,) = [one for one in bench.status()["conditions"] if one["type"] == "LearnersAvailable"]
+        assert "STREAMAPP_AGENT_KEY_FILE is not set" in learners["message"]
         names = [one["name"] for one in bench.statefulset()["spec"]["template"]["spec"]["initContainers"]]
         assert names == ["streamapp-seed"]
         bench.wish(2)

@@ -23,9 +23,13 @@ class Place:
     """IPv4 or IPv6, as text."""
     port: int
 
+    @property
+    def host(self) -> str:
+        """The address as it stands in a URL."""
+        return f"[{self.address}]" if ":" in self.address else self.address
+
     def __str__(self) -> str:
-        host = f"[{self.address}]" if ":" in self.address else self.address
-        return f"pod {self.pod} at {host}:{self.port}"
+        return f"pod {self.pod} at {self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import aiohttp
-from yarl import URL
 
 from streamapp.agents.answers import Outcome, Place, Read, Told
 from streamapp.core.agents import AgentSilent
@@ -110,8 +109,9 @@ class AgentClient:
         headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         headers |= {} if body is None else {"Content-Type": "application/json"}
         try:
-            url = URL.build(scheme="http", host=place.address, port=place.port, path=path)
-            async with self._pool().request(method, url, data=body, headers=headers, allow_redirects=False) as response:
+            async with self._pool().request(
+                method, f"http://{place.host}:{place.port}{path}", data=body, headers=headers, allow_redirects=False
+            ) as response:
                 return _Answer(response.status, await _bounded(response, most))
         except TimeoutError:
             raise _NoAnswerError(f"no whole answer within {self.deadline_seconds:g} s; {_UNREACHABLE}") from None
