@@ -110,7 +110,7 @@ class Gatherer:
             app=self._app(key, found, application),
             workload=workload,
             universe=self._universe(found, memory, workload),
-            agents=memory.agents,
+            agents=memory.agents if policy.agent else None,
             readings=memory.readings,
             captures=memory.captures,
             container_ends=tuple(memory.ends.values()),
