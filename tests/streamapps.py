@@ -6,11 +6,11 @@ refuses it by the committed CRD.
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 
 from streamapp.api.names import API_VERSION, KIND
 from streamapp.api.reading import StreamApp, parse
+from tests.mistakes import WRONG_AGENTS, Wrong
 
 Json = dict[str, Any]
 
@@ -94,18 +94,6 @@ def a_streamapp(changes: Mapping[str, Any] | None = None, *, name: str = "wordco
     return found
 
 
-@dataclass(frozen=True)
-class Wrong:
-    """One mistake, and what its author is told."""
-
-    says: str
-    """In the operator's words."""
-    changes: Json = field(default_factory=dict)
-    name: str = "wordcount"
-    server_says: str | None = None
-    """In the API server's words, where they are not `<field>: … <sentence>`; empty where it lets the object pass."""
-
-
 _NAME = (
     "metadata.name must have at most 52 characters, start with a letter and consist of lower-case letters, digits and "
     "'-': pods, a Service and labels are named after it"
@@ -117,6 +105,7 @@ _BROKERS = "must be host:port, or several of these with commas and no spaces bet
 _TIMEOUT = "must be a duration from 1m to 720h, written like 30s, 20h or 1h30m"
 
 WRONG: Mapping[str, Wrong] = {
+    **WRONG_AGENTS,
     "a name of 53 characters": Wrong(_NAME, name="w" * 53),
     "a name that no Service may have": Wrong(_NAME, name="1-wordcount"),
     "a name with a dot": Wrong(_NAME, name="word.count"),
@@ -294,6 +283,11 @@ WRONG: Mapping[str, Wrong] = {
         {"spec.template.spec.initContainers": [{"name": "streamapp-seed", "image": "mine"}]},
         server_says="",
     ),
+    "variables that are none": Wrong(
+        "spec.template must have a list as env",
+        {"spec.template.spec.containers.0.env": {"A": "b"}},
+        server_says="",
+    ),
     "labels that are none": Wrong(
         "spec.template must have an object as labels", {"spec.template.metadata.labels": "team=words"}, server_says=""
     ),
@@ -348,6 +342,13 @@ ALLOWED_CHANGES: Mapping[str, Json] = {
         "spec.scaleDown.policy": "Immediate",
         "spec.scaleDown.onTimeout": "Proceed",
         "spec.scaleDown.reason": "the state is a cache",
+    },
+    "the agent with an option that it is added to": {
+        "spec.agent": {"enabled": True, "defaults": []},
+        "spec.learners.source": "OnDemand",
+        "spec.learners.rebalance": "Eager",
+        "spec.template.spec.containers.0.env": [{"name": "JDK_JAVA_OPTIONS", "value": ""}],
+        "spec.template.spec.containers.0.envFrom": [{"configMapRef": {"name": "jvm"}}],
     },
     "every duration": {
         "spec.scaleDown.stabilization": "0s",

@@ -1,4 +1,4 @@
-"""Runs Maven: the broker's jars from `lab/kafka/pom.xml`, and applications from their own folders.
+"""Runs Maven: the broker's jars from `lab/kafka/pom.xml`, applications from their own folders, and the agent.
 
 Called by `lab.build.plan`. Maven works on a copy, so a project's `target/` is neither used nor written, and its tests
 are not run: that is what `make test` does. Maven reaches its registry only for what is not in `~/.m2` yet.
@@ -13,10 +13,12 @@ from lab.build.cache import Cache, content_key
 from lab.build.running import Command, run
 from lab.build.toolchains import find, java_home, needed
 from lab.errors import LabError
-from lab.settings import LAB, Versions
+from lab.settings import LAB, REPOSITORY, Versions
 from lab.terminal import step
 
 BROKER = LAB / "kafka" / "pom.xml"
+AGENT = REPOSITORY / "agent"
+AGENT_JAR = "streamapp-agent.jar"
 TIMEOUTS = ("-Daether.connector.connectTimeout=10000", "-Daether.connector.requestTimeout=60000")
 """In milliseconds, understood by Maven 3.8 and newer: without a network it then fails within seconds."""
 
@@ -65,6 +67,31 @@ def package(project: Path, versions: Versions, cache: Cache) -> Path:
                 shutil.move(copy / "target" / "lib", folder)
 
     return cache.entry(name, content_key({"pom": project / "pom.xml", "src": project / "src"}), build)
+
+
+def agent_jar(versions: Versions, cache: Cache, project: Path = AGENT) -> Path:
+    """Give the folder with the agent's jar, which holds the task assignor too.
+
+    `project` has a pom with modules; of each its pom and its `src/main` count: a changed test makes no new image.
+    """
+    modules = sorted(pom.parent for pom in project.glob("*/pom.xml"))
+    sources = [path for module in modules for path in (module / "pom.xml", module / "src" / "main") if path.exists()]
+    inputs = {str(path.relative_to(project)): path for path in (project / "pom.xml", *sources)}
+
+    def build(folder: Path) -> None:
+        with step("Package the agent with Maven"), tempfile.TemporaryDirectory(dir=folder) as workplace:
+            for name, path in inputs.items():
+                copy = Path(workplace, name)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                if path.is_dir():
+                    shutil.copytree(path, copy)
+                else:
+                    shutil.copy(path, copy)
+            goals = ["package", "-Dmaven.test.skip=true", "--projects", "agent", "--also-make"]
+            _maven(goals, Path(workplace), "agent-jar", versions, cache)
+            shutil.move(Path(workplace, "agent", "target", AGENT_JAR), folder)
+
+    return cache.entry("agent-jar", content_key(inputs), build)
 
 
 def _maven(goals: list[str], folder: Path, name: str, versions: Versions, cache: Cache) -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 from lab.build import bases, maven, python_packages
 from lab.build.cache import Cache
 from lab.build.images import BuiltImage, Image, build_image, build_with_docker
+from lab.build.init_programs import AGENT, SEED, init_program
 from lab.build.labkube import NAME, build_labkube, go_folders
-from lab.build.seed import SOURCES as SEED
-from lab.build.seed import seed_program
 from lab.build.toolchains import MissingToolError, problems, together
 from lab.settings import EXAMPLES, LAB, REPOSITORY, Settings, Versions
 
@@ -26,8 +25,8 @@ folder where labkube is built."""
 GO_MODULES = 700 * MB
 """An empty module cache after the modules of labkube came in: 678 MiB."""
 GO_TOOLCHAIN = 300 * MB
-MAVEN_REPOSITORY = 200 * MB
-"""An empty repository after the broker's jars and the demo application: 159 MiB."""
+MAVEN_REPOSITORY = 300 * MB
+"""An empty repository after the broker's jars, the demo application (159 MiB together) and what the agent adds."""
 REBUILT = 1000 * MB
 """A new labkube or image beside the old one, with what it takes while it is built."""
 KAFKA = LAB / "images" / "kafka"
@@ -42,7 +41,7 @@ class Built:
     bin: Path
     """A folder with `labkube` and a link to it for every part: `kube-apiserver`, `kubectl` and so on."""
     images: Mapping[str, BuiltImage]
-    """By short name: `pause`, `kafka`, `counter`, `seed`, `operator`."""
+    """By short name: `pause`, `kafka`, `counter`, `seed`, `agent`, `operator`."""
 
 
 def build_all(settings: Settings) -> Built:
@@ -64,6 +63,7 @@ def _build_all(settings: Settings) -> Built:
     images["counter"] = build_image(counter(settings.versions, cache, java), settings.versions, cache)
     python = bases.debian_python(settings.versions, cache)
     images["seed"] = build_image(seed(settings.versions, cache), settings.versions, cache)
+    images["agent"] = build_image(agent(settings.versions, cache), settings.versions, cache)
     images["operator"] = build_image(operator(cache, python), settings.versions, cache)
     built = Built(build_labkube(settings.versions, cache), images)
     cache.prune()
@@ -104,7 +104,16 @@ def counter(versions: Versions, cache: Cache, base: BuiltImage | None = None) ->
 
 def seed(versions: Versions, cache: Cache) -> Image:
     """Describe the image of the init container that prepares a pod's volume."""
-    return Image("streamapp/seed", "lab", SEED / "Dockerfile", {"seed": seed_program(versions, cache)})
+    return Image("streamapp/seed", "lab", SEED / "Dockerfile", {"seed": init_program(SEED, "seed", versions, cache)})
+
+
+def agent(versions: Versions, cache: Cache) -> Image:
+    """Describe the image of the init container that brings the agent."""
+    context = {
+        "bring": init_program(AGENT, "bring", versions, cache),
+        maven.AGENT_JAR: maven.agent_jar(versions, cache) / maven.AGENT_JAR,
+    }
+    return Image("streamapp/agent", "lab", AGENT / "Dockerfile", context)
 
 
 def operator(cache: Cache, base: BuiltImage | None = None) -> Image:
@@ -119,5 +128,6 @@ def operator(cache: Cache, base: BuiltImage | None = None) -> Image:
 def build_for_docker(settings: Settings) -> list[str]:
     """Build the same images with the machine's Docker, on their public bases; give their full names. For kind."""
     versions, cache = settings.versions, Cache(settings.cache)
-    images = (kafka(versions, cache), counter(versions, cache), seed(versions, cache), operator(cache))
+    own = (seed(versions, cache), agent(versions, cache), operator(cache))
+    images = (kafka(versions, cache), counter(versions, cache), *own)
     return [build_with_docker(image, cache.log(image.entry)) for image in images]

@@ -1,5 +1,7 @@
 """The operator in a cluster: its definition, its rights and its one pod, from the repository's plain manifests."""
 
+import json
+import secrets
 from datetime import datetime
 
 from lab.clusters.kubectl import Kubectl, wait_until
@@ -10,6 +12,8 @@ NAMESPACE = "streamapp-system"
 SELECTOR = "app.kubernetes.io/name=streamapp-operator"
 CRD = REPOSITORY / "crds" / "streamapps.streamapp.dev.yaml"
 _DEPLOYMENT = "deployment/streamapp-operator"
+AGENT_KEY = "streamapp-agent-key"
+"""The Secret with the key from which agents' tokens are derived."""
 
 
 def deploy(kubectl: Kubectl, *namespaces: str) -> None:
@@ -20,10 +24,25 @@ def deploy(kubectl: Kubectl, *namespaces: str) -> None:
     kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(CRD))
     kubectl.run("wait", "--for=condition=Established", "crd/streamapps.streamapp.dev", "--timeout=30s")
     kubectl.apply(LAB / "manifests" / "operator.yaml")
+    _give_key(kubectl)
     kubectl.run("set", "env", "--namespace", NAMESPACE, _DEPLOYMENT, f"STREAMAPP_NAMESPACES={','.join(namespaces)}")
     # Its tag stays the same when the image changes.
     kubectl.run("rollout", "restart", "--namespace", NAMESPACE, _DEPLOYMENT)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
+
+
+def _give_key(kubectl: Kubectl) -> None:
+    """Make a key unless there is one: another key would restart every pod with an agent."""
+    if kubectl.run("get", "secret", AGENT_KEY, "--namespace", NAMESPACE, "--ignore-not-found", "--output=name"):
+        return
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": AGENT_KEY, "namespace": NAMESPACE},
+        "stringData": {"keys": secrets.token_hex(32)},
+    }
+    # Not as an argument, which every process on the machine can see.
+    kubectl.run("create", "--filename=-", stdin=json.dumps(secret))
 
 
 def is_there(kubectl: Kubectl) -> bool:

@@ -158,6 +158,7 @@ def test_lists_say_how_they_are_merged() -> None:
     assert lists == {
         ".spec.template.spec.containers": "map",
         ".spec.state.volumeClaim.accessModes": "atomic",
+        ".spec.agent.defaults": "atomic",
         ".status.convergence.slowest": "atomic",
         ".status.members": "atomic",
         ".status.lastSteps": "atomic",
@@ -177,7 +178,7 @@ def test_only_the_template_is_open() -> None:
 
 def test_what_belongs_to_later_work_is_not_there() -> None:
     words = {path.rpartition(".")[2] for path in NODES}
-    assert words & {"agent", "rebalance", "adopt", "source"} == set()
+    assert words & {"adopt"} == set()
 
 
 def test_it_is_small_enough_for_a_client_side_apply() -> None:

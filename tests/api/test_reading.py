@@ -7,7 +7,8 @@ from streamapp.api.faults import Fault
 from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
 from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.api.v1alpha1.status import StreamAppStatus
-from tests.streamapps import ABSENT, ALLOWED_CHANGES, WRONG, Wrong, a_streamapp, stored
+from tests.mistakes import Wrong
+from tests.streamapps import ABSENT, ALLOWED_CHANGES, WRONG, a_streamapp, stored
 
 MINIMAL: dict[str, Any] = {
     "applicationId": "wordcount",
@@ -56,7 +57,7 @@ def test_a_spec_that_is_none_is_told_too(spec: object, fault: Fault) -> None:
 
 
 def test_a_field_of_a_newer_schema_is_left_out_of_account() -> None:
-    assert a_streamapp({"spec.agent": {"enabled": True}, "spec.learners.rebalance": "Eager"}) == a_streamapp()
+    assert a_streamapp({"spec.adopt": {"statefulSet": "old"}, "spec.learners.weight": 2}) == a_streamapp()
 
 
 def test_the_template_stays_as_it_is_written() -> None:
@@ -75,7 +76,19 @@ def test_everything_but_three_fields_has_a_default() -> None:
         "topology": "",
         "kafka": {"bootstrapServers": "kafka:9092", "configSecret": ""},
         "container": "",
-        "learners": {"acceptableRecoveryLag": 10000, "assignor": "HighAvailability", "nudge": True},
+        "learners": {
+            "source": "",
+            "rebalance": "Conservative",
+            "acceptableRecoveryLag": 10000,
+            "assignor": "HighAvailability",
+            "nudge": True,
+        },
+        "agent": {
+            "enabled": False,
+            "injectVia": "JDK_JAVA_OPTIONS",
+            "port": 7711,
+            "defaults": ["assignor", "heartbeat", "leave"],
+        },
         "scaleDown": {
             "policy": "Hold",
             "reason": "",

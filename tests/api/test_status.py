@@ -6,6 +6,7 @@ import pytest
 
 from streamapp.api.reading import InvalidStreamApp, parse
 from streamapp.core import example, table
+from streamapp.core.agents import AgentReport, AgentSilent, AgentsSeen, AgentWord, AnnouncementState, Heard
 from streamapp.core.group import GroupState
 from streamapp.core.identity import Ordinal
 from streamapp.core.policy import ScalingPolicy
@@ -257,3 +258,50 @@ def test_an_invalid_streamapp_has_a_status_that_says_so() -> None:
         "that the message names.",
     )
     assert (status["selector"], status["replicas"]) == ("streamapp.dev/app=wordcount", 3)
+
+
+def a_word(ordinal: int, *, is_ours: bool = True) -> AgentReport:
+    return AgentReport(
+        ordinal=Ordinal(ordinal),
+        pod_uid=a_pod(ordinal).uid,
+        incarnation="i",
+        sequence=2,
+        as_of=NOW,
+        process_id=example.process_id(ordinal),
+        tasks=(),
+        heard=Heard(state=AnnouncementState.EMPTY),
+        is_ours=is_ours,
+        recovery_lag=10_000,
+    )
+
+
+def before(word: AgentWord) -> tuple[AgentWord, ...]:
+    """What the same agent said five seconds earlier."""
+    if isinstance(word, AgentSilent):
+        return ()
+    return (replace(word, sequence=word.sequence - 1, as_of=word.as_of - seconds(5)),)
+
+
+def heard(*words: AgentWord) -> Json:
+    """The status where the agents of three pods have said this."""
+    seen = AgentsSeen({word.ordinal: (word, *before(word)) for word in words})
+    on = a_streamapp({"spec.agent.enabled": True})
+    return answer(a_snapshot(wish=3, record=None, agents=seen), found=on)
+
+
+def test_a_member_says_what_its_agent_does() -> None:
+    status = heard(a_word(0), a_word(1, is_ours=False), AgentSilent(Ordinal(2), "no answer"))
+    assert [member.get("agent") for member in status["members"]] == ["Reports", "Aside", "Silent"]
+    assert [member.get("agent") for member in held_status()["members"]] == [None] * 3
+
+
+def test_copies_come_on_demand_only_where_every_agent_says_so() -> None:
+    assert heard(*map(a_word, range(3)))["learnerSource"] == "OnDemand"
+    assert heard(a_word(0), a_word(1), a_word(2, is_ours=False))["learnerSource"] == "Standbys"
+    assert heard(a_word(0), a_word(1))["learnerSource"] == "Standbys"
+
+
+def test_what_agents_said_of_copies_is_over_when_they_fall_silent() -> None:
+    moving = a_snapshot(wish=3, record=None, readings=(an_unreadable(),))
+    assert "learnerSource" not in answer(moving, previous={"learnerSource": "OnDemand"})
+    assert answer(moving, previous={"learnerSource": "Standbys"})["learnerSource"] == "Standbys"

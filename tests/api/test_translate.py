@@ -4,7 +4,16 @@ import pytest
 
 from streamapp.api.reading import InvalidStreamApp, parse
 from streamapp.api.translate import app_of, as_rival, policy_of
-from streamapp.core.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy, ScalingPolicy, Timing
+from streamapp.core.agents import Rebalance
+from streamapp.core.policy import (
+    Assignor,
+    LearnerSource,
+    OnTimeout,
+    RolloutPolicy,
+    ScaleDownPolicy,
+    ScalingPolicy,
+    Timing,
+)
 from streamapp.core.snapshot import App, Release, Rival, Wish, WishSeen
 from tests.streamapps import ABSENT, UID, a_streamapp, stored
 
@@ -105,7 +114,14 @@ def test_every_choice_reaches_the_policy() -> None:
                 "onTimeout": "Proceed",
                 "allowZero": True,
             },
-            "spec.learners": {"acceptableRecoveryLag": 500, "assignor": "Unknown", "nudge": False},
+            "spec.learners": {
+                "acceptableRecoveryLag": 500,
+                "assignor": "Unknown",
+                "nudge": False,
+                "source": "OnDemand",
+                "rebalance": "Eager",
+            },
+            "spec.agent": {"enabled": True},
             "spec.rollout": {"policy": "Paused"},
         }
     )
@@ -120,6 +136,9 @@ def test_every_choice_reaches_the_policy() -> None:
         acceptable_recovery_lag=500,
         assignor=Assignor.UNKNOWN,
         nudge=False,
+        agent=True,
+        source=LearnerSource.ON_DEMAND,
+        rebalance=Rebalance.EAGER,
         rollout=RolloutPolicy.PAUSED,
         timing=timing,
     )

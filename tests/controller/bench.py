@@ -6,12 +6,15 @@ A *bench* stands for one cluster with one StreamApp. `restart` throws the operat
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from kubernetes.aio.client.configuration import Configuration
 
 from streamapp.api.manifests import Installation
+from streamapp.controller.agent_keys import KeyFile
+from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Applications, Wiring
 from streamapp.controller.apply import Applier
 from streamapp.controller.gather import Gatherer
@@ -25,6 +28,7 @@ from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import KubeError
 from streamapp.kube.places import Key
 from tests.conformance import violations
+from tests.controller.fake_agents import FakeAgents
 from tests.controller.fake_group import FakeGroup
 from tests.controller.fake_pods import NAMESPACE, FakePods
 from tests.kube.api_server import ApiServer
@@ -33,7 +37,7 @@ Json = dict[str, Any]
 NAME = "counter"
 KEY = Key(NAMESPACE, NAME)
 NEVER = 1e6
-INSTALLATION = Installation(name="test", seed_image="seed:test")
+INSTALLATION = Installation(name="test", seed_image="seed:test", agent_image="agent:test")
 
 
 class Bench:
@@ -44,6 +48,10 @@ class Bench:
         self.server = server
         self.pods = FakePods(server, NAME, clock.now)
         self.group = FakeGroup("", self.pods.running, clock.now)
+        self.agents = FakeAgents(self.pods.running, self.group, clock.now)
+        self.keys = KeyFile("")
+        self.wirings: list[Wiring] = []
+        """With what each connection was made."""
         self.wrongs: list[str] = []
         """Promises that were broken, as sentences."""
         self._url = url
@@ -56,16 +64,18 @@ class Bench:
         await self.stop()
         configuration = Configuration(host=self._url)
         self.client = KubeClient(configuration, deadline_seconds=5)
-        metrics = Metrics()
+        self.metrics = Metrics()
+        installation = replace(INSTALLATION, accepted=self.keys.accepted)
+        agents = AgentSide(self.agents, self.keys, self.metrics)
         # The test makes every poll; the task of the application makes the first and then sleeps.
         pace = Pace(NEVER, NEVER, NEVER)
         self.applications = Applications(self._connect, pace, lambda _: None, self.clock.now)
-        self.reconciler = Reconciler(
-            Gatherer(self.client, self.applications, INSTALLATION, self.clock.now, self.clock.monotonic),
-            Applier(self.client, INSTALLATION, metrics, self.clock.monotonic),
-            Reporter(self.client, metrics, "test"),
-            self.applications,
+        self.gatherer = Gatherer(
+            self.client, self.applications, installation, self.clock.now, self.clock.monotonic, agents
         )
+        self.applier = Applier(self.client, installation, self.metrics, self.clock.monotonic, agents)
+        reporter = Reporter(self.client, self.metrics, "test")
+        self.reconciler = Reconciler(self.gatherer, self.applier, reporter, self.applications)
 
     async def stop(self) -> None:
         """End the process."""
@@ -140,7 +150,8 @@ class Bench:
             and self.status().get("granted") == replicas
         )
 
-    def _connect(self, _: Wiring) -> FakeGroup:
+    def _connect(self, wiring: Wiring) -> FakeGroup:
+        self.wirings.append(wiring)
         return self.group
 
     def _watch_promises(self, plural: str, body: Json, before: Json | None) -> None:
@@ -165,7 +176,7 @@ class Bench:
         if now >= was:
             return
         wished = (self.server.get("streamapps", NAMESPACE, NAME) or a_stream_app())["spec"]["replicas"]
-        if was - now > 1:
+        if was - now > 1 and self.group.tasks_from(now):
             self.wrongs.append(f"{was} to {now} in one step")
         if now < wished:
             self.wrongs.append(f"{was} to {now}, although {wished} are wished for")

@@ -35,7 +35,9 @@ from tests.controller.fake_pods import FakePod
 
 
 @dataclass(slots=True)
-class _Member:
+class Share:
+    """One member with what it has."""
+
     id: str
     pod: FakePod
     active: frozenset[TaskId] = frozenset()
@@ -73,7 +75,9 @@ class FakeGroup:
     """Of every topic."""
     configs_asked: list[frozenset[str]] = field(default_factory=list)
     """Each time, of which topics."""
-    members: dict[str, _Member] = field(default_factory=dict)
+    assignor: Callable[[Sequence[Share]], None] | None = None
+    """Deals the tasks out in place of the stock assignor; agents then know what runs without another join."""
+    members: dict[str, Share] = field(default_factory=dict)
     is_rebalancing: bool = False
 
     def close(self) -> None:
@@ -131,10 +135,16 @@ class FakeGroup:
     def uncovered_without(self, ordinal: int) -> set[TaskId]:
         """The tasks that no other ordinal runs or has a caught-up copy of, by the truth and not by what was said."""
         others = [member for member in self.members.values() if member.pod.ordinal != ordinal]
-        covered = {one for member in others for one in (member.active & member.said_active)}
+        running = [member.active & (member.active if self.assignor else member.said_active) for member in others]
+        covered = {one for active in running for one in active}
         if self.lag <= 10_000:
             covered |= {one for member in others for one in (member.standby & member.said_standby)}
         return set(universe().ids) - covered
+
+    def tasks_from(self, ordinal: int) -> set[TaskId]:
+        """The tasks that this ordinal and those above it have, by the truth."""
+        above = [member for member in self.members.values() if member.pod.ordinal >= ordinal]
+        return {one for member in above for one in member.active | member.standby}
 
     def _follow_pods(self) -> None:
         running = {pod.container_id: pod for pod in self.pods()}
@@ -144,12 +154,12 @@ class FakeGroup:
             del self.members[member.id]
         new = [pod for identity, pod in sorted(running.items()) if identity not in known]
         for pod in new:
-            member = _Member(f"member-{pod.container_id}", pod)
+            member = Share(f"member-{pod.container_id}", pod)
             self.members[member.id] = member
         if new or lost or (self.is_rebalancing and all(m.pod.container_id in running for m in self.members.values())):
             self._rebalance()
 
-    def _is_timed_out(self, member: _Member, running: Container[str]) -> bool:
+    def _is_timed_out(self, member: Share, running: Container[str]) -> bool:
         if member.pod.container_id in running:
             return False
         member.dead_since = member.dead_since or self.now()
@@ -161,6 +171,12 @@ class FakeGroup:
         if self.is_rebalancing or not self.members:
             return
         ordered = sorted(self.members.values(), key=lambda member: member.pod.ordinal)
+        if self.assignor is not None:
+            for member in ordered:
+                member.said_active, member.said_standby = member.active, member.standby
+                member.joins += 1
+            self.assignor(ordered)
+            return
         shares = [frozenset(map(task, range(place, PARTITIONS, len(ordered)))) for place in range(len(ordered))]
         for place, member in enumerate(ordered):
             member.said_active, member.said_standby = member.active, member.standby
@@ -168,7 +184,7 @@ class FakeGroup:
             member.active = shares[place]
             member.standby = shares[place - 1] if len(ordered) > 1 else frozenset()
 
-    def _shown(self, member: _Member) -> Member:
+    def _shown(self, member: Share) -> Member:
         offsets: dict[TaskId, OffsetSum] = {one: Applied(END - self.lag) for one in member.said_standby}
         offsets |= dict.fromkeys(member.said_active, NoOffsets.RUNNING)
         return Member(

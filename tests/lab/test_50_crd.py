@@ -14,8 +14,9 @@ from lab.settings import REPOSITORY
 from streamapp.api import crd, manifests
 from streamapp.api.reading import StreamApp, parse
 from tests.conformance import kstatus
+from tests.mistakes import Wrong
 from tests.statuses import held_status
-from tests.streamapps import ABSENT, ALLOWED_CHANGES, FORBIDDEN_CHANGES, WRONG, Wrong, changed, written
+from tests.streamapps import ABSENT, ALLOWED_CHANGES, FORBIDDEN_CHANGES, WRONG, changed, written
 
 pytestmark = pytest.mark.lab
 

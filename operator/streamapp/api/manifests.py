@@ -8,12 +8,13 @@ replicas, must be another manager and hand over.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from streamapp.api.conflicts import SEEDER
+from streamapp.api.conflicts import AGENT, SEEDER
+from streamapp.api.injection import accepted_by, inject
 from streamapp.api.names import (
     API_VERSION,
     APP_LABEL,
@@ -44,20 +45,32 @@ class Installation:
     seed_image: str
     """Of the init container, see `seeding`."""
     seed_pull_policy: str = "IfNotPresent"
+    agent_image: str = ""
+    """Of the init container that brings the agent, see `injection`."""
+    agent_pull_policy: str = "IfNotPresent"
+    accepted: Callable[[str], str] = lambda _: ""
+    """The hashes of the tokens that agents of a StreamApp accept, by its UID; empty while the operator has no key."""
 
 
-def statefulset(app: StreamApp, installation: Installation) -> Manifest:
+def statefulset(app: StreamApp, installation: Installation, live: Mapping[str, Any] | None = None) -> Manifest:
     """The StatefulSet without replicas.
 
     `Parallel`, since the operator takes pods away one by one and pods that come need not wait for each other;
     `OnDelete`, since it alone restarts them.
+
+    Args:
+        app: What it is made of.
+        installation: Who makes it.
+        live: The one there is. An operator that has lost its key leaves the agents as they stand in there: pods must
+            not restart for that.
     """
+    accepted = installation.accepted(app.metadata.uid) or accepted_by(app, live)
     spec: Manifest = {
         "serviceName": app.metadata.name,
         "podManagementPolicy": "Parallel",
         "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": {APP_LABEL: app.metadata.name}},
-        "template": _template(app, installation),
+        "template": _template(app, installation, accepted),
     }
     if app.spec.state is not None:
         retention = app.spec.state.retention
@@ -86,7 +99,7 @@ def is_ours(app: StreamApp | InvalidStreamApp, installation: Installation, live:
 def template_is_written(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
     """Tell whether the StatefulSet was last written from what the StreamApp says now."""
     written = mapping(live.get("metadata", {}).get("annotations")).get(TEMPLATE_HASH)
-    return bool(written == statefulset(app, installation)["metadata"]["annotations"][TEMPLATE_HASH])
+    return bool(written == statefulset(app, installation, live)["metadata"]["annotations"][TEMPLATE_HASH])
 
 
 def service(app: StreamApp, installation: Installation) -> Manifest:
@@ -164,10 +177,13 @@ def _claim(app: StreamApp, state: State) -> Manifest:
     }
 
 
-def _template(app: StreamApp, installation: Installation) -> Manifest:
+def _template(app: StreamApp, installation: Installation, accepted: str) -> Manifest:
     template = deepcopy(app.spec.template)
     metadata = mapping(template.get("metadata"))
     template["metadata"] = {**metadata, "labels": {**mapping(metadata.get("labels")), APP_LABEL: app.metadata.name}}
+    if app.spec.agent.enabled and accepted:
+        image, policy = installation.agent_image, installation.agent_pull_policy
+        inject(template["spec"], app, accepted, image=image, pull_policy=policy)
     if app.spec.state is not None:
         _add_state(template["spec"], app, app.spec.state, installation)
     return template
@@ -185,10 +201,10 @@ def _add_state(pod: Manifest, app: StreamApp, state: State, installation: Instal
 
 
 def _hash(spec: Manifest) -> str:
-    """Of what is written, the seeder's image apart: a newer operator must not restart every pod for it."""
+    """Of what is written, images of our own apart: a newer operator must not restart every pod for them."""
     hashed = deepcopy(spec)
     for container in hashed["template"]["spec"].get("initContainers") or []:
-        if mapping(container).get("name") == SEEDER:
+        if mapping(container).get("name") in {SEEDER, AGENT}:
             del container["image"], container["imagePullPolicy"]
     text = json.dumps(hashed, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

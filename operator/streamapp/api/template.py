@@ -64,7 +64,13 @@ def mappings(value: object) -> list[Mapping[str, Any]]:
 _OF_TEMPLATE: Mapping[str, type] = {"metadata": dict, "spec": dict}
 _OF_METADATA: Mapping[str, type] = {"labels": dict}
 _OF_POD: Mapping[str, type] = {"initContainers": list, "volumes": list, "securityContext": dict}
-_OF_CONTAINER: Mapping[str, type] = {"volumeMounts": list, "securityContext": dict}
+_OF_CONTAINER: Mapping[str, type] = {
+    "volumeMounts": list,
+    "securityContext": dict,
+    "env": list,
+    "envFrom": list,
+    "ports": list,
+}
 """What the operator reads or adds to."""
 
 

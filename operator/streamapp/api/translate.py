@@ -12,17 +12,16 @@ from streamapp.api.conditions import with_times
 from streamapp.api.names import HOLD, RELEASE, claim_of, selector_of
 from streamapp.api.progress import convergence_status, scale_down_status, steps_with
 from streamapp.api.reading import InvalidStreamApp, StreamApp
-from streamapp.api.v1alpha1.status import MOST_MEMBERS, GroupProtocol, MemberStatus, StreamAppStatus
+from streamapp.api.v1alpha1.status import MOST_MEMBERS, AgentState, GroupProtocol, MemberStatus, StreamAppStatus
+from streamapp.core.agents import AgentSilent
 from streamapp.core.decision import Decision
 from streamapp.core.gaps import Gap, GapUnknown
 from streamapp.core.group import GroupDescription, GroupUnreadable
 from streamapp.core.identity import Ordinal, TaskId
-from streamapp.core.learners import detect
 from streamapp.core.membership import Attribution, attribute
 from streamapp.core.policy import LearnerSource, ScalingPolicy, Timing
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import App, Release, Rival, Snapshot, Wish, WishSeen
-from streamapp.core.universe import Universe
 
 NO_REASON = "no reason given"
 """What stands for a reason that a break-glass annotation leaves out: at night it must work all the same."""
@@ -69,6 +68,9 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
         acceptable_recovery_lag=spec.learners.acceptable_recovery_lag,
         assignor=spec.learners.assignor,
         nudge=spec.learners.nudge,
+        agent=spec.agent.enabled,
+        source=LearnerSource(spec.learners.source.value) if spec.learners.source.value else None,
+        rebalance=spec.learners.rebalance,
         rollout=spec.rollout.policy,
         timing=timing or Timing(),
     )
@@ -127,11 +129,11 @@ class _Answer:
 
     def learner_source(self) -> LearnerSource | None:
         """As last detected: while tasks move it cannot be told anew."""
-        group, universe = self._group(), self.snapshot.universe
-        if group is None or not isinstance(universe, Universe):
-            return self.previous.learner_source
-        source = detect(group, universe)
-        return source if isinstance(source, LearnerSource) else self.previous.learner_source
+        source, before = self.decision.source.source, self.previous.learner_source
+        if isinstance(source, LearnerSource):
+            return source
+        # What agents said is over as soon as one of them says otherwise.
+        return None if before is LearnerSource.ON_DEMAND else before
 
     def group_protocol(self) -> GroupProtocol | None:
         latest = self.snapshot.latest
@@ -152,8 +154,9 @@ class _Answer:
         volume = self.snapshot.workload.volume(ordinal)
         known = None if volume is None or volume.process_id is None else str(volume.process_id)
         claim = None if volume is None else self._claim(ordinal)
+        agent = self._agent(ordinal)
         if attribution is None:
-            return MemberStatus(ordinal=ordinal, process_id=known, volume=claim)
+            return MemberStatus(ordinal=ordinal, process_id=known, volume=claim, agent=agent)
         members = attribution.members(ordinal)
         shown = {str(member.process_id) for member in members if member.process_id is not None}
         assigned = [member.assignment for member in members if member.assignment is not None]
@@ -163,7 +166,16 @@ class _Answer:
             volume=claim,
             active=len(frozenset[TaskId]().union(*(one.active for one in assigned))),
             learners=len(frozenset[TaskId]().union(*(one.standby for one in assigned))),
+            agent=agent,
         )
+
+    def _agent(self, ordinal: Ordinal) -> AgentState | None:
+        if self.snapshot.agents is None:
+            return None
+        word = self.snapshot.agents.latest(ordinal)
+        if isinstance(word, AgentSilent):
+            return AgentState.SILENT
+        return AgentState.REPORTS if word.is_ours else AgentState.ASIDE
 
     def _claim(self, ordinal: Ordinal) -> str | None:
         if not isinstance(self.found, StreamApp) or self.found.spec.state is None:

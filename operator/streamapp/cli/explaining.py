@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from streamapp.cli import ages
+from streamapp.cli.agents_told import agents
 from streamapp.cli.endings import what_ends_it
 from streamapp.cli.remedies import what_you_can_do
 from streamapp.cli.told import without_advice
@@ -88,6 +89,7 @@ def _why(view: View) -> Iterator[str]:
     if told is not None:
         yield without_advice(told)
         yield from _beside(view, told.reason)
+    yield from agents(view)
 
 
 def _beside(view: View, reason: str) -> Iterator[str]:

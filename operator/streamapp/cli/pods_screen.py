@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamapp.api.v1alpha1.status import MemberStatus
+from streamapp.cli.agents_told import STYLES
 from streamapp.cli.view import View
 from streamapp.cli.wording import counted
 
@@ -28,6 +29,9 @@ def pods(view: View, width: int, most: int | None) -> RenderableType | None:
     table.add_column("volume", overflow="ellipsis")
     table.add_column("active", justify="right", no_wrap=True)
     table.add_column("copies", justify="right", no_wrap=True)
+    has_agents = any(member.agent is not None for member in members)
+    if has_agents:
+        table.add_column("agent", no_wrap=True)
     table.add_column("", no_wrap=True)
     for member in shown:
         fate, style = fate_of(view, member)
@@ -38,6 +42,7 @@ def pods(view: View, width: int, most: int | None) -> RenderableType | None:
             member.volume or "none",
             _count(member.active),
             _count(member.learners),
+            *([_agent(member)] if has_agents else []),
             Text(fate, style=style),
         )
     return Group(table, *_left_out(view, members, shown))
@@ -60,6 +65,10 @@ def fate_of(view: View, member: MemberStatus) -> tuple[str, str]:
 
 def _is_idle(member: MemberStatus) -> bool:
     return member.active == 0 and not member.learners
+
+
+def _agent(member: MemberStatus) -> Text:
+    return Text("?") if member.agent is None else Text(member.agent.value.lower(), style=STYLES[member.agent])
 
 
 def _count(number: int | None) -> str:

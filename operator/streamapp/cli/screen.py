@@ -14,6 +14,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from streamapp.cli import ages
+from streamapp.cli.agents_told import word_for
 from streamapp.cli.conditions_screen import conditions
 from streamapp.cli.convergence_screen import convergence
 from streamapp.cli.pods_screen import pods
@@ -107,7 +108,7 @@ def _kind(view: View) -> Text:
     facts = [
         ("application", view.application_id),
         ("group", None if status.group_protocol is None else status.group_protocol.value),
-        ("copies", None if status.learner_source is None else status.learner_source.value.lower()),
+        ("copies", None if status.learner_source is None else word_for(status.learner_source)),
     ]
     line = Text()
     for label, fact in facts:

@@ -12,12 +12,14 @@ from typing import Any
 from streamapp.api import manifests
 from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
 from streamapp.api.reading import StreamApp
+from streamapp.controller.agent_side import AgentSide, moved_since
 from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.gather import Gathered
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.controller.watching import GroupWatch
 from streamapp.core.decision import (
+    Announce,
     CloseBudget,
     CreateStatefulSet,
     Evict,
@@ -32,6 +34,7 @@ from streamapp.core.decision import (
     WriteHoldRecord,
     WriteTemplate,
 )
+from streamapp.core.hearing import views
 from streamapp.core.holds import HoldRecord, RecordUnreadable
 from streamapp.core.workload import Budget, Pod
 from streamapp.kube import children, claims, facts, pods, statefulsets
@@ -51,8 +54,10 @@ class Applier:
         installation: manifests.Installation,
         metrics: Metrics,
         monotonic: Callable[[], float] = seconds_since_boot,
+        agents: AgentSide | None = None,
     ) -> None:
         self._client = client
+        self._agents = agents
         self._installation = installation
         self._metrics = metrics
         self._monotonic = monotonic
@@ -63,6 +68,7 @@ class Applier:
             CloseBudget: self._close_budget,
             OpenBudget: self._open_budget,
             Nudge: self._nudge,
+            Announce: self._announce,
             Evict: self._evict,
             RecordProcessId: self._record_process_id,
             WriteTemplate: self._write_template,
@@ -149,6 +155,12 @@ class Applier:
         await watch.group.nudge(step.like_member)
         watch.nudged()
 
+    async def _announce(self, gathered: Gathered, step: Announce) -> None:
+        """Tell agents; who was not reached says so in the next report, and is told again."""
+        if self._agents is not None:
+            pods = gathered.snapshot.workload.pods
+            await self._agents.tell(gathered.key, _valid(gathered), pods, step)
+
     async def _evict(self, gathered: Gathered, step: Evict) -> None:
         await _group(gathered).evict(step.members, step.reason.name)
 
@@ -162,7 +174,7 @@ class Applier:
 
     async def _write_template(self, gathered: Gathered, _: WriteTemplate) -> None:
         if gathered.live.statefulset is not None:
-            manifest = manifests.statefulset(_valid(gathered), self._installation)
+            manifest = manifests.statefulset(_valid(gathered), self._installation, gathered.live.statefulset)
             await statefulsets.write_template(self._client, manifest, gathered.live.statefulset)
 
     async def _restart(self, gathered: Gathered, step: RestartPod) -> None:
@@ -176,6 +188,7 @@ class Applier:
         """Read once more what the judgement rests on, beside the StatefulSet, whose version the write carries."""
         key, before = gathered.key, gathered.live.app
         what = f"judgement of {key}"
+        await self._agents_still_say(gathered, what)
         app = await self._client.get(STREAM_APPS, key.namespace, key.name)
         if _wish(app) != _wish(before):
             raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
@@ -187,6 +200,18 @@ class Applier:
         now = facts.pods(live, key.name, None if statefulset is None else statefulset.uid, container)
         if set(map(_run, now)) != set(map(_run, gathered.snapshot.workload.pods)):
             raise ConflictError(what, "pods have come, gone or restarted since", _TRY_AGAIN)
+
+    async def _agents_still_say(self, gathered: Gathered, what: str) -> None:
+        """Hear the agents once more where the judgement rests on them, before the pods that they belong to are read."""
+        if self._agents is None or not gathered.policy.agent:
+            return
+        heard = views(gathered.snapshot, gathered.policy.timing)
+        if not heard:
+            return  # then it rests on the group, as without agents
+        now = await self._agents.ask(gathered.key, _valid(gathered), gathered.snapshot.workload.pods)
+        moved = moved_since(heard[0].reports, now)
+        if moved:
+            raise ConflictError(what, moved, _TRY_AGAIN)
 
     def _freshness(self, gathered: Gathered) -> Callable[[], None]:
         """Give the check that the judgement is young enough, by a clock that nobody sets."""

@@ -6,19 +6,23 @@ Nothing of Kubernetes comes from a cache: a watch may be behind, and what is dec
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from streamapp.api import manifests
 from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
 from streamapp.api.translate import app_of, policy_of
+from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Application, Applications, Wiring
 from streamapp.controller.clocks import seconds_since_boot
+from streamapp.controller.listening import Listening
 from streamapp.controller.memory import Memory
+from streamapp.controller.topologies import contradiction
 from streamapp.core import eviction
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.snapshot import App, Snapshot
+from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.core.workload import StatefulSet, Volume, Workload
 from streamapp.kube import facts, statefulsets
 from streamapp.kube.client import Json, KubeClient
@@ -61,8 +65,11 @@ class Gatherer:
         installation: manifests.Installation,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = seconds_since_boot,
+        agents: AgentSide | None = None,
     ) -> None:
         self._client = client
+        self._agents = agents
+        self._listening = None if agents is None else Listening(agents, now)
         self._monotonic = monotonic
         self._applications = applications
         self._installation = installation
@@ -73,14 +80,16 @@ class Gatherer:
         read_at = self._now()
         resource = await self._client.find(STREAM_APPS, key.namespace, key.name)
         if resource is None:
+            if self._agents is not None:
+                self._agents.forget(key)
             return None
         self._applications.heard(key, resource)
         found = parse(resource)
         application = self._applications.get(key, found.metadata.uid)
         application.memory.saw_wish(found.replicas, read_at)
         if isinstance(found, StreamApp):
-            self._applications.wire(key, application, await self._wiring(found))
-        live = await self._live(key, resource)
+            self._applications.wire(key, application, await self._wiring(found, application.memory))
+        live = await self._live(key, resource, found, application)
         return self._gathered(key, found, application, live, self._workload(found, live, read_at))
 
     def _gathered(
@@ -100,7 +109,8 @@ class Gatherer:
             now=now,
             app=self._app(key, found, application),
             workload=workload,
-            universe=memory.universe,
+            universe=self._universe(found, memory, workload),
+            agents=memory.agents if policy.agent else None,
             readings=memory.readings,
             captures=memory.captures,
             container_ends=tuple(memory.ends.values()),
@@ -118,6 +128,12 @@ class Gatherer:
             taken_at=taken_at,
         )
 
+    def _universe(
+        self, found: StreamApp | InvalidStreamApp, memory: Memory, workload: Workload
+    ) -> Universe | TopologyUnknown:
+        in_spec = found.spec.topology if isinstance(found, StreamApp) else ""
+        return contradiction(in_spec, memory.told_topology, workload) or memory.universe
+
     def _app(self, key: Key, found: StreamApp | InvalidStreamApp, application: Application) -> App:
         memory = application.memory
         rivals = self._applications.rivals(key, found) if isinstance(found, StreamApp) else ()
@@ -127,17 +143,33 @@ class Gatherer:
             return app
         return replace(app, fault=app.fault or refusal.why)
 
-    async def _live(self, key: Key, resource: Json) -> Live:
+    async def _live(
+        self, key: Key, resource: Json, found: StreamApp | InvalidStreamApp, application: Application
+    ) -> Live:
         client, namespace = self._client, key.namespace
+        found_set = asyncio.ensure_future(client.find(STATEFUL_SETS, namespace, key.name))
         statefulset, pods, claims, budget = await asyncio.gather(
-            client.find(STATEFUL_SETS, namespace, key.name),
-            client.list(PODS, namespace, key.selector),
+            found_set,
+            self._pods(key, found, application, found_set),
             client.list(CLAIMS, namespace, key.selector),
             client.find(BUDGETS, namespace, key.name),
         )
         return Live(app=resource, statefulset=statefulset, pods=tuple(pods), claims=tuple(claims), budget=budget)
 
-    async def _wiring(self, found: StreamApp) -> Wiring:
+    async def _pods(
+        self,
+        key: Key,
+        found: StreamApp | InvalidStreamApp,
+        application: Application,
+        statefulset: Awaitable[Json | None],
+    ) -> list[Json]:
+        """Read the pods, and hear their agents as soon as it is known where they are."""
+        live = await self._client.list(PODS, key.namespace, key.selector)
+        if self._listening is not None and isinstance(found, StreamApp):
+            await self._listening.hear(key, found, application, await statefulset, live)
+        return live
+
+    async def _wiring(self, found: StreamApp, memory: Memory) -> Wiring:
         kafka, properties, fault = found.spec.kafka, {}, None
         if kafka.config_secret:
             try:
@@ -149,7 +181,7 @@ class Gatherer:
             bootstrap=kafka.bootstrap_servers,
             properties=tuple(sorted(properties.items())),
             application_id=found.spec.application_id,
-            topology=found.spec.topology,
+            topology=found.spec.topology if found.spec.topology.strip() else memory.topology,
             fault=fault,
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from streamapp.core.agents import AgentsSeen
 from streamapp.core.containers import Capture, ContainerEnd
 from streamapp.core.decision import Event
 from streamapp.core.gaps import RunningSeen
@@ -51,6 +52,12 @@ class Memory:
     universe: Universe | TopologyUnknown = field(default_factory=lambda: TopologyUnknown("The group was not read yet."))
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores, as they were last read."""
+    agents: AgentsSeen | None = None
+    """What was heard of the agents; None while the application runs without."""
+    topology: str = ""
+    """The text that all agents told last; empty where they never agreed on one."""
+    told_topology: str = ""
+    """The same, of the last round of questions alone."""
     captures: tuple[Capture, ...] = ()
     captured_at: datetime | None = None
     """End of the reading that the captures were last brought up to."""

@@ -18,6 +18,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._of_holds(self.registry)
         self._of_applications(self.registry)
+        self._of_agents(self.registry)
         self._of_the_process(self.registry)
 
     def _of_holds(self, registry: CollectorRegistry) -> None:
@@ -71,6 +72,18 @@ class Metrics:
             "streamapp_replicas_removed_total", "Replicas taken away, by reason.", (*_APP, "reason"), registry=registry
         )
 
+    def _of_agents(self, registry: CollectorRegistry) -> None:
+        """What was heard of agents, and what they were told."""
+        self.agent_reads = Counter(
+            "streamapp_agent_reads_total", "Questions to agents, by result.", (*_APP, "result"), registry=registry
+        )
+        self.announcements = Counter(
+            "streamapp_agent_announcements_total",
+            "Announcements to agents of who leaves, by result.",
+            (*_APP, "result"),
+            registry=registry,
+        )
+
     def _of_the_process(self, registry: CollectorRegistry) -> None:
         """The operator's own work."""
         self.reconciles = Counter("streamapp_reconcile_total", "Passes, by result.", ("result",), registry=registry)
@@ -96,7 +109,7 @@ class Metrics:
         """Drop what is shown of an application that is gone."""
         of_apps = (
             *(self.replicas, self.hold_seconds, self.waiting_tasks, self.remaining_lag, self.converged),
-            *(self.condition, self.group_read_age, self.steps, self.removed),
+            *(self.condition, self.group_read_age, self.steps, self.removed, self.agent_reads, self.announcements),
         )
         for metric in of_apps:
             metric.remove_by_labels({"namespace": namespace, "name": name})

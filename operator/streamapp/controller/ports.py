@@ -1,5 +1,6 @@
-"""What a pass needs of Kafka, as a Protocol: `kafka_side` is the real one, tests bring one without brokers.
+"""What a pass needs of Kafka and of agents, as Protocols: tests bring some without brokers and pods.
 
+The real ones are `kafka_side` and `agents.client`.
 Every call has its own deadline and never raises for what a broker does: what could not be read is a value.
 """
 
@@ -7,6 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from streamapp.agents.answers import Place, Read, Told
 from streamapp.core.containers import MemberKey
 from streamapp.core.group import GroupDescription, GroupUnreadable
 from streamapp.core.identity import TopicPartition
@@ -54,3 +56,16 @@ class ApplicationGroup(Protocol):
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""
+
+
+class AgentAccess(Protocol):
+    """The agents in all pods."""
+
+    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:
+        """Ask all of these for their reports at the same time; one answer for each, in their order."""
+
+    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:
+        """Tell all of these at the same time; one outcome for each, in their order."""
+
+    async def close(self) -> None:
+        """Drop every connection."""

@@ -12,7 +12,10 @@ from datetime import UTC, datetime
 import kopf
 import structlog
 
+from streamapp.agents.client import AgentClient
 from streamapp.api.manifests import Installation
+from streamapp.controller.agent_keys import KeyFile, NoKeys
+from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Applications, Wiring
 from streamapp.controller.apply import Applier
 from streamapp.controller.clocks import seconds_since_boot
@@ -22,7 +25,7 @@ from streamapp.controller.health import Health, serve
 from streamapp.controller.kafka_side import connect
 from streamapp.controller.key_queue import KeyQueue, Pauses
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.ports import ApplicationGroup
+from streamapp.controller.ports import AgentAccess, ApplicationGroup
 from streamapp.controller.reconcile import Reconciler
 from streamapp.controller.reporting import Reporter
 from streamapp.controller.settings import Settings
@@ -70,8 +73,11 @@ class Operator:
         client: KubeClient,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = seconds_since_boot,
+        agents: AgentAccess | None = None,
     ) -> None:
         self.settings = settings
+        self.agents = agents or AgentClient(now=now)
+        self.keys = KeyFile(settings.agent_key_file)
         self._now = now
         self.client = client
         self.metrics = Metrics()
@@ -80,10 +86,16 @@ class Operator:
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         pace = Pace(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         self.applications = Applications(self.connect, pace, self.queue.add, now)
-        installation = Installation(name=settings.installation, seed_image=settings.seed_image)
+        installation = Installation(
+            name=settings.installation,
+            seed_image=settings.seed_image,
+            agent_image=settings.agent_image,
+            accepted=self.keys.accepted,
+        )
+        side = AgentSide(self.agents, self.keys, self.metrics)
         self._reconciler = Reconciler(
-            Gatherer(client, self.applications, installation, now, monotonic),
-            Applier(client, installation, self.metrics, monotonic),
+            Gatherer(client, self.applications, installation, now, monotonic, side),
+            Applier(client, installation, self.metrics, monotonic, side),
             Reporter(client, self.metrics, settings.instance),
             self.applications,
         )
@@ -136,6 +148,7 @@ class Operator:
         """Stop passes and polls."""
         await self.queue.close()
         self.applications.close()
+        await self.agents.close()
 
     def _mark(self, resources: list[Json]) -> None:
         found = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
@@ -200,6 +213,9 @@ async def _run_parts(operator: Operator) -> None:
     }
     tasks = [asyncio.create_task(part, name=name) for name, part in parts.items()]
     log.info("started", namespaces=settings.namespaces or "all", port=settings.port)
+    keys = operator.keys.read()
+    if isinstance(keys, NoKeys):
+        log.warning("agents cannot be used", why=keys.why)
     done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in rest:
         task.cancel()

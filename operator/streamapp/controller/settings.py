@@ -26,6 +26,11 @@ class Settings:
     """Label on what this operator makes. Two operators on one cluster need two, to tell what is whose."""
     seed_image: str = "ghcr.io/streamapp/seed:0.1.0"
     """Init container that prepares a pod's volume: must be of the operator's own release."""
+    agent_image: str = "ghcr.io/streamapp/agent:0.1.0"
+    """Init container that brings the agent into a pod: of the operator's own release too."""
+    agent_key_file: str = ""
+    """File with the key from which agents' tokens are derived, in its first line; another one that agents accept may
+    follow in a second. Empty: agents cannot be used."""
     port: int = 8080
     """Where `/healthz`, `/readyz` and `/metrics` are served."""
     log_level: str = "info"

@@ -84,6 +84,11 @@ class GroupWatch:
         self._is_busy = True
         self._woken = asyncio.Event()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way that is looked at often."""
+        return self._is_busy
+
     def hurry(self, *, is_busy: bool) -> None:
         """Poll quickly while something is under way, slowly else."""
         if is_busy and not self._is_busy:

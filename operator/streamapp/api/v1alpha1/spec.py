@@ -25,6 +25,7 @@ from streamapp.api.texts import (
     VolumeName,
     Why,
 )
+from streamapp.core.agents import Rebalance
 from streamapp.core.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy
 
 MOST_REPLICAS = 1000
@@ -147,9 +148,23 @@ class State(ApiModel):
         return self.state_dir or self.mount_path
 
 
+class Source(Enum):
+    """Where copies of tasks are to come from."""
+
+    DETECTED = ""
+    STANDBYS = "Standbys"
+    ON_DEMAND = "OnDemand"
+
+
 class Learners(ApiModel):
     """What is known of the copies of tasks on other pods, from which a task goes on when its pod leaves."""
 
+    source: Source = Source.DETECTED
+    """Where copies come from. Empty: whatever is detected. Standbys: `num.standby.replicas` of at least 1. OnDemand:
+    they are made when a pod is to leave, by the task assignor that the agent brings; needs `agent.enabled`."""
+    rebalance: Rebalance = Rebalance.CONSERVATIVE
+    """With source OnDemand, when tasks move to a pod that learns them. Conservative: all at once, when all its copies
+    are caught up. Eager: each as soon as its copy is caught up."""
     acceptable_recovery_lag: Annotated[StrictInt, Field(ge=0, le=MOST_RECORDS)] = 10_000
     """The application's own `acceptable.recovery.lag`, in records: a copy no further behind is caught up."""
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
@@ -159,6 +174,49 @@ class Learners(ApiModel):
     """Let the operator start a rebalance, by a member that joins the group and leaves it at once, where it would
     otherwise wait up to ten minutes for one. Without it, positions of copies are never fresh and scale-downs are
     held."""
+
+
+class InjectVia(Enum):
+    """The environment variable by which a JVM learns of the agent."""
+
+    JDK_JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+    JAVA_TOOL_OPTIONS = "JAVA_TOOL_OPTIONS"
+
+
+class AgentDefault(Enum):
+    """A setting that the agent may give another default."""
+
+    ASSIGNOR = "assignor"
+    HEARTBEAT = "heartbeat"
+    LEAVE = "leave"
+
+
+class Agent(ApiModel):
+    """An agent in the application's JVM, which tells what its tasks do and takes part in moving them."""
+
+    rules = (
+        Rule(
+            cel="!has(self.defaults) || self.defaults.all(d, self.defaults.exists_one(e, e == d))",
+            message="must name nothing twice",
+            field="defaults",
+            holds=lambda agent: len(set(agent.defaults)) == len(agent.defaults),
+        ),
+    )
+
+    enabled: StrictBool = False
+    """Put the agent into every pod. Pods get it at their next restart, which `rollout.policy` decides about."""
+    inject_via: InjectVia = InjectVia.JDK_JAVA_OPTIONS
+    """Variable of the application's container to which `-javaagent` is added. JDK_JAVA_OPTIONS: read by the `java`
+    launcher alone, from Java 9 on. JAVA_TOOL_OPTIONS: read by every JVM in the container, `jcmd` and `keytool`
+    included."""
+    port: Annotated[StrictInt, Field(ge=1, le=65535)] = 7711
+    """Port of the pod at which the agent answers the operator."""
+    defaults: Annotated[tuple[AgentDefault, ...], Field(max_length=3)] = Field(
+        default=tuple(AgentDefault), json_schema_extra={"x-kubernetes-list-type": "atomic"}
+    )
+    """Settings of Kafka Streams that get another default where the application leaves them unset. assignor: the task
+    assignor that learns on demand. heartbeat: 500 ms for the main consumer. leave: a pod that leaves gives its place in
+    the group up at once."""
 
 
 class ScaleDown(ApiModel):
@@ -221,6 +279,12 @@ class StreamAppSpec(ApiModel):
             holds=lambda spec: not spec.container or has_container(spec.template, spec.container),
         ),
         Rule(
+            cel="self.learners.source != 'OnDemand' || self.agent.enabled",
+            message="must not be OnDemand unless agent.enabled is true: the agent brings the assignor",
+            field="learners.source",
+            holds=lambda spec: spec.learners.source is not Source.ON_DEMAND or spec.agent.enabled,
+        ),
+        Rule(
             cel="has(self.state) == has(oldSelf.state)",
             message=f"cannot be added or taken away: {FIXED_CLAIM}; create another StreamApp",
             field="state",
@@ -240,8 +304,8 @@ class StreamAppSpec(ApiModel):
     kafka: Kafka
     """How the operator reaches the Kafka cluster of the application."""
     template: PodTemplate
-    """The pods, as in a StatefulSet. The operator adds its label, the volume of `state` with its mount, and an init
-    container."""
+    """The pods, as in a StatefulSet. The operator adds its label, the volume of `state` with its mount, an init
+    container, and what `agent` needs."""
     container: ContainerName = ""
     """The container that runs the application. Empty: the first."""
     state: State | None = None
@@ -249,6 +313,8 @@ class StreamAppSpec(ApiModel):
     later."""
     learners: Learners = Learners()
     """What is known of the copies of tasks on other pods."""
+    agent: Agent = Agent()
+    """An agent in the application's JVM."""
     scale_down: ScaleDown = ScaleDown()
     """When pods may go."""
     rollout: Rollout = Rollout()

@@ -47,6 +47,14 @@ class ConvergenceState(Enum):
     UNKNOWN = "Unknown"
 
 
+class AgentState(Enum):
+    """What the agent in a pod does."""
+
+    REPORTS = "Reports"
+    ASIDE = "Aside"
+    SILENT = "Silent"
+
+
 class ForcedBy(Enum):
     """Where a user's word against coverage was given."""
 
@@ -134,6 +142,9 @@ class MemberStatus(ApiModel):
     """Tasks assigned to it as active; absent where the group is not readable."""
     learners: Count | None = None
     """Copies assigned to it: standbys and warm-ups; absent where the group is not readable."""
+    agent: AgentState | None = None
+    """Reports: its agent answers, and the assignor that learns on demand is at work there. Aside: its agent answers,
+    and that assignor is not at work. Silent: its agent does not answer. Absent where the application runs without."""
 
 
 class LastStep(ApiModel):
@@ -188,7 +199,7 @@ class StreamAppStatus(ApiModel):
     ready: Count = 0
     """Pods that are ready."""
     learner_source: LearnerSource | None = None
-    """Where copies of tasks come from, as last seen: Standbys, or None where the application makes none."""
+    """Where copies of tasks come from, as last seen: OnDemand, Standbys, or None where the application makes none."""
     group_protocol: GroupProtocol | None = None
     """How the consumer group is led; absent until it was read."""
     convergence: ConvergenceStatus | None = None

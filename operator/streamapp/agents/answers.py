@@ -1,0 +1,62 @@
+"""What comes of a request to an agent: values, with a sentence wherever something went wrong.
+
+Made by `client`, read by the controller.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from streamapp.core.agents import AgentReport, AgentSilent
+from streamapp.core.holds import Epoch
+from streamapp.core.identity import Ordinal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an agent is."""
+
+    ordinal: Ordinal
+    pod: str
+    """Its name, for sentences."""
+    pod_uid: str
+    address: str
+    """IPv4 or IPv6, as text."""
+    port: int
+
+    @property
+    def host(self) -> str:
+        """The address as it stands in a URL."""
+        return f"[{self.address}]" if ":" in self.address else self.address
+
+    def __str__(self) -> str:
+        return f"pod {self.pod} at {self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was heard of one agent."""
+
+    word: AgentReport | AgentSilent
+    topology: str | None = None
+    """The text of `Topology#describe()`; None where the agent does not know it, or is silent."""
+
+
+class Outcome(Enum):
+    """What became of an announcement."""
+
+    TAKEN = "taken"
+    REFUSED = "refused"
+    FAILED = "failed"
+    """It is not known whether the agent took it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What came of telling one agent."""
+
+    ordinal: Ordinal
+    outcome: Outcome
+    epoch: Epoch | None
+    """The one that the agent knows by now, where it said so."""
+    why: str = ""
+    """A sentence, unless it was taken."""

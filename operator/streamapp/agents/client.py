@@ -1,0 +1,171 @@
+"""Sends requests to agents: a deadline on each, a bound on every answer, a limit on how many at once.
+
+One per process of the operator, made by the controller. It retries nothing: the next pass asks again. It follows no
+redirect and goes through no proxy: a token goes to the address of a pod and nowhere else.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import aiohttp
+
+from streamapp.agents.answers import Outcome, Place, Read, Told
+from streamapp.core.agents import AgentSilent
+from streamapp.wire.agent_report import MOST_BYTES, Expected, NotOurReportError, read_report
+from streamapp.wire.announcement import epoch_in, error_in
+from streamapp.wire.errors import UndecodableError
+
+DEADLINE_SECONDS = 2.0
+"""For a request, from the beginning of the connection to the last byte of the answer."""
+AT_ONCE = 128
+"""Requests that are under way together; those beyond wait for their turn before their deadline begins."""
+_REPORT = "/streamapp/v1/report"
+_LEAVING = "/streamapp/v1/leaving"
+_MOST_TOLD = 64 * 1024
+"""Bytes of an answer to an announcement."""
+
+_ROTATED = (
+    "it does not accept the operator's token: restart the pod, so that it gets the hashes of the present keys, or see "
+    "that the operator has the key it was started with"
+)
+_UNREACHABLE = "see that the pod runs the agent, and that a network policy lets the operator reach this port"
+
+
+class _NoAnswerError(Exception):
+    """There is no answer that could be read; says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: bytes
+
+
+@dataclass(slots=True)
+class AgentClient:
+    """All agents."""
+
+    deadline_seconds: float = DEADLINE_SECONDS
+    at_once: int = AT_ONCE
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _session: aiohttp.ClientSession | None = field(default=None, init=False)
+    _turns: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Connect to nobody yet."""
+        self._turns = asyncio.Semaphore(self.at_once)
+
+    async def close(self) -> None:
+        """Drop every connection."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:
+        """Ask all of these for their reports at the same time; one answer for each, in their order."""
+        return await asyncio.gather(*(self._read(place, application_id, token) for place in places))
+
+    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:
+        """Tell all of these at the same time; one outcome for each, in their order."""
+        return await asyncio.gather(*(self._announce(place, announcement, token) for place in places))
+
+    async def _read(self, place: Place, application_id: str, token: str) -> Read:
+        try:
+            async with self._turns:
+                asked_at = self.now()
+                answer = await self._ask("GET", place, _REPORT, token, MOST_BYTES)
+            if answer.status != 200:
+                return _silent(place, _refusal(answer))
+            expected = Expected(
+                ordinal=place.ordinal, pod_uid=place.pod_uid, application_id=application_id, asked_at=asked_at
+            )
+            found = read_report(answer.body, expected)
+        except NotOurReportError as error:
+            return _silent(place, f"{error}; see that the pod's `application.id` is {application_id}, in one instance")
+        except UndecodableError as error:
+            return _silent(place, f"{error}; if the agent is newer than the operator, upgrade the operator")
+        except _NoAnswerError as error:
+            return _silent(place, str(error))
+        return Read(found.report, found.topology)
+
+    async def _announce(self, place: Place, announcement: bytes, token: str) -> Told:
+        try:
+            async with self._turns:
+                answer = await self._ask("PUT", place, _LEAVING, token, _MOST_TOLD, announcement)
+        except _NoAnswerError as error:
+            return Told(ordinal=place.ordinal, outcome=Outcome.FAILED, epoch=None, why=f"agent of {place}: {error}")
+        known = epoch_in(answer.body)
+        if answer.status == 200:
+            return Told(ordinal=place.ordinal, outcome=Outcome.TAKEN, epoch=known)
+        why = f"agent of {place}: {_refusal(answer)}"
+        return Told(ordinal=place.ordinal, outcome=Outcome.REFUSED, epoch=known, why=why)
+
+    async def _ask(
+        self, method: str, place: Place, path: str, token: str, most: int, body: bytes | None = None
+    ) -> _Answer:
+        headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
+        headers |= {} if body is None else {"Content-Type": "application/json"}
+        try:
+            async with self._pool().request(
+                method, f"http://{place.host}:{place.port}{path}", data=body, headers=headers, allow_redirects=False
+            ) as response:
+                return _Answer(response.status, await _bounded(response, most))
+        except TimeoutError:
+            raise _NoAnswerError(f"no whole answer within {self.deadline_seconds:g} s; {_UNREACHABLE}") from None
+        except aiohttp.ClientConnectorError as error:
+            raise _NoAnswerError(f"it cannot be connected to ({_cause(error)}); {_UNREACHABLE}") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise _NoAnswerError(f"the answer broke off ({_cause(error)}); look at the pod's log if it lasts") from None
+
+    def _pool(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                # A pod's address may belong to another pod a moment later: no connection is used twice.
+                connector=aiohttp.TCPConnector(limit=0, force_close=True),
+                timeout=aiohttp.ClientTimeout(total=self.deadline_seconds),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+            )
+        return self._session
+
+
+async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Read a body as far as it may be long: what follows is not even waited for."""
+    chunks, size = [], 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > most:
+            response.close()
+            raise _NoAnswerError(f"its answer is longer than {most} bytes; look at the agent's version")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _refusal(answer: _Answer) -> str:
+    if answer.status == 401:
+        return _ROTATED
+    said = error_in(answer.body)
+    known = epoch_in(answer.body)
+    told = [f"it answered {answer.status}", *([said] if said else [])]
+    if answer.status == 409 and known is not None:
+        told.append(f"it knows the epoch {known.lease}/{known.counter}: another operator has spoken since")
+    elif answer.status == 404:
+        told.append("something else than the agent listens there; see `spec.agent.port`")
+    elif not said:
+        told.append("look at the agent's version")
+    return "; ".join(told)
+
+
+def _cause(error: Exception) -> str:
+    """What the system or the library says, in one line without the address that stands beside it anyway."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return os.strerror(error.os_error.errno) if error.os_error.errno else str(error.os_error)
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def _silent(place: Place, why: str) -> Read:
+    return Read(AgentSilent(place.ordinal, f"agent of {place}: {why}"))

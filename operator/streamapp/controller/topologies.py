@@ -1,0 +1,57 @@
+"""Which text of the topology counts: the spec's, or what all agents say alike.
+
+Called by `gather`. The agents' text is that of what really runs; while pods run different ones, the last text that all
+had stays in force, and no pod goes anyway.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from streamapp.agents.answers import Read
+from streamapp.core.topology import Topology, parse_topology
+from streamapp.core.universe import TopologyUnknown
+from streamapp.core.workload import Workload
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Topology | TopologyUnknown:
+    return parse_topology(text)
+
+
+def told_by_all(reads: Sequence[Read]) -> str:
+    """The text that every one of these agents tells and that can be understood; empty where there is none."""
+    texts = {read.topology for read in reads}
+    text = texts.pop() if len(texts) == 1 else None
+    return text if text is not None and isinstance(_parsed(text), Topology) else ""
+
+
+def contradiction(in_spec: str, told: str, workload: Workload) -> TopologyUnknown | None:
+    """What is wrong where spec and agents do not say the same; None where they do, or while pods change templates."""
+    if not in_spec.strip() or not told or not _is_one_template(workload):
+        return None
+    written = _parsed(in_spec)
+    if isinstance(written, TopologyUnknown) or written == _parsed(told):
+        return None
+    return TopologyUnknown(
+        f"spec.topology is not what the agents say that runs ({_difference(written, _parsed(told))}); renew it, or "
+        "leave it out: then the agents' text is used"
+    )
+
+
+def _is_one_template(workload: Workload) -> bool:
+    statefulset = workload.statefulset
+    revisions = {pod.revision for pod in workload.pods}
+    return statefulset is not None and statefulset.template_is_written and revisions == {statefulset.update_revision}
+
+
+def _difference(written: Topology, told: Topology | TopologyUnknown) -> str:
+    if isinstance(told, TopologyUnknown):
+        return told.reason
+    ours = {each.number: each for each in written.subtopologies}
+    theirs = {each.number: each for each in told.subtopologies}
+    odd = sorted(number for number in ours.keys() | theirs.keys() if ours.get(number) != theirs.get(number))
+    return f"sub-topology {odd[0]} differs" if odd else f"sinks differ: {_first(written.sinks ^ told.sinks)}"
+
+
+def _first(names: Iterable[str]) -> str:
+    return min(names)

@@ -1,0 +1,186 @@
+"""The fields of an agent's report, as its schema (`agent/protocol/report.schema.json`) has them.
+
+Read by `agent_report` only. What is not known is left out of a report, so that `null` is an error like any other wrong
+type, and fields that are not named here are those of a newer agent and mean nothing.
+"""
+
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema
+
+from streamapp.core.agents import AnnouncementState, AsideKind, Rebalance, TaskState
+
+MOST_MILLIS = 366 * 24 * 3600 * 1000
+"""Of an age or a time to come; whatever is longer was not measured."""
+
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Positive = Annotated[int, Field(ge=1, le=2**63 - 1)]
+Millis = Annotated[int, Field(ge=0, le=MOST_MILLIS)]
+
+
+class _NeverNull:
+    """Marks a field that may be left out, and is never `null`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Take the schema of what it is where it is there."""
+        nullable = handler(source)
+        if nullable["type"] != "nullable":
+            raise TypeError(f"{source} is no alternative with None")
+        inner: CoreSchema = nullable["schema"]
+        return inner
+
+
+_T = TypeVar("_T")
+Maybe = Annotated[_T | None, _NeverNull()]
+
+
+class _Fields(BaseModel):
+    """A part of a report."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        validate_by_name=False,
+        extra="ignore",
+        frozen=True,
+        strict=True,
+        protected_namespaces=(),
+    )
+
+
+class What(Enum):
+    """What an agent may not do somewhere."""
+
+    ASSIGNOR = "assignor"
+    HEARTBEAT = "heartbeat"
+    LEAVE = "leave"
+    TASKS = "tasks"
+    POSITIONS = "positions"
+    TOPOLOGY = "topology"
+    PROCESS_ID = "processId"
+    CONFIGURATION = "configuration"
+
+
+ClientState = Literal["CREATED", "REBALANCING", "RUNNING", "PENDING_SHUTDOWN", "NOT_RUNNING", "PENDING_ERROR", "ERROR"]
+
+
+class EpochFields(_Fields):
+    """`epoch`."""
+
+    lease: Count
+    counter: Count
+
+
+class AsideFields(_Fields):
+    """`aside`."""
+
+    what: What
+    why: str
+    kind: Maybe[AsideKind] = None
+
+
+class AgentFields(_Fields):
+    """`agent`."""
+
+    version: str
+    java: str
+    pod_uid: Maybe[str] = None
+    incarnation: str
+    sequence: Positive
+    age_millis: Millis
+
+
+class AnnouncementFields(_Fields):
+    """`announcement`."""
+
+    state: AnnouncementState
+    epoch: Maybe[EpochFields] = None
+    process_ids: Maybe[list[str]] = None
+    rebalance: Maybe[Rebalance] = None
+    expires_in_millis: Maybe[Millis] = None
+
+
+class RoundFields(_Fields):
+    """`round`."""
+
+    age_millis: Millis
+    announcement: AnnouncementState
+    epoch: Maybe[EpochFields] = None
+    moved: Count
+    learning: Count
+    ready: Maybe[Count] = None
+    follow_up_millis: Maybe[Count] = None
+    follow_up_for: Maybe[Literal["learning", "unknown", "expiry"]] = None
+    fell_back: str
+
+
+class StoreFields(_Fields):
+    """One of `stores`."""
+
+    store: str
+    partition: Count
+    position: Count
+
+
+class TaskFields(_Fields):
+    """One of `tasks`."""
+
+    id: str
+    role: Literal["active", "standby"]
+    state: Maybe[TaskState] = None
+    stores: Maybe[list[StoreFields]] = None
+
+
+class ThreadFields(_Fields):
+    """One of `threads`."""
+
+    name: str
+    state: str
+
+
+class DefaultFields(_Fields):
+    """One of `defaultsGiven`."""
+
+    name: str
+    value: str
+
+
+class AssignorFields(_Fields):
+    """`assignor`."""
+
+    class_: str = Field(alias="class")
+    is_ours: bool
+    last_round: Maybe[RoundFields] = None
+
+
+class InstanceFields(_Fields):
+    """`instance`."""
+
+    application_id: str
+    process_id: Maybe[str] = None
+    client_id: Maybe[str] = None
+    kafka_version: Maybe[str] = None
+    client_state: ClientState
+    threads: Maybe[list[ThreadFields]] = None
+    protocol: Maybe[Literal["classic", "streams"]] = None
+    assignor: Maybe[AssignorFields] = None
+    acceptable_recovery_lag: Maybe[Count] = None
+    standby_replicas: Maybe[Count] = None
+    heartbeat_millis: Maybe[Positive] = None
+    leaves_on_close: Maybe[bool] = None
+    defaults_given: Maybe[list[DefaultFields]] = None
+    topology: Maybe[str] = None
+    tasks: Maybe[list[TaskFields]] = None
+    asides: list[AsideFields]
+
+
+class ReportFields(_Fields):
+    """The whole."""
+
+    version: Literal[1]
+    agent: AgentFields
+    announcement: AnnouncementFields
+    instances: list[InstanceFields]
+    asides: list[AsideFields]

@@ -1,0 +1,199 @@
+"""Reads an agent's report (`agent/protocol/report.schema.json`): what the one instance of our application says.
+
+Called by `streamapp.agents`. A report that breaks the schema raises `UndecodableError`; one that is sound and yet of no
+use to us, because it is another pod's or not of one instance of ours, raises `NotOurReportError`. Nothing is guessed.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import ValidationError
+
+from streamapp.core.agents import (
+    AgentReport,
+    Aside,
+    AsideKind,
+    Heard,
+    LocalTask,
+    Round,
+)
+from streamapp.core.holds import Epoch
+from streamapp.core.identity import Ordinal, ProcessId, TaskId
+from streamapp.wire.agent_fields import (
+    AnnouncementFields,
+    AsideFields,
+    EpochFields,
+    InstanceFields,
+    ReportFields,
+    RoundFields,
+    TaskFields,
+    What,
+)
+from streamapp.wire.errors import UndecodableError
+
+MOST_BYTES = 1024 * 1024
+"""Of a report: some 700 tasks with ten stores each, beside a topology of the largest size that agents send."""
+
+_WHAT = "agent's report"
+_VERSION = 1
+_PROCESS_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+_LONGEST_SHOWN = 200
+
+
+class NotOurReportError(Exception):
+    """A sound report that says nothing about our application's one instance in this pod; says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """Whose report it should be."""
+
+    ordinal: Ordinal
+    pod_uid: str
+    application_id: str
+    asked_at: datetime
+    """When the request was sent, aware of its zone: every age in the report is counted back from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """A report, read."""
+
+    report: AgentReport
+    topology: str | None
+    """The text of `Topology#describe()`; None where the agent does not know it."""
+
+
+def read_report(body: bytes, expected: Expected) -> ReadReport:
+    """Read the JSON of a report.
+
+    Raises:
+        UndecodableError: It is no report: too long, no JSON, or against the schema.
+        NotOurReportError: It is another pod's, or not of exactly one instance of the application.
+    """
+    if len(body) > MOST_BYTES:
+        raise _undecodable("the whole", f"it has {len(body)} bytes, and at most {MOST_BYTES} are read")
+    try:
+        said = ReportFields.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise _undecodable(_place(first["loc"]), first["msg"]) from None
+    if said.agent.pod_uid != expected.pod_uid:
+        claim = "does not say which pod it is of" if said.agent.pod_uid is None else f"is of pod {said.agent.pod_uid}"
+        raise NotOurReportError(f"the report {claim}, and pod {expected.pod_uid} was asked")
+    number, instance = _ours(said, expected.application_id)
+    return ReadReport(_report(said, instance, f"instances[{number}]", expected), instance.topology)
+
+
+def _ours(said: ReportFields, application_id: str) -> tuple[int, InstanceFields]:
+    found = [(number, one) for number, one in enumerate(said.instances) if one.application_id == application_id]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotOurReportError(f"{len(found)} Kafka Streams instances of {application_id} run in one JVM")
+    others = sorted({one.application_id for one in said.instances})
+    there = f"only of {', '.join(others)}" if others else "nor of any other"
+    why = "".join(f"; the agent steps aside: {aside.why}" for aside in said.asides)
+    told = f"the agent knows no Kafka Streams instance of {application_id}, {there}{why}"
+    raise NotOurReportError(told[: 5 * _LONGEST_SHOWN])
+
+
+def _report(said: ReportFields, instance: InstanceFields, where: str, expected: Expected) -> AgentReport:
+    assignor = instance.assignor
+    aside = _aside((*instance.asides, *said.asides))
+    last_round = None if assignor is None else assignor.last_round
+    return AgentReport(
+        ordinal=expected.ordinal,
+        pod_uid=expected.pod_uid,
+        incarnation=said.agent.incarnation,
+        sequence=said.agent.sequence,
+        as_of=expected.asked_at - timedelta(milliseconds=said.agent.age_millis),
+        process_id=None if instance.process_id is None else _process_id(instance.process_id, f"{where}.processId"),
+        tasks=None if instance.tasks is None else _tasks(instance.tasks, f"{where}.tasks"),
+        heard=_heard(said.announcement),
+        # An agent that says both has contradicted itself; whoever waits for the assignor waits on.
+        is_ours=assignor is not None and assignor.is_ours and aside is None,
+        aside=aside,
+        recovery_lag=instance.acceptable_recovery_lag,
+        standby_replicas=instance.standby_replicas,
+        round=None if last_round is None else _round(last_round, expected.asked_at),
+        client_state=instance.client_state,
+    )
+
+
+def _aside(asides: tuple[AsideFields, ...]) -> Aside | None:
+    """Why the assignor is not at work; what the agent does not do beside that changes no decision."""
+    found = next((aside for aside in asides if aside.what is What.ASSIGNOR), None)
+    return None if found is None else Aside(found.kind or AsideKind.FAILED, found.why)
+
+
+def _heard(said: AnnouncementFields) -> Heard:
+    return Heard(
+        state=said.state,
+        epoch=_epoch(said.epoch),
+        process_ids=frozenset(
+            _process_id(text, f"announcement.processIds[{number}]")
+            for number, text in enumerate(said.process_ids or ())
+        ),
+        rebalance=said.rebalance,
+        expires_in=None if said.expires_in_millis is None else timedelta(milliseconds=said.expires_in_millis),
+    )
+
+
+def _round(said: RoundFields, asked_at: datetime) -> Round:
+    return Round(
+        made_at=asked_at - timedelta(milliseconds=said.age_millis),
+        state=said.announcement,
+        epoch=_epoch(said.epoch),
+        moved=said.moved,
+        learning=said.learning,
+        follow_up_is_watch=said.follow_up_for == "expiry",
+        fell_back=said.fell_back,
+    )
+
+
+def _epoch(said: EpochFields | None) -> Epoch | None:
+    return None if said is None else Epoch(lease=said.lease, counter=said.counter)
+
+
+def _tasks(said: list[TaskFields], where: str) -> tuple[LocalTask, ...]:
+    tasks = tuple(_task(one, f"{where}[{number}]") for number, one in enumerate(said))
+    seen = set[TaskId]()
+    for task in tasks:
+        if task.id in seen:
+            raise _undecodable(where, f"task {task.id} is there twice, so that it is not known which of the two is now")
+        seen.add(task.id)
+    return tasks
+
+
+def _task(said: TaskFields, where: str) -> LocalTask:
+    try:
+        task = TaskId.parse(said.id)
+    except ValueError as error:
+        raise _undecodable(f"{where}.id", str(error)[:_LONGEST_SHOWN]) from None
+    positions: dict[str, int] = {}
+    for number, store in enumerate(said.stores or ()):
+        place = f"{where}.stores[{number}]"
+        if store.partition != task.partition:
+            raise _undecodable(f"{place}.partition", f"it is {store.partition}, and task {task} has {task.partition}")
+        if store.store in positions:
+            raise _undecodable(f"{place}.store", f"store {store.store[:_LONGEST_SHOWN]} is there twice")
+        positions[store.store] = store.position
+    is_active = said.role == "active"
+    return LocalTask(id=task, is_active=is_active, state=said.state if is_active else None, positions=positions)
+
+
+def _process_id(text: str, where: str) -> ProcessId:
+    if _PROCESS_ID.fullmatch(text) is None:
+        raise _undecodable(where, f"{text[:_LONGEST_SHOWN]!r} is no process ID")
+    return ProcessId.parse(text)
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    parts = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return parts.removeprefix(".") or "the whole"
+
+
+def _undecodable(where: str, why: str) -> UndecodableError:
+    return UndecodableError(what=_WHAT, where=where, version=_VERSION, why=why)
