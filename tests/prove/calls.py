@@ -18,7 +18,7 @@ from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.core.containers import MemberKey
 from streamapp.core.example import universe as universe_of
 from streamapp.core.group import GroupUnreadable
-from streamapp.core.identity import TopicPartition
+from streamapp.core.identity import ProcessId, TopicPartition
 from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.reasons import Reason
 from streamapp.core.topic_configs import ConfigUnread, TopicConfig
@@ -47,6 +47,9 @@ class Witness(Protocol):
 
     def evicts(self, process: "Process", members: Sequence[MemberKey]) -> None:
         """LeaveGroup arrives at the brokers."""
+
+    def announces(self, process: "Process", named: frozenset[ProcessId]) -> None:
+        """Agents are told who leaves."""
 
 
 class Process(Protocol):

@@ -7,12 +7,16 @@ copy is promoted only in a rebalance. What a member says of its positions is as 
 
 import asyncio
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from streamapp.core.agents import AgentReport, AnnouncementState
 from streamapp.core.group import GroupState
+from streamapp.core.holds import Epoch
 from streamapp.core.identity import ProcessId, TaskId
 from tests.prove.assignor import Given, deal
+from tests.prove.learner_assignor import deal_on_demand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 SESSION_TIMEOUT = 45.0
 GHOST_TIMEOUT = 10.0
 PROBING_INTERVAL = 600.0
+UNKNOWN_FOR = 60.0
 
 
 @dataclass(slots=True)
@@ -79,6 +84,38 @@ class Member:
 
 
 @dataclass(slots=True, kw_only=True)
+class Led:
+    """An assignment that a JVM made as the leader."""
+
+    at: float
+    state: AnnouncementState
+    epoch: Epoch | None
+    moved: int
+    learning: int
+    is_watch: bool
+
+
+@dataclass(slots=True)
+class AgentTruth:
+    """One agent, as long as its container runs."""
+
+    born_at: float
+    epoch: Epoch | None = None
+    named: frozenset[ProcessId] = frozenset()
+    expires_at: float = 0.0
+    sequence: int = 0
+    led: Led | None = None
+    said: list[AgentReport] = field(default_factory=list)
+    """Its last answers, newest first."""
+
+    def state(self, time: float) -> AnnouncementState:
+        """As the protocol has it: unknown for a minute, then empty, unless told."""
+        if self.epoch is None:
+            return AnnouncementState.UNKNOWN if time - self.born_at < UNKNOWN_FOR else AnnouncementState.EMPTY
+        return AnnouncementState.SET if self.named and time < self.expires_at else AnnouncementState.EMPTY
+
+
+@dataclass(slots=True, kw_only=True)
 class Shape:
     """What kind of application it is."""
 
@@ -91,6 +128,8 @@ class Shape:
     threads: int = 1
     standbys: int = 1
     heartbeat: float = 0.6
+    on_demand: bool = False
+    """Every container brings an agent and the learner task assignor."""
 
 
 @dataclass(slots=True)
@@ -106,6 +145,8 @@ class GroupTruth:
     generation: int = 0
     rejoined: set[str] = field(default_factory=set)
     follow_up: bool = False
+    agents: dict[str, AgentTruth] = field(default_factory=dict)
+    """By the container's ID."""
     slow: dict[int, int] = field(default_factory=dict)
     """Ordinals whose copies stay so many records behind."""
 
@@ -124,6 +165,10 @@ class Group:
         self._numbers = 0
         self.tasks = [TaskId(0, number) for number in range(truth.shape.tasks)]
         self.completed: list[Callable[[], None]] = []
+
+    def time(self) -> float:
+        """The world's clock, in seconds."""
+        return self._loop.time()
 
     def advance(self) -> None:
         """Bring every position to the present."""
@@ -147,6 +192,7 @@ class Group:
 
     def join(self, run: Run) -> None:
         """A container that has started joins with each of its threads."""
+        self.truth.agents[run.id] = AgentTruth(self.time())
         for _ in range(self.truth.shape.threads):
             self._numbers += 1
             identity = f"wordcount-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}"
@@ -243,7 +289,10 @@ class Group:
             return
         self.advance()
         shape, members = truth.shape, list(truth.members.values())
-        given, moves, warms = deal(self.tasks, members, truth.end, shape.limit, shape.standbys)
+        if shape.on_demand:
+            given, moves, warms = self._deal_on_demand(members)
+        else:
+            given, moves, warms = deal(self.tasks, members, truth.end, shape.limit, shape.standbys)
         for member in truth.members.values():
             share = given.get(member.id, Given())
             member.active, member.standby = set(share.active), set(share.standby)
@@ -251,10 +300,34 @@ class Group:
             member.has_assignment = True
         truth.state, truth.follow_up = GroupState.STABLE, moves or warms
         if truth.follow_up:
-            pause = self._chance.uniform(0.05, 1.0) if moves else PROBING_INTERVAL
+            pause = self._chance.uniform(0.05, 1.0) if moves else 20.0 if shape.on_demand else PROBING_INTERVAL
             self._loop.call_later(pause, self._follow_up, generation)
         for tell in self.completed:
             tell()
+
+    def _deal_on_demand(self, members: list[Member]) -> tuple[Mapping[str, Given], bool, bool]:
+        """The first that is alive leads, and its agent remembers what it did; learners are looked after by nudges."""
+        leader = next((member.run for member in members if member.run is not None and member.is_alive), None)
+        if leader is None:
+            return {}, False, False
+        agent, time = self.truth.agents[leader.id], self.time()
+        state = agent.state(time)
+        dealt = deal_on_demand(
+            self.tasks,
+            members,
+            agent.named if state is AnnouncementState.SET else frozenset(),
+            self.truth.end - self.truth.shape.limit,
+            is_unknown=state is AnnouncementState.UNKNOWN,
+        )
+        agent.led = Led(
+            at=time,
+            state=state,
+            epoch=agent.epoch,
+            moved=dealt.moved,
+            learning=dealt.learning,
+            is_watch=state is AnnouncementState.SET and not dealt.moved and not dealt.learning,
+        )
+        return dealt.given, bool(dealt.moved), dealt.learning > 0 or state is not AnnouncementState.EMPTY
 
     def _follow_up(self, generation: int) -> None:
         if (self.truth.generation, self.truth.state) == (generation, GroupState.STABLE):

@@ -14,6 +14,7 @@ from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
 from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS, Key
 from tests.kube.object_store import ObjectStore
+from tests.prove.agents import KEY_FILE, PortedAgents
 from tests.prove.calls import DirectClient, PortedGroup, Switchboard
 from tests.prove.group import Group
 from tests.prove.judge import Judge
@@ -33,9 +34,12 @@ class _Operator(Operator):
 
     def __init__(self, instance: "Instance", client: DirectClient, loop: VirtualLoop) -> None:
         settings = Settings(
-            instance=f"operator-{instance.number}", poll_busy_seconds=POLL_BUSY, poll_rebalance_seconds=POLL_REBALANCE
+            instance=f"operator-{instance.number}",
+            poll_busy_seconds=POLL_BUSY,
+            poll_rebalance_seconds=POLL_REBALANCE,
+            agent_key_file=str(KEY_FILE),
         )
-        super().__init__(settings, client, loop.now, loop.time)
+        super().__init__(settings, client, loop.now, loop.time, instance.agents)
         self._instance = instance
 
     def connect(self, _: Wiring) -> ApplicationGroup:
@@ -62,6 +66,7 @@ class Instance:
         self._open.set()
         self._gap_until = -1.0
         self.group = PortedGroup(group, board, self, judge, loop.now)
+        self.agents = PortedAgents(group, board, self, judge, loop.now)
         self.operator = _Operator(self, DirectClient(store, board, self, judge), loop)
         self._resync = loop.create_task(self.operator.resync())
         self._closing: asyncio.Task[None] | None = None

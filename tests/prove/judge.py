@@ -13,7 +13,7 @@ from typing import Any
 from streamapp.api.names import HOLD_RECORD, PROCESS_ID
 from streamapp.core.containers import MemberKey
 from streamapp.core.group import GroupState
-from streamapp.core.identity import TaskId
+from streamapp.core.identity import ProcessId, TaskId
 from tests.kube.object_store import ObjectStore, Request
 from tests.prove.calls import Process, Switchboard
 from tests.prove.group import Group, GroupTruth, Member
@@ -26,6 +26,8 @@ AT_ONCE = 0.15
 """Seconds from the last live reads to the write: what a user says within them comes too late."""
 APART = 9.5
 """Two readings lie at least so far apart: 10 s between their ends, as seen by a poll of half a second."""
+APART_BY_AGENTS = 2.5
+"""The same for two words of the agents."""
 GROWTH = 15.0
 """A raise is granted within this, counted from the last disturbance."""
 
@@ -122,6 +124,14 @@ class Judge:
             if member.is_alive:
                 self.wrong(7, f"process {process.number} evicts {key.id}, which is alive")
 
+    def announces(self, process: Process, named: frozenset[ProcessId]) -> None:
+        """Never is everybody told to leave, or somebody would have nowhere to go."""
+        self.notes["announcements"] += 1
+        alive = {member.process_id for member in self._group.listed(alive=True)}
+        listed = {member.process_id for member in self._group.listed()}
+        if named and named >= listed and alive:
+            self.wrong(1, f"process {process.number} tells everybody to leave")
+
     # What they write.
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
@@ -186,7 +196,8 @@ class Judge:
     def _by_coverage(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
         """Guarantees 1, 2 and 5, on the truth as it was at two looks of that process."""
         running = seen.containers
-        pairs = list(_pairs(seen.looks, seen.statefulset_at))
+        on_demand = self._group.truth.shape.on_demand
+        pairs = list((_pairs_by_agents if on_demand else _pairs)(seen.looks, seen.statefulset_at))
         if not pairs:
             self.wrong(2, f"{what} without two looks in a row that are fresh, stable and of two joins")
             return
@@ -209,6 +220,10 @@ class Judge:
                     lost.add(str(task))
         if len(going) > 1 and any(later.held.get(ordinal) or earlier.held.get(ordinal) for ordinal in going):
             lost.add("one at a time")
+        if self._group.truth.shape.on_demand and any(
+            later.held.get(ordinal) or earlier.held.get(ordinal) for ordinal in going
+        ):
+            lost.add("the tasks that it holds")
         if not (later.identities_hold and earlier.identities_hold):
             lost.add("its own process ID")
         return lost
@@ -292,6 +307,18 @@ def _pairs(looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
         if judged_at - later.at <= FRESH
         for earlier in stable
         if APART <= later.at - earlier.at <= 125 and earlier.generation != later.generation
+    ]
+
+
+def _pairs_by_agents(looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
+    """The same where agents speak: what each look shows is the present, so that no join lies between."""
+    stable = [look for look in looks if look.is_stable]
+    return [
+        (later, earlier)
+        for later in stable
+        if judged_at - later.at <= FRESH
+        for earlier in stable
+        if APART_BY_AGENTS <= later.at - earlier.at <= 125
     ]
 
 

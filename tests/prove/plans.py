@@ -31,6 +31,12 @@ AT_READS: Mapping[str, Sequence[Fault]] = {
     "freeze": (("freeze", 12), ("freeze-raise", 12)),
 }
 AT_KAFKA: Mapping[str, Sequence[Fault]] = {"kafka": KAFKA, "crash": CRASHES, "freeze": (("freeze", 12),)}
+AGENTS = (("silent", 0), ("silent", 1), ("old", 1), ("old", 2))
+AT_AGENTS: Mapping[str, Sequence[Fault]] = {
+    "agent": AGENTS,
+    "crash": CRASHES,
+    "freeze": (("freeze", 12), ("freeze", 25)),
+}
 AT_EVENTS: Mapping[str, Sequence[Fault]] = {"watch": EVENTS}
 
 FAMILY = 25
@@ -48,7 +54,7 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
         counts: How many calls that run makes, by site.
         seed: Of that run.
     """
-    sites = {"write": AT_WRITES, "kafka": AT_KAFKA, "event": AT_EVENTS, "read": AT_READS}
+    sites = {"write": AT_WRITES, "kafka": AT_KAFKA, "agent": AT_AGENTS, "event": AT_EVENTS, "read": AT_READS}
     for site, faults in sites.items():
         for number in range(1, counts.get(site, 0) + 1):
             if site == "read" and scene.name not in WHOLE and number % 4:
@@ -117,7 +123,7 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
         sites = (("second", 30), ("kafka", counts["kafka"]), ("write", counts["write"]), ("removal", 2))
         site, most = chance.choice(sites)
         return Disturbance(site, chance.randint(1, most), what, which)
-    faults = {"write": AT_WRITES, "kafka": AT_KAFKA, "event": AT_EVENTS, "read": AT_READS}
-    site = chance.choice(list(faults))
+    faults = {"write": AT_WRITES, "kafka": AT_KAFKA, "agent": AT_AGENTS, "event": AT_EVENTS, "read": AT_READS}
+    site = chance.choice([site for site in faults if counts[site]])
     what, which = chance.choice(chance.choice(list(faults[site].values())))
     return Disturbance(site, chance.randint(1, counts[site]), what, which)

@@ -174,7 +174,7 @@ def _picture(ground: Scene) -> bytes:
     """A world that the operator brought up from nothing, at rest."""
 
     async def bring_up() -> bytes:
-        world = World(loop, ground, 0, fresh_picture(ground.replicas, ground.shape, **dict(ground.spec)))
+        world = World(loop, ground, 0, fresh_picture(ground.replicas, ground.shape, **ground.spec))
         world.begin()
         await until_rest(world)
         assert world.judge.wrongs == [], world.judge.wrongs

@@ -1,6 +1,6 @@
 """The scenes: what the application is like, and what its user does, before anything goes wrong."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tests.prove.group import Shape
 from tests.prove.story import Disturbance
@@ -17,12 +17,19 @@ class Scene:
     tasks: int = 6
     rate: float = 50.0
     standbys: int = 1
-    spec: tuple[tuple[str, object], ...] = field(default=())
+    on_demand: bool = False
 
     @property
     def shape(self) -> Shape:
         """The application."""
-        return Shape(threads=self.threads, tasks=self.tasks, rate=self.rate, standbys=self.standbys)
+        return Shape(
+            threads=self.threads, tasks=self.tasks, rate=self.rate, standbys=self.standbys, on_demand=self.on_demand
+        )
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """What the StreamApp says beside what all of them say."""
+        return {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}} if self.on_demand else {}
 
     @property
     def ground(self) -> "Scene":
@@ -32,6 +39,11 @@ class Scene:
 
 def _at(*happens: tuple[int, str, int]) -> tuple[Disturbance, ...]:
     return tuple(Disturbance("second", second, what, which) for second, what, which in happens)
+
+
+def _drain(name: str, replicas: int, happens: tuple[Disturbance, ...]) -> Scene:
+    """With learners on demand, and nothing else."""
+    return Scene(name, replicas, happens, standbys=0, on_demand=True)
 
 
 SCENES = {
@@ -59,6 +71,12 @@ SCENES = {
         Scene("raise-without-brokers", 2, _at((3, "brokers-away", 40), (6, "wish", 3))),
         Scene("other-process-id", 3, _at((4, "wish", 2), (16, "other-process-id", 0), (50, "own-process-id", 0))),
         Scene("other-process-id-above", 3, _at((4, "wish", 2), (16, "other-process-id", 2), (70, "own-process-id", 2))),
+        _drain("drain-3-2", 3, _at((4, "wish", 2))),
+        _drain("drain-4-2", 4, _at((4, "wish", 2))),
+        _drain("drain-up-down", 3, _at((4, "wish", 2), (11, "wish", 3), (22, "wish", 2))),
+        _drain("drain-pause", 3, _at((4, "wish", 2), (11, "pause", 15))),
+        _drain("drain-up-2-3", 2, _at((4, "wish", 3))),
+        _drain("drain-rollout", 2, _at((4, "template", 2))),
         Scene("node-lost", 3, _at((4, "wish", 2), (12, "lose", 1))),
     )
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from streamapp.core.agents import AnnouncementState
 from streamapp.core.example import NOW
 from streamapp.core.identity import ProcessId, TaskId
 from tests.conformance import violations
@@ -238,7 +239,16 @@ class World:
             ("status is of an old generation", self._is_observed),
             ("status says it has not converged", lambda: wish == 1 or conditions.get("Converged") == "True"),
             ("status says it is held", lambda: conditions.get("ScaleDownHeld") == "False"),
+            ("somebody is told to leave", lambda: not self._told_to_leave()),
             ("status breaks its laws", lambda: not self._violations(status)),
+        )
+
+    def _told_to_leave(self) -> bool:
+        agents, time = self.group.truth.agents, self.loop.time()
+        return any(
+            agents[run.id].state(time) is AnnouncementState.SET
+            for run in self.nodes.alive().values()
+            if run.id in agents
         )
 
     def _is_observed(self) -> bool:

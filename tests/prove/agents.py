@@ -1,0 +1,179 @@
+"""The agents in the pods: what each was told, what it says, and what goes wrong between it and an operator."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from streamapp.agents.answers import Outcome, Place, Read, Told
+from streamapp.core.agents import (
+    AgentReport,
+    AgentSilent,
+    AgentWord,
+    AnnouncementState,
+    Heard,
+    LocalTask,
+    Rebalance,
+    Round,
+    TaskState,
+)
+from streamapp.core.holds import Epoch
+from streamapp.core.identity import ProcessId
+from tests.prove.calls import Process, Switchboard, Witness
+from tests.prove.group import AgentTruth, Group, Run
+from tests.prove.story import Disturbance
+
+DEADLINE = 2.0
+KEY_FILE = Path(tempfile.gettempdir()) / "streamapp-prove-agent-key"
+KEY_FILE.write_text("0123456789abcdef" * 4)
+
+
+@dataclass(slots=True)
+class PortedAgents:
+    """`controller.ports.AgentAccess`, for one process of the operator."""
+
+    group: Group
+    board: Switchboard
+    process: Process
+    witness: Witness
+    now: Callable[[], datetime]
+
+    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:  # noqa: ARG002 (the real one's)
+        """Ask all of them; one answer may be missing, or be an old one."""
+        fates = await self._arrive()
+        self.group.advance()
+        words = [self._fated(place, self._word(place), fates) for place in places]
+        self.witness.looked(self.process)
+        await self._after(fates)
+        return [Read(word) for word in words]
+
+    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:  # noqa: ARG002 (the real one's)
+        """Tell all of them; one may not hear it."""
+        asked = list(places)
+        fates = await self._arrive()
+        said = json.loads(announcement)
+        deaf = {fate.which for fate in fates if fate.what == "silent"}
+        named = frozenset(map(ProcessId.parse, said["processIds"]))
+        self.witness.announces(self.process, named)
+        self.board.tell(f"process {self.process.number}: {len(named)} leave, {said['epoch']}")
+        told = [self._tell(place, said, named) for place in asked if place.ordinal not in deaf]
+        await self._after(fates)
+        lost = [place for place in asked if place.ordinal in deaf]
+        return [
+            *told,
+            *(Told(ordinal=one.ordinal, outcome=Outcome.FAILED, epoch=None, why="injected: no answer") for one in lost),
+        ]
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _arrive(self) -> Sequence[Disturbance]:
+        await self.process.turn()
+        await self.board.latency(0.002, 0.05)
+        fates = self.board.arrive("agent")
+        for fate in fates:
+            if fate.what == "crash-before":
+                self.process.die()
+            if fate.what.startswith("freeze"):
+                self.process.freeze("", fate.which)
+        await self.process.turn()
+        return fates
+
+    async def _after(self, fates: Sequence[Disturbance]) -> None:
+        for fate in fates:
+            if fate.what == "crash-after":
+                self.process.die()
+            if fate.what == "silent":
+                await asyncio.sleep(DEADLINE)
+        await self.process.turn()
+
+    def _run(self, place: Place) -> Run | None:
+        alive = (member.run for member in self.group.listed(alive=True))
+        return next((run for run in alive if run is not None and run.host == place.address), None)
+
+    def _word(self, place: Place) -> AgentWord:
+        run = self._run(place)
+        if run is None:
+            return AgentSilent(place.ordinal, "connection refused")
+        agent = self.group.truth.agents[run.id]
+        agent.sequence += 1
+        members = [member for member in self.group.listed(alive=True) if member.run is run]
+        volume = self.group.truth.volumes.get(run.ordinal, {})
+        tasks = [
+            LocalTask(
+                id=task,
+                is_active=task in member.active,
+                state=(TaskState.RUNNING if task in member.running else TaskState.RESTORING)
+                if task in member.active
+                else None,
+                positions={} if task in member.running else {"counts": int(volume.get(task, 0))},
+            )
+            for member in members
+            for task in sorted(member.active | member.standby)
+        ]
+        word = AgentReport(
+            ordinal=place.ordinal,
+            pod_uid=place.pod_uid,
+            incarnation=run.id,
+            sequence=agent.sequence,
+            as_of=self.now(),
+            process_id=run.process_id,
+            tasks=tuple(tasks),
+            heard=self._heard(agent),
+            is_ours=True,
+            recovery_lag=self.group.truth.shape.limit,
+            round=self._round(agent),
+        )
+        agent.said = [word, *agent.said[:9]]
+        return word
+
+    def _fated(self, place: Place, word: AgentWord, fates: Sequence[Disturbance]) -> AgentWord:
+        if any(fate.what == "silent" and fate.which == place.ordinal for fate in fates):
+            return AgentSilent(place.ordinal, "injected: no answer")
+        if isinstance(word, AgentReport) and any(fate.what == "old" and fate.which == place.ordinal for fate in fates):
+            return self.group.truth.agents[word.incarnation].said[-1]
+        return word
+
+    def _tell(self, place: Place, said: dict[str, object], named: frozenset[ProcessId]) -> Told:
+        run = self._run(place)
+        if run is None:
+            return Told(ordinal=place.ordinal, outcome=Outcome.FAILED, epoch=None, why="connection refused")
+        agent, time = self.group.truth.agents[run.id], self.group.time()
+        spoken, ttl = said["epoch"], said["ttlSeconds"]
+        assert isinstance(spoken, dict)
+        assert isinstance(ttl, int)
+        epoch = Epoch(**spoken)
+        is_other = epoch == agent.epoch and named != agent.named
+        if agent.epoch is not None and (epoch < agent.epoch or is_other):
+            return Told(ordinal=place.ordinal, outcome=Outcome.REFUSED, epoch=agent.epoch, why="a higher one is known")
+        agent.epoch, agent.named, agent.expires_at = epoch, named, time + ttl
+        return Told(ordinal=place.ordinal, outcome=Outcome.TAKEN, epoch=epoch)
+
+    def _heard(self, agent: AgentTruth) -> Heard:
+        time = self.group.time()
+        state = agent.state(time)
+        if state is not AnnouncementState.SET:
+            return Heard(state=state, epoch=agent.epoch)
+        return Heard(
+            state=state,
+            epoch=agent.epoch,
+            process_ids=agent.named,
+            rebalance=Rebalance.CONSERVATIVE,
+            expires_in=timedelta(seconds=agent.expires_at - time),
+        )
+
+    def _round(self, agent: AgentTruth) -> Round | None:
+        if agent.led is None:
+            return None
+        age = timedelta(seconds=self.group.time() - agent.led.at)
+        return Round(
+            made_at=self.now() - age,
+            state=agent.led.state,
+            epoch=agent.led.epoch,
+            moved=agent.led.moved,
+            learning=agent.led.learning,
+            follow_up_is_watch=agent.led.is_watch,
+        )
