@@ -16,11 +16,14 @@ from streamapp.controller.apply import Applier
 from streamapp.controller.gather import Gathered
 from streamapp.controller.watching import GroupWatch
 from streamapp.core import (
+    announcing,
     beside,
     closings,
     coverage,
     coverage_gates,
+    draining,
     gates,
+    hearing,
     holding,
     judging,
     planning,
@@ -77,7 +80,7 @@ class Mutant:
 
 def _without(*dropped: object) -> Iterator[Any]:
     for module in (judging, gates, coverage_gates):
-        for name in ("GATES", "COVERAGE_GATES", "GATES_OF_NEVER_RAN"):
+        for name in ("GATES", "COVERAGE_GATES", "GATES_OF_NEVER_RAN", "GATES_OF_DRAINED", "GATES_OF_LEARNERS"):
             if hasattr(module, name):
                 kept = tuple(gate for gate in getattr(module, name) if gate not in dropped)
                 yield patch.object(module, name, kept)
@@ -267,7 +270,29 @@ def _restarts_together() -> Iterator[Any]:
     yield patch.object(rollouts._Rollout, "_unwell", lambda self: None)
 
 
+def _undrained() -> Iterator[Any]:
+    """Nor does anybody bring about that tasks move, which would empty the pod within the time of two readings."""
+    yield from _without(draining.pods_are_drained, gates.no_follow_up_is_scheduled)
+    yield patch.object(Draft, "_settling_nudge", lambda self: None)
+
+
+def _nobody_called_back() -> Iterator[Any]:
+    sound = announcing.named
+
+    def named(snapshot: Any, policy: Any, leaving: Any) -> Any:
+        told = [report.heard.process_ids for report in hearing.fresh(snapshot, policy.timing).values()]
+        return sound(snapshot, policy, leaving) or frozenset().union(*told)
+
+    yield patch.object(announcing, "named", named)
+
+
 MUTANTS = (
+    Mutant(
+        "a pod goes before it is drained",
+        _undrained,
+        "drain-3-2",
+    ),
+    Mutant("nobody is called back", _nobody_called_back, "drain-up-down"),
     Mutant("coverage always holds", lambda: _without(coverage_gates.every_stateful_task_is_covered), "behind"),
     Mutant(
         "an unknown lag is caught up",
