@@ -37,6 +37,8 @@ _SETTLING = frozenset(
         *(Reason.FollowUpScheduled, Reason.TasksRestoring, Reason.LearnersCatchingUp),
         # Seen while a backlog is worked off, and over when that is done, which only another look can show.
         Reason.LagLimitBelowRate,
+        # A copy that was taken away and given back says nothing of it before its next join.
+        Reason.LagUnknown,
     }
 )
 """What is nudged for even outside a hold: to finish a scale-up in seconds, and to see that it is finished."""
