@@ -245,7 +245,7 @@ class Judge:
     def _good_copies(self, task: TaskId) -> list[tuple[int, str]]:
         """Containers that run the task, or were caught up with it when they joined last and have it as standby.
 
-        One that has just ended counts until its kubelet has said so: the group lists it for longer still, so that nobody
+        One that has just ended counts until its kubelet has said so: the group lists it for longer still, and nobody
         could know. Whether the server showed it when the pods were last listed is asked apart from this.
         """
         limit = self._group.truth.shape.limit
