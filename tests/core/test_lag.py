@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamapp.core.identity import TaskId, TopicPartition
-from streamapp.core.lag import EndOffsets, Measured, PartitionEnd, Unknown, restore_size, task_lag, written_to
+from streamapp.core.lag import EndOffsets, Measured, PartitionEnd, Unknown, copy_lag, restore_size, task_lag, written_to
 from streamapp.core.universe import TaskFacts
 from tests.builders import NOW
 
@@ -129,3 +129,16 @@ def test_the_input_of_a_task_is_the_sum_of_its_ends() -> None:
 def test_ends_that_no_log_can_have_are_refused(start: int, offset: int, data_end: int | None) -> None:
     with pytest.raises(ValueError, match="partition end"):
         PartitionEnd(log_start=start, end=offset, data_end=data_end)
+
+
+def test_known_positions_are_measured_changelog_by_changelog() -> None:
+    known = ends(a=end(1_000, start=900), b=end(50, data_end=40))
+    assert copy_lag(TWO_STORES, {A: 990, B: 45}, known) == Measured(10)
+    assert copy_lag(TWO_STORES, {A: 5, B: 30}, known) == Measured(110)
+
+
+def test_one_changelog_that_is_ahead_does_not_make_up_for_another_that_is_behind() -> None:
+    assert copy_lag(TWO_STORES, {A: 1_001, B: 0}, ends(a=end(1_000), b=end(50))) == Unknown(
+        "position 1001 lies beyond the end 1000"
+    )
+    assert isinstance(copy_lag(TWO_STORES, {A: 1, B: 1}, ends(a=end(1_000))), Unknown)

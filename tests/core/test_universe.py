@@ -1,5 +1,7 @@
 """Identities and the task universe."""
 
+from dataclasses import replace
+
 import pytest
 
 from streamapp.core.identity import Ordinal, ProcessId, TaskId, TopicPartition
@@ -64,3 +66,17 @@ def test_two_applications_never_share_a_process_id() -> None:
 def test_an_ordinal_that_would_change_the_order_is_refused(ordinal: int) -> None:
     with pytest.raises(ValueError, match="a process ID holds"):
         seeded_process_id("5c1f0a52", Ordinal(ordinal))
+
+
+def test_positions_by_store_become_positions_by_changelog_or_nothing() -> None:
+    other = TopicPartition("other", 0)
+    task = TaskFacts(
+        id=TaskId(0, 0),
+        stateful=True,
+        changelogs=(STORE, other),
+        stores={"counts": STORE, "others": other, "same": other},
+    )
+    assert task.by_changelog({"counts": 5, "others": 7, "same": 6}) == {STORE: 5, other: 6}
+    assert task.by_changelog({"counts": 5, "others": 7}) is None
+    assert replace(task, stores={"counts": STORE}).by_changelog({"counts": 5}) is None
+    assert replace(task, stores={}).by_changelog({"counts": 5, "others": 7}) is None

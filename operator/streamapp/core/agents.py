@@ -11,6 +11,7 @@ from enum import Enum
 
 from streamapp.core.holds import Epoch
 from streamapp.core.identity import Ordinal, ProcessId, TaskId
+from streamapp.core.lag import EndOffsets, EndsUnreadable
 
 
 class Rebalance(Enum):
@@ -120,6 +121,10 @@ class AgentReport:
     standby_replicas: int | None = None
     round: Round | None = None
     client_state: str = ""
+    state_bytes: int | None = None
+    """What its state takes on its volume."""
+    free_bytes: int | None = None
+    """What is free on that volume."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +139,26 @@ AgentWord = AgentReport | AgentSilent
 
 
 @dataclass(frozen=True, slots=True)
+class EndsAfter:
+    """One look at the ends of the changelogs: later than every position that was heard before it began."""
+
+    began_at: datetime
+    """When the first question was sent."""
+    ends: EndOffsets | EndsUnreadable
+
+
+@dataclass(frozen=True, slots=True)
 class AgentsSeen:
-    """What was heard of all agents of one application, newest first within each ordinal; at least the last two."""
+    """What was heard of all agents of one application, newest first within each ordinal (`hearing.remember`)."""
 
     words: Mapping[Ordinal, tuple[AgentWord, ...]] = field(default_factory=dict)
+    """Of every pod that runs: what was heard in the last quarter of a minute, and at least the last two."""
+    ends: tuple[EndsAfter, ...] = ()
+    """As long ago; each round of questions to the agents has one after it, at least while anything is waited for."""
+
+    def __post_init__(self) -> None:
+        """Sort the ends, newest first."""
+        object.__setattr__(self, "ends", tuple(sorted(self.ends, key=lambda one: one.began_at, reverse=True)))
 
     def latest(self, ordinal: Ordinal) -> AgentWord:
         """The newest word of one ordinal."""

@@ -51,6 +51,7 @@ def universe(partitions: int = PARTITIONS) -> Universe:
                 stateful=True,
                 changelogs=(TopicPartition("wordcount-counts-changelog", number),),
                 source_partitions=(TopicPartition("lines", number),),
+                stores={"counts": TopicPartition("wordcount-counts-changelog", number)},
             )
             for number in range(partitions)
         )

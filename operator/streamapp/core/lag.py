@@ -96,6 +96,24 @@ def task_lag(task: TaskFacts, position: int, ends: EndOffsets) -> Measured | Unk
     return Measured(min(max(0, to_apply - position), readable))
 
 
+def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: EndOffsets) -> Measured | Unknown:
+    """The lag of one copy whose position in each of the task's changelogs is known: the sum of what is left in each.
+
+    Raises:
+        KeyError: A changelog has no position.
+    """
+    left = 0
+    targets = _targets(task, ends)
+    if isinstance(targets, Unknown):
+        return targets
+    for partition, target in zip(task.changelogs, targets, strict=True):
+        position = positions[partition]
+        if position > target.last_offset:
+            return Unknown(f"position {position} lies beyond the end {target.last_offset}")
+        left += min(max(0, target.offset - position), target.readable)
+    return Measured(left)
+
+
 def restore_size(task: TaskFacts, ends: EndOffsets) -> Measured | Unknown:
     """What a pod without any state would have to read before it could run the task."""
     targets = _targets(task, ends)

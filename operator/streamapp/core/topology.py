@@ -94,6 +94,10 @@ class TopicEvidence:
         """Name the changelog of a logged store."""
         return f"{self.application_id}-{store}-changelog"
 
+    def store(self, changelog: str) -> str:
+        """Name the store behind a changelog."""
+        return changelog.removeprefix(f"{self.application_id}-").removesuffix("-changelog")
+
     def contested(self) -> frozenset[str]:
         """Name the changelogs that may as well belong to an application whose id continues this one's."""
         longer = tuple(f"{other}-" for other in self.other_applications if other.startswith(f"{self.application_id}-"))
@@ -135,9 +139,9 @@ def infer_universe(group: GroupEvidence, topics: TopicEvidence) -> Universe | To
         widths = _widths(group.active)
         _refuse_contested(topics)
         owner = _owner(group.stateful, widths, topics.changelogs)
+        stores = {topics.store(changelog): changelog for changelog in topics.changelogs}
         tasks = (
-            _fact(task, topics.changelogs if task.subtopology == owner else (), sources)
-            for task, sources in group.active.items()
+            _fact(task, stores if task.subtopology == owner else {}, sources) for task, sources in group.active.items()
         )
         return Universe(tuple(tasks)) if group.active else TopologyUnknown(f"no task is assigned; {_TEXT}")
     except _DoubtError as doubt:
@@ -154,27 +158,31 @@ def _tasks(topology: Topology, each: SubTopology, topics: TopicEvidence) -> Iter
     if absent:
         raise _DoubtError(f"source topic {absent[0]} of sub-topology {each.number} is not on the cluster; {_NEW_TEXT}")
     width = max((topics.partitions[topic] for topic in sources), default=0)
-    behind = set(_changelogs(each, topics, width))
+    behind = dict(_changelogs(each, topics, width))
     for partition in range(width):
         read = frozenset(TopicPartition(topic, partition) for topic in sources if partition < topics.partitions[topic])
         # A source topic that serves as changelog may be narrower than the sub-topology.
-        mine = {topic for topic in behind if topic not in sources or TopicPartition(topic, partition) in read}
+        mine = {
+            store: topic
+            for store, topic in behind.items()
+            if topic not in sources or TopicPartition(topic, partition) in read
+        }
         yield _fact(TaskId(each.number, partition), mine, read)
 
 
-def _changelogs(each: SubTopology, topics: TopicEvidence, width: int) -> Iterable[str]:
-    """Give the changelog of every logged store."""
+def _changelogs(each: SubTopology, topics: TopicEvidence, width: int) -> Iterable[tuple[str, str]]:
+    """Give every logged store with its changelog."""
     for store in sorted(each.stores):
         changelog = topics.changelog(store)
         count = topics.changelogs.get(changelog)
         if count == width:
-            yield changelog
+            yield store, changelog
         elif count is not None:
             raise _DoubtError(
                 f"{changelog} has {count} partitions, sub-topology {each.number} has {width} tasks; {_NEW_TEXT}"
             )
         elif store in each.tables:
-            yield each.tables[store]
+            yield store, each.tables[store]
         elif store in each.near_source:
             raise _DoubtError(
                 f"store {store} has no changelog, and the text does not tell whether it is not logged or restored from "
@@ -251,9 +259,15 @@ def _owner(stateful: Iterable[TaskId], widths: Mapping[int, int], changelogs: Ma
     return shown[0]
 
 
-def _fact(task: TaskId, changelogs: Iterable[str], sources: frozenset[TopicPartition]) -> TaskFacts:
-    behind = tuple(TopicPartition(topic, task.partition) for topic in changelogs)
-    return TaskFacts(id=task, stateful=bool(behind), changelogs=behind, source_partitions=tuple(sources))
+def _fact(task: TaskId, stores: Mapping[str, str], sources: frozenset[TopicPartition]) -> TaskFacts:
+    behind = {store: TopicPartition(topic, task.partition) for store, topic in stores.items()}
+    return TaskFacts(
+        id=task,
+        stateful=bool(behind),
+        changelogs=tuple(set(behind.values())),
+        source_partitions=tuple(sources),
+        stores=behind,
+    )
 
 
 @dataclass

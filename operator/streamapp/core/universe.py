@@ -23,6 +23,9 @@ class TaskFacts:
     """The partition behind each logged store, once each; where a source topic serves as changelog, that one's."""
     source_partitions: tuple[TopicPartition, ...] = ()
     """The partitions the task consumes, repartition topics included."""
+    stores: Mapping[str, TopicPartition] = field(default_factory=dict, compare=False)
+    """Each logged store with its partition in `changelogs`, since agents tell positions by store; empty where only the
+    changelogs are known."""
 
     def __post_init__(self) -> None:
         """Sort and check, so that two descriptions of one task are equal.
@@ -36,6 +39,15 @@ class TaskFacts:
             raise ValueError(f"task {self.id}: {claim}")
         object.__setattr__(self, "changelogs", _sorted_once(self.id, self.changelogs))
         object.__setattr__(self, "source_partitions", _sorted_once(self.id, self.source_partitions))
+
+    def by_changelog(self, positions: Mapping[str, int]) -> Mapping[TopicPartition, int] | None:
+        """Give positions told by store as positions by changelog; None where one of the changelogs would have none."""
+        if not self.stores.keys() <= positions.keys():
+            return None
+        found: dict[TopicPartition, int] = {}
+        for store, behind in self.stores.items():
+            found[behind] = min(positions[store], found.get(behind, positions[store]))
+        return found if found.keys() == set(self.changelogs) else None
 
     @property
     def source_changelogs(self) -> tuple[TopicPartition, ...]:
