@@ -436,16 +436,3 @@ def test_a_source_topic_as_changelog_needs_the_text() -> None:
     universe = universe_of(topology, evidence)
     assert isinstance(universe, Universe)
     assert {each.id for each in universe.stateful} == shown.stateful
-
-
-def test_each_task_knows_the_changelog_behind_each_store() -> None:
-    written = universe_of(parsed("table"), topics({"users": 1}, {}))
-    assert isinstance(written, Universe)
-    assert [dict(each.stores) for each in written.tasks] == [{"users-store": TopicPartition("users", 0)}]
-    inferred = infer_universe(TWO, topics({"in": 2, "other": 1}, {"app-a-changelog": 2, "app-b-c-changelog": 2}))
-    assert isinstance(inferred, Universe)
-    assert dict(inferred.tasks[1].stores) == {
-        "a": TopicPartition("app-a-changelog", 1),
-        "b-c": TopicPartition("app-b-c-changelog", 1),
-    }
-    assert dict(inferred.tasks[2].stores) == {}

@@ -9,13 +9,16 @@ whatever cannot be seen holds. Read in this order:
     `policy` what the user chose.
 2.  The answer. `reasons` has every why, `decision` every step; `holds` is the one durable memory, `record_text` its
     text.
-3.  What the facts mean. `membership` places every member in a pod; `activity` says which tasks run, `lag` how far a
-    copy is, `tails` when the end of a changelog misleads, `coverage` which tasks would be left without a copy;
-    `learners` where copies come from, `readings` when to believe any of it.
-4.  May they go? `departures` says which pods would be next, `gates` what must be true for any, `coverage_gates` what a
-    user's word can override; `judging` asks them all, on a `cases.Case`.
+3.  What the facts mean. `membership` places every member in a pod; `hearing` says which of the agents' words count;
+    `activity` says which tasks run, `lag` how far a copy is, `tails` when the end of a changelog misleads, `coverage`
+    and `coverage_by_agents` which tasks would be left without a copy; `learners` and `sources` where copies come from,
+    `readings` when to believe any of it.
+4.  May they go? `departures` says which pods would be next, `gates` what must be true for any, `agent_gates` what
+    agents must say, `coverage_gates` what a user's word can override, `draining` the same where pods are emptied
+    before they go; `judging` asks them all, on a `cases.Case`.
 5.  What then. `holding` keeps or takes one step, `closings` brings an open step to its end, `eviction` says who may be
-    put out of the group, `rollouts` who may restart, `nudges` when to rebalance, `estimates` how long still.
+    put out of the group, `rollouts` who may restart, `nudges` when to rebalance, `announcing` what agents are told,
+    `estimates` how long still.
 6.  All together. `outcomes` is what a branch wants, `beside` what goes on whatever it wants, `plans` makes one plan of
     it; `convergence`, `gaps`, `retention` and `conditions` are what is reported; `planning` is the order of the
     branches.

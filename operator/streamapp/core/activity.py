@@ -1,14 +1,16 @@
 """Which tasks are active where, and which of those are known to run.
 
 Used by the gates, by `closings` and by `convergence`. "Assigned" is what the leader decided; "running" is what the
-member itself said when it joined, and is therefore known one join later.
+member itself said when it joined, and is therefore known one join later; or what the agent in its JVM says now.
 """
 
 from collections import defaultdict
 from collections.abc import Container, Mapping
 
+from streamapp.core.agents import AgentReport, TaskState
 from streamapp.core.group import GroupDescription, Member
-from streamapp.core.identity import TaskId
+from streamapp.core.identity import Ordinal, TaskId
+from streamapp.core.membership import Attribution
 from streamapp.core.universe import Universe
 
 
@@ -38,3 +40,17 @@ def running_tasks(group: GroupDescription, universe: Universe, believed: Contain
         and holders[task.id][0].id in believed
         and holders[task.id][0].runs(task.id, frozenset(task.source_partitions), stateful=task.stateful)
     )
+
+
+def running_by_agents(
+    group: GroupDescription, attribution: Attribution, reports: Mapping[Ordinal, AgentReport]
+) -> frozenset[TaskId]:
+    """The tasks that exactly one member holds, and that the agent in that member's pod sees running."""
+    holders = active_holders(group)
+    running: set[TaskId] = set()
+    for ordinal, report in reports.items():
+        members = attribution.members(ordinal)
+        given = {task for one in members if one.assignment is not None for task in one.assignment.active}
+        seen = {task.id for task in report.tasks or () if task.is_active and task.state is TaskState.RUNNING}
+        running |= {task for task in given & seen if len(holders[task]) == 1}
+    return frozenset(running)

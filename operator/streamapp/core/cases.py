@@ -4,11 +4,16 @@ Every accessor gives either what was asked for or the refusal to give instead, s
 refuses by itself and needs no other gate before it.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
-from streamapp.core.coverage import CopyMap, TaskWait, map_copies
+from streamapp.core.activity import running_by_agents, running_tasks
+from streamapp.core.coverage import CopyMap, Since, TaskWait, map_copies
+from streamapp.core.coverage_by_agents import map_copies_by_agents
 from streamapp.core.departures import Departure
 from streamapp.core.group import GroupDescription, GroupReading, Join
+from streamapp.core.hearing import AgentView, views
+from streamapp.core.identity import TaskId
 from streamapp.core.lag import EndOffsets
 from streamapp.core.membership import Attribution, attribute
 from streamapp.core.policy import ScalingPolicy
@@ -38,6 +43,8 @@ class Case:
     policy: ScalingPolicy
     departure: Departure
     reading: GroupReading
+    view: AgentView | None = None
+    """What the agents say, where all of them are to be gone by; positions and running tasks are then theirs."""
     _attribution: Attribution | Refusal | None = field(default=None, init=False, repr=False, compare=False)
     """Worked out once, however many gates ask; it follows from the fields above."""
 
@@ -78,28 +85,60 @@ class Case:
         return Refusal(Reason.PositionsUnknown if group.can_be_nudged else Reason.NudgeImpossible)
 
     def ends(self) -> EndOffsets | Refusal:
-        """The ends that were read after that join."""
-        join = self.join()
-        if isinstance(join, Refusal):
-            return join
-        return join.ends if isinstance(join.ends, EndOffsets) else Refusal(Reason.EndOffsetsUnread, join.ends.detail)
+        """The ends that were read after the positions were told."""
+        if self.view is not None:
+            ends = self.view.ends
+        else:
+            join = self.join()
+            if isinstance(join, Refusal):
+                return join
+            ends = join.ends
+        return ends if isinstance(ends, EndOffsets) else Refusal(Reason.EndOffsetsUnread, ends.detail)
 
     def copies(self) -> CopyMap | Refusal:
         """Where every stateful task has its copies, if all that takes is known."""
-        universe, attribution, join, ends = self.universe(), self.attribution(), self.join(), self.ends()
+        universe, attribution = self.universe(), self.attribution()
         if isinstance(universe, Refusal):
             return universe
         if isinstance(attribution, Refusal):
             return attribution
+        if self.view is not None:
+            return map_copies_by_agents(universe, attribution, self.view)
+        join, ends = self.join(), self.ends()
         if isinstance(join, Refusal):
             return join
         if isinstance(ends, Refusal):
             return ends
-        return map_copies(universe, attribution, self.snapshot.workload, join, ends, self._join_before(join))
+        return map_copies(universe, attribution, self.snapshot.workload, join, ends, self._before(join))
 
-    def _join_before(self, join: Join) -> tuple[Join, EndOffsets] | None:
+    def running(self, believed: Container[str]) -> frozenset[TaskId] | Refusal:
+        """The tasks that are known to run.
+
+        Args:
+            believed: IDs of the members whose own word counts where no agent gives a better one.
+        """
+        group, universe, attribution = self.group(), self.universe(), self.attribution()
+        if isinstance(group, Refusal):
+            return group
+        if isinstance(universe, Refusal):
+            return universe
+        if isinstance(attribution, Refusal):
+            return attribution
+        if self.view is None:
+            return running_tasks(group, universe, believed)
+        return running_by_agents(group, attribution, self.view.reports) & universe.ids
+
+    def _before(self, join: Join) -> Since | None:
         joins = (reading.join for reading in self.snapshot.readings)
         before = (one for one in joins if one is not None and one.settled_at < join.settled_at)
         for one in before:
-            return (one, one.ends) if isinstance(one.ends, EndOffsets) else None
+            return Since(one.began_at, one.ends) if isinstance(one.ends, EndOffsets) else None
         return None
+
+
+def case_now(snapshot: Snapshot, policy: ScalingPolicy, departure: Departure, reading: GroupReading) -> Case:
+    """A case on the newest words of the agents, where they are to be gone by; for what is not judged twice."""
+    heard = views(snapshot, policy.timing) if policy.agent else ()
+    return Case(
+        snapshot=snapshot, policy=policy, departure=departure, reading=reading, view=heard[0] if heard else None
+    )

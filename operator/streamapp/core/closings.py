@@ -7,7 +7,7 @@ one thing that nobody wants to keep.
 from dataclasses import dataclass
 from datetime import timedelta
 
-from streamapp.core.cases import Case, Refusal
+from streamapp.core.cases import Case, Refusal, case_now
 from streamapp.core.coverage_gates import topology_is_known
 from streamapp.core.decision import ClosedStep
 from streamapp.core.departures import Departure, Going
@@ -62,7 +62,7 @@ def _missing(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot, polic
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     gone = tuple(Ordinal(number) for number in range(step.from_replicas - 1, step.to_replicas - 1, -1))
-    case = Case(snapshot=snapshot, policy=policy, departure=Departure(Going.ONE, gone), reading=latest)
+    case = case_now(snapshot, policy, Departure(Going.ONE, gone), latest)
     return (
         _pod_that_is_left(step, statefulset, snapshot)
         or _member_that_is_left(step, statefulset, case)
@@ -124,4 +124,4 @@ def _task_that_does_not_run(step: OpenStep, case: Case) -> Refusal | None:
     return first_refusal(asked, case)
 
 
-_RESTS_ON_THE_TASKS = frozenset({Reason.Covered, Reason.OwnsNothing})
+_RESTS_ON_THE_TASKS = frozenset({Reason.Covered, Reason.Drained, Reason.OwnsNothing})

@@ -6,14 +6,14 @@ healthy state, so that Helm and GitOps tools do not wait for its end.
 
 from dataclasses import dataclass
 
-from streamapp.core import retention
+from streamapp.core import retention, sources
 from streamapp.core.cases import Case, Refusal
 from streamapp.core.convergence import Convergence
 from streamapp.core.decision import Answer, Condition, Verdict
 from streamapp.core.departures import Departure, Going
 from streamapp.core.gates import brokers_answered, identity_holds, no_process_id_is_doubled
 from streamapp.core.judging import first_refusal
-from streamapp.core.learners import LearnersUnknown, detect
+from streamapp.core.learners import LearnersUnknown
 from streamapp.core.outcomes import Outcome
 from streamapp.core.policy import LearnerSource, ScalingPolicy
 from streamapp.core.reasons import Reason
@@ -146,10 +146,22 @@ def _learners(findings: Findings) -> Condition:
         return _condition("LearnersAvailable", Answer.UNKNOWN, universe.reason, universe.detail)
     if not universe.stateful:
         return _condition("LearnersAvailable", Answer.TRUE, Reason.NoStatefulTasks)
-    source = detect(group, universe)
-    if isinstance(source, LearnersUnknown):
-        return _condition("LearnersAvailable", Answer.UNKNOWN, Reason.LearnersNotDetected, source.why)
-    return _SOURCES[source]
+    return _of_source(sources.seen(findings.snapshot, findings.policy), findings.policy)
+
+
+def _of_source(seen: sources.SourceSeen, policy: ScalingPolicy) -> Condition:
+    if seen.is_on_demand:
+        return _condition("LearnersAvailable", Answer.TRUE, Reason.LearnersOnDemand)
+    instead = seen.not_on_demand
+    if instead is not None and policy.source is LearnerSource.ON_DEMAND:
+        return _condition("LearnersAvailable", Answer.FALSE, instead.reason, instead.detail)
+    told = "" if instead is None else f"Not on demand: {instead.reason.name}, {instead.detail}".removesuffix(", ")
+    match seen.source:
+        case LearnersUnknown(why):
+            return _condition("LearnersAvailable", Answer.UNKNOWN, Reason.LearnersNotDetected, f"{why} {told}".strip())
+        case LearnerSource.STANDBYS:
+            return _condition("LearnersAvailable", Answer.TRUE, Reason.StandbysDetected, told)
+    return _condition("LearnersAvailable", Answer.FALSE, Reason.NoLearners, told)
 
 
 def _case(findings: Findings) -> Case | None:
@@ -166,9 +178,3 @@ def _unreadable(case: Case | None) -> Refusal | None:
 
 def _condition(kind: str, status: Answer, reason: Reason, detail: str = "") -> Condition:
     return Condition(type=kind, status=status, reason=reason, detail=detail)
-
-
-_SOURCES = {
-    LearnerSource.STANDBYS: _condition("LearnersAvailable", Answer.TRUE, Reason.StandbysDetected),
-    LearnerSource.NONE: _condition("LearnersAvailable", Answer.FALSE, Reason.NoLearners),
-}

@@ -5,11 +5,11 @@ Reports only: no gate asks here. Called by `planning` for every decision, whatev
 
 from dataclasses import dataclass, replace
 
-from streamapp.core.activity import running_tasks
-from streamapp.core.cases import Case, Refusal
+from streamapp.core.cases import Case, Refusal, case_now
 from streamapp.core.coverage import CopyMap, TaskWait
 from streamapp.core.coverage_gates import refusal_of, topology_is_known
 from streamapp.core.departures import Departure, Going
+from streamapp.core.draining import settling
 from streamapp.core.estimates import NOT_KNOWN, Estimate, Sighting, when_caught_up
 from streamapp.core.gates import (
     brokers_answered,
@@ -19,10 +19,13 @@ from streamapp.core.gates import (
     no_follow_up_is_scheduled,
 )
 from streamapp.core.group import GroupDescription, GroupReading
+from streamapp.core.hearing import AgentView, views
 from streamapp.core.judging import first_refusal
+from streamapp.core.lag import EndOffsets
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Episode, Snapshot
+from streamapp.core.sources import is_on_demand
 
 SHOWN = 3
 """Tasks named as the slowest."""
@@ -89,12 +92,16 @@ def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
     if latest is None:
         return _nothing_to_see(snapshot, Refusal(Reason.BrokersUnreachable, "the group has not been read yet"))
     case = _case(snapshot, policy, latest)
-    copies, limit = case.copies(), policy.acceptable_recovery_lag
+    copies, limit = _measured(case).copies(), policy.acceptable_recovery_lag
     if isinstance(copies, Refusal):
         ends_missing = copies if copies.reason is Reason.EndOffsetsUnread else None
         return _nothing_to_see(snapshot, first_refusal(_ASKED, case) or ends_missing or _pod_that_is_missing(case))
-    behind = copies.behind(limit)
-    missing = first_refusal(_ASKED, case) or _learner_that_is_behind(behind) or _pod_that_is_missing(case)
+    behind, by_agents = copies.behind(limit), _measured(case).view is not None
+    missing = (
+        _of_the_group(case, copies)
+        or _learner_that_is_behind(behind, by_agents=by_agents)
+        or _pod_that_is_missing(case)
+    )
     known = [wait.in_the_way for wait in behind if wait.in_the_way is not None]
     remaining = sum(known) if len(known) == len(behind) else None
     episode = None if missing is None else _episode(snapshot, remaining)
@@ -110,8 +117,11 @@ def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
 
 
 def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, ...]) -> Estimate:
-    """When these copies will be caught up, at the speed between the last two joins."""
+    """When these copies will be caught up, at the speed between the last two joins, or words of the agents."""
     latest = snapshot.latest
+    heard = views(snapshot, policy.timing) if policy.agent and latest is not None else ()
+    if latest is not None and len(heard) == 2 and all(isinstance(view.ends, EndOffsets) for view in heard):
+        return _by_agents(_case(snapshot, policy, latest), heard, waits)
     if latest is None or latest.join is None:
         return NOT_KNOWN
     before = next(
@@ -120,16 +130,37 @@ def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, .
     )
     if before is None or before.join is None:
         return NOT_KNOWN
-    copies = _case(snapshot, policy, before).copies()
+    copies = replace(_case(snapshot, policy, before), view=None).copies()
     if isinstance(copies, Refusal):
         return NOT_KNOWN
     earlier = copies.behind(policy.acceptable_recovery_lag)
     return when_caught_up(Sighting(before.join.settled_at, earlier), Sighting(latest.join.settled_at, waits))
 
 
+def _by_agents(case: Case, heard: tuple[AgentView, ...], waits: tuple[TaskWait, ...]) -> Estimate:
+    before = replace(case, view=heard[1]).copies()
+    if isinstance(before, Refusal):
+        return NOT_KNOWN
+    earlier = before.behind(case.policy.acceptable_recovery_lag)
+    return when_caught_up(Sighting(heard[1].as_of, earlier), Sighting(heard[0].as_of, waits))
+
+
 def _case(snapshot: Snapshot, policy: ScalingPolicy, reading: GroupReading) -> Case:
-    nobody = Departure(Going.RESTART, ())
-    return Case(snapshot=snapshot, policy=policy, departure=nobody, reading=reading)
+    return case_now(snapshot, policy, Departure(Going.RESTART, ()), reading)
+
+
+def _measured(case: Case) -> Case:
+    """The same, by the joins where no ends were read since the agents spoke."""
+    is_by_agents = case.view is not None and isinstance(case.view.ends, EndOffsets)
+    return case if is_by_agents else replace(case, view=None)
+
+
+def _of_the_group(case: Case, copies: CopyMap) -> Refusal | None:
+    """What the group itself is missing; where learners come on demand, what its next rebalance waits for."""
+    missing = first_refusal(_ASKED, case)
+    if missing is None or missing.reason is not Reason.FollowUpScheduled or case.view is None:
+        return missing
+    return settling(case, copies, missing) if is_on_demand(case.snapshot, case.policy) else missing
 
 
 def _every_task_says_it_runs(case: Case) -> Refusal | None:
@@ -138,9 +169,12 @@ def _every_task_says_it_runs(case: Case) -> Refusal | None:
         return group
     if isinstance(universe, Refusal):
         return universe
-    idle = sorted(universe.ids - running_tasks(group, universe, group.member_ids - _members_of_the_dead(case)))
-    reason = Reason.TasksRestoring if group.can_be_nudged else Reason.NudgeImpossible
-    return Refusal(reason, f"task {name_some(idle)}") if idle else None
+    running = case.running(group.member_ids - _members_of_the_dead(case))
+    if isinstance(running, Refusal):
+        return running
+    idle, by_agents = sorted(universe.ids - running), case.view is not None
+    reason = Reason.TasksRestoring if group.can_be_nudged or by_agents else Reason.NudgeImpossible
+    return Refusal(reason, f"task {name_some(idle)}", needs_a_join=not by_agents) if idle else None
 
 
 def _members_of_the_dead(case: Case) -> frozenset[str]:
@@ -164,10 +198,8 @@ _ASKED = (
 )
 
 
-def _learner_that_is_behind(behind: tuple[TaskWait, ...]) -> Refusal | None:
-    if not behind:
-        return None
-    return refusal_of(behind)
+def _learner_that_is_behind(behind: tuple[TaskWait, ...], *, by_agents: bool) -> Refusal | None:
+    return replace(refusal_of(behind), needs_a_join=not by_agents) if behind else None
 
 
 def _pod_that_is_missing(case: Case) -> Refusal | None:
@@ -195,9 +227,10 @@ def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:
     stateful = {task.id for task in copies.universe.stateful}
     assigned = [member.assignment for member in group.members if member.assignment is not None]
     learners = sum(len(assignment.standby & stateful) for assignment in assigned)
+    running = case.running(group.member_ids - _members_of_the_dead(case))
     return Counts(
         tasks=len(copies.universe.tasks),
-        running=len(running_tasks(group, copies.universe, group.member_ids - _members_of_the_dead(case))),
+        running=0 if isinstance(running, Refusal) else len(running),
         learners=learners,
         caught_up=copies.standbys_caught_up(limit),
     )

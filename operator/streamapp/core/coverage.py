@@ -10,6 +10,7 @@ that was watched, and sits in a container that has run ever since.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from streamapp.core.group import Applied, Join, Member, NoOffsets
 from streamapp.core.identity import Ordinal, TaskId
@@ -44,7 +45,7 @@ class TaskWait:
 
     task: TaskId
     reason: Reason
-    """`LearnersCatchingUp`, `LagLimitBelowRate`, `LagUnknown`, `NoLearners`, `TasksRestoring`."""
+    """`LearnersCatchingUp`, `LagLimitBelowRate`, `LagUnknown`, `NoLearners`, `LearnersNotPlaced`, `TasksRestoring`."""
     best: Copy | None
     """The nearest copy that could take over; None where there is none."""
     in_the_way: int | None
@@ -56,20 +57,35 @@ class TaskWait:
         return self.task, None if self.best is None else self.best.ordinal
 
 
+@dataclass(frozen=True, slots=True)
+class Since:
+    """From when positions are at the earliest, and the ends that were read after them."""
+
+    began_at: datetime
+    ends: EndOffsets
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyMap:
-    """All copies of all stateful tasks, as one reading shows them; made by `map_copies`."""
+    """All copies of all stateful tasks, as one reading shows them; made by `map_copies` or `map_copies_by_agents`."""
 
     universe: Universe
-    join: Join
-    ends: EndOffsets
-    """Read right after that join."""
-    earlier: tuple[Join, EndOffsets] | None
-    """The join before, to tell the input rate."""
+    since: Since
+    earlier: Since | None
+    """The reading before, to tell the input rate."""
     copies: Mapping[TaskId, tuple[Copy, ...]]
     """Every copy that counts, wherever it is: running actives and standbys, best first."""
     restoring: Mapping[TaskId, tuple[Copy, ...]]
     """Where tasks are assigned as active, but not known to run; how far they are is an upper bound."""
+
+    @property
+    def ends(self) -> EndOffsets:
+        """Read after the positions were told."""
+        return self.since.ends
+
+    def best(self, task: TaskId, stays: Callable[[Ordinal], bool]) -> Copy | None:
+        """The nearest copy of a task on a pod that stays."""
+        return next((copy for copy in self.copies.get(task, ()) if stays(copy.ordinal)), None)
 
     def waits(self, stays: Callable[[Ordinal], bool], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that no pod which stays could take over at once, in the order of their IDs."""
@@ -92,7 +108,7 @@ class CopyMap:
         return sum(1 for lag in lags if isinstance(lag, Measured) and is_caught_up(lag, limit))
 
     def _wait(self, task: TaskFacts, stays: Callable[[Ordinal], bool], limit: int) -> TaskWait | None:
-        best = next((copy for copy in self.copies.get(task.id, ()) if stays(copy.ordinal)), None)
+        best = self.best(task.id, stays)
         if best is None:
             return self._without_copy(task, stays)
         return None if is_caught_up(best.lag, limit) else self._lagging(task, best, limit)
@@ -135,11 +151,11 @@ class CopyMap:
     def _input_during_reading(self, task: TaskFacts) -> float | None:
         if self.earlier is None:
             return None
-        before, now = written_to(task, self.earlier[1]), written_to(task, self.ends)
-        between = (self.ends.read_at - self.earlier[1].read_at).total_seconds()
+        before, now = written_to(task, self.earlier.ends), written_to(task, self.ends)
+        between = (self.ends.read_at - self.earlier.ends.read_at).total_seconds()
         if before is None or now is None or between <= 0:
             return None
-        return (now - before) / between * (self.ends.read_at - self.join.began_at).total_seconds()
+        return (now - before) / between * (self.ends.read_at - self.since.began_at).total_seconds()
 
 
 def map_copies(
@@ -148,7 +164,7 @@ def map_copies(
     workload: Workload,
     join: Join,
     ends: EndOffsets,
-    earlier: tuple[Join, EndOffsets] | None,
+    earlier: Since | None,
 ) -> CopyMap:
     """Find every copy that counts.
 
@@ -168,12 +184,16 @@ def map_copies(
                     restoring[task].append(Copy(pod.ordinal, lag))
     return CopyMap(
         universe=universe,
-        join=join,
-        ends=ends,
+        since=Since(join.began_at, ends),
         earlier=earlier,
-        copies={task: tuple(sorted(found, key=_nearness)) for task, found in copies.items()},
+        copies={task: nearest_first(found) for task, found in copies.items()},
         restoring={task: tuple(found) for task, found in restoring.items()},
     )
+
+
+def nearest_first(copies: list[Copy]) -> tuple[Copy, ...]:
+    """Order copies by how soon each could take over; unknown ones come last."""
+    return tuple(sorted(copies, key=_nearness))
 
 
 def is_caught_up(lag: TaskLag, limit: int) -> bool:

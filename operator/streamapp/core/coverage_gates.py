@@ -4,14 +4,17 @@ The only gates that a user's word overrides (`scaleDown.policy`, `onTimeout`, a 
 alone ask about what would be lost, not about whether the facts can be trusted.
 """
 
+from dataclasses import replace
+
 from streamapp.core.cases import Case, Refusal
 from streamapp.core.coverage import TaskWait
 from streamapp.core.departures import Going
 from streamapp.core.gates import Gate
 from streamapp.core.identity import TaskId
 from streamapp.core.lag import Measured, Unknown
-from streamapp.core.policy import Assignor
+from streamapp.core.policy import Assignor, LearnerSource
 from streamapp.core.reasons import Reason
+from streamapp.core.sources import another_assignor, limit_in_doubt, why_not_on_demand
 
 
 def topology_is_known(case: Case) -> Refusal | None:
@@ -25,13 +28,37 @@ def tasks_move_to_caught_up_copies(case: Case) -> Refusal | None:
     universe = case.universe()
     if isinstance(universe, Refusal):
         return universe
-    if universe.stateful and case.policy.assignor is Assignor.UNKNOWN:
-        return Refusal(Reason.AssignorUnknown)
-    return None
+    if not universe.stateful:
+        return None
+    told = agents_tell(case)
+    if told is not None:
+        return told
+    return Refusal(Reason.AssignorUnknown) if case.policy.assignor is Assignor.UNKNOWN else None
+
+
+def agents_tell(case: Case) -> Refusal | None:
+    """No agent tells of another assignor than the declared one, or of a limit that is none."""
+    if not case.policy.agent:
+        return None
+    if case.policy.assignor is not Assignor.UNKNOWN:
+        other = another_assignor(case.snapshot, case.policy)
+        if other is not None:
+            return other
+    limit = limit_in_doubt(case.snapshot, case.policy)
+    return limit if limit is not None and limit.reason is Reason.RecoveryLagUnbounded else None
+
+
+def the_source_that_is_demanded_is_in_force(case: Case) -> Refusal | None:
+    """Where the user demands learners on demand, no pod goes by another rule; restarts may, to bring agents in."""
+    if case.policy.source is not LearnerSource.ON_DEMAND or case.departure.going is Going.RESTART:
+        return None
+    return why_not_on_demand(case.snapshot, case.policy)
 
 
 def positions_are_known(case: Case) -> Refusal | None:
-    """This process watched the join that the positions are from."""
+    """Agents tell the positions, or this process watched the join that they are from."""
+    if case.view is not None:
+        return None
     join = case.join()
     return join if isinstance(join, Refusal) else None
 
@@ -53,11 +80,12 @@ def every_stateful_task_is_covered(case: Case) -> Refusal | None:
     waits = copies.waits(case.departure.stays, case.policy.acceptable_recovery_lag)
     if case.departure.going is Going.IDLE:
         waits = tuple(wait for wait in waits if _might_be_taken_up_again(wait.task, case))
-    return refusal_of(waits) if waits else None
+    return replace(refusal_of(waits), needs_a_join=case.view is None) if waits else None
 
 
 COVERAGE_GATES: tuple[Gate, ...] = (
     topology_is_known,
+    the_source_that_is_demanded_is_in_force,
     tasks_move_to_caught_up_copies,
     positions_are_known,
     end_offsets_were_read,
@@ -68,6 +96,11 @@ OVERRIDABLE = frozenset(
     {
         *(Reason.TopologyUnknown, Reason.AssignorUnknown, Reason.PositionsUnknown, Reason.EndOffsetsUnread),
         *(Reason.NudgeDisabled, Reason.NudgeImpossible),
+        *(Reason.AgentDisabled, Reason.AgentSilent, Reason.AgentReportsPending, Reason.AssignorMixed),
+        *(Reason.OlderStreams, Reason.OwnAssignor, Reason.StreamsProtocol, Reason.UnknownLoader),
+        *(Reason.AssignorSwitchedOff, Reason.AgentFailed, Reason.RecoveryLagUnclear, Reason.RecoveryLagUnbounded),
+        *(Reason.AnnouncementPending, Reason.AnnouncementNotFollowed, Reason.NoRoomForLearners),
+        *(Reason.LearnersNotPlaced, Reason.TasksReadyToMove, Reason.Draining),
         *(Reason.NoLearners, Reason.LagUnknown, Reason.LagLimitBelowRate),
         *(Reason.TasksRestoring, Reason.LearnersCatchingUp),
         *(Reason.NoProgress, Reason.GaveUp),
@@ -82,6 +115,7 @@ WORST_FIRST = (
     Reason.LagLimitBelowRate,
     Reason.TasksRestoring,
     Reason.LearnersCatchingUp,
+    Reason.LearnersNotPlaced,
 )
 """Which of the tasks that are waited for gives the reason."""
 

@@ -16,6 +16,7 @@ from streamapp.core.estimates import Estimate
 from streamapp.core.holds import Epoch, Forced, HoldRecord, RecordUnreadable
 from streamapp.core.identity import Ordinal, ProcessId
 from streamapp.core.reasons import Reason
+from streamapp.core.sources import SourceSeen
 
 
 class Verdict(Enum):
@@ -226,6 +227,8 @@ class Decision:
     warnings: tuple[Event, ...]
     """What is wrong for as long as it stands here, without keeping anything from being done; told when it begins."""
     closed_step: ClosedStep | None
+    source: SourceSeen
+    """Where learners come from, and why not on demand."""
     requeue_after: timedelta
     """When to decide again even if nothing is heard."""
 

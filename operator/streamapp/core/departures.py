@@ -4,11 +4,12 @@ A StatefulSet always drops its highest ordinals, so "which" is really "how many 
 `rollouts`; whether they may go is for the gates to say, which check again what is claimed here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
 
+from streamapp.core.agents import AgentReport, AgentWord
 from streamapp.core.group import GroupDescription
 from streamapp.core.identity import Ordinal
 from streamapp.core.membership import Attribution, attribute
@@ -23,6 +24,8 @@ class Going(Enum):
     """The top ordinal, for good."""
     IDLE = "idle"
     """The top run of pods that hold nothing, for good."""
+    DRAINED = "drained"
+    """The top run of pods whose tasks were moved elsewhere before, for good; or the top one, while they move."""
     NEVER_RAN = "never ran"
     """The top run of pods whose container never ran, for good."""
     RESTART = "restart"
@@ -63,6 +66,40 @@ def next_removal(snapshot: Snapshot, granted: int, target: int) -> Departure:
         if idle:
             return Departure(Going.IDLE, idle, target)
     return Departure(Going.ONE, (top_down[0],), target)
+
+
+def next_drained(snapshot: Snapshot, granted: int, target: int) -> Departure:
+    """The same where pods are drained first: the top run of those that are, or the top one, which is not yet."""
+    top_down = [Ordinal(number) for number in range(granted - 1, target - 1, -1)]
+    attribution = _attribution(snapshot)
+    if attribution is None:
+        return Departure(Going.DRAINED, (top_down[0],), target)
+    never_ran = tuple(takewhile(lambda one: is_without_a_past(one, attribution, snapshot.workload), top_down))
+    if never_ran:
+        return Departure(Going.NEVER_RAN, never_ran, target)
+    reports = {} if snapshot.agents is None else snapshot.agents.words
+    drained = tuple(
+        takewhile(
+            lambda one: is_drained(one, attribution, snapshot.workload) and _says_so(reports.get(one, ())), top_down
+        )
+    )
+    return Departure(Going.DRAINED, drained or (top_down[0],), target)
+
+
+def is_drained(ordinal: Ordinal, attribution: Attribution, workload: Workload) -> bool:
+    """Tell whether the brokers show an ordinal without any task: a pod that runs is in the group and was given none.
+
+    One that does not run holds nothing as soon as nobody in the group can be its.
+    """
+    pod = workload.pod(ordinal)
+    if pod is None or not pod.is_running:
+        return not attribution.may_be_of(ordinal)
+    return holds_nothing(ordinal, attribution)
+
+
+def _says_so(words: Sequence[AgentWord]) -> bool:
+    """Only to end the run above a pod that is not drained; what counts is asked again by the gates."""
+    return not words or not isinstance(words[0], AgentReport) or words[0].tasks == ()
 
 
 def is_without_a_past(ordinal: Ordinal, attribution: Attribution, workload: Workload) -> bool:

@@ -5,8 +5,21 @@ holds standbys of the two of its neighbour. Everything is well, stable, and was 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from streamapp.core.agents import (
+    AgentReport,
+    AgentsSeen,
+    AnnouncementState,
+    EndsAfter,
+    Heard,
+    LocalTask,
+    Rebalance,
+    Round,
+    TaskState,
+)
 from streamapp.core.group import (
     Applied,
     Assignment,
@@ -20,6 +33,7 @@ from streamapp.core.group import (
     OffsetSum,
     Subscription,
 )
+from streamapp.core.holds import Epoch
 from streamapp.core.identity import Ordinal, ProcessId, TaskId, TopicPartition
 from streamapp.core.lag import EndOffsets, PartitionEnd
 from streamapp.core.seeding import seeded_process_id
@@ -142,6 +156,77 @@ def reading(group: tuple[Member, ...], ago: timedelta, state: GroupState = Group
 def two_readings(group: tuple[Member, ...]) -> tuple[GroupReading, ...]:
     """What guarantee 1 asks for: two in a row, of different joins, far enough apart."""
     return reading(group, SECOND), reading(group, 15 * SECOND)
+
+
+def report(one: Member, ago: timedelta = SECOND, **changes: Any) -> AgentReport:
+    """What the agent in a member's pod says: the same as the brokers, with our assignor at work and nobody leaving."""
+    said, given = one.subscription, one.assignment
+    if said is None or given is None:
+        raise ValueError(f"member {one.id}: its pod's agent would know more than it shows")
+    tasks = [
+        LocalTask(id=each, is_active=True, state=_state(said.offsets.get(each)), positions=_positions(said, each))
+        for each in sorted(given.active)
+    ]
+    tasks += [
+        LocalTask(id=each, is_active=False, state=None, positions=_positions(said, each))
+        for each in sorted(given.standby)
+    ]
+    ordinal = int(one.client_id.rpartition("-")[2])
+    whole = AgentReport(
+        ordinal=Ordinal(ordinal),
+        pod_uid=f"pod-{ordinal}",
+        incarnation="jvm-1",
+        sequence=100 - int(ago / SECOND),
+        as_of=NOW - ago,
+        process_id=said.process_id,
+        tasks=tuple(tasks),
+        heard=Heard(state=AnnouncementState.EMPTY, epoch=Epoch(lease=0, counter=1)),
+        is_ours=True,
+        recovery_lag=10_000,
+        standby_replicas=0,
+        client_state="RUNNING",
+    )
+    return replace(whole, **changes)
+
+
+def agents(group: Iterable[Member], **changes: Any) -> AgentsSeen:
+    """Every agent, heard two seconds ago and six seconds ago, with ends read half a second after each."""
+    times = (2 * SECOND, 6 * SECOND)
+    words = {report(one).ordinal: tuple(report(one, ago, **changes) for ago in times) for one in group}
+    return AgentsSeen(words, tuple(EndsAfter(NOW - ago + SECOND / 2, ends(NOW - ago + SECOND)) for ago in times))
+
+
+def leaving(*ordinals: int, counter: int = 2, left: timedelta = 40 * SECOND) -> Heard:
+    """These are to leave, as an agent has heard it."""
+    return Heard(
+        state=AnnouncementState.SET,
+        epoch=Epoch(lease=0, counter=counter),
+        process_ids=frozenset(map(process_id, ordinals)),
+        rebalance=Rebalance.CONSERVATIVE,
+        expires_in=left,
+    )
+
+
+def assigned(counter: int = 2, **changes: Any) -> Round:
+    """The leader's last assignment, on the announcement of that epoch, with nothing left to do but to watch."""
+    made = Round(
+        made_at=NOW - 10 * SECOND,
+        state=AnnouncementState.SET,
+        epoch=Epoch(lease=0, counter=counter),
+        moved=0,
+        learning=0,
+        follow_up_is_watch=True,
+    )
+    return replace(made, **changes)
+
+
+def _state(said: OffsetSum | None) -> TaskState:
+    return TaskState.RUNNING if said is NoOffsets.RUNNING else TaskState.RESTORING
+
+
+def _positions(said: Subscription, each: TaskId) -> dict[str, int]:
+    offsets = said.offsets.get(each)
+    return {"counts": offsets.offset_sum} if isinstance(offsets, Applied) else {}
 
 
 def pod(ordinal: int) -> Pod:

@@ -8,9 +8,10 @@ the first that refuses names the condition's reason.
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from streamapp.core.activity import active_holders, running_tasks
+from streamapp.core.activity import active_holders
+from streamapp.core.agent_gates import agents_agree, only_watches
 from streamapp.core.cases import Case, Refusal
-from streamapp.core.departures import Going, holds_nothing, is_without_a_past
+from streamapp.core.departures import Going, holds_nothing, is_drained, is_without_a_past
 from streamapp.core.group import FollowUp, GroupState
 from streamapp.core.holds import HoldRecord, RecordUnreadable
 from streamapp.core.membership import unrecorded
@@ -65,10 +66,12 @@ def group_is_stable(case: Case) -> Refusal | None:
 
 
 def no_follow_up_is_scheduled(case: Case) -> Refusal | None:
-    """Every member was told "never" as the time of its next rebalance."""
+    """Every member was told "never" as the time of its next rebalance, or the leader only watches by it."""
     group = case.group()
     if isinstance(group, Refusal):
         return group
+    if only_watches(case):
+        return None
     for member in group.members:
         if member.assignment is None or member.assignment.follow_up is not FollowUp.NONE:
             return Refusal(Reason.FollowUpScheduled, f"by member {member.id}")
@@ -162,13 +165,16 @@ def no_rollout_is_half_done(case: Case) -> Refusal | None:
 
 def only_pods_without_tasks_go_together(case: Case) -> Refusal | None:
     """Two pods at once are never more than none: each of them holds nothing."""
-    if case.departure.going in {Going.ONE, Going.RESTART} and len(case.departure.ordinals) == 1:
+    if case.departure.going in {Going.ONE, Going.RESTART, Going.DRAINED} and len(case.departure.ordinals) == 1:
         return None
     attribution = case.attribution()
     if isinstance(attribution, Refusal):
         return attribution
     for ordinal in case.departure.ordinals:
-        if holds_nothing(ordinal, attribution) or is_without_a_past(ordinal, attribution, case.snapshot.workload):
+        workload = case.snapshot.workload
+        if holds_nothing(ordinal, attribution) or is_without_a_past(ordinal, attribution, workload):
+            continue
+        if case.departure.going is Going.DRAINED and is_drained(ordinal, attribution, workload):
             continue
         return Refusal(Reason.GroupChanged, f"ordinal {ordinal} holds tasks again")
     return None
@@ -177,18 +183,21 @@ def only_pods_without_tasks_go_together(case: Case) -> Refusal | None:
 def every_task_runs(case: Case) -> Refusal | None:
     """Every task is known to run, and not only to be assigned: asked where coverage cannot be.
 
-    Proof takes one more join. Where none can be brought about, being assigned has to do.
+    Agents say it; without them proof takes one more join. Where none can be brought about, being assigned has to do.
     """
     group, universe = case.group(), case.universe()
     if isinstance(group, Refusal):
         return group
-    if not group.can_be_nudged or not case.policy.nudge:
+    if case.view is None and (not group.can_be_nudged or not case.policy.nudge):
         return None
     if isinstance(universe, Refusal):
         return universe
-    believed = frozenset[str]() if case.reading.join is None else case.reading.join.rejoined
-    idle = sorted(universe.ids - running_tasks(group, universe, believed))
-    return Refusal(Reason.TasksNotRunning, f"task {name_some(idle)}") if idle else None
+    running = case.running(frozenset[str]() if case.reading.join is None else case.reading.join.rejoined)
+    if isinstance(running, Refusal):
+        return running
+    idle = sorted(universe.ids - running)
+    refusal = Refusal(Reason.TasksNotRunning, f"task {name_some(idle)}", needs_a_join=case.view is None)
+    return refusal if idle else None
 
 
 GATES: tuple[Gate, ...] = (
@@ -198,6 +207,7 @@ GATES: tuple[Gate, ...] = (
     group_is_stable,
     no_follow_up_is_scheduled,
     every_task_is_active_once,
+    agents_agree,
     no_member_is_foreign,
     no_process_id_is_doubled,
     identity_holds,
@@ -206,6 +216,9 @@ GATES: tuple[Gate, ...] = (
     only_pods_without_tasks_go_together,
 )
 """For every removal and every restart. All are asked of both readings, but for the age of the earlier one."""
+
+GATES_OF_DRAINED: tuple[Gate, ...] = tuple(gate for gate in GATES if gate is not no_follow_up_is_scheduled)
+"""The same where pods are drained first: follow-ups go on while learners learn, and are asked about with coverage."""
 
 GATES_OF_NEVER_RAN: tuple[Gate, ...] = (
     no_earlier_step_is_open,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamapp.core import record_text
-from streamapp.core.cases import Case, Refusal
+from streamapp.core.cases import Refusal, case_now
 from streamapp.core.decision import Event, Verdict
-from streamapp.core.departures import Departure, Going, next_removal
+from streamapp.core.departures import Departure, Going, next_drained, next_removal
 from streamapp.core.gates import every_task_runs
 from streamapp.core.holds import (
     NO_EPOCH,
@@ -28,6 +28,7 @@ from streamapp.core.outcomes import Grant, Outcome
 from streamapp.core.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Snapshot
+from streamapp.core.sources import is_on_demand
 from streamapp.core.universe import Universe
 from streamapp.core.workload import StatefulSet
 
@@ -95,7 +96,8 @@ class _Held:
     def outcome(self) -> Outcome:
         if self.hold.gave_up_at is not None and not self._is_released:
             return _hold(Reason.GaveUp, "", self.hold)
-        departure = next_removal(self.snapshot, self.statefulset.replicas, self.hold.target)
+        next_ones = next_drained if is_on_demand(self.snapshot, self.policy) else next_removal
+        departure = next_ones(self.snapshot, self.statefulset.replicas, self.hold.target)
         waiver = self._waiver(departure)
         verdict = self._last_of_all(departure) or judge(self.snapshot, self.policy, departure, waiver)
         if isinstance(verdict, Refusal):
@@ -130,7 +132,7 @@ class _Held:
             return None
         if isinstance(universe, Universe) and not any(task.source_changelogs for task in universe.tasks):
             return None
-        return every_task_runs(Case(snapshot=self.snapshot, policy=self.policy, departure=departure, reading=latest))
+        return every_task_runs(case_now(self.snapshot, self.policy, departure, latest))
 
     def _step(self, permission: Permission) -> Outcome:
         """Let them go; what must be remembered of them is written with the same PATCH."""
@@ -185,6 +187,7 @@ class _Held:
             waits=refusal.waits,
             hold=hold,
             staying=hold.target,
+            drained=None if told.reason is Reason.GaveUp else hold.target,
             could_be_nudged=None if told.reason is Reason.GaveUp else refusal,
             events=self._news(told),
         )
@@ -221,6 +224,8 @@ class _Held:
 def _in_the_way(refusal: Refusal) -> int | None:
     """Records between now and coverage; None where something else stands in the way, or not all of it is known."""
     if refusal.reason in {Reason.ReadingsPending, Reason.GroupChanged}:
+        return 0
+    if refusal.reason in {Reason.TasksReadyToMove, Reason.Draining} and not refusal.waits:
         return 0
     counts = [wait.in_the_way for wait in refusal.waits]
     known = [count for count in counts if count is not None]

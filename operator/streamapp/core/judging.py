@@ -11,18 +11,22 @@ from streamapp.core.cases import Case, Refusal
 from streamapp.core.containers import Capture
 from streamapp.core.coverage_gates import COVERAGE_GATES
 from streamapp.core.departures import Departure, Going
+from streamapp.core.draining import GATES_OF_LEARNERS, MOVING, progress
 from streamapp.core.eviction import capture, since_first_seen
-from streamapp.core.gates import GATES, GATES_OF_NEVER_RAN, Gate, facts_are_fresh
+from streamapp.core.gates import GATES, GATES_OF_DRAINED, GATES_OF_NEVER_RAN, Gate, facts_are_fresh
 from streamapp.core.group import GroupDescription, GroupReading
+from streamapp.core.hearing import AgentView, views
 from streamapp.core.holds import Forced
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.readings import earlier_reading
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Snapshot
+from streamapp.core.sources import is_on_demand
 
 _WHY = {
     Going.ONE: Reason.Covered,
     Going.IDLE: Reason.OwnsNothing,
+    Going.DRAINED: Reason.Drained,
     Going.NEVER_RAN: Reason.NeverRan,
     Going.RESTART: Reason.RestartCovered,
 }
@@ -55,10 +59,19 @@ def judge(
     latest = snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
-    case = Case(snapshot=snapshot, policy=policy, departure=departure, reading=latest)
+    heard = views(snapshot, policy.timing) if policy.agent else ()
+    view = heard[0] if heard else None
+    case = Case(snapshot=snapshot, policy=policy, departure=departure, reading=latest, view=view)
     if departure.going is Going.NEVER_RAN:
         return first_refusal(GATES_OF_NEVER_RAN, case) or _permission(case, latest, None)
-    return first_refusal(GATES, case) or _judge_twice(case, waiver)
+    if not is_on_demand(snapshot, policy):
+        rules = _Rules(GATES, COVERAGE_GATES, heard[1:])
+        return first_refusal(GATES, case) or _judge_twice(case, rules, waiver)
+    rules = _Rules(GATES_OF_DRAINED, GATES_OF_LEARNERS, heard[1:])
+    refused = first_refusal(GATES_OF_DRAINED, case)
+    if refused is not None:
+        return (progress(case) if refused.reason in MOVING else None) or refused
+    return _judge_twice(case, rules, waiver)
 
 
 def first_refusal(gates: Iterable[Gate], case: Case) -> Refusal | None:
@@ -67,36 +80,55 @@ def first_refusal(gates: Iterable[Gate], case: Case) -> Refusal | None:
     return next((refusal for refusal in refusals if refusal is not None), None)
 
 
-def _judge_twice(case: Case, waiver: Waiver | None) -> Permission | Refusal:
-    covered = first_refusal(COVERAGE_GATES, case)
-    verdict = covered or _agreed(case, COVERAGE_GATES)
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What is asked, of both readings."""
+
+    gates: tuple[Gate, ...]
+    coverage: tuple[Gate, ...]
+    before: tuple[AgentView, ...]
+    """What the agents said before their last word, if anything."""
+
+    @property
+    def lasting(self) -> tuple[Gate, ...]:
+        """Of an earlier reading: everything but its age."""
+        return tuple(gate for gate in self.gates if gate is not facts_are_fresh)
+
+
+def _judge_twice(case: Case, rules: _Rules, waiver: Waiver | None) -> Permission | Refusal:
+    covered = first_refusal(rules.coverage, case)
+    verdict = covered or _agreed(case, rules)
     if isinstance(verdict, GroupReading):
         return _permission(case, verdict, None)
     if waiver is None:
         return verdict
-    waived = _agreed(case, ())
+    waived = _agreed(case, replace(rules, coverage=()))
     return _permission(case, waived, waiver) if isinstance(waived, GroupReading) else waived
 
 
-def _agreed(case: Case, coverage: tuple[Gate, ...]) -> GroupReading | Refusal:
+def _agreed(case: Case, rules: _Rules) -> GroupReading | Refusal:
     """Find the earlier reading that says the same: every gate, on what it shows.
 
     Where it did not, the newest is the first that does, and all that is missing is another one: whatever kept the
     earlier one from it is over, and must not set the pace of the nudges.
     """
-    timing = case.policy.timing
+    timing, is_of_agents = case.policy.timing, case.view is not None
     join = case.reading.join
-    if coverage and (join is None or not timedelta(0) <= case.snapshot.now - join.settled_at <= timing.position_age):
+    of_joins = bool(rules.coverage) and not is_of_agents
+    if of_joins and (join is None or not timedelta(0) <= case.snapshot.now - join.settled_at <= timing.position_age):
         return Refusal(Reason.ReadingsPending)
-    earlier = earlier_reading(case.snapshot.readings, timing, of_another_join=bool(coverage))
+    if rules.coverage and is_of_agents and not rules.before:
+        return Refusal(Reason.ReadingsPending, "Agents were heard once.", needs_a_join=False)
+    apart = timing.report_gap if rules.coverage and is_of_agents else timing.reading_gap
+    earlier = earlier_reading(case.snapshot.readings, timing, of_another_join=of_joins, apart=apart)
     if isinstance(earlier, Reason):
-        return Refusal(earlier, needs_a_join=bool(coverage))
-    lasting = tuple(gate for gate in GATES if gate is not facts_are_fresh)
-    before = first_refusal((*lasting, *coverage), replace(case, reading=earlier))
+        return Refusal(earlier, needs_a_join=of_joins)
+    view = rules.before[0] if rules.before else None
+    before = first_refusal((*rules.lasting, *rules.coverage), replace(case, reading=earlier, view=view))
     if before is None:
         return earlier
     detail = f"The one before said {before.reason.name}: {before.detail}".removesuffix(": ")
-    return Refusal(Reason.ReadingsPending, detail, needs_a_join=bool(coverage))
+    return Refusal(Reason.ReadingsPending, detail, needs_a_join=of_joins)
 
 
 def _permission(case: Case, earliest: GroupReading, waiver: Waiver | None) -> Permission:

@@ -1,7 +1,8 @@
 """When to nudge: let a phantom member join and leave, so that a classic group rebalances now and not in ten minutes.
 
 A rebalance promotes caught-up copies and renews the positions that the group shows; nothing else does, from outside. It
-costs a moment, so it is asked for only when it can help: at most one in ten seconds, then ever more rarely.
+costs a moment, so it is asked for only when it can help: at most one in ten seconds, or in three where agents show
+that tasks will move by it, then ever more rarely.
 """
 
 from collections.abc import Sequence
@@ -21,15 +22,21 @@ REMEMBERED_FOR = timedelta(minutes=30)
 
 _HELPED_BY_A_REBALANCE = frozenset(
     {
+        Reason.AnnouncementNotFollowed,
+        Reason.Draining,
         Reason.FollowUpScheduled,
         Reason.LagLimitBelowRate,
         Reason.LagUnknown,
         Reason.LearnersCatchingUp,
+        Reason.LearnersNotPlaced,
         Reason.PositionsUnknown,
         Reason.TasksNotRunning,
+        Reason.TasksReadyToMove,
         Reason.TasksRestoring,
     }
 )
+_MOVES_SOMETHING = frozenset({Reason.AnnouncementNotFollowed, Reason.TasksReadyToMove})
+"""Agents show that this one helps; it may come sooner after another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +88,8 @@ def _layout(reading: GroupReading) -> object:
 
 def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
     now, reason, all_sent = snapshot.now, waiting.refusal.reason, snapshot.nudges.sent
-    if all_sent and now - all_sent[-1] < timing.nudge_gap:
+    gap = timing.move_gap if reason in _MOVES_SOMETHING else timing.nudge_gap
+    if all_sent and now - all_sent[-1] < gap:
         return False
     if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
         join = None if snapshot.latest is None else snapshot.latest.join

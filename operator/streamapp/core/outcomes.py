@@ -33,6 +33,8 @@ class Outcome:
     """The part of the hold record that says why pods are kept; None: no scale-down is under way."""
     staying: int | None = None
     """Replicas that will stay in the end, where pods are about to leave."""
+    drained: int | None = None
+    """Pods from this ordinal on are to be drained, where learners come on demand; None: none are."""
     grant: Grant | None = None
     create: int | None = None
     """Replicas of a StatefulSet to be created."""

@@ -19,18 +19,19 @@ A dry run decides all the same; what it would have done is withheld.
 from dataclasses import replace
 from datetime import timedelta
 
-from streamapp.core import closings, convergence, retention
+from streamapp.core import announcing, closings, convergence, retention, sources
 from streamapp.core.cases import Refusal
 from streamapp.core.closings import Closing
 from streamapp.core.conditions import Findings, conditions
-from streamapp.core.decision import Decision, Event, Verdict
+from streamapp.core.decision import Announce, Decision, Event, Plan, Verdict
 from streamapp.core.holding import current_hold, scale_down
 from streamapp.core.holds import Hold, HoldRecord
+from streamapp.core.identity import Ordinal
 from streamapp.core.outcomes import Grant, Outcome
 from streamapp.core.plans import Draft
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
-from streamapp.core.rollouts import Restart, next_replacement, next_restart
+from streamapp.core.rollouts import Restart, next_replacement, next_restart, to_drain
 from streamapp.core.snapshot import Snapshot
 from streamapp.core.workload import StatefulSet
 
@@ -48,6 +49,7 @@ _REQUEUE = {
 
 def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     """Decide."""
+    policy = sources.within_the_applications_limit(snapshot, policy)
     closing = closings.assess(snapshot, policy)
     outcome = _branch(snapshot, policy, closing)
     draft = Draft(
@@ -56,11 +58,11 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         outcome=outcome,
         closing=closing,
         rollout=_rollout(snapshot, policy, outcome, closing),
+        drains=_drains(snapshot, policy, outcome),
         convergence=convergence.measure(snapshot, policy),
     )
     plan = draft.plan()
     done = _of_a_dry_run(draft).plan_of_closing() if snapshot.app.dry_run and closing is not None else ()
-    settled = draft.convergence.is_converged
     return Decision(
         verdict=outcome.verdict,
         reason=outcome.reason,
@@ -71,19 +73,12 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         withheld=tuple(step for step in plan if step not in done) if snapshot.app.dry_run else (),
         record=draft.record(),
         convergence=draft.convergence,
-        conditions=conditions(
-            Findings(
-                snapshot=snapshot,
-                policy=policy,
-                outcome=outcome,
-                rollout=draft.rollout,
-                convergence=draft.convergence,
-            )
-        ),
+        conditions=conditions(_findings(draft)),
         events=draft.events(),
         warnings=tuple(filter(None, (retention.warning(snapshot),))),
         closed_step=closing.as_closed(snapshot) if closing is not None and closing.waits_for is None else None,
-        requeue_after=_REQUEUE[outcome.verdict] if settled else min(_REQUEUE[outcome.verdict], timedelta(seconds=5)),
+        source=sources.seen(snapshot, policy),
+        requeue_after=_requeue(draft, plan),
     )
 
 
@@ -145,11 +140,12 @@ def _grow(wish: int, statefulset: StatefulSet) -> Outcome:
 def _close(closing: Closing, snapshot: Snapshot, statefulset: StatefulSet) -> Outcome:
     """A step is open: nothing else is begun until it is done, and the hold goes on unless the wish has come up."""
     hold = current_hold(statefulset) if snapshot.app.wish.replicas < statefulset.replicas else None
+    drained = None if hold is None or snapshot.app.held_because is not None else hold.target
     missing = closing.waits_for or Refusal(Reason.StepClosed)
     reason, detail = missing.reason, missing.detail
     if closing.is_slow and closing.waits_for is not None:
         reason, detail = Reason.StepSlow, f"{missing.reason.name}: {missing.detail}".removesuffix(": ")
-    return Outcome(verdict=Verdict.CLOSE_STEP, reason=reason, detail=detail, hold=hold)
+    return Outcome(verdict=Verdict.CLOSE_STEP, reason=reason, detail=detail, hold=hold, drained=drained)
 
 
 def _rollout(
@@ -164,6 +160,32 @@ def _rollout(
         return None
     staying = statefulset.replicas if outcome.staying is None else outcome.staying
     return next_restart(snapshot, policy, statefulset, staying)
+
+
+def _findings(draft: Draft) -> Findings:
+    return Findings(
+        snapshot=draft.snapshot,
+        policy=draft.policy,
+        outcome=draft.outcome,
+        rollout=draft.rollout,
+        convergence=draft.convergence,
+    )
+
+
+def _drains(snapshot: Snapshot, policy: ScalingPolicy, outcome: Outcome) -> Ordinal | None:
+    """The pod that is drained for a restart; none while a step is open, and none that is about to leave."""
+    statefulset = snapshot.workload.statefulset
+    if statefulset is None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
+        return None
+    return to_drain(snapshot, policy, statefulset, statefulset.replicas if outcome.staying is None else outcome.staying)
+
+
+def _requeue(draft: Draft, plan: Plan) -> timedelta:
+    """Sooner while something is on its way, and in time for the next announcement."""
+    after = [_REQUEUE[draft.outcome.verdict], *([] if draft.convergence.is_converged else [timedelta(seconds=5)])]
+    due = announcing.soonest(draft.snapshot, draft.policy)
+    is_told = any(isinstance(step, Announce) for step in plan)
+    return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_told else [])])
 
 
 def _of_a_dry_run(draft: Draft) -> Draft:

@@ -7,6 +7,7 @@ and a restart, never a write on the StatefulSet after another one, never a nudge
 from dataclasses import dataclass, replace
 
 from streamapp.core import beside
+from streamapp.core.announcing import Leaving, announcement
 from streamapp.core.cases import Refusal
 from streamapp.core.closings import Closing
 from streamapp.core.convergence import Convergence, estimate
@@ -24,6 +25,7 @@ from streamapp.core.decision import (
 )
 from streamapp.core.estimates import NOT_KNOWN, Estimate
 from streamapp.core.holds import NO_EPOCH, HoldRecord, RecordUnreadable
+from streamapp.core.identity import Ordinal
 from streamapp.core.nudges import Waiting, nudge_for
 from streamapp.core.outcomes import Outcome
 from streamapp.core.policy import ScalingPolicy
@@ -35,6 +37,7 @@ from streamapp.core.workload import StatefulSet
 _SETTLING = frozenset(
     {
         *(Reason.FollowUpScheduled, Reason.TasksRestoring, Reason.LearnersCatchingUp),
+        Reason.TasksReadyToMove,
         # Seen while a backlog is worked off, and over when that is done, which only another look can show.
         Reason.LagLimitBelowRate,
         # A copy that was taken away and given back says nothing of it before its next join.
@@ -53,6 +56,8 @@ class Draft:
     outcome: Outcome
     closing: Closing | None
     rollout: Restart | Refusal | None
+    drains: Ordinal | None
+    """The pod that is drained to be restarted."""
     convergence: Convergence
 
     def plan(self) -> Plan:
@@ -62,8 +67,10 @@ class Draft:
             return (CreateStatefulSet(replicas=self.outcome.create, reason=self.outcome.reason),)
         if statefulset is None or not statefulset.is_ours:
             return ()
-        if self.outcome.verdict in {Verdict.STALLED, Verdict.PAUSED}:
+        if self.outcome.verdict is Verdict.STALLED:
             return self.plan_of_closing()
+        if self.outcome.verdict is Verdict.PAUSED:
+            return (*self.plan_of_closing(), *self._announcement())
         main = self._main(statefulset)
         takes_pods = self.outcome.grant is not None and self.outcome.grant.step is not None
         others = (
@@ -74,7 +81,7 @@ class Draft:
         )
         # Nothing that may fail comes before a raise.
         ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
-        return (*ordered, *self._nudge(main))
+        return (*ordered, *self._told(main), *self._nudge(main))
 
     def plan_of_closing(self) -> Plan:
         """Only what brings an open step to its end, and the record; all that a pause leaves."""
@@ -141,6 +148,18 @@ class Draft:
             pod, reason = self.rollout.pod, self.rollout.reason
             return (RestartPod(ordinal=pod.ordinal, pod_uid=pod.uid, judged_at=self.snapshot.now, reason=reason),)
         return ()
+
+    def _told(self, main: Plan) -> Plan:
+        """What agents are told; not in the pass that takes a pod, since it could fail and keep that from being done."""
+        takes = any(
+            isinstance(step, RestartPod) or (isinstance(step, GrantReplicas) and step.is_removal) for step in main
+        )
+        return () if takes else self._announcement()
+
+    def _announcement(self) -> Plan:
+        leaving = Leaving(from_ordinal=self.outcome.drained, restart=self.drains)
+        told = announcement(self.snapshot, self.policy, leaving)
+        return () if told is None else (told,)
 
     def _record_write(self, statefulset: StatefulSet) -> Plan:
         wanted = self.record()

@@ -63,14 +63,20 @@ class Timing:
     """Two readings in a row lie at least so far apart."""
     reading_window: timedelta = timedelta(minutes=2)
     """And not further than this."""
+    report_gap: timedelta = timedelta(seconds=3)
+    """Two words of an agent that confirm each other lie so far apart: each is exact, so less than between two joins."""
     eviction_margin: timedelta = timedelta(seconds=10)
     """A member must have been seen so long before its container ended; also covers skew between clocks."""
     nudge_gap: timedelta = timedelta(seconds=10)
     """At most one nudge in such a time."""
+    move_gap: timedelta = timedelta(seconds=3)
+    """The same where agents show that tasks will move by it."""
     nudge_longest: timedelta = timedelta(minutes=5)
     """The longest wait between two nudges while something is waited for."""
     step_slow: timedelta = timedelta(minutes=10)
     """A step open for longer no longer keeps the disruption budget closed."""
+    announcement: timedelta = timedelta(seconds=50)
+    """How long an announcement holds after it was last renewed; agents take a minute at most."""
     record_gap: timedelta = timedelta(seconds=10)
     """The clock alone is written down no more often."""
     pass_gap: timedelta = timedelta(minutes=1)

@@ -33,13 +33,14 @@ def remember(history: Sequence[GroupReading], reading: GroupReading) -> tuple[Gr
 
 
 def earlier_reading(
-    readings: Sequence[GroupReading], timing: Timing, *, of_another_join: bool
+    readings: Sequence[GroupReading], timing: Timing, *, of_another_join: bool, apart: timedelta | None = None
 ) -> GroupReading | Reason:
     """The reading that must agree with the newest one, `readings[0]`.
 
     Args:
         readings: Newest first.
         timing: How far apart they must be.
+        apart: At least so far, where it is not `Timing.reading_gap`.
         of_another_join: Positions count, so each reading needs a join of its own; otherwise two polls will do.
 
     Returns:
@@ -49,7 +50,7 @@ def earlier_reading(
     latest = readings[0]
     if not isinstance(latest.group, GroupDescription):
         return latest.group.reason
-    same = fingerprint(latest.group)
+    same, gap = fingerprint(latest.group), timing.reading_gap if apart is None else apart
     for reading in readings[1:]:
         if isinstance(reading.group, GroupUnreadable) or latest.ended_at - reading.ended_at > timing.reading_window:
             break
@@ -57,8 +58,8 @@ def earlier_reading(
             continue
         if fingerprint(reading.group) != same:
             return Reason.GroupChanged
-        apart = _apart(latest, reading, of_another_join=of_another_join)
-        if apart is not None and timing.reading_gap <= apart <= timing.reading_window:
+        between = _apart(latest, reading, of_another_join=of_another_join)
+        if between is not None and gap <= between <= timing.reading_window:
             return reading
     return Reason.ReadingsPending
 

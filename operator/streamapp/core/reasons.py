@@ -28,6 +28,10 @@ class Reason(Enum):
     Growing = "More replicas are wished for than are granted; all of them are granted at once, whatever Kafka says."
     Covered = "Every stateful task runs on, or has a caught-up copy on, a pod that stays; the top ordinal goes."
     OwnsNothing = "The top pods hold no task, and no task would miss them; they go together."
+    Drained = (
+        "The top pods hold no task any more, and every stateful task runs on, or has a caught-up copy on, a pod that "
+        "stays; they go together."
+    )
     NeverRan = (
         "The container of the top pods never ran and nobody in the group is theirs; they go without further questions."
     )
@@ -188,6 +192,77 @@ class Reason(Enum):
         "Nothing is to be done; it is recorded as soon as the pod shows one.",
     )
 
+    # Agents, and learners on demand.
+
+    AgentDisabled = (
+        "Learners on demand need an agent in every pod, and the StreamApp has none.",
+        "Enable the StreamApp's agent, or choose another source of learners.",
+    )
+    AgentSilent = (
+        "Not every pod's agent gives fresh and complete answers, so that there are no learners on demand.",
+        "Look at the log of the pod that the message names, and at whether the operator may reach its agent's port.",
+    )
+    AgentReportsPending = (
+        "Every agent has to be heard twice before it is gone by.",
+        "Nothing is to be done; a pod that has just started is heard again in a moment.",
+    )
+    AgentsDisagree = (
+        "An agent and the brokers do not say the same about who holds what.",
+        "Nothing is to be done right after a rebalance; if it lasts, look at the pod that the message names.",
+    )
+    AssignorMixed = (
+        "The learner task assignor is at work in some pods and not in others; learners are on demand only where it is "
+        "in all.",
+        "Finish the rollout; if it is finished, look at the cause in the message.",
+    )
+    OlderStreams = (
+        "The application's Kafka Streams is older than 3.8 and takes no other task assignor.",
+        "Upgrade Kafka Streams, or keep standbys (`num.standby.replicas`).",
+    )
+    OwnAssignor = (
+        "The application sets a task assignor of its own, which is left in place.",
+        "Remove that setting from its configuration, or keep standbys and say so with `learners.assignor`.",
+    )
+    StreamsProtocol = (
+        "The application uses the streams group protocol, where the brokers assign.",
+        "Keep `group.protocol=classic` to have learners on demand.",
+    )
+    UnknownLoader = (
+        "The agent could not put the task assignor where the application's class loader finds it.",
+        "Add the assignor to the application's own class path as a library, or keep standbys.",
+    )
+    AssignorSwitchedOff = (
+        "The task assignor is not among the defaults that the agent may give.",
+        "Allow the StreamApp's agent to set the assignor, or choose another source of learners.",
+    )
+    AgentFailed = (
+        "The agent failed to set the task assignor.",
+        "Look at the cause in the message; the application itself is not touched by it.",
+    )
+    RecoveryLagUnclear = (
+        "The pods do not all tell the same `acceptable.recovery.lag`.",
+        "Finish the rollout; the application's leader goes by its own setting.",
+    )
+    RecoveryLagUnbounded = (
+        "The application's `acceptable.recovery.lag` has no bound: its tasks move to copies that hold nothing.",
+        "Set `acceptable.recovery.lag` to a number of records, 10000 by default.",
+    )
+    LearnersWanted = "Which processes leave has changed, and the agents are told."
+    NobodyLeaves = "No process leaves any more, and the agents are told."
+    AnnouncementRenewed = "The agents are told again which processes leave, before the announcement expires."
+    AnnouncementPending = (
+        "Not every agent has heard yet which processes leave.",
+        "Nothing is to be done; if it lasts, look at the agent of the pod that the message names.",
+    )
+    AnnouncementNotFollowed = (
+        "The last assignment was made before the group's leader had heard which processes leave.",
+        "Nothing is to be done; a nudge brings the next one about. Without nudges it comes with the next rebalance.",
+    )
+    DiskRoomUnknown = (
+        "Whether the volumes of the pods that stay have room for learners is not known, and was not checked.",
+        "Nothing is to be done if you know that they have; it is checked where agents tell the room of their volume.",
+    )
+
     StateMaxAgeTooLong = (
         "State may lie unused for longer than a changelog keeps what it missed: deleted keys can come back to life.",
         "Make `state.maxAge` shorter than the setting that the message names, or raise that setting of the topic.",
@@ -236,6 +311,22 @@ class Reason(Enum):
         "More is written during one reading than `acceptableRecoveryLag` allows: no copy can be seen caught up.",
         "Raise `learners.acceptableRecoveryLag` together with the application's own `acceptable.recovery.lag`.",
     )
+    TasksReadyToMove = (
+        "Learners have caught up; the next rebalance moves their tasks off the pods that leave.",
+        "Nothing is to be done; it is brought about by a nudge where nudges are allowed.",
+    )
+    LearnersNotPlaced = (
+        "A task of a leaving pod has no learner on a pod that stays yet.",
+        "Nothing is to be done: the assignor makes a few at a time; if it lasts, look at the leader's log.",
+    )
+    Draining = (
+        "Tasks are on their way off the pods that leave.",
+        "If it lasts, look at the pods and tasks named in the message.",
+    )
+    NoRoomForLearners = (
+        "The volumes of the pods that stay have no room for the state of those that leave; no learner is made.",
+        "Raise the size of the volumes, or remove what does not belong there.",
+    )
     NoProgress = (
         "The hold made no progress for `scaleDown.timeout`.",
         "Look at the slowest task in the message: its copy does not come nearer to the end.",
@@ -258,6 +349,7 @@ class Reason(Enum):
     )
     RestartCovered = "Every stateful task runs on, or has a caught-up copy on, another pod; one pod is restarted."
     RestartOfIdlePod = "A pod that does not run and holds nothing is replaced."
+    RestartDrained = "The pod holds no task any more, and every stateful task is covered without it; it is restarted."
     RestartWithoutLearners = (
         "The application has no standbys, so that no restart can be covered; one pod is restarted, with its volume, "
         "after all tasks were seen running.",
@@ -283,6 +375,7 @@ class Reason(Enum):
         "A pod is ready, but has no member in the group.",
         "If it lasts, look at its log: it may still start, or have another application ID.",
     )
+    LearnersOnDemand = "The assignor in all pods makes copies when they are needed, and moves tasks before a pod goes."
     StandbysDetected = "Stateful tasks have standbys."
     LearnersNotDetected = "Whether the application has standbys can be seen only while it is converged."
     NoStatefulTasks = "No task has state, so none needs a copy."

@@ -5,19 +5,21 @@ removal, the next only when the last one is well. Pods that are about to leave a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from streamapp.core.cases import Case, Refusal
+from streamapp.core.cases import Case, Refusal, case_now
 from streamapp.core.coverage_gates import refusal_of
 from streamapp.core.departures import Departure, Going
 from streamapp.core.gates import GATES_OF_REPLACING, Gate, every_task_runs, name_some, no_earlier_step_is_open
-from streamapp.core.group import GroupDescription, GroupReading
+from streamapp.core.group import GroupReading
+from streamapp.core.hearing import silence
+from streamapp.core.identity import Ordinal
 from streamapp.core.judging import Permission, Waiver, first_refusal, judge
-from streamapp.core.learners import detect
+from streamapp.core.learners import LearnersUnknown
 from streamapp.core.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Snapshot
-from streamapp.core.universe import Universe
+from streamapp.core.sources import seen
 from streamapp.core.workload import Pod, StatefulSet
 
 MOST_JUDGED = 3
@@ -47,6 +49,19 @@ def next_restart(
     if latest is None:
         return None
     return _Rollout(snapshot, policy, statefulset, target, latest).next()
+
+
+def to_drain(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet, target: int) -> Ordinal | None:
+    """The pod that is to be drained for a restart, where learners come on demand; None: none is.
+
+    Args:
+        snapshot: The facts.
+        policy: The user's choice.
+        statefulset: The StatefulSet.
+        target: Replicas that stay.
+    """
+    latest = snapshot.latest
+    return None if latest is None else _Rollout(snapshot, policy, statefulset, target, latest).to_drain()
 
 
 def next_replacement(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> Restart | None:
@@ -84,6 +99,13 @@ class _Rollout:
             return Restart(down, Reason.RestartOfIdlePod)
         return self._one_of(candidates)
 
+    def to_drain(self) -> Ordinal | None:
+        candidates = self._candidates()
+        if not candidates or self.policy.rollout is not RolloutPolicy.COVERED or self._unwell() is not None:
+            return None
+        is_drained = self._source() is LearnerSource.ON_DEMAND and self._waiver() is None
+        return candidates[0].ordinal if is_drained else None
+
     def next_that_is_down(self) -> Restart | None:
         if self.policy.rollout is RolloutPolicy.PAUSED or self._unwell() is not None:
             return None
@@ -116,7 +138,20 @@ class _Rollout:
         missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
         if ill or missing:
             return Refusal(Reason.RolloutPodNotRunning, f"ordinal {name_some([*ill, *missing])}")
-        return None
+        return self._agent_that_is_missing([pod.ordinal for pod in newest])
+
+    def _agent_that_is_missing(self, newest: list[Ordinal]) -> Refusal | None:
+        """Whoever has the newest template has an agent, where one belongs into it, and is heard: the first is a canary.
+
+        Not where coverage is not asked for, nor where learners are not to come on demand.
+        """
+        asked = self.policy.agent and self.policy.source in {None, LearnerSource.ON_DEMAND}
+        if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not newest:
+            return None
+        workload = self.snapshot.workload
+        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest)
+        quiet = silence(replace(self.snapshot, workload=replace(workload, pods=pods)), self.policy.timing)
+        return None if quiet is None else Refusal(quiet.reason, quiet.detail, needs_a_join=False)
 
     def _takes_nothing_away(self, pod: Pod, gates: Iterable[Gate]) -> bool:
         """Tell whether a pod does not run and has nobody in the group."""
@@ -133,6 +168,9 @@ class _Rollout:
         could make it a learner, and another pod would restart that nobody had judged before.
         """
         waiver = self._waiver()
+        if self._source() is LearnerSource.ON_DEMAND and waiver is None:
+            verdict = self._judged(candidates[0], None)
+            return Restart(candidates[0], Reason.RestartDrained) if isinstance(verdict, Permission) else verdict
         refusals: list[tuple[bool, Refusal]] = []
         for pod in candidates[:MOST_JUDGED]:
             learning = self._learning(pod) if waiver is None else None
@@ -165,15 +203,12 @@ class _Rollout:
         return None
 
     def _source(self) -> LearnerSource | None:
-        group, universe = self.latest.group, self.snapshot.universe
-        if not isinstance(group, GroupDescription) or not isinstance(universe, Universe):
-            return None
-        source = detect(group, universe)
-        return source if isinstance(source, LearnerSource) else None
+        source = seen(self.snapshot, self.policy).source
+        return None if isinstance(source, LearnersUnknown) else source
 
     def _granted_pods(self) -> tuple[Pod, ...]:
         return tuple(pod for pod in self.snapshot.workload.pods if pod.ordinal < self.statefulset.replicas)
 
     def _case(self, pod: Pod) -> Case:
         departure = Departure(Going.RESTART, (pod.ordinal,))
-        return Case(snapshot=self.snapshot, policy=self.policy, departure=departure, reading=self.latest)
+        return case_now(self.snapshot, self.policy, departure, self.latest)
