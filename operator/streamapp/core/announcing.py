@@ -47,7 +47,7 @@ def announcement(snapshot: Snapshot, policy: ScalingPolicy, leaving: Leaving) ->
     if not behind:
         return None
     is_news = highest is None or not _is_told(agents.values(), wanted, highest, snapshot, policy)
-    epoch = (highest or NO_EPOCH).next(snapshot.lease, snapshot.now) if is_news or highest is None else highest
+    epoch = _next(highest or NO_EPOCH, snapshot) if is_news or highest is None else highest
     has_heard = any(_has(one, wanted, snapshot.now, policy) for one in behind.values())
     return Announce(
         to=tuple(sorted(agents if is_news else behind)),
@@ -163,6 +163,11 @@ def _is_told(
     """Tell whether the newest epoch stands for what is wanted: everybody who has it has it with this content."""
     own = [one for one in agents if one.heard.epoch == highest]
     return all(_has(one, wanted, snapshot.now, policy) for one in own)
+
+
+def _next(highest: Epoch, snapshot: Snapshot) -> Epoch:
+    """Higher than any that was heard, also where the count of leases has begun anew."""
+    return highest.next(max(highest.lease, snapshot.lease), snapshot.now)
 
 
 def _why(wanted: frozenset[ProcessId], *, is_renewal: bool) -> Reason:
