@@ -19,7 +19,8 @@ A small application with three pods, six stateful tasks and one standby each, in
 
 - what is wished for,
 - what the hold record says; an open step is shown after its pod and its members have gone,
-- how far the copies on the pods that stay are,
+- how far the copies on the pods that stay are; `on demand`, with an agent and the learner task assignor in every pod,
+  no standby, and all agents in an open hold knowing who leaves,
 - what the broker says; the two readings that a removal needs are there.
 
 Each cell is *verdict: reason → steps*, the steps in the order in which they are made.

@@ -157,7 +157,7 @@ def test_another_assignor_in_one_pod_calls_it_off_and_silence_does_not() -> None
     assert told(decide(a_case(mixed, readings=ONCE), POLICY)) == ((0, 1, 2), set(), NEXT, Reason.NobodyLeaves)
     old = heard(renewed(expires_in=seconds(20)), renewed(), renewed())
     silent = AgentsSeen({**old.words, Ordinal(1): (AgentSilent(Ordinal(1), "refused"),)}, old.ends)
-    assert told(decide(a_case(silent), POLICY)) == ((0,), {2}, SEVEN, Reason.AnnouncementRenewed)
+    assert told(decide(a_case(silent, readings=ONCE), POLICY)) == ((0,), {2}, SEVEN, Reason.AnnouncementRenewed)
 
 
 def test_nothing_is_begun_while_an_agent_is_silent() -> None:

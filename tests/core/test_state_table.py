@@ -18,6 +18,11 @@ CLOSING = f"open step | any         | {DONE} | {REBALANCING} | {UNREACHABLE} | {
 
 BLIND = "Hold: GroupRebalancing | Hold: BrokersUnreachable | Hold: ForeignMember | Hold: ProcessIdDoubled"
 
+UNTOLD = """Hold: AnnouncementPending | Hold: AnnouncementPending | Hold: BrokersUnreachable | Hold: ForeignMember \
+| Hold: ProcessIdDoubled"""
+LEARNING = """Hold: LearnersCatchingUp | Hold: LearnersCatchingUp | Hold: BrokersUnreachable | Hold: ForeignMember \
+| Hold: ProcessIdDoubled"""
+
 EXPECTED = {
     WishState.RAISE: """
 none      | any         | Grow: Growing
@@ -36,15 +41,21 @@ none      | covered     | Hold: HoldBegan          | {BLIND}
 none      | catching up | Hold: LearnersCatchingUp | {BLIND}
 none      | unknown     | Hold: LagUnknown         | {BLIND}
 none      | none        | Hold: NoLearners         | {BLIND}
+none      | on demand, learning            | {UNTOLD}
+none      | on demand, the top pod drained | {UNTOLD}
 open      | covered     | Step: Covered            | {BLIND}
 open      | catching up | Hold: LearnersCatchingUp | {BLIND}
 open      | unknown     | Hold: LagUnknown         | {BLIND}
 open      | none        | Hold: NoLearners         | {BLIND}
+open      | on demand, learning            | {LEARNING}
+open      | on demand, the top pod drained | Step: Drained | {BLIND}
 {CLOSING}
 left over | covered     | Hold: HoldBegan          | {BLIND}
 left over | catching up | Hold: LearnersCatchingUp | {BLIND}
 left over | unknown     | Hold: LagUnknown         | {BLIND}
 left over | none        | Hold: NoLearners         | {BLIND}
+left over | on demand, learning            | {UNTOLD}
+left over | on demand, the top pod drained | {UNTOLD}
 """,
     WishState.ZERO_FORBIDDEN: f"""
 none      | any         | Hold: ZeroNotAllowed
@@ -69,15 +80,21 @@ none      | covered     | Step: Covered            | {BLIND}
 none      | catching up | Hold: LearnersCatchingUp | {BLIND}
 none      | unknown     | Hold: LagUnknown         | {BLIND}
 none      | none        | Hold: NoLearners         | {BLIND}
+none      | on demand, learning            | {UNTOLD}
+none      | on demand, the top pod drained | {UNTOLD}
 open      | covered     | Step: Covered            | {BLIND}
 open      | catching up | Hold: LearnersCatchingUp | {BLIND}
 open      | unknown     | Hold: LagUnknown         | {BLIND}
 open      | none        | Hold: NoLearners         | {BLIND}
+open      | on demand, learning            | {LEARNING}
+open      | on demand, the top pod drained | Step: Drained | {BLIND}
 {CLOSING}
 left over | covered     | Step: Covered            | {BLIND}
 left over | catching up | Hold: LearnersCatchingUp | {BLIND}
 left over | unknown     | Hold: LagUnknown         | {BLIND}
 left over | none        | Hold: NoLearners         | {BLIND}
+left over | on demand, learning            | {UNTOLD}
+left over | on demand, the top pod drained | {UNTOLD}
 """,
     WishState.INVALID: """
 none      | any         | Stalled: InvalidSpec
@@ -109,7 +126,7 @@ ROWS = tuple(rows())
 
 def test_the_table_has_every_cell_and_none_twice() -> None:
     keys = [(row.wish, row.hold, row.learners, row.group) for row in ROWS]
-    assert (len(keys), set(keys)) == (8 * 4 * 4 * 5, set(WANTED))
+    assert (len(keys), set(keys)) == (8 * 4 * 6 * 5, set(WANTED))
 
 
 @pytest.mark.parametrize("wish", WishState, ids=lambda wish: wish.value)
@@ -127,6 +144,7 @@ def test_pods_go_only_where_the_table_says_step_and_it_is_no_dry_run() -> None:
     stable = GroupCondition.STABLE
     assert going == {
         (WishState.LOWER, HoldState.OPEN, LearnerState.COVERED, stable),
+        (WishState.LOWER, HoldState.OPEN, LearnerState.DRAINED, stable),
         *((WishState.ZERO_ALLOWED, HoldState.OPEN, learners, stable) for learners in LearnerState),
     }
 

@@ -70,7 +70,7 @@ def judge(
     rules = _Rules(GATES_OF_DRAINED, GATES_OF_LEARNERS, heard[1:])
     refused = first_refusal(GATES_OF_DRAINED, case)
     if refused is not None:
-        return (progress(case) if refused.reason in MOVING else None) or refused
+        return (progress(case) if refused.reason in MOVING and waiver is None else None) or refused
     return _judge_twice(case, rules, waiver)
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from itertools import product
 
 from streamapp.core import example
+from streamapp.core.agents import AgentsSeen
 from streamapp.core.decision import Decision
 from streamapp.core.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Member
 from streamapp.core.holds import Epoch, Hold, HoldRecord, OpenStep, Progress
@@ -51,6 +52,13 @@ class LearnerState(Enum):
     CATCHING_UP = "catching up"
     UNKNOWN = "unknown"
     NONE = "none"
+    LEARNING = "on demand, learning"
+    DRAINED = "on demand, the top pod drained"
+
+    @property
+    def is_on_demand(self) -> bool:
+        """Agents in all pods say that our assignor is at work, and have heard who leaves."""
+        return self in {LearnerState.LEARNING, LearnerState.DRAINED}
 
 
 class GroupCondition(Enum):
@@ -88,7 +96,7 @@ def rows() -> Iterator[Row]:
     """Every combination, decided."""
     for wish, hold, learners, group in product(WishState, HoldState, LearnerState, GroupCondition):
         snapshot = a_snapshot(wish, hold, learners, group)
-        policy = ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED)
+        policy = ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED, agent=learners.is_on_demand)
         yield Row(wish=wish, hold=hold, learners=learners, group=group, decision=decide(snapshot, policy))
 
 
@@ -101,11 +109,13 @@ def a_snapshot(wish: WishState, hold: HoldState, learners: LearnerState, group: 
     volumes = whole.workload.volumes
     if group is GroupCondition.DOUBLED:
         volumes = (*volumes, Volume(ordinal=Ordinal(9), process_id=example.process_id(0)))
+    members = _members(learners, pods)
     return replace(
         whole,
         app=_app(wish, pods),
         workload=replace(whole.workload, statefulset=statefulset, volumes=volumes, budget=budget),
-        readings=tuple(_seen(one, group) for one in example.two_readings(_members(learners, pods))),
+        readings=tuple(_seen(one, group) for one in example.two_readings(members)),
+        agents=_agents(members, hold) if learners.is_on_demand else None,
     )
 
 
@@ -169,8 +179,19 @@ def _record(hold: HoldState, pods: int) -> HoldRecord | None:
     return HoldRecord(epoch=Epoch(lease=0, counter=1), hold=held, step=step if hold is HoldState.STEP else None)
 
 
+def _agents(members: tuple[Member, ...], hold: HoldState) -> AgentsSeen:
+    """In an open hold all have heard that the top pod leaves, and the leader has gone by it."""
+    if hold is HoldState.OPEN and len(members) > 1:
+        return example.agents(members, heard=example.leaving(len(members) - 1), round=example.assigned())
+    return example.agents(members)
+
+
 def _members(learners: LearnerState, pods: int) -> tuple[Member, ...]:
-    lag = {LearnerState.CATCHING_UP: 500_000, LearnerState.UNKNOWN: None}.get(learners, 0)
+    if learners is LearnerState.DRAINED and pods > 1:
+        return (*example.members(pods - 1, standbys=False), example.member(pods - 1))
+    lag = {LearnerState.CATCHING_UP: 500_000, LearnerState.LEARNING: 500_000, LearnerState.UNKNOWN: None}.get(
+        learners, 0
+    )
     return example.members(pods, lag=lag, standbys=learners is not LearnerState.NONE)
 
 
