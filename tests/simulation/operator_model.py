@@ -6,9 +6,11 @@ It also holds the ground truth against every removal and every eviction, at the 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from streamapp.core import eviction, nudges, readings
+from streamapp.core import eviction, hearing, nudges, readings
+from streamapp.core.agents import AgentsSeen
 from streamapp.core.containers import Capture
 from streamapp.core.decision import (
+    Announce,
     CloseBudget,
     Decision,
     Evict,
@@ -29,6 +31,7 @@ from streamapp.core.snapshot import App, Episode, Nudges, Snapshot, Wish, WishSe
 from streamapp.core.workload import Budget
 from tests.simulation.kafka_model import INPUT_RATE, GroupModel
 from tests.simulation.kubernetes_model import ClusterModel, ConflictError
+from tests.simulation.learner_model import LearnerGroupModel
 
 
 class GuaranteeBrokenError(AssertionError):
@@ -44,6 +47,7 @@ class Memory:
     nudges: Nudges = field(default_factory=Nudges)
     wishes: list[WishSeen] = field(default_factory=list)
     episode: Episode | None = None
+    agents: AgentsSeen | None = None
     join: Join | None = None
     generation: int | None = None
     unstable_since: datetime | None = None
@@ -105,11 +109,20 @@ class OperatorModel:
             container_ends=tuple(self.cluster.ends),
             nudges=memory.nudges,
             episode=memory.episode,
+            agents=self._hear(now),
             lease=self.lease,
         )
         self.last = decide(snapshot, self.policy)
         memory.episode = self.last.convergence.episode
         return self.last
+
+    def _hear(self, now: datetime) -> AgentsSeen | None:
+        """Ask the agents, where there are any."""
+        if isinstance(self.group, LearnerGroupModel):
+            pods = {pod.ordinal: pod.uid for pod in self.cluster.pods.values() if pod.running_since is not None}
+            words, ends = self.group.hears(pods, now)
+            self.memory.agents = hearing.remember(self.memory.agents, now, words, ends)
+        return self.memory.agents
 
     def apply(self, decision: Decision, now: datetime) -> None:
         """Make the steps in their order; the first that fails ends the pass."""
@@ -134,15 +147,16 @@ class OperatorModel:
             case Evict(members=members):
                 self._check_eviction({key.id for key in members})
                 self.group.leave({key.id for key in members}, now)
+            case Announce() if isinstance(self.group, LearnerGroupModel):
+                self._check_announcement(step)
+                self.group.announce(step, now)
             case RestartPod(pod_uid=uid):
                 self._check_restart(step)
                 self.cluster.delete_pod(uid, now)
             case RecordProcessId(ordinal=ordinal, process_id=process_id):
                 self.cluster.recorded[ordinal] = process_id
-            case CloseBudget():
-                self.cluster.budget = Budget.CLOSED
-            case OpenBudget():
-                self.cluster.budget = Budget.OPEN
+            case CloseBudget() | OpenBudget():
+                self.cluster.budget = Budget.CLOSED if isinstance(step, CloseBudget) else Budget.OPEN
             case _:
                 raise AssertionError(step)
 
@@ -152,12 +166,24 @@ class OperatorModel:
         held = {task for thread in holders for task in thread.active | thread.standby}
         if len(going) > 1 and held:
             raise GuaranteeBrokenError(f"{sorted(going)} go at once and hold {sorted(held)}")
-        if grant.reason is Reason.Covered and (lost := self._not_covered(going)):
+        if grant.reason is Reason.Drained and held:
+            raise GuaranteeBrokenError(f"{sorted(going)} go and hold {sorted(map(str, held))}")
+        if grant.reason in {Reason.Covered, Reason.Drained} and (lost := self._not_covered(going)):
             raise GuaranteeBrokenError(f"{sorted(going)} go and {sorted(map(str, lost))} have no good copy elsewhere")
 
     def _check_restart(self, step: RestartPod) -> None:
-        if step.reason is Reason.RestartCovered and (lost := self._not_covered({step.ordinal})):
+        held = [thread for thread in self.group.threads.values() if thread.ordinal == step.ordinal]
+        if step.reason is Reason.RestartDrained and any(thread.active | thread.standby for thread in held):
+            raise GuaranteeBrokenError(f"{step.ordinal} restarts and holds tasks")
+        if step.reason in {Reason.RestartCovered, Reason.RestartDrained} and (
+            lost := self._not_covered({step.ordinal})
+        ):
             raise GuaranteeBrokenError(f"{step.ordinal} restarts and {sorted(map(str, lost))} have no good copy")
+
+    def _check_announcement(self, step: Announce) -> None:
+        named = set(step.process_ids)
+        if self.group.alive() and named >= {thread.process_id for thread in self.group.alive()}:
+            raise GuaranteeBrokenError("everybody is told to leave")
 
     def _not_covered(self, going: set[int]) -> set[object]:
         """The truth, not what anybody read; input of half a minute is allowed for."""
@@ -199,4 +225,6 @@ def _brief(step: Step) -> str:
             return ", ".join(key.id for key in step.members)
         case RestartPod():
             return str(step.ordinal)
+        case Announce():
+            return f"{len(step.process_ids)} leave, to {step.to}, {step.epoch.counter}, {step.reason.name}"
     return step.reason.name

@@ -30,10 +30,10 @@ TASKS = 6
 class Story:
     """The model cluster with its operator, second by second."""
 
-    def __init__(self, replicas: int, policy: ScalingPolicy = POLICY) -> None:
+    def __init__(self, replicas: int, policy: ScalingPolicy = POLICY, group: GroupModel | None = None) -> None:
         self.now = NOW
         self.history: list[str] = []
-        self.group = GroupModel(TASKS, policy.acceptable_recovery_lag)
+        self.group = group or GroupModel(TASKS, policy.acceptable_recovery_lag)
         self.cluster = ClusterModel(self.group, replicas, self.now)
         self.operator = OperatorModel(self.cluster, self.group, policy, self.history)
         self.next_pass = self.now

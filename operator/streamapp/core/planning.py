@@ -185,7 +185,9 @@ def _requeue(draft: Draft, plan: Plan) -> timedelta:
     after = [_REQUEUE[draft.outcome.verdict], *([] if draft.convergence.is_converged else [timedelta(seconds=5)])]
     due = announcing.soonest(draft.snapshot, draft.policy)
     is_told = any(isinstance(step, Announce) for step in plan)
-    return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_told else [])])
+    is_draining = draft.drains is not None or draft.outcome.drained is not None
+    is_soon = is_told or (is_draining and sources.is_on_demand(draft.snapshot, draft.policy))
+    return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_soon else [])])
 
 
 def _of_a_dry_run(draft: Draft) -> Draft:
