@@ -99,6 +99,13 @@ def test_the_first_pod_with_the_newest_template_must_be_heard_before_another_is_
     assert restarted(decide(case, chosen)) == [(1, "RestartCovered")]
 
 
+def test_an_agent_that_falls_silent_before_a_rollout_holds_it() -> None:
+    agents = example.agents(BARE)
+    quiet = AgentsSeen({**agents.words, Ordinal(1): (AgentSilent(Ordinal(1), "refused"),)}, agents.ends)
+    decision = decide(a_snapshot(members=BARE, agents=quiet, wish=3, record=None, statefulset=OUTDATED), POLICY)
+    assert restarted(decision) == []
+
+
 def test_agents_come_in_by_the_old_rules_even_where_learners_on_demand_are_demanded() -> None:
     case = a_snapshot(agents=AgentsSeen(), wish=3, record=None, statefulset=OUTDATED)
     demanded = replace(POLICY, source=LearnerSource.ON_DEMAND)

@@ -12,7 +12,7 @@ from streamapp.core.coverage_gates import refusal_of
 from streamapp.core.departures import Departure, Going
 from streamapp.core.gates import GATES_OF_REPLACING, Gate, every_task_runs, name_some, no_earlier_step_is_open
 from streamapp.core.group import GroupReading
-from streamapp.core.hearing import silence
+from streamapp.core.hearing import fresh, silence
 from streamapp.core.identity import Ordinal
 from streamapp.core.judging import Permission, Waiver, first_refusal, judge
 from streamapp.core.learners import LearnersUnknown
@@ -143,13 +143,15 @@ class _Rollout:
     def _agent_that_is_missing(self, newest: list[Ordinal]) -> Refusal | None:
         """Whoever has the newest template has an agent, where one belongs into it, and is heard: the first is a canary.
 
-        Not where coverage is not asked for, nor where learners are not to come on demand.
+        So must the others be where one of them is: then they have agents too, and one is silent only now. Not where
+        coverage is not asked for, nor where learners are not to come on demand.
         """
         asked = self.policy.agent and self.policy.source in {None, LearnerSource.ON_DEMAND}
-        if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not newest:
-            return None
         workload = self.snapshot.workload
-        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest)
+        speak = fresh(self.snapshot, self.policy.timing).keys()
+        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest or speak - set(newest))
+        if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not pods:
+            return None
         quiet = silence(replace(self.snapshot, workload=replace(workload, pods=pods)), self.policy.timing)
         return None if quiet is None else Refusal(quiet.reason, quiet.detail, needs_a_join=False)
 
