@@ -147,7 +147,9 @@ def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> 
             {"wish": 3, "record": None, "members": LAGGING}, ["LearnersCatchingUp"], id="copies that lag after a change"
         ),
         pytest.param(
-            {"wish": 3, "record": None, "members": example.members(3, lag=None)}, [], id="not for copies of unknown lag"
+            {"wish": 3, "record": None, "members": example.members(3, lag=None)},
+            ["LagUnknown"],
+            id="copies that say nothing of themselves before their next join",
         ),
         pytest.param(
             {"wish": 3, "record": None, "readings": (a_reading(GROUP, join=None),)},

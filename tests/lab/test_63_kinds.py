@@ -94,14 +94,14 @@ def scaled(kinds: dict[str, ObservedApp], session: Session) -> Iterator[dict[str
         sets = {kind: follow(one, "statefulsets") for kind, one in kinds.items()}
         began = {kind: one.clock() for kind, one in kinds.items()}
         in_hold, in_step = kinds["threads"], kinds["exactly-once"]
-        # Under load no copy is ever that near: held until the template changes too.
-        in_hold.patch({"learners": {"acceptableRecoveryLag": 0}})
+        # No copy's word counts: held until the template changes too, however well the copies do.
+        in_hold.patch({"learners": {"assignor": "Unknown"}})
         for one in kinds.values():
             one.app.scale(2)
         wait_until("held", lambda: "hold" in in_hold.record(), 60)
         in_hold.patch(
             {
-                "learners": {"acceptableRecoveryLag": 10_000},
+                "learners": {"assignor": "HighAvailability"},
                 "template": {"metadata": {"annotations": {"generation": ROLLED}}},
             }
         )

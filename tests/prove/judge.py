@@ -258,12 +258,18 @@ class Judge:
     # The truth.
 
     def _good_copies(self, task: TaskId) -> list[tuple[int, str]]:
-        """Live containers that run the task, or were caught up with it when they joined last and have it as standby."""
+        """Containers that run the task, or were caught up with it when they joined last and have it as standby.
+
+        One that has just ended counts until its kubelet has said so: the group lists it for longer still, and nobody
+        could know. Whether the server showed it when the pods were last listed is asked apart from this.
+        """
         limit = self._group.truth.shape.limit
+        shown = {_running(pod) for pod in self._nodes.pods()}
         return [
             (member.run.ordinal, member.run.id)
-            for member in self._group.listed(alive=True)
+            for member in self._group.listed()
             if member.run is not None
+            if member.is_alive or member.run.id in shown
             if task in member.running or (task in member.standby and member.said.lags.get(task, limit + 1) <= limit)
         ]
 

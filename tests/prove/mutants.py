@@ -312,7 +312,7 @@ MUTANTS = (
         ("freeze",),
         survives="the first pass of a new process has not read the group, and writes that into the record",
     ),
-    Mutant("a capture may be as young as the end", _no_margin, "kill-of-a-fast-clock", ("restart in place",), "kafka"),
+    Mutant("a capture may be as young as the end", _no_margin, "kill-of-a-fast-clock", ("restart in place",), "read"),
     Mutant("whoever has the address of an ended container is evicted", _evict_by_address, "kill"),
     Mutant(
         "copies count though their container is another one",

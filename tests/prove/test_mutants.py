@@ -12,7 +12,7 @@ from tests.prove.scenes import SCENES
 from tests.prove.story import Story
 
 SEEDS = (1, 2, 3, 4, 5)
-EACH = 60
+EACH = 120
 """Stories of each seed."""
 AT_A_TIME = 15
 

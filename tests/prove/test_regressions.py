@@ -18,6 +18,10 @@ from tests.prove.story import Disturbance, Story
             id="the pod that was spared dies all the same",
         ),
         pytest.param("down-up-down seed=1 second:33:slow:30000", id="behind for ever in the status: nobody looked"),
+        pytest.param(
+            "down-3-2 seed=1 kafka:39:ghost", id="never seen to converge: a copy given back says nothing of itself"
+        ),
+        pytest.param("down-4-2 seed=1 kafka:44:kill", id="a copy that died before anybody could know"),
         pytest.param("down-4-3 seed=1 removal:1:die", id="a marker was left by who died between two writes"),
     ],
 )

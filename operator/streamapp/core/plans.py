@@ -40,6 +40,8 @@ _SETTLING = frozenset(
         Reason.TasksReadyToMove,
         # Seen while a backlog is worked off, and over when that is done, which only another look can show.
         Reason.LagLimitBelowRate,
+        # A copy that was taken away and given back says nothing of it before its next join.
+        Reason.LagUnknown,
     }
 )
 """What is nudged for even outside a hold: to finish a scale-up in seconds, and to see that it is finished."""
