@@ -43,7 +43,7 @@ def _is_near(task: LocalTask, policy: ScalingPolicy) -> bool:
 
 
 def without_a_good_copy(snapshot: Snapshot, kept: int, policy: ScalingPolicy) -> set[Any]:
-    """Tasks that no agent of a pod below says to run, or to have caught up with; each has one store that ends at END."""
+    """Tasks that no agent of a pod below says to run, or to have caught up with; each has one store, to END."""
     assert snapshot.agents is not None
     good: set[Any] = set()
     for ordinal in range(kept):
