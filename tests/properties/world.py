@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from streamapp.core.agents import AgentReport, AgentsSeen, AnnouncementState, Heard
 from streamapp.core.decision import (
+    Announce,
     CloseBudget,
     CreateStatefulSet,
     Decision,
@@ -37,8 +39,31 @@ def _after(snapshot: Snapshot, step: Step) -> Snapshot:
         case Evict(members=members):
             gone = {key.id for key in members}
             return replace(snapshot, readings=tuple(_without(reading, gone) for reading in snapshot.readings))
+        case Announce():
+            return replace(snapshot, agents=_told(snapshot.agents, step))
         case _:
             return replace(snapshot, workload=_workload_after(snapshot.workload, step))
+
+
+def _told(agents: AgentsSeen | None, step: Announce) -> AgentsSeen | None:
+    """Agents have heard it, and say so."""
+    if agents is None:
+        return None
+    heard = Heard(
+        state=AnnouncementState.SET if step.process_ids else AnnouncementState.EMPTY,
+        epoch=step.epoch,
+        process_ids=frozenset(step.process_ids),
+        rebalance=step.rebalance,
+        expires_in=step.ttl if step.process_ids else None,
+    )
+    words = {
+        ordinal: tuple(
+            replace(word, heard=heard) if isinstance(word, AgentReport) and ordinal in step.to else word
+            for word in said
+        )
+        for ordinal, said in agents.words.items()
+    }
+    return AgentsSeen(words, agents.ends)
 
 
 def _workload_after(workload: Workload, step: Step) -> Workload:

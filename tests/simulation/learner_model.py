@@ -84,6 +84,11 @@ class LearnerGroupModel(GroupModel):
             if thread.ordinal in step.to and thread.ordinal not in self.silent:
                 self.agents[thread.id].take(step, now)
 
+    def speak(self) -> None:
+        """Every agent answers again, with what it sees now."""
+        self.silent.clear()
+        self.stale.clear()
+
     def hears(self, pods: dict[int, str], now: datetime) -> tuple[list[AgentWord], EndsAfter]:
         """What the agents of these pods (UID by ordinal) answer."""
         threads = {thread.ordinal: thread for thread in self.alive()}

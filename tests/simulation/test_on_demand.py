@@ -150,7 +150,7 @@ def test_a_rollout_drains_each_pod_before_it_restarts() -> None:
 AGENTS_BEFALL: dict[str, Callable[[Story, int], object]] = {
     **BEFALLS,
     "silent": lambda story, which: learners(story).silent.add(which),
-    "speaks": lambda story, _: (learners(story).silent.clear(), learners(story).stale.clear()),
+    "speaks": lambda story, _: learners(story).speak(),
     "stale": lambda story, which: learners(story).stale.add(which),
 }
 

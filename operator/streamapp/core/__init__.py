@@ -18,7 +18,7 @@ whatever cannot be seen holds. Read in this order:
     before they go; `judging` asks them all, on a `cases.Case`.
 5.  What then. `holding` keeps or takes one step, `closings` brings an open step to its end, `eviction` says who may be
     put out of the group, `rollouts` who may restart, `nudges` when to rebalance, `announcing` what agents are told,
-    `estimates` how long still.
+    `room` whether learners would fit, `estimates` how long still.
 6.  All together. `outcomes` is what a branch wants, `beside` what goes on whatever it wants, `plans` makes one plan of
     it; `convergence`, `gaps`, `retention` and `conditions` are what is reported; `planning` is the order of the
     branches.

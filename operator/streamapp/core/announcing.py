@@ -19,6 +19,7 @@ from streamapp.core.identity import Ordinal, ProcessId
 from streamapp.core.membership import attribute
 from streamapp.core.policy import LearnerSource, ScalingPolicy, Timing
 from streamapp.core.reasons import Reason
+from streamapp.core.room import RoomUnknown, room_for_learners
 from streamapp.core.snapshot import Snapshot
 from streamapp.core.sources import is_heard_but_not_ours, is_on_demand, limit_in_doubt
 
@@ -70,7 +71,8 @@ def named(snapshot: Snapshot, policy: ScalingPolicy, leaving: Leaving) -> frozen
         for pod in snapshot.workload.pods
         if pod.ordinal >= granted or (pod.terminating and processes.get(pod.ordinal) in told)
     }
-    ordinals = gone_soon | (_to_be_drained(leaving, processes) if _can_drain(snapshot, policy) else set())
+    drained = _to_be_drained(leaving, processes) if _can_drain(snapshot, policy) else set()
+    ordinals = gone_soon | (drained if _has_room(snapshot, policy, drained) else set())
     found = frozenset(process for ordinal in ordinals if (process := processes.get(ordinal)) is not None)
     stay = {processes.get(pod.ordinal) for pod in snapshot.workload.pods if pod.is_running} - {None}
     return found if stay - found else frozenset()
@@ -97,6 +99,11 @@ def _can_drain(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
         return False
     has_begun = any(is_set(one, snapshot.now) for one in fresh(snapshot, policy.timing).values())
     return has_begun and limit_in_doubt(snapshot, policy) is None
+
+
+def _has_room(snapshot: Snapshot, policy: ScalingPolicy, drained: set[Ordinal]) -> bool:
+    room = room_for_learners(fresh(snapshot, policy.timing), drained, snapshot.universe)
+    return isinstance(room, RoomUnknown) or room.is_enough
 
 
 def _to_be_drained(leaving: Leaving, processes: Mapping[Ordinal, ProcessId]) -> set[Ordinal]:

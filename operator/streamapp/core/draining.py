@@ -21,6 +21,7 @@ from streamapp.core.departures import Going, is_drained
 from streamapp.core.gates import Gate, name_some, no_follow_up_is_scheduled
 from streamapp.core.identity import Ordinal, TaskId
 from streamapp.core.reasons import Reason
+from streamapp.core.room import RoomUnknown, room_for_learners
 
 MOVING = frozenset({Reason.GroupRebalancing, Reason.FollowUpScheduled, Reason.TaskUnassigned})
 """What the group shows while it learns and moves; how far that is says more."""
@@ -37,11 +38,21 @@ def pods_are_drained(case: Case) -> Refusal | None:
     return _how_far(case)
 
 
+def learners_have_room(case: Case) -> Refusal | None:
+    """The volumes of the pods that stay have room for what is to be learned, as far as agents tell."""
+    reports = {} if case.view is None else case.view.reports
+    room = room_for_learners(reports, _leaving(case), case.snapshot.universe)
+    if isinstance(room, RoomUnknown) or room.is_enough:
+        return None
+    return Refusal(Reason.NoRoomForLearners, str(room), needs_a_join=False)
+
+
 def progress(case: Case) -> Refusal | None:
     """The first thing that is missing until the pods are drained, whatever the group is busy with."""
     if case.view is None:
         return None
-    return announcement_is_heard(case) or announcement_is_followed(case) or pods_are_drained(case)
+    heard = learners_have_room(case) or announcement_is_heard(case)
+    return heard or announcement_is_followed(case) or pods_are_drained(case)
 
 
 def settling(case: Case, copies: CopyMap, follow_up: Refusal) -> Refusal:
@@ -126,6 +137,7 @@ def _moves(
 GATES_OF_LEARNERS: tuple[Gate, ...] = (
     topology_is_known,
     tasks_move_to_caught_up_copies,
+    learners_have_room,
     announcement_is_heard,
     announcement_is_followed,
     pods_are_drained,

@@ -19,7 +19,7 @@ A dry run decides all the same; what it would have done is withheld.
 from dataclasses import replace
 from datetime import timedelta
 
-from streamapp.core import announcing, closings, convergence, retention, sources
+from streamapp.core import announcing, closings, convergence, hearing, retention, sources
 from streamapp.core.cases import Refusal
 from streamapp.core.closings import Closing
 from streamapp.core.conditions import Findings, conditions
@@ -32,6 +32,7 @@ from streamapp.core.plans import Draft
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.rollouts import Restart, next_replacement, next_restart, to_drain
+from streamapp.core.room import RoomUnknown, room_for_learners
 from streamapp.core.snapshot import Snapshot
 from streamapp.core.workload import StatefulSet
 
@@ -75,7 +76,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         convergence=draft.convergence,
         conditions=conditions(_findings(draft)),
         events=draft.events(),
-        warnings=tuple(filter(None, (retention.warning(snapshot),))),
+        warnings=tuple(filter(None, (retention.warning(snapshot), _unchecked_room(draft)))),
         closed_step=closing.as_closed(snapshot) if closing is not None and closing.waits_for is None else None,
         source=sources.seen(snapshot, policy),
         requeue_after=_requeue(draft, plan),
@@ -160,6 +161,16 @@ def _rollout(
         return None
     staying = statefulset.replicas if outcome.staying is None else outcome.staying
     return next_restart(snapshot, policy, statefulset, staying)
+
+
+def _unchecked_room(draft: Draft) -> Event | None:
+    """While learners are made: an agent that does not tell what room there is for them."""
+    lowest, snapshot = draft.outcome.drained, draft.snapshot
+    if lowest is None or not sources.is_on_demand(snapshot, draft.policy):
+        return None
+    reports = hearing.fresh(snapshot, draft.policy.timing)
+    room = room_for_learners(reports, {one for one in reports if one >= max(lowest, 1)}, snapshot.universe)
+    return Event(Reason.DiskRoomUnknown, f"ordinal {room.ordinal}") if isinstance(room, RoomUnknown) else None
 
 
 def _findings(draft: Draft) -> Findings:
