@@ -72,6 +72,8 @@ FULL: Json = {
             "heartbeatMillis": 500,
             "leavesOnClose": True,
             "defaultsGiven": [{"name": "task.assignor.class", "value": "ours"}],
+            "stateBytes": 200_000_000,
+            "freeBytes": 1_000_000_000,
             "topology": "Topologies:\n   Sub-topology: 0\n",
             "tasks": [
                 {"id": "0_1", "role": "active", "state": "running", "stores": []},
@@ -168,6 +170,8 @@ def instances(application_ids: st.SearchStrategy[str]) -> st.SearchStrategy[Json
             "heartbeatMillis": st.integers(1, 10**6),
             "leavesOnClose": st.booleans(),
             "defaultsGiven": st.lists(some({"name": TEXTS, "value": TEXTS}, {}), max_size=2),
+            "stateBytes": COUNTS,
+            "freeBytes": COUNTS,
             "topology": TEXTS,
             "tasks": tasks(),
         },

@@ -66,6 +66,8 @@ def test_everything_that_a_decision_needs_is_read() -> None:
                 follow_up_is_watch=False,
             ),
             client_state="RUNNING",
+            state_bytes=200_000_000,
+            free_bytes=1_000_000_000,
         ),
         "Topologies:\n   Sub-topology: 0\n",
     )

@@ -171,6 +171,8 @@ class InstanceFields(_Fields):
     heartbeat_millis: Maybe[Positive] = None
     leaves_on_close: Maybe[bool] = None
     defaults_given: Maybe[list[DefaultFields]] = None
+    state_bytes: Maybe[Count] = None
+    free_bytes: Maybe[Count] = None
     topology: Maybe[str] = None
     tasks: Maybe[list[TaskFields]] = None
     asides: list[AsideFields]

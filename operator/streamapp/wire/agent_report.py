@@ -119,6 +119,8 @@ def _report(said: ReportFields, instance: InstanceFields, where: str, expected: 
         standby_replicas=instance.standby_replicas,
         round=None if last_round is None else _round(last_round, expected.asked_at),
         client_state=instance.client_state,
+        state_bytes=instance.state_bytes,
+        free_bytes=instance.free_bytes,
     )
 
 
