@@ -1,0 +1,72 @@
+package dev.streamapp.assignor.core;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Comparator;
+import java.util.List;
+
+/**
+ * Chooses which stateful tasks go from heavily loaded processes to light ones until no single move helps by more than the tolerance.
+ *
+ * <p>Copies that exist come first, those that the round before began among them: a learner is not given up half-way while its move is of use.
+ */
+final class BalancePlan {
+
+    private final Board board;
+    private final long[] load;
+    private long total;
+    private long threads;
+
+    BalancePlan(Board board) {
+        this.board = board;
+        this.load = board.load;
+    }
+
+    /** Let tasks aim away from processes that have too much. */
+    void make() {
+        for (int process = 0; process < board.processes.length; process++) {
+            total += load[process];
+            threads += board.threads(process);
+        }
+        followCopies();
+        new Levelling(board, load, board::isStateful, board::aim).level();
+    }
+
+    private record Offer(int task, int to) {}
+
+    private void followCopies() {
+        for (Offer offer : offers()) {
+            int from = board.goal[offer.task()];
+            boolean isFirst = from == board.active[offer.task()];
+            if (isFirst && isAbove(from) && isBelow(offer.to())
+                && board.relieves(load, from, offer.to(), board.tasks[offer.task()].weight())) {
+                board.aim(offer.task(), offer.to());
+            }
+        }
+    }
+
+    private List<Offer> offers() {
+        List<Offer> offers = new ArrayList<>();
+        for (int task = 0; task < board.tasks.length; task++) {
+            BitSet holders = board.isStateful(task) && isAbove(board.goal[task]) ? board.copies(task) : new BitSet();
+            for (int process = holders.nextSetBit(0); process >= 0; process = holders.nextSetBit(process + 1)) {
+                if (isBelow(process)) {
+                    offers.add(new Offer(task, process));
+                }
+            }
+        }
+        offers.sort(Comparator.comparingLong((Offer offer) -> board.isReady(offer.task(), offer.to()) ? -1 : board.lag(offer.task(), offer.to()))
+            .thenComparingInt(Offer::task)
+            .thenComparingInt(Offer::to));
+        return offers;
+    }
+
+    /** Only tasks of processes above the average go, and only to those below: an even distribution moves no others. */
+    private boolean isAbove(int process) {
+        return load[process] * threads > total * board.threads(process);
+    }
+
+    private boolean isBelow(int process) {
+        return load[process] * threads < total * board.threads(process);
+    }
+}
