@@ -53,7 +53,7 @@ final class RackAwareness {
             TaskAssignmentUtils.defaultStandbyTaskAssignment(staying, parts);
         }
         if (byRack) {
-            TaskAssignmentUtils.optimizeRackAwareStandbyTasks(RackAwareOptimizationParams.of(staying).forStatefulTasks(), parts);
+            TaskAssignmentUtils.optimizeRackAwareStandbyTasks(RackAwareOptimizationParams.of(staying), parts);
         }
         learners.forEach((process, tasks) -> tasks.forEach(
             task -> parts.get(process).assignTask(new AssignedTask(task, AssignedTask.Type.STANDBY))));

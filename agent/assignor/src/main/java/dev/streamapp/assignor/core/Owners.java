@@ -72,15 +72,10 @@ final class Owners {
     }
 
     private boolean placedWithNearest(int task) {
-        int nearest = board.copies(task).stream()
-            .filter(process -> board.stays[process])
-            .boxed()
-            .min((one, other) -> Long.compare(board.lag(task, one), board.lag(task, other)))
-            .orElse(Board.NONE);
-        if (nearest != Board.NONE) {
-            settle(task, nearest, "orphan, to the copy nearest to ready");
-        }
-        return nearest != Board.NONE;
+        long least = board.copies(task).stream().filter(process -> board.stays[process])
+            .mapToLong(process -> board.lag(task, process)).min().orElse(0);
+        IntPredicate nearest = process -> board.stays[process] && board.hasCopy(task, process) && board.lag(task, process) == least;
+        return placedWith(task, nearest, "orphan, to the copy nearest to ready");
     }
 
     private void settle(int task, int process, String why) {
