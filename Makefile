@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-decide
+.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-decide bench-assignor
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,8 +42,9 @@ prove-judge: ## Take one safeguard after another away from the operator and see 
 
 test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
 
-test-java: ## Unit tests of the demo application
+test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM
 	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
+	mvn --quiet --batch-mode --file agent/pom.xml verify
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
@@ -77,3 +78,8 @@ bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (ro
 
 bench-decide: ## Measure one decision for applications of several sizes, up to 5,000 tasks on 200 pods
 	$(UV) python -m tests.benchmarks.decisions
+
+bench-assignor: ## Measure the learner assignor, and what it moves, beside Kafka's own assignors on the same groups
+	mvn --quiet --batch-mode --file agent/pom.xml --projects assignor test-compile dependency:build-classpath -Dmdep.outputFile=target/classpath
+	cd agent/assignor && java -Dorg.slf4j.simpleLogger.defaultLogLevel=error \
+	  -cp "target/test-classes:target/classes:$$(cat target/classpath)" dev.streamapp.assignor.bench.Bench

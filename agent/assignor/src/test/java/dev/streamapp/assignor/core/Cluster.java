@@ -10,13 +10,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Function;
 
 /**
  * A model of a group: who has which state, how copies catch up, and how the cooperative protocol hands actives over.
  *
  * <p>A task that changes hands is revoked in one rebalance and given in the next, in which nobody has it; a closed copy keeps its directory.
  */
-final class Cluster {
+public final class Cluster {
 
     /** Records that a fed copy restores in one turn, and that a running active writes. */
     static final long RESTORED = 40_000;
@@ -24,34 +25,45 @@ final class Cluster {
     static final long WRITTEN = 500;
 
     /** One process with its directories. */
-    static final class Node {
+    public static final class Node {
         final int threads;
         final Set<String> actives = new HashSet<>();
         final Set<String> fed = new HashSet<>();
         final Map<String, Long> positions = new HashMap<>();
 
-        Node(int threads) {
+        public Node(int threads) {
             this.threads = threads;
         }
     }
 
     final List<Task> tasks;
-    final Map<String, Node> nodes = new TreeMap<>();
+    public final Map<String, Node> nodes = new TreeMap<>();
     final Map<String, Long> ends = new HashMap<>();
-    Announcement announcement = Announcement.empty();
+    public Announcement announcement = Announcement.empty();
     Settings settings;
     boolean lagsKnown = true;
-    Outcome last;
+    public Outcome last;
     int moved;
-    int rebalances;
+    public int rebalances;
 
-    Cluster(List<Task> tasks, long state, Settings settings) {
+    /** Who assigns; the judge looks at our own assignor only. */
+    public Function<Group, Outcome> assignor = LearnerAssignment::assign;
+
+    public boolean isJudged = true;
+
+    /** How often an active began at another process than before, and how often without a ready copy. */
+    public int changes;
+
+    public int coldStarts;
+    private final Map<String, String> before = new HashMap<>();
+
+    public Cluster(List<Task> tasks, long state, Settings settings) {
         this.tasks = tasks;
         this.settings = settings;
         tasks.forEach(task -> ends.put(task.id(), state));
     }
 
-    Group view() {
+    public Group view() {
         List<Process> processes = new ArrayList<>();
         nodes.forEach((id, node) -> {
             Set<String> standbys = new HashSet<>(node.positions.keySet());
@@ -78,15 +90,17 @@ final class Cluster {
     }
 
     /** Rebalance until nothing has to be handed over any more. */
-    void rebalance() {
+    public void rebalance() {
         boolean again = true;
         for (int pairs = 0; again; pairs++) {
             assertTrue(pairs <= 4, "hand-overs follow on hand-overs without end");
             Group view = view();
-            last = LearnerAssignment.assign(view);
+            last = assignor.apply(view);
             rebalances++;
             moved += (int) last.moved();
-            Judge.check(this, view, last);
+            if (isJudged) {
+                Judge.check(this, view, last);
+            }
             again = apply(last);
         }
     }
@@ -102,7 +116,7 @@ final class Cluster {
             for (String task : part.getValue().actives()) {
                 String owner = owners.get(task);
                 if (owner == null) {
-                    node.actives.add(task);
+                    begin(part.getKey(), task);
                 } else if (!owner.equals(part.getKey())) {
                     nodes.get(owner).actives.remove(task);
                     node.fed.add(task);
@@ -112,6 +126,15 @@ final class Cluster {
         }
         nodes.values().forEach(this::open);
         return revoked;
+    }
+
+    private void begin(String process, String task) {
+        String former = before.put(task, process);
+        if (former != null && !former.equals(process)) {
+            changes++;
+            coldStarts += isReady(process, task) ? 0 : 1;
+        }
+        nodes.get(process).actives.add(task);
     }
 
     private void open(Node node) {
@@ -130,7 +153,7 @@ final class Cluster {
     }
 
     /** Let copies catch up and running actives write. */
-    void tick() {
+    public void tick() {
         for (Task task : tasks) {
             for (Node node : nodes.values()) {
                 boolean isFed = node.actives.contains(task.id()) || node.fed.contains(task.id());
