@@ -3,6 +3,7 @@ package dev.streamapp.assignor;
 import dev.streamapp.assignor.core.Settings;
 import java.util.Locale;
 import java.util.Map;
+import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,6 +46,7 @@ final class AssignorSettings {
             (int) number(BALANCE_LEARNERS, kafkas.maxWarmupReplicas()),
             (int) number(LEAVING_LEARNERS, usual.leavingLearners()),
             (int) number(TOLERANCE, usual.tolerance()),
+            kafkas.rackAwareAssignmentTags().isEmpty() && StreamsConfig.RACK_AWARE_ASSIGNMENT_STRATEGY_NONE.equals(kafkas.rackAwareAssignmentStrategy()),
             number(FOLLOW_UP, usual.followUpMillis()));
     }
 

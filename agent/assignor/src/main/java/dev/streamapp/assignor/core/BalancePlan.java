@@ -38,7 +38,7 @@ final class BalancePlan {
         for (Offer offer : offers()) {
             int from = board.goal[offer.task()];
             boolean isFirst = from == board.active[offer.task()];
-            if (isFirst && isAbove(from) && isBelow(offer.to())
+            if (isFirst && isAbove(from) && hasRoom(offer.to(), offer.task())
                 && board.relieves(load, from, offer.to(), board.tasks[offer.task()].weight())) {
                 board.aim(offer.task(), offer.to());
             }
@@ -50,7 +50,7 @@ final class BalancePlan {
         for (int task = 0; task < board.tasks.length; task++) {
             BitSet holders = board.isStateful(task) && isAbove(board.goal[task]) ? board.copies(task) : new BitSet();
             for (int process = holders.nextSetBit(0); process >= 0; process = holders.nextSetBit(process + 1)) {
-                if (isBelow(process)) {
+                if (hasRoom(process, task)) {
                     offers.add(new Offer(task, process));
                 }
             }
@@ -61,12 +61,17 @@ final class BalancePlan {
         return offers;
     }
 
-    /** Only tasks of processes above the average go, and only to those below: an even distribution moves no others. */
+    /**
+     * Return whether the process has more than its fair share.
+     *
+     * <p>Only such processes give, and only those take that stay within theirs: otherwise a task would go through a process in the middle,
+     * which happens to hold a copy, where one move would do.
+     */
     private boolean isAbove(int process) {
         return load[process] * threads > total * board.threads(process);
     }
 
-    private boolean isBelow(int process) {
-        return load[process] * threads < total * board.threads(process);
+    private boolean hasRoom(int process, int task) {
+        return (load[process] + board.tasks[task].weight()) * threads <= total * board.threads(process);
     }
 }

@@ -1,5 +1,6 @@
 package dev.streamapp.assignor.core;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -53,12 +54,16 @@ public final class LearnerAssignment {
         takeover.make();
         new Stateless(board).place(frozen, balanced);
         Standbys standbys = new Standbys(board, takeover);
+        boolean pending = takeover.isPending();
         if (frozen) {
             standbys.keepAll();
         } else {
             standbys.choose();
+            pending |= balanced && group.settings().levelsStandbys() && standbys.level(takeover.free());
         }
-        return new Outcome(placements(board, takeover, standbys), board.moves, takeover.learners(), followUp(group, takeover), "");
+        List<Outcome.Learner> learners = new ArrayList<>(takeover.learners());
+        learners.addAll(standbys.learners());
+        return new Outcome(placements(board, takeover, standbys), board.moves, learners, followUp(group, pending), "");
     }
 
     private static Map<String, Outcome.Placement> placements(Board board, Takeover takeover, Standbys standbys) {
@@ -79,13 +84,13 @@ public final class LearnerAssignment {
         return placements;
     }
 
-    private static Optional<Outcome.FollowUp> followUp(Group group, Takeover takeover) {
+    private static Optional<Outcome.FollowUp> followUp(Group group, boolean pending) {
         long soon = group.settings().followUpMillis();
         Announcement announcement = group.announcement();
         if (announcement.state() == Announcement.State.UNKNOWN) {
             return Optional.of(new Outcome.FollowUp(soon, Outcome.Purpose.UNKNOWN));
         }
-        if (takeover.isPending() || !group.lagsKnown()) {
+        if (pending || !group.lagsKnown()) {
             return Optional.of(new Outcome.FollowUp(soon, Outcome.Purpose.LEARNING));
         }
         if (announcement.state() == Announcement.State.SET) {

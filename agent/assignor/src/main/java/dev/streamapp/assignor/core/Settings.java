@@ -8,13 +8,15 @@ package dev.streamapp.assignor.core;
  * @param balanceLearners how many learners there may be at one time for the sake of balance
  * @param leavingLearners how many learners there may be at one time for processes that leave
  * @param tolerance by how much the load per thread of two processes may differ, at least 1
+ * @param levelsStandbys standbys go to emptier processes too; not where racks or tags decide about them
  * @param followUpMillis after how long the group looks again while learners are not ready
  */
 public record Settings(
-    long acceptableLag, int standbys, int balanceLearners, int leavingLearners, int tolerance, long followUpMillis) {
+    long acceptableLag, int standbys, int balanceLearners, int leavingLearners, int tolerance,
+    boolean levelsStandbys, long followUpMillis) {
 
     /** The defaults of Kafka and of this assignor. */
-    public static final Settings DEFAULT = new Settings(10_000, 0, 2, Integer.MAX_VALUE, 1, 10_000);
+    public static final Settings DEFAULT = new Settings(10_000, 0, 2, Integer.MAX_VALUE, 1, true, 10_000);
 
     private static final long LONGEST = 3_600_000;
 

@@ -11,6 +11,10 @@ final class Standbys {
     private final Takeover takeover;
     private final List<List<Integer>> holders = new ArrayList<>();
 
+    private final List<Outcome.Learner> learners = new ArrayList<>();
+    private final List<Step> gone = new ArrayList<>();
+    private final List<Step> extra = new ArrayList<>();
+
     /** By process, how many copies it has with what was placed so far. */
     private final long[] copies;
 
@@ -98,6 +102,83 @@ final class Standbys {
             return BEHIND;
         }
         return board.owner[task] == process ? FORMER : READY;
+    }
+
+    /**
+     * Let standbys go from processes with many copies to those with few: at once to a ready copy, else by a copy beside the standby.
+     *
+     * @param free how many such copies may be made
+     * @return whether something of this is still to come
+     */
+    boolean level(long free) {
+        boolean pending = false;
+        for (int moves = 0; moves < board.tasks.length; moves++) {
+            Step step = step();
+            if (step == null) {
+                break;
+            }
+            copies[step.from()]--;
+            copies[step.to()]++;
+            if (board.isReady(step.task(), step.to())) {
+                holders.get(step.task()).remove((Integer) step.from());
+                holders.get(step.task()).add(step.to());
+            } else {
+                pending = true;
+                gone.add(step);
+                if (learners.size() < free) {
+                    learners.add(new Outcome.Learner(board.tasks[step.task()].id(), board.processes[step.to()].id(), false));
+                    extra.add(step);
+                }
+            }
+        }
+        extra.forEach(step -> holders.get(step.task()).add(step.to()));
+        return pending;
+    }
+
+    private record Step(int task, int from, int to) {}
+
+    private Step step() {
+        int to = least();
+        Step best = null;
+        for (int task = 0; task < board.tasks.length; task++) {
+            for (int from : holders.get(task)) {
+                if (mayGo(task, from, to) && (best == null || isBetter(task, from, best))) {
+                    best = new Step(task, from, to);
+                }
+            }
+        }
+        return best;
+    }
+
+    private int least() {
+        int least = 0;
+        for (int process = 1; process < board.processes.length; process++) {
+            if ((copies[process] + 1) * board.threads(least) < (copies[least] + 1) * board.threads(process)) {
+                least = process;
+            }
+        }
+        return least;
+    }
+
+    private boolean mayGo(int task, int from, int to) {
+        boolean has = board.active[task] == to || board.goal[task] == to || holders.get(task).contains(to);
+        boolean wasMoved = gone.stream().anyMatch(step -> step.task() == task && (step.from() == from || step.to() == to));
+        return !has && !wasMoved && board.relieves(copies, from, to, 1);
+    }
+
+    private boolean isBetter(int task, int from, Step than) {
+        int order = Boolean.compare(board.isReady(than.task(), than.to()), board.isReady(task, than.to()));
+        if (order == 0) {
+            order = Boolean.compare(board.hasCopy(than.task(), than.to()), board.hasCopy(task, than.to()));
+        }
+        if (order == 0) {
+            order = Long.compare(copies[than.from()] * board.threads(from), copies[from] * board.threads(than.from()));
+        }
+        return order < 0;
+    }
+
+    List<Outcome.Learner> learners() {
+        return learners;
     }
 
     /** Return the processes that get a standby of the task. */

@@ -16,6 +16,7 @@ final class Takeover {
     private final boolean[] learns;
     private final List<Outcome.Learner> learners = new ArrayList<>();
     private boolean pending;
+    private long free;
 
     /**
      * Look at one group with its plan.
@@ -34,8 +35,9 @@ final class Takeover {
         List<Integer> ready = planned.stream().filter(task -> board.isReady(task, board.goal[task])).toList();
         boolean[] waits = new boolean[board.processes.length];
         // Copies that are ready and wait for others count: the limit is on copies that exist beside the standbys.
-        long free = Math.max(0, limit() - ready.size());
-        planned.stream().filter(task -> !board.isReady(task, board.goal[task])).limit(free).forEach(task -> {
+        free = Math.max(0, limit() - ready.size());
+        planned.stream().filter(task -> !board.isReady(task, board.goal[task])).limit(free).toList().forEach(task -> {
+            free--;
             learn(task, false);
             waits[board.goal[task]] = !board.group.announcement().eager();
         });
@@ -84,6 +86,11 @@ final class Takeover {
 
     List<Outcome.Learner> learners() {
         return learners;
+    }
+
+    /** Return how many more copies may be made in this round. */
+    long free() {
+        return free;
     }
 
     /** Return whether something of the plan is still to come. */

@@ -104,7 +104,7 @@ public final class Bench {
 
     private static Cluster cluster(Size size, int processes, List<UUID> ids) {
         List<Task> tasks = IntStream.range(0, size.tasks()).mapToObj(n -> new Task("0_" + n, "0", true, 1)).toList();
-        Cluster cluster = new Cluster(tasks, 100_000, new Settings(10_000, 0, 100_000, 100_000, 1, 10_000));
+        Cluster cluster = new Cluster(tasks, 100_000, new Settings(10_000, 0, 100_000, 100_000, 1, true, 10_000));
         cluster.isJudged = false;
         IntStream.range(0, processes).forEach(n -> cluster.nodes.put(name(ids, n), new Cluster.Node(1)));
         return cluster;

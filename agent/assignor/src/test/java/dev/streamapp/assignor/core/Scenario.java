@@ -83,6 +83,7 @@ record Scenario(String name, JsonNode story, JsonNode round) {
             node.path("balanceLearners").asInt(usual.balanceLearners()),
             node.path("leavingLearners").asInt(usual.leavingLearners()),
             node.path("tolerance").asInt(usual.tolerance()),
+            node.path("levelsStandbys").asBoolean(usual.levelsStandbys()),
             node.path("followUpMillis").asLong(usual.followUpMillis()));
     }
 

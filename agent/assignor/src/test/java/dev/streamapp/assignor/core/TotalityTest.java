@@ -93,7 +93,8 @@ class TotalityTest {
         }
         Announcement.State[] states = {null, Announcement.State.UNKNOWN, Announcement.State.EMPTY, Announcement.State.SET, Announcement.State.EMPTY};
         Announcement announcement = new Announcement(states[random.nextInt(5)], names(random), random.nextBoolean(), odd(random));
-        Settings settings = new Settings(odd(random), (int) odd(random), (int) odd(random), (int) odd(random), (int) odd(random), odd(random));
+        Settings settings = new Settings(odd(random), (int) odd(random), (int) odd(random), (int) odd(random), (int) odd(random),
+            random.nextBoolean(), odd(random));
         return new Group(processes, tasks, random.nextInt(5) > 0, announcement, random.nextBoolean() ? settings : null);
     }
 
