@@ -1,5 +1,6 @@
 package dev.streamapp.assignor.core;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
@@ -34,15 +35,32 @@ final class BalancePlan {
 
     private record Offer(int task, int to) {}
 
+    /** The fullest gives first, so that nothing goes from a process that would have to be filled up again. */
     private void followCopies() {
-        for (Offer offer : offers()) {
-            int from = board.goal[offer.task()];
-            boolean isFirst = from == board.active[offer.task()];
-            if (isFirst && isAbove(from) && hasRoom(offer.to(), offer.task())
+        List<ArrayDeque<Offer>> byGiver = new ArrayList<>();
+        for (int process = 0; process < board.processes.length; process++) {
+            byGiver.add(new ArrayDeque<>());
+        }
+        offers().forEach(offer -> byGiver.get(board.goal[offer.task()]).add(offer));
+        for (int from = fullest(byGiver); from != Board.NONE; from = fullest(byGiver)) {
+            Offer offer = byGiver.get(from).poll();
+            // What is refused once stays refused: givers only get emptier here, and takers fuller.
+            if (board.goal[offer.task()] == from && hasRoom(offer.to(), offer.task())
                 && board.relieves(load, from, offer.to(), board.tasks[offer.task()].weight())) {
                 board.aim(offer.task(), offer.to());
             }
         }
+    }
+
+    private int fullest(List<ArrayDeque<Offer>> byGiver) {
+        int best = Board.NONE;
+        for (int process = 0; process < board.processes.length; process++) {
+            if (!byGiver.get(process).isEmpty() && isAbove(process)
+                && (best == Board.NONE || load[process] * board.threads(best) > load[best] * board.threads(process))) {
+                best = process;
+            }
+        }
+        return best;
     }
 
     private List<Offer> offers() {

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class ConvergenceTest {
 
-    private static final int RUNS = Integer.getInteger("runs", 1500);
+    private static final int RUNS = Integer.getInteger("runs", 1000);
 
     /** Enough for a copy of the largest state, at the speed of the model. */
     private static final int R = 6;
