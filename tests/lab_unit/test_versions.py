@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.build.toolchains import GO_PACKAGE, older
-from lab.settings import EXAMPLES, LAB, Versions
+from lab.settings import EXAMPLES, LAB, REPOSITORY, Versions
 
 VERSIONS = Versions.read()
 GO_MOD = (LAB / "labkube" / "go.mod").read_text()
@@ -72,6 +72,10 @@ def test_the_public_base_of_java_images_is_of_the_pinned_java(dockerfile: Path) 
 
 def test_the_demo_application_is_compiled_for_the_pinned_java() -> None:
     assert property_of(EXAMPLES / "counter" / "pom.xml", "maven.compiler.release") == VERSIONS.java
+
+
+def test_what_runs_inside_applications_is_compiled_for_the_pinned_java() -> None:
+    assert property_of(REPOSITORY / "agent" / "pom.xml", "maven.compiler.release") == VERSIONS.java
 
 
 def test_the_node_of_kind_runs_the_pinned_kubernetes() -> None:

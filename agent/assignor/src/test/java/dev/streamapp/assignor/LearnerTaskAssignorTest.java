@@ -218,7 +218,8 @@ class LearnerTaskAssignorTest {
 
     @Test
     void weightsOfTheUsersOwnDecideWhatBalanceIs() {
-        KafkaGroup group = new KafkaGroup().stateful("0_0", "0_1", "0_2", "0_3", "0_4", "0_5").member(1, Set.of(), Map.of()).member(2, Set.of(), Map.of());
+        KafkaGroup group = new KafkaGroup().stateful("0_0", "0_1", "0_2", "0_3", "0_4", "0_5")
+            .member(1, Set.of(), Map.of()).member(2, Set.of(), Map.of());
         Map<String, ?> settings = Map.of("streamapp.assignor.weights.class", FirstTwoAreHeavy.class.getName());
         KafkaGroup lopsided = new KafkaGroup().stateful("0_0", "0_1", "0_2", "0_3")
             .member(1, Set.of("0_0", "0_1"), Map.of()).member(2, Set.of("0_2", "0_3"), Map.of("0_0", 0L));

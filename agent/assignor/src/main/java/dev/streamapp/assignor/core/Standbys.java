@@ -1,6 +1,7 @@
 package dev.streamapp.assignor.core;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
 
@@ -12,7 +13,7 @@ final class Standbys {
     private final List<List<Integer>> holders = new ArrayList<>();
 
     private final List<Outcome.Learner> learners = new ArrayList<>();
-    private final List<Step> gone = new ArrayList<>();
+    private final BitSet planned = new BitSet();
     private final List<Step> extra = new ArrayList<>();
 
     /** By process, how many copies it has with what was placed so far. */
@@ -124,11 +125,12 @@ final class Standbys {
                 holders.get(step.task()).add(step.to());
             } else {
                 pending = true;
-                gone.add(step);
-                if (learners.size() < free) {
-                    learners.add(new Outcome.Learner(board.tasks[step.task()].id(), board.processes[step.to()].id(), false));
-                    extra.add(step);
+                planned.set(step.task());
+                if (learners.size() == free) {
+                    break;
                 }
+                learners.add(new Outcome.Learner(board.tasks[step.task()].id(), board.processes[step.to()].id(), false));
+                extra.add(step);
             }
         }
         extra.forEach(step -> holders.get(step.task()).add(step.to()));
@@ -162,8 +164,7 @@ final class Standbys {
 
     private boolean mayGo(int task, int from, int to) {
         boolean has = board.active[task] == to || board.goal[task] == to || holders.get(task).contains(to);
-        boolean wasMoved = gone.stream().anyMatch(step -> step.task() == task && (step.from() == from || step.to() == to));
-        return !has && !wasMoved && board.relieves(copies, from, to, 1);
+        return !has && !planned.get(task) && board.relieves(copies, from, to, 1);
     }
 
     private boolean isBetter(int task, int from, Step than) {
