@@ -10,6 +10,7 @@ from lab.build.toolchains import GO_PACKAGE, older
 from lab.settings import EXAMPLES, LAB, REPOSITORY, Versions
 
 VERSIONS = Versions.read()
+ROOT = LAB.parent
 GO_MOD = (LAB / "labkube" / "go.mod").read_text()
 
 
@@ -90,3 +91,10 @@ def test_every_pinned_version_is_used_by_the_lab_or_compared_here() -> None:
 
 def test_the_demo_application_uses_the_pinned_kafka_streams() -> None:
     assert property_of(EXAMPLES / "counter" / "pom.xml", "kafka.streams.version") == VERSIONS.streams
+
+
+def test_the_agent_is_tried_on_the_pinned_kafka_streams_and_broker() -> None:
+    tried = re.search(r"^\tfor version in (.+); do", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert tried is not None
+    assert VERSIONS.streams in tried[1].split()
+    assert property_of(ROOT / "agent" / "agent" / "src" / "versions" / "pom.xml", "kafka.version") == VERSIONS.broker
