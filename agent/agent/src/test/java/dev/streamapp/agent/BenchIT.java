@@ -82,17 +82,17 @@ class BenchIT {
         }
         try (Broker broker = new Broker(jars, folder)) {
             Feeder.main(new String[] {broker.address, String.valueOf(TASKS), "10000"});
-            try (AppJvm actives = start(broker, "actives")) {
-                actives.awaitInstance(Duration.ofSeconds(60), instance -> count(instance, "active") == TASKS);
-                try (AppJvm standbys = start(broker, "standbys")) {
+            try (AppJvm first = start(broker, "first")) {
+                first.awaitInstance(Duration.ofSeconds(60), instance -> count(instance, "active") == TASKS);
+                try (AppJvm second = start(broker, "second")) {
                     String nobody = "{\"epoch\": {\"lease\": 1, \"counter\": 1}, \"ttlSeconds\": 60, \"processIds\": [], \"rebalance\": \"Eager\"}";
-                    standbys.instance();
-                    assertEquals(200, actives.announce(nobody).statusCode());
-                    assertEquals(200, standbys.announce(nobody).statusCode());
-                    standbys.awaitInstance(Duration.ofSeconds(90), instance -> count(instance, "standby") >= TASKS / 2);
+                    second.instance();
+                    assertEquals(200, first.announce(nobody).statusCode());
+                    assertEquals(200, second.announce(nobody).statusCode());
+                    second.awaitInstance(Duration.ofSeconds(90), instance -> count(instance, "standby") >= TASKS / 2);
                     Thread.sleep(10_000);
-                    measure(actives, "mostly actives");
-                    measure(standbys, "mostly standbys");
+                    measure(first, "the first JVM");
+                    measure(second, "the second JVM");
                 }
             }
         }
