@@ -5,10 +5,10 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-decide
+.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-agent bench-decide bench-assignor
 
 help: ## Print this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md says more."
 
@@ -42,8 +42,15 @@ prove-judge: ## Take one safeguard after another away from the operator and see 
 
 test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
 
-test-java: ## Unit tests of the demo application
+test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM
 	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
+	mvn --quiet --batch-mode --file agent/pom.xml verify
+
+test-agent-versions: ## The agent on every release of Kafka Streams that it is meant for, against a real broker (10 minutes)
+	for version in 3.8.1 3.9.2 4.0.2 4.1.2 4.2.1 4.3.1; do \
+	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
+	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
+	mvn --batch-mode --file agent/pom.xml -Dgroups=versions verify
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
@@ -75,5 +82,14 @@ bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (ro
 	$(LAB) up --reuse
 	$(LAB) bench --json bench.json --markdown bench.md
 
+bench-agent: ## Measure what the agent costs: start-up, memory, processor time with 100 tasks (5 minutes)
+	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
+	mvn --batch-mode --file agent/pom.xml -Dgroups=bench verify
+
 bench-decide: ## Measure one decision for applications of several sizes, up to 5,000 tasks on 200 pods
 	$(UV) python -m tests.benchmarks.decisions
+
+bench-assignor: ## Measure the learner assignor, and what it moves, beside Kafka's own assignors on the same groups
+	mvn --quiet --batch-mode --file agent/pom.xml --projects assignor test-compile dependency:build-classpath -Dmdep.outputFile=target/classpath
+	cd agent/assignor && java -Dorg.slf4j.simpleLogger.defaultLogLevel=error \
+	  -cp "target/test-classes:target/classes:$$(cat target/classpath)" dev.streamapp.assignor.bench.Bench

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from lab.build.toolchains import GO_PACKAGE, older
-from lab.settings import EXAMPLES, LAB, Versions
+from lab.settings import EXAMPLES, LAB, REPOSITORY, Versions
 
 VERSIONS = Versions.read()
+ROOT = LAB.parent
 GO_MOD = (LAB / "labkube" / "go.mod").read_text()
 
 
@@ -74,6 +75,10 @@ def test_the_demo_application_is_compiled_for_the_pinned_java() -> None:
     assert property_of(EXAMPLES / "counter" / "pom.xml", "maven.compiler.release") == VERSIONS.java
 
 
+def test_what_runs_inside_applications_is_compiled_for_the_pinned_java() -> None:
+    assert property_of(REPOSITORY / "agent" / "pom.xml", "maven.compiler.release") == VERSIONS.java
+
+
 def test_the_node_of_kind_runs_the_pinned_kubernetes() -> None:
     assert VERSIONS.kind_node == f"kindest/node:v{VERSIONS.kubernetes}"
 
@@ -86,3 +91,10 @@ def test_every_pinned_version_is_used_by_the_lab_or_compared_here() -> None:
 
 def test_the_demo_application_uses_the_pinned_kafka_streams() -> None:
     assert property_of(EXAMPLES / "counter" / "pom.xml", "kafka.streams.version") == VERSIONS.streams
+
+
+def test_the_agent_is_tried_on_the_pinned_kafka_streams_and_broker() -> None:
+    tried = re.search(r"^\tfor version in (.+); do", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert tried is not None
+    assert VERSIONS.streams in tried[1].split()
+    assert property_of(ROOT / "agent" / "agent" / "src" / "versions" / "pom.xml", "kafka.version") == VERSIONS.broker

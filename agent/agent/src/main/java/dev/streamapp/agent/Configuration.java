@@ -1,0 +1,144 @@
+package dev.streamapp.agent;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * What an instance's StreamsConfig says, read once as the instance is constructed; holds plain values only, nothing of Kafka's.
+ *
+ * @param applicationId the group
+ * @param json the fields of the report's instance that come from the configuration
+ * @param asides what is not done for this instance
+ */
+record Configuration(String applicationId, JsonObject json, List<Aside> asides) {
+
+    private static final long KAFKAS_SESSION_MILLIS = 45_000;
+    private static final String CONFIG = "org.apache.kafka.streams.StreamsConfig";
+    private static final String ABSTRACT = "org.apache.kafka.common.config.AbstractConfig";
+
+    /** Set while this class itself asks for the consumer's settings: it wants them as they are without the agent. */
+    private static final ThreadLocal<AtomicBoolean> ASKING = new ThreadLocal<>();
+
+    /** Fills in the main consumer's unset settings; what Kafka Streams hands to the consumer is changed in place. */
+    @SuppressWarnings("unchecked")
+    static void complete(Defaults defaults, Object config, Object consumerConfigs) throws ReflectiveOperationException {
+        AtomicBoolean asking = ASKING.get();
+        if (asking != null) {
+            asking.set(true);
+            return;
+        }
+        ClassLoader loader = KafkaApi.loaderOf(config, CONFIG);
+        KafkaApi kafka = new KafkaApi(loader);
+        Map<String, Object> consumer = (Map<String, Object>) consumerConfigs;
+        consumer.putAll(defaults.decide(values(kafka, config), consumer, session(kafka), loader).given());
+    }
+
+    static Configuration read(Defaults defaults, Object config) throws ReflectiveOperationException {
+        ClassLoader loader = KafkaApi.loaderOf(config, CONFIG);
+        KafkaApi kafka = new KafkaApi(loader);
+        Map<?, ?> values = values(kafka, config);
+        String application = String.valueOf(values.get("application.id"));
+        AtomicBoolean advised = new AtomicBoolean();
+        Map<Object, Object> consumer = new HashMap<>(consumerConfigs(kafka, config, application, advised));
+        Defaults.Decision decision = defaults.decide(values, consumer, session(kafka), loader);
+        if (!advised.get()) {
+            Aside changed = new Aside("configuration", "getMainConsumerConfigs of this release could not be advised", Aside.Kind.Failed);
+            decision = new Defaults.Decision(Map.of(), List.of(changed));
+        }
+        consumer.putAll(decision.given());
+        List<Aside> asides = new ArrayList<>(decision.asides());
+        JsonObject json = new JsonObject();
+        String protocol = Defaults.protocol(values);
+        json.addProperty("protocol", protocol);
+        if (protocol.equals("classic")) {
+            json.add("assignor", assignor(consumer));
+            json.addProperty("heartbeatMillis", Defaults.number(consumer.get(Defaults.HEARTBEAT), consumerDefault(kafka, Defaults.HEARTBEAT, 3000)));
+        }
+        addNumber(json, "acceptableRecoveryLag", values.get("acceptable.recovery.lag"));
+        addNumber(json, "standbyReplicas", values.get("num.standby.replicas"));
+        boolean leaveGiven = addLeaving(json, asides, defaults, kafka, protocol);
+        json.add("defaultsGiven", given(decision, leaveGiven));
+        return new Configuration(application, json, List.copyOf(asides));
+    }
+
+    private static Map<?, ?> values(KafkaApi kafka, Object config) throws ReflectiveOperationException {
+        return (Map<?, ?>) kafka.call(ABSTRACT, "values", config);
+    }
+
+    private static Map<?, ?> consumerConfigs(KafkaApi kafka, Object config, String application, AtomicBoolean advised)
+            throws ReflectiveOperationException {
+        ASKING.set(advised);
+        try {
+            return (Map<?, ?>) kafka.type(CONFIG).getMethod("getMainConsumerConfigs", String.class, String.class, int.class)
+                    .invoke(config, application, "streamapp-agent", 1);
+        } finally {
+            ASKING.remove();
+        }
+    }
+
+    private static JsonObject assignor(Map<?, ?> consumer) {
+        Object own = consumer.get(Defaults.ASSIGNOR) != null ? consumer.get(Defaults.ASSIGNOR) : consumer.get(Defaults.INTERNAL_ASSIGNOR);
+        String name = own == null ? Defaults.STOCK_ASSIGNOR : Defaults.className(own);
+        JsonObject json = new JsonObject();
+        json.addProperty("class", name);
+        json.addProperty("isOurs", name.equals(AssignorClasses.NAME));
+        return json;
+    }
+
+    /** Says whether close() leaves, and answers whether it does so because of the agent. */
+    private static boolean addLeaving(JsonObject json, List<Aside> asides, Defaults defaults, KafkaApi kafka, String protocol) {
+        boolean given = false;
+        if (protocol.equals("classic")) {
+            if (!defaults.enabled("leave")) {
+                asides.add(new Aside("leave", "STREAMAPP_AGENT_DEFAULTS does not name it", Aside.Kind.SwitchedOff));
+            } else if (!kafka.has(Leaving.OPTIONS)) {
+                asides.add(new Aside("leave", "before 4.2 close() of a dynamic member cannot leave", Aside.Kind.OlderStreams));
+            } else {
+                given = true;
+            }
+        }
+        json.addProperty("leavesOnClose", given || protocol.equals("streams"));
+        return given;
+    }
+
+    private static JsonArray given(Defaults.Decision decision, boolean leave) {
+        JsonArray given = new JsonArray();
+        decision.given().forEach((name, value) -> given.add(entry(name, value.toString())));
+        if (leave) {
+            given.add(entry("close.group.membership.operation", "LEAVE_GROUP while the process leaves"));
+        }
+        return given;
+    }
+
+    private static JsonObject entry(String name, String value) {
+        JsonObject json = new JsonObject();
+        json.addProperty("name", name);
+        json.addProperty("value", value);
+        return json;
+    }
+
+    private static void addNumber(JsonObject json, String name, Object value) {
+        long number = Defaults.number(value, -1);
+        if (number >= 0) {
+            json.addProperty(name, number);
+        }
+    }
+
+    private static long session(KafkaApi kafka) {
+        return consumerDefault(kafka, "session.timeout.ms", KAFKAS_SESSION_MILLIS);
+    }
+
+    private static long consumerDefault(KafkaApi kafka, String name, long otherwise) {
+        try {
+            Object definition = kafka.type("org.apache.kafka.clients.consumer.ConsumerConfig").getMethod("configDef").invoke(null);
+            return Defaults.number(((Map<?, ?>) kafka.call("org.apache.kafka.common.config.ConfigDef", "defaultValues", definition)).get(name), otherwise);
+        } catch (ReflectiveOperationException e) {
+            return otherwise;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+package dev.streamapp.agent;
+
+import java.util.function.BiFunction;
+
+/** What the advices in Kafka's classes call, by name and with values of the JDK's types. Throws nothing; null means: go on as if nothing had been. */
+final class Hook implements BiFunction<Object, Object, Object> {
+
+    /** Where the advices find it in the system properties. */
+    static final String KEY = "dev.streamapp.hook";
+    private final Parts parts;
+
+    /** The parts of the agent that the advices reach. */
+    record Parts(Instances instances, Defaults defaults, Leaving leaving, AssignorClasses assignor, Runnable firstInstance) { }
+
+    Hook(Parts parts) {
+        this.parts = parts;
+    }
+
+    @Override
+    public Object apply(Object event, Object arguments) {
+        try {
+            Object[] values = (Object[]) arguments;
+            switch ((String) event) {
+                case "constructed" -> {
+                    parts.instances().constructed(values[0], (Object[]) values[1]);
+                    parts.firstInstance().run();
+                }
+                case "consumerConfigs" -> Configuration.complete(parts.defaults(), values[0], values[1]);
+                case "close" -> {
+                    return parts.leaving().close(values[0], values[1]);
+                }
+                case "loadClass" -> {
+                    return parts.assignor().loaded((Class<?>) values[0]);
+                }
+                default -> { }
+            }
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+            Complaints.say("the agent failed at " + event + ", the application goes on without it: " + KafkaApi.reason(e));
+        }
+        return null;
+    }
+}

@@ -1,0 +1,100 @@
+package dev.streamapp.agent;
+
+import java.lang.ref.WeakReference;
+import java.lang.reflect.Field;
+import java.util.Map;
+import java.util.regex.Pattern;
+
+/** One KafkaStreams object, held weakly, with what does not change in its life. Made by the constructing thread, read by the looking thread. */
+final class Instance {
+
+    private static final Pattern UUID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
+    private final WeakReference<Object> streams;
+    private final Configuration configuration;
+    private volatile String processId;
+    private volatile String topology;
+    private volatile Map<String, String> subtopologies = Map.of();
+    private volatile String kafkaVersion;
+    private volatile String clientId;
+    private volatile Map<String, String> threadStates = Map.of();
+
+    Instance(Object streams, Configuration configuration) {
+        this.streams = new WeakReference<>(streams);
+        this.configuration = configuration;
+        this.processId = fieldOf(streams);
+    }
+
+    /** The process ID is public only from 4.0 on, as a metric's tag; before, there is this private field of every release from 2.6 on. */
+    private static String fieldOf(Object streams) {
+        try {
+            for (Class<?> type = streams.getClass(); type != null; type = type.getSuperclass()) {
+                if (type.getName().equals(KafkaApi.STREAMS)) {
+                    Field field = type.getDeclaredField("processId");
+                    field.setAccessible(true);
+                    String value = String.valueOf(field.get(streams));
+                    return UUID.matcher(value).matches() ? value : null;
+                }
+            }
+        } catch (ReflectiveOperationException | RuntimeException e) {
+            // The look asks the metrics, and reports an aside where they do not say it either.
+        }
+        return null;
+    }
+
+    Object streams() {
+        return streams.get();
+    }
+
+    Configuration configuration() {
+        return configuration;
+    }
+
+    String processId() {
+        return processId;
+    }
+
+    /** Takes what a metric says; the public word outweighs the field. */
+    void learnProcessId(String value) {
+        if (value != null && UUID.matcher(value).matches()) {
+            processId = value;
+        }
+    }
+
+    String clientId() {
+        return clientId;
+    }
+
+    void learnClientId(String value) {
+        clientId = value;
+    }
+
+    String kafkaVersion() {
+        return kafkaVersion;
+    }
+
+    void learnKafkaVersion(String value) {
+        kafkaVersion = value;
+    }
+
+    /** States by thread name as the last metrics had them, from 4.0 on; the threads' metadata is renewed only when a thread turns RUNNING. */
+    Map<String, String> threadStates() {
+        return threadStates;
+    }
+
+    void learnThreadStates(Map<String, String> states) {
+        threadStates = Map.copyOf(states);
+    }
+
+    String topology() {
+        return topology;
+    }
+
+    Map<String, String> subtopologies() {
+        return subtopologies;
+    }
+
+    void learnTopology(String description) {
+        subtopologies = Tasks.subtopologies(description);
+        topology = description;
+    }
+}

@@ -1,0 +1,100 @@
+package dev.streamapp.agent;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+
+/** The instances of this JVM. An instance goes when its object is gone, or when it has ended and another one of its application lives. */
+final class Instances {
+
+    private static final int MOST = 32;
+    private static final Set<String> ENDED = Set.of("NOT_RUNNING", "ERROR");
+    private final Defaults defaults;
+    private final List<Instance> instances = new ArrayList<>();
+    private int uncaught;
+
+    Instances(Defaults defaults) {
+        this.defaults = defaults;
+    }
+
+    /** Takes an instance once; the constructors of KafkaStreams call each other, and each one shows it. */
+    void constructed(Object streams, Object[] arguments) {
+        synchronized (this) {
+            if (find(streams) != null) {
+                return;
+            }
+        }
+        Object config = Arrays.stream(arguments).filter(Instances::isConfig).findFirst().orElse(null);
+        if (config == null) {
+            return;   // An outer constructor: the innermost one, which ended before, had it.
+        }
+        try {
+            add(new Instance(streams, Configuration.read(defaults, config)));
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+            Complaints.say("an instance is not reported, its configuration could not be read: " + KafkaApi.reason(e));
+            synchronized (this) {
+                uncaught++;
+            }
+        }
+    }
+
+    private synchronized void add(Instance instance) {
+        if (instances.size() >= MOST) {
+            instances.removeIf(Instances::hasEnded);
+        }
+        if (instances.size() >= MOST) {
+            uncaught++;
+            Complaints.say("more than " + MOST + " instances live in this JVM; the rest is not reported");
+            return;
+        }
+        instances.add(instance);
+    }
+
+    private static boolean isConfig(Object argument) {
+        for (Class<?> type = argument == null ? null : argument.getClass(); type != null; type = type.getSuperclass()) {
+            if (type.getName().equals("org.apache.kafka.streams.StreamsConfig")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean hasEnded(Instance instance) {
+        Object streams = instance.streams();
+        try {
+            return streams == null || ENDED.contains(new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS)).state(streams));
+        } catch (ReflectiveOperationException e) {
+            return false;
+        }
+    }
+
+    /** The instance of this object, or null. */
+    synchronized Instance find(Object streams) {
+        return instances.stream().filter(instance -> instance.streams() == streams).findFirst().orElse(null);
+    }
+
+    /** Whether an instance lives that could not be taken; then nobody may believe that the report shows all. */
+    synchronized boolean isComplete() {
+        return uncaught == 0;
+    }
+
+    /** Those that matter now, in the order of their construction. */
+    synchronized List<Instance> current() {
+        instances.removeIf(instance -> instance.streams() == null);
+        List<Instance> ended = instances.stream().filter(Instances::hasEnded).toList();
+        for (Instance old : ended) {
+            boolean replaced = instances.stream().anyMatch(
+                    other -> other != old && !ended.contains(other) && sameApplication(old, other)
+                             || ended.contains(other) && instances.indexOf(other) > instances.indexOf(old) && sameApplication(old, other));
+            if (replaced) {
+                instances.remove(old);
+            }
+        }
+        return List.copyOf(instances);
+    }
+
+    private static boolean sameApplication(Instance one, Instance other) {
+        return one.configuration().applicationId().equals(other.configuration().applicationId());
+    }
+}

@@ -1,0 +1,50 @@
+package dev.streamapp.agent;
+
+import java.time.Duration;
+
+/** Closes an instance whose process leaves in such a way that it gives up its place in the group at once; releases from 4.2 on can. */
+final class Leaving {
+
+    static final String OPTIONS = "org.apache.kafka.streams.CloseOptions";
+    private final Defaults defaults;
+    private final Announcements announcements;
+    private final Instances instances;
+
+    Leaving(Defaults defaults, Announcements announcements, Instances instances) {
+        this.defaults = defaults;
+        this.announcements = announcements;
+        this.instances = instances;
+    }
+
+    /**
+     * Closes the instance, or answers null where its own close() shall go on as if nothing had been: it does not leave, this release cannot, or the
+     * other close failed (closing twice does no harm).
+     *
+     * @param timeout the caller's {@link Duration}; null for close() without one
+     * @return what close answered
+     */
+    Object close(Object streams, Object timeout) {
+        Instance instance = instances.find(streams);
+        if (instance == null || !defaults.enabled("leave") || instance.processId() == null
+                || !announcements.now().leaving().contains(instance.processId())) {
+            return null;
+        }
+        KafkaApi kafka = new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS));
+        if (!kafka.has(OPTIONS)) {
+            return null;
+        }
+        try {
+            Class<?> options = kafka.type(OPTIONS);
+            Class<?> operations = kafka.type(OPTIONS + "$GroupMembershipOperation");
+            Object leave = operations.getField("LEAVE_GROUP").get(null);
+            Object chosen = options.getMethod("groupMembershipOperation", operations).invoke(null, leave);
+            if (timeout instanceof Duration) {
+                chosen = options.getMethod("withTimeout", Duration.class).invoke(chosen, timeout);
+            }
+            return kafka.type(KafkaApi.STREAMS).getMethod("close", options).invoke(streams, chosen);
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+            Complaints.say("an instance that leaves closes as others do: " + KafkaApi.reason(e));
+            return null;
+        }
+    }
+}

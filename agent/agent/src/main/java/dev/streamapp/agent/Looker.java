@@ -1,0 +1,86 @@
+package dev.streamapp.agent;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+
+/**
+ * Looks at the instances when a report is asked for, at most once a second, on one thread of its own: a look asks the broker for end offsets, and so
+ * may take as long as the application's admin client is patient. Meanwhile the last look is served, whose age is in the report.
+ */
+final class Looker {
+
+    private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long PATIENCE_MILLIS = 2000;
+    private static final int QUEUE = 4;
+    private final Supplier<List<Instance>> instances;
+    private final ThreadPoolExecutor thread;
+    private CompletableFuture<Look> running;
+    private Look last;
+    private long sequence;
+
+    Looker(Supplier<List<Instance>> instances) {
+        this.instances = instances;
+        this.thread = new ThreadPoolExecutor(1, 1, 1, TimeUnit.MINUTES, new LinkedBlockingQueue<>(QUEUE), task -> DaemonThreads.make("look", task));
+        this.thread.allowCoreThreadTimeOut(true);
+    }
+
+    /** Runs something else that must not happen on the application's threads. */
+    void later(Runnable work) {
+        thread.execute(work);
+    }
+
+    /** The freshest look that can be had within two seconds; empty where no look has ended yet. */
+    Optional<Look> look() throws InterruptedException {
+        CompletableFuture<Look> awaited;
+        synchronized (this) {
+            if (last != null && running == null && System.nanoTime() - last.beganAt() < FRESH_NANOS) {
+                return Optional.of(last);
+            }
+            if (running == null) {
+                running = new CompletableFuture<>();
+                CompletableFuture<Look> started = running;
+                thread.execute(() -> run(started));
+            }
+            awaited = running;
+        }
+        try {
+            return Optional.of(awaited.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
+        } catch (TimeoutException | ExecutionException e) {
+            synchronized (this) {
+                return Optional.ofNullable(last);
+            }
+        }
+    }
+
+    private void run(CompletableFuture<Look> started) {
+        Look look = null;
+        Throwable problem = null;
+        try {
+            long number;
+            synchronized (this) {
+                number = ++sequence;
+            }
+            look = Look.at(number, System.nanoTime(), instances.get());
+        } catch (Throwable e) {
+            // Whatever it was: the next look must be able to begin.
+            problem = e;
+            Complaints.say("a look failed", e);
+        }
+        synchronized (this) {
+            running = null;
+            last = look == null ? last : look;
+        }
+        if (look == null) {
+            started.completeExceptionally(problem);
+        } else {
+            started.complete(look);
+        }
+    }
+}

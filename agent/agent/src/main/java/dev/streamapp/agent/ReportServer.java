@@ -1,0 +1,123 @@
+package dev.streamapp.agent;
+
+import com.google.gson.Gson;
+import com.google.gson.JsonObject;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+
+/**
+ * The HTTP side of the protocol. The only class that names the module jdk.httpserver, so that its absence is met in one place. Everything but the
+ * health check needs a token, which is looked at before the body.
+ */
+final class ReportServer {
+
+    private static final int LONGEST_BODY = 256 * 1024;
+    private static final int BACKLOG = 32;
+    private final Deadlines deadlines = new Deadlines();
+    private final Parts parts;
+    private final Gson gson = new Gson();
+    private final HttpServer server;
+
+    /** Whom the requests are handed to. */
+    record Parts(Doorkeeper doorkeeper, Looker looker, Report report, Instances instances, Health health, Announcements announcements) { }
+
+    private record Answer(int status, JsonObject body) {
+        static Answer error(int status, String sentence) {
+            JsonObject body = new JsonObject();
+            body.addProperty("error", sentence);
+            return new Answer(status, body);
+        }
+    }
+
+    /** Binds at once and answers from then on, on every address of the pod. Throws where the port is taken. */
+    ReportServer(int port, Parts parts) throws IOException {
+        this.parts = parts;
+        server = HttpServer.create(new InetSocketAddress(port), BACKLOG);
+        server.setExecutor(deadlines);
+        server.createContext("/", this::handle);
+        server.start();
+    }
+
+    int port() {
+        return server.getAddress().getPort();
+    }
+
+    private void handle(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            if (exchange.getRequestURI().getPath().equals("/healthz") && exchange.getRequestMethod().equals("GET")) {
+                boolean ready = parts.health().isReady();
+                send(exchange, ready ? 200 : 503, "text/plain", ready ? "ok" : "not ready");
+                return;
+            }
+            Answer answer = answer(exchange);
+            send(exchange, answer.status(), "application/json", gson.toJson(answer.body()));
+        }
+    }
+
+    private Answer answer(HttpExchange exchange) throws IOException {
+        if (!parts.doorkeeper().admits(exchange.getRequestHeaders().getFirst("Authorization"))) {
+            return Answer.error(401, "no valid token");
+        }
+        String path = exchange.getRequestURI().getPath();
+        String method = exchange.getRequestMethod();
+        return switch (path) {
+            case "/streamapp/v1/report" -> method.equals("GET") ? report() : Answer.error(405, "only GET");
+            case "/streamapp/v1/leaving" -> method.equals("PUT") ? leaving(exchange) : Answer.error(405, "only PUT");
+            case "/healthz" -> Answer.error(405, "only GET");
+            default -> Answer.error(404, "no such resource");
+        };
+    }
+
+    private Answer report() {
+        deadlines.requestWasRead();
+        try {
+            Optional<Look> look = parts.looker().look();
+            return look.map(found -> new Answer(200, parts.report().of(found, parts.instances().isComplete())))
+                    .orElseGet(() -> Answer.error(503, "no look at the instances has ended yet"));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return Answer.error(503, "the request took too long");
+        }
+    }
+
+    private Answer leaving(HttpExchange exchange) throws IOException {
+        if (Defaults.number(exchange.getRequestHeaders().getFirst("Content-Length"), 0) > LONGEST_BODY) {
+            return Answer.error(413, "larger than 256 KiB");
+        }
+        byte[] body = exchange.getRequestBody().readNBytes(LONGEST_BODY + 1);
+        deadlines.requestWasRead();
+        if (body.length > LONGEST_BODY) {
+            return Answer.error(413, "larger than 256 KiB");
+        }
+        Announcement announcement;
+        try {
+            announcement = Announcement.parse(new String(body, StandardCharsets.UTF_8));
+        } catch (IllegalArgumentException e) {
+            return Answer.error(400, e.getMessage());
+        }
+        Announcements.Verdict verdict = parts.announcements().offer(announcement);
+        Answer answer = switch (verdict) {
+            case TAKEN -> new Answer(200, new JsonObject());
+            case LOWER_EPOCH -> Answer.error(409, "a higher epoch is known");
+            case OTHER_CONTENT -> Answer.error(409, "this epoch is known with other content");
+        };
+        Announcement.Epoch known = verdict == Announcements.Verdict.TAKEN ? announcement.epoch() : parts.announcements().highest();
+        answer.body().add("epoch", known.json());
+        return answer;
+    }
+
+    private static void send(HttpExchange exchange, int status, String type, String body) throws IOException {
+        byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+        exchange.getResponseHeaders().set("Content-Type", type + "; charset=utf-8");
+        // One request per connection: nothing idle is kept, and a body that was refused is not read to its end.
+        exchange.getResponseHeaders().set("Connection", "close");
+        exchange.sendResponseHeaders(status, exchange.getRequestMethod().equals("HEAD") ? -1 : bytes.length);
+        if (!exchange.getRequestMethod().equals("HEAD")) {
+            exchange.getResponseBody().write(bytes);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package dev.streamapp.agent;
+
+import com.google.gson.JsonObject;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/** The last assignment that the assignor in this JVM told of, per application. Called by the leader's stream thread and by the HTTP threads. */
+final class Rounds {
+
+    private static final int MOST_APPLICATIONS = 32;
+    private static final int LONGEST_REASON = 500;
+    private static final Set<String> STATES = Set.of("unknown", "empty", "set");
+    private static final Set<String> REASONS = Set.of("learning", "unknown", "expiry");
+    private final LongSupplier nanoTime;
+    private final Map<String, Round> rounds = new LinkedHashMap<>();
+
+    /** A round as it was told, and when. */
+    private record Round(JsonObject told, long ageAtTelling, long toldAt) { }
+
+    Rounds(LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+    }
+
+    /** Takes a round; throws {@link IllegalArgumentException} where something is missing or of another type than the report's schema says. */
+    synchronized void tell(Map<String, Object> round) {
+        if (!(round.get("applicationId") instanceof String applicationId)) {
+            throw new IllegalArgumentException("a round without applicationId");
+        }
+        JsonObject told = new JsonObject();
+        told.addProperty("announcement", oneOf(round, "announcement", STATES));
+        told.addProperty("moved", number(round, "moved"));
+        told.addProperty("learning", number(round, "learning"));
+        if (round.containsKey("lease") && round.containsKey("counter")) {
+            told.add("epoch", new Announcement.Epoch(number(round, "lease"), number(round, "counter")).json());
+        } else if (round.get("epoch") instanceof Map<?, ?> epoch) {
+            told.add("epoch", new Announcement.Epoch(number(epoch, "lease"), number(epoch, "counter")).json());
+        }
+        for (String optional : new String[] {"ready", "followUpMillis"}) {
+            if (round.get(optional) != null) {
+                told.addProperty(optional, number(round, optional));
+            }
+        }
+        if (round.get("followUpFor") != null) {
+            told.addProperty("followUpFor", oneOf(round, "followUpFor", REASONS));
+        }
+        String fellBack = String.valueOf(round.getOrDefault("fellBack", ""));
+        told.addProperty("fellBack", fellBack.length() <= LONGEST_REASON ? fellBack : fellBack.substring(0, LONGEST_REASON));
+        rounds.remove(applicationId);
+        if (rounds.size() >= MOST_APPLICATIONS) {
+            rounds.remove(rounds.keySet().iterator().next());
+        }
+        long age = round.get("ageMillis") == null ? 0 : number(round, "ageMillis");
+        rounds.put(applicationId, new Round(told, age, nanoTime.getAsLong()));
+    }
+
+    /** The last round of the application as the report shows it; null where none was told. */
+    synchronized JsonObject last(String applicationId) {
+        Round round = rounds.get(applicationId);
+        if (round == null) {
+            return null;
+        }
+        JsonObject json = round.told().deepCopy();
+        json.addProperty("ageMillis", round.ageAtTelling() + TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - round.toldAt()));
+        return json;
+    }
+
+    private static long number(Map<?, ?> map, String key) {
+        if (map.get(key) instanceof Number number && number.longValue() >= 0) {
+            return number.longValue();
+        }
+        throw new IllegalArgumentException("a round whose " + key + " is no number from 0 on");
+    }
+
+    private static String oneOf(Map<?, ?> map, String key, Set<String> known) {
+        if (map.get(key) instanceof String text && known.contains(text)) {
+            return text;
+        }
+        throw new IllegalArgumentException("a round whose " + key + " is unknown");
+    }
+}

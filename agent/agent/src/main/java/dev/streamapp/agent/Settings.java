@@ -1,0 +1,83 @@
+package dev.streamapp.agent;
+
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * What the environment says.
+ *
+ * @param port where the HTTP server listens; empty where it is not said or no port
+ * @param tokenHashes SHA-256 of the tokens that are accepted, 32 bytes each; empty: the server does not start
+ * @param podUid repeated in every report; empty where it is not said
+ * @param defaults names out of {@code assignor}, {@code heartbeat}, {@code leave}
+ */
+record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<String> defaults) {
+
+    static final Set<String> KNOWN_DEFAULTS = Set.of("assignor", "heartbeat", "leave");
+    private static final int MOST_HASHES = 2;
+    private static final int HASH_BYTES = 32;
+    private static final int HIGHEST_PORT = 65535;
+
+    static Settings of(Map<String, String> environment) {
+        return new Settings(
+                port(environment.getOrDefault("STREAMAPP_AGENT_PORT", "").trim()),
+                hashes(environment.getOrDefault("STREAMAPP_AGENT_TOKEN_SHA256", "")),
+                environment.getOrDefault("STREAMAPP_AGENT_POD_UID", "").trim(),
+                defaults(environment.getOrDefault("STREAMAPP_AGENT_DEFAULTS", "")));
+    }
+
+    private static OptionalInt port(String text) {
+        if (text.isEmpty()) {
+            return OptionalInt.empty();
+        }
+        try {
+            int port = Integer.parseInt(text);
+            if (port > 0 && port <= HIGHEST_PORT) {
+                return OptionalInt.of(port);
+            }
+        } catch (NumberFormatException e) {
+            // Said below, for every reason.
+        }
+        Complaints.say("STREAMAPP_AGENT_PORT is not a port, the server stays off: " + text);
+        return OptionalInt.empty();
+    }
+
+    private static List<byte[]> hashes(String text) {
+        List<byte[]> found = new ArrayList<>();
+        for (String part : text.split(",")) {
+            String hash = part.trim();
+            if (hash.isEmpty() || found.size() == MOST_HASHES) {
+                continue;
+            }
+            try {
+                byte[] bytes = HexFormat.of().parseHex(hash);
+                if (bytes.length == HASH_BYTES) {
+                    found.add(bytes);
+                    continue;
+                }
+            } catch (IllegalArgumentException e) {
+                // Said below; the text itself is not shown, somebody may have put the token there.
+            }
+            Complaints.say("STREAMAPP_AGENT_TOKEN_SHA256 holds something that is not a SHA-256 in hex");
+        }
+        return List.copyOf(found);
+    }
+
+    private static Set<String> defaults(String text) {
+        Set<String> found = new TreeSet<>();
+        for (String part : text.split(",")) {
+            String name = part.trim();
+            if (KNOWN_DEFAULTS.contains(name)) {
+                found.add(name);
+            } else if (!name.isEmpty()) {
+                Complaints.say("STREAMAPP_AGENT_DEFAULTS names an unknown default: " + name);
+            }
+        }
+        return Set.copyOf(found);
+    }
+}

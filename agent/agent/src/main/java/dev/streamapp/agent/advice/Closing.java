@@ -1,0 +1,18 @@
+package dev.streamapp.agent.advice;
+
+import java.util.function.BiFunction;
+import net.bytebuddy.asm.Advice;
+
+/** Around KafkaStreams#close(): an instance whose process leaves gives up its place in the group as it closes. */
+public final class Closing {
+
+    private Closing() {
+    }
+
+    @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class, suppress = Throwable.class)
+    @SuppressWarnings("unchecked")
+    static Object enter(@Advice.This Object streams) {
+        Object hook = System.getProperties().get("dev.streamapp.hook");
+        return hook instanceof BiFunction ? ((BiFunction<Object, Object, Object>) hook).apply("close", new Object[] {streams, null}) : null;
+    }
+}

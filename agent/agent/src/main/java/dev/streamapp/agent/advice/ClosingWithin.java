@@ -1,0 +1,26 @@
+package dev.streamapp.agent.advice;
+
+import java.util.function.BiFunction;
+import net.bytebuddy.asm.Advice;
+
+/** Around KafkaStreams#close(Duration), the same as {@link Closing}; the answer is the one of the close that was done instead. */
+public final class ClosingWithin {
+
+    private ClosingWithin() {
+    }
+
+    @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class, suppress = Throwable.class)
+    @SuppressWarnings("unchecked")
+    static Object enter(@Advice.This Object streams, @Advice.Argument(0) Object timeout) {
+        Object hook = System.getProperties().get("dev.streamapp.hook");
+        return hook instanceof BiFunction ? ((BiFunction<Object, Object, Object>) hook).apply("close", new Object[] {streams, timeout}) : null;
+    }
+
+    @Advice.OnMethodExit(suppress = Throwable.class)
+    @SuppressWarnings("UnusedAssignment")
+    static void exit(@Advice.Enter Object closed, @Advice.Return(readOnly = false) boolean result) {
+        if (closed instanceof Boolean) {
+            result = (Boolean) closed;
+        }
+    }
+}

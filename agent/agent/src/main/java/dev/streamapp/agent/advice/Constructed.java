@@ -1,0 +1,20 @@
+package dev.streamapp.agent.advice;
+
+import java.util.function.BiFunction;
+import net.bytebuddy.asm.Advice;
+
+/** At the end of a constructor of KafkaStreams: shows the instance and the constructor's arguments. */
+public final class Constructed {
+
+    private Constructed() {
+    }
+
+    @Advice.OnMethodExit(suppress = Throwable.class)
+    @SuppressWarnings("unchecked")
+    static void exit(@Advice.This Object streams, @Advice.AllArguments Object[] arguments) {
+        Object hook = System.getProperties().get("dev.streamapp.hook");
+        if (hook instanceof BiFunction) {
+            ((BiFunction<Object, Object, Object>) hook).apply("constructed", new Object[] {streams, arguments});
+        }
+    }
+}

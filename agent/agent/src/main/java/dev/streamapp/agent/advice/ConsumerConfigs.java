@@ -1,0 +1,20 @@
+package dev.streamapp.agent.advice;
+
+import java.util.function.BiFunction;
+import net.bytebuddy.asm.Advice;
+
+/** At the end of StreamsConfig#getMainConsumerConfigs: lets the settings that the user left unset be filled in. */
+public final class ConsumerConfigs {
+
+    private ConsumerConfigs() {
+    }
+
+    @Advice.OnMethodExit(suppress = Throwable.class)
+    @SuppressWarnings("unchecked")
+    static void exit(@Advice.This Object config, @Advice.Return Object consumerConfigs) {
+        Object hook = System.getProperties().get("dev.streamapp.hook");
+        if (hook instanceof BiFunction) {
+            ((BiFunction<Object, Object, Object>) hook).apply("consumerConfigs", new Object[] {config, consumerConfigs});
+        }
+    }
+}

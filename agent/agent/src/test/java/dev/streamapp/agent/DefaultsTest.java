@@ -1,0 +1,70 @@
+package dev.streamapp.agent;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** The decisions that need no Kafka; those about the assignor's place are made on real class loaders. */
+class DefaultsTest {
+
+    private static final Set<String> ALL = Set.of("assignor", "heartbeat", "leave");
+    private final Map<String, Object> config = new HashMap<>();
+    private final Map<String, Object> consumer = new HashMap<>();
+
+    private Defaults.Decision decide(Set<String> enabled) {
+        return new Defaults(enabled, new AssignorClasses(null)).decide(config, consumer, 45_000, getClass().getClassLoader());
+    }
+
+    private List<String> asides(Set<String> enabled) {
+        return decide(enabled).asides().stream().map(aside -> aside.what() + " " + aside.kind()).toList();
+    }
+
+    @Test
+    void nothingIsGivenUnasked() {
+        assertEquals(Map.of(), decide(Set.of()).given());
+        assertEquals(List.of("assignor SwitchedOff", "heartbeat SwitchedOff"), asides(Set.of()));
+    }
+
+    @Test
+    void anOlderReleaseHasNoSuchSetting() {
+        assertEquals(Map.of("heartbeat.interval.ms", 500), decide(ALL).given());
+        assertEquals(List.of("assignor OlderStreams"), asides(ALL));
+    }
+
+    @Test
+    void theStreamsProtocolLeavesNothingToSet() {
+        config.put("group.protocol", "STREAMS");
+        config.put("task.assignor.class", null);
+        assertEquals(Map.of(), decide(ALL).given());
+        assertEquals(List.of("assignor StreamsProtocol", "heartbeat StreamsProtocol"), asides(ALL));
+    }
+
+    @Test
+    void theUsersOwnSettingsStay() {
+        config.put("task.assignor.class", null);
+        consumer.put("internal.task.assignor.class", "x.Y");
+        consumer.put("heartbeat.interval.ms", "3000");
+        assertEquals(Map.of(), decide(ALL).given());
+        assertEquals(List.of("assignor OwnAssignor"), asides(ALL));
+    }
+
+    @Test
+    void aShortSessionLeavesNoRoomForTheHeartbeat() {
+        consumer.put("session.timeout.ms", "1499");
+        assertEquals(Map.of(), decide(ALL).given());
+        consumer.put("session.timeout.ms", 1500);
+        assertEquals(Map.of("heartbeat.interval.ms", 500), decide(ALL).given());
+    }
+
+    @Test
+    void oursSetByTheUserIsNeitherGivenNorPutAside() {
+        config.put("task.assignor.class", AssignorClasses.NAME);
+        consumer.put("task.assignor.class", AssignorClasses.NAME);
+        assertEquals(List.of("heartbeat SwitchedOff"), asides(Set.of("assignor")));
+        assertEquals(Map.of(), decide(Set.of("assignor")).given());
+    }
+}

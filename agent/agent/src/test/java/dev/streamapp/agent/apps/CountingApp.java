@@ -1,0 +1,66 @@
+package dev.streamapp.agent.apps;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.time.Duration;
+import java.util.Properties;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Materialized;
+
+/**
+ * Counts the records of the topic {@code input} by key in the store {@code counts}. Settings are the arguments, each {@code name=value}. It obeys the
+ * words {@code start}, {@code close}, {@code close-within}, {@code second} on its standard input, answers each with a line, and ends at the end of it.
+ */
+public final class CountingApp {
+
+    private CountingApp() {
+    }
+
+    /** Runs until its standard input ends. */
+    public static void main(String[] arguments) throws IOException {
+        KafkaStreams streams = new KafkaStreams(topology(), properties(arguments));
+        KafkaStreams second = null;
+        System.out.println("constructed");
+        BufferedReader words = new BufferedReader(new InputStreamReader(System.in));
+        for (String word = words.readLine(); word != null; word = words.readLine()) {
+            switch (word) {
+                case "start" -> streams.start();
+                case "close" -> streams.close();
+                case "close-within" -> System.out.println("within " + streams.close(Duration.ofSeconds(20)));
+                case "second" -> {
+                    Properties other = properties(arguments);
+                    other.put(StreamsConfig.APPLICATION_ID_CONFIG, other.get(StreamsConfig.APPLICATION_ID_CONFIG) + "-second");
+                    second = new KafkaStreams(topology(), new StreamsConfig(other));
+                }
+                default -> { }
+            }
+            System.out.println("done " + word);
+        }
+        if (second != null) {
+            second.close();
+        }
+        streams.close();
+    }
+
+    private static Properties properties(String[] arguments) {
+        Properties properties = new Properties();
+        properties.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class.getName());
+        properties.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class.getName());
+        for (String argument : arguments) {
+            int at = argument.indexOf('=');
+            properties.put(argument.substring(0, at), argument.substring(at + 1));
+        }
+        return properties;
+    }
+
+    private static Topology topology() {
+        StreamsBuilder builder = new StreamsBuilder();
+        builder.<String, String>stream("input").groupByKey().count(Materialized.as("counts"));
+        return builder.build();
+    }
+}

@@ -1,0 +1,108 @@
+package dev.streamapp.assignor;
+
+import dev.streamapp.assignor.core.Announcement;
+import dev.streamapp.assignor.core.Outcome;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Where the assignor meets the agent of the same JVM: two entries of the system properties, in types of the JDK only. */
+final class Bridge {
+
+    static final String ANNOUNCEMENT = "dev.streamapp.announcement";
+    static final String ROUND = "dev.streamapp.round";
+
+    private static final Logger LOG = LoggerFactory.getLogger(Bridge.class);
+
+    private Bridge() {}
+
+    /**
+     * What the agent says, with the epoch it says it in.
+     *
+     * @param epoch {@code lease} and {@code counter}; empty where the agent named none
+     */
+    record Heard(Announcement announcement, Map<String, Object> epoch) {}
+
+    /**
+     * Ask the agent who leaves.
+     *
+     * @return nobody where there is no agent; unknown where its answer cannot be understood, which keeps everything where it is
+     */
+    static Heard hear(boolean eager) {
+        Object source = System.getProperties().get(ANNOUNCEMENT);
+        if (source == null) {
+            return new Heard(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), Map.of());
+        }
+        try {
+            return ((Supplier<?>) source).get() instanceof Map<?, ?> said ? read(said, eager) : notUnderstood("it is no map");
+        } catch (RuntimeException | LinkageError broken) {
+            return notUnderstood(broken.toString());
+        }
+    }
+
+    private static Heard notUnderstood(String why) {
+        LOG.warn("the agent's announcement cannot be understood, so nothing moves: {}", why);
+        return new Heard(Announcement.unknown(), Map.of());
+    }
+
+    private static Heard read(Map<?, ?> said, boolean usual) {
+        boolean eager = said.get("rebalance") instanceof String word ? word.equals("Eager") : usual;
+        long expires = said.get("expiresInMillis") instanceof Number millis ? millis.longValue() : -1;
+        Map<String, Object> epoch = epoch(said);
+        if ("empty".equals(said.get("state"))) {
+            return new Heard(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), epoch);
+        }
+        if ("unknown".equals(said.get("state"))) {
+            return new Heard(Announcement.unknown(), epoch);
+        }
+        if ("set".equals(said.get("state")) && said.get("processIds") instanceof Collection<?> ids) {
+            Set<String> leaving = new HashSet<>();
+            ids.forEach(id -> leaving.add(String.valueOf(id)));
+            return new Heard(new Announcement(Announcement.State.SET, leaving, eager, expires), epoch);
+        }
+        return notUnderstood(said.toString());
+    }
+
+    private static Map<String, Object> epoch(Map<?, ?> said) {
+        boolean named = said.get("lease") instanceof Number && said.get("counter") instanceof Number;
+        return named ? Map.of("lease", ((Number) said.get("lease")).longValue(), "counter", ((Number) said.get("counter")).longValue()) : Map.of();
+    }
+
+    /** Tell the agent, if there is one, what was assigned. */
+    static void tell(String applicationId, Heard heard, Outcome outcome) {
+        if (System.getProperties().get(ROUND) instanceof Consumer<?> agent) {
+            try {
+                // The agreed type; another one fails in the agent's own code, and is contained here.
+                @SuppressWarnings("unchecked")
+                Consumer<Map<String, Object>> listener = (Consumer<Map<String, Object>>) agent;
+                listener.accept(round(applicationId, heard, outcome));
+            } catch (RuntimeException | LinkageError broken) {
+                LOG.warn("the agent did not take the word about this assignment: {}", broken.toString());
+            }
+        }
+    }
+
+    private static Map<String, Object> round(String applicationId, Heard heard, Outcome outcome) {
+        Map<String, Object> round = new HashMap<>();
+        round.put("applicationId", applicationId);
+        round.put("announcement", heard.announcement().state().word());
+        if (!heard.epoch().isEmpty()) {
+            round.put("epoch", heard.epoch());
+        }
+        round.put("moved", outcome.moved());
+        round.put("learning", outcome.learning(false));
+        round.put("ready", outcome.learning(true));
+        outcome.followUp().ifPresent(wish -> {
+            round.put("followUpMillis", wish.millis());
+            round.put("followUpFor", wish.purpose().word());
+        });
+        round.put("fellBack", outcome.fellBack());
+        return round;
+    }
+}

@@ -1,0 +1,154 @@
+package dev.streamapp.assignor;
+
+import dev.streamapp.assignor.core.Announcement;
+import dev.streamapp.assignor.core.LearnerAssignment;
+import dev.streamapp.assignor.core.Outcome;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.assignment.ApplicationState;
+import org.apache.kafka.streams.processor.assignment.KafkaStreamsAssignment;
+import org.apache.kafka.streams.processor.assignment.KafkaStreamsAssignment.AssignedTask;
+import org.apache.kafka.streams.processor.assignment.KafkaStreamsState;
+import org.apache.kafka.streams.processor.assignment.ProcessId;
+import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils;
+import org.apache.kafka.streams.processor.assignment.TaskAssignor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A task assignor that moves a stateful task only behind a copy that is ready, and takes all tasks from processes that are to leave.
+ *
+ * <p>To use it without the operator: put the jar beside Kafka Streams and set {@code task.assignor.class} to this class in every instance.
+ * It never throws. Kafka makes a new one for every rebalance, so it remembers nothing.
+ */
+public final class LearnerTaskAssignor implements TaskAssignor {
+
+    private static final Logger LOG = LoggerFactory.getLogger(LearnerTaskAssignor.class);
+
+    /** A fault that stays should not make the group rebalance at every turn. */
+    private static final long PATIENCE_SECONDS = 60;
+
+    private AssignorSettings settings = new AssignorSettings(Map.of());
+
+    /** Makes an assignor with default settings; Kafka calls this, then {@link #configure}. */
+    public LearnerTaskAssignor() {}
+
+    @Override
+    public void configure(Map<String, ?> configs) {
+        settings = new AssignorSettings(configs);
+    }
+
+    @Override
+    public TaskAssignment assign(ApplicationState state) {
+        try {
+            return learned(state);
+        } catch (Throwable fault) {
+            // Everything, errors of linking too: what leaves this method stops the thread of one leader after the other.
+            warn(fault);
+            return kept(state);
+        }
+    }
+
+    private static void warn(Throwable fault) {
+        try {
+            LOG.error("the assignor failed, previous owners are kept", fault);
+        } catch (Throwable alsoTheLog) {
+            // Nothing is left to tell it to.
+        }
+    }
+
+    private TaskAssignment learned(ApplicationState state) {
+        Bridge.Heard heard = Bridge.hear(settings.isEager());
+        Members members = new Members(state);
+        Outcome outcome = LearnerAssignment.assign(
+            members.group(heard.announcement(), settings.with(state.assignmentConfigs()), settings.weights()));
+        TaskAssignment plain = finished(members, members.assignments(outcome), heard.announcement(), outcome);
+        Outcome told = outcome;
+        TaskAssignment chosen = plain;
+        if (TaskAssignmentUtils.validateTaskAssignment(state, plain) != AssignmentError.NONE) {
+            chosen = kept(state);
+            told = fellBack(outcome, "Kafka found the assignment wrong");
+        } else {
+            chosen = withRacks(state, members, heard.announcement(), outcome, plain);
+        }
+        LOG.info("{} moved, {} learn, {} ready, follow-up {}{}", told.moved(), told.learning(false), told.learning(true),
+            told.followUp(), told.fellBack().isEmpty() ? "" : ", fell back: " + told.fellBack());
+        told.moves().forEach(move -> LOG.debug("task {} from {} to {}: {}", move.task(), move.from(), move.to(), move.why()));
+        Bridge.tell(settings.applicationId(), heard, told);
+        return chosen;
+    }
+
+    private static Outcome fellBack(Outcome outcome, String why) {
+        return new Outcome(outcome.placements(), List.of(), List.of(), Optional.empty(), why);
+    }
+
+    /** Racks are a wish: where Kafka's utilities fail or spoil something, the assignment stays as it was without them. */
+    private TaskAssignment withRacks(
+        ApplicationState state, Members members, Announcement announcement, Outcome outcome, TaskAssignment plain) {
+        try {
+            Map<ProcessId, KafkaStreamsAssignment> assignments = members.assignments(outcome);
+            new RackAwareness(state, members, staying(members, announcement)).apply(assignments, outcome);
+            TaskAssignment placed = finished(members, assignments, announcement, outcome);
+            return TaskAssignmentUtils.validateTaskAssignment(state, placed) == AssignmentError.NONE ? placed : plain;
+        } catch (RuntimeException | LinkageError fault) {
+            LOG.warn("racks are not looked at in this round: {}", fault.toString());
+            return plain;
+        }
+    }
+
+    private static Set<ProcessId> staying(Members members, Announcement announcement) {
+        Set<ProcessId> all = members.byProcess().keySet();
+        Set<ProcessId> staying = all.stream()
+            .filter(process -> announcement.state() != Announcement.State.SET || !announcement.leaving().contains(process.id().toString()))
+            .collect(Collectors.toSet());
+        return staying.isEmpty() ? all : staying;
+    }
+
+    /** One process that stays, the first by name, asks for the follow-up. */
+    private static TaskAssignment finished(
+        Members members, Map<ProcessId, KafkaStreamsAssignment> assignments, Announcement announcement, Outcome outcome) {
+        Map<ProcessId, KafkaStreamsAssignment> finished = new HashMap<>(assignments);
+        Optional<ProcessId> asks = staying(members, announcement).stream().min(ProcessId::compareTo);
+        outcome.followUp().ifPresent(wish -> asks.ifPresent(process -> finished.computeIfPresent(
+            process, (id, part) -> part.withFollowupRebalance(Instant.now().plusMillis(wish.millis())))));
+        return new TaskAssignment(finished.values());
+    }
+
+    /** The last resort, with as little of Kafka's interface as there can be. */
+    private static TaskAssignment kept(ApplicationState state) {
+        Map<ProcessId, Set<AssignedTask>> kept = new HashMap<>();
+        try {
+            Set<TaskId> placed = new HashSet<>();
+            Map<ProcessId, KafkaStreamsState> members = state.kafkaStreamsStates(false);
+            List<ProcessId> order = members.keySet().stream().sorted().toList();
+            for (ProcessId process : order) {
+                Set<AssignedTask> tasks = new HashSet<>();
+                for (TaskId task : members.get(process).previousActiveTasks()) {
+                    if (state.allTasks().containsKey(task) && placed.add(task)) {
+                        tasks.add(new AssignedTask(task, AssignedTask.Type.ACTIVE));
+                    }
+                }
+                kept.put(process, tasks);
+            }
+            for (TaskId task : state.allTasks().keySet().stream().filter(task -> !placed.contains(task)).sorted().toList()) {
+                ProcessId least = order.stream().min((one, other) -> kept.get(one).size() - kept.get(other).size()).orElseThrow();
+                kept.get(least).add(new AssignedTask(task, AssignedTask.Type.ACTIVE));
+            }
+        } catch (Throwable fault) {
+            warn(fault);
+        }
+        Instant again = Instant.now().plusSeconds(PATIENCE_SECONDS);
+        Optional<ProcessId> asks = kept.keySet().stream().min(ProcessId::compareTo);
+        return new TaskAssignment(kept.entrySet().stream().map(part -> {
+            KafkaStreamsAssignment assignment = KafkaStreamsAssignment.of(part.getKey(), part.getValue());
+            return asks.filter(part.getKey()::equals).isPresent() ? assignment.withFollowupRebalance(again) : assignment;
+        }).toList());
+    }
+}

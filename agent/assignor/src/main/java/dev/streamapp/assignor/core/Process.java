@@ -1,0 +1,53 @@
+package dev.streamapp.assignor.core;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+
+/**
+ * One Kafka Streams process, as its members showed themselves when they joined.
+ *
+ * @param id its process ID
+ * @param threads how many consumers it has: its capacity, 1 to 10,000
+ * @param actives tasks it had as active
+ * @param standbys tasks of which it has state but not the active: standbys, learners, and directories that nothing feeds
+ * @param lags by task, how many records its copy is behind; {@link #RUNNING} for a running active. Another negative number, or none, is unknown
+ */
+public record Process(String id, int threads, Set<String> actives, Set<String> standbys, Map<String, Long> lags) {
+
+    /** Kafka's mark for the copy of an active that processes. */
+    public static final long RUNNING = -2;
+
+    private static final int MOST_THREADS = 10_000;
+
+    /** Fills what is missing, drops nulls, and brings the threads into their bounds. */
+    public Process {
+        id = Objects.requireNonNullElse(id, "");
+        threads = Math.max(1, Math.min(threads, MOST_THREADS));
+        actives = present(actives);
+        standbys = present(standbys);
+        lags = known(lags);
+    }
+
+    private static Set<String> present(Set<String> names) {
+        Set<String> kept = new HashSet<>();
+        for (String name : names == null ? Set.<String>of() : names) {
+            if (name != null) {
+                kept.add(name);
+            }
+        }
+        return Set.copyOf(kept);
+    }
+
+    private static Map<String, Long> known(Map<String, Long> lags) {
+        Map<String, Long> kept = new HashMap<>();
+        (lags == null ? Map.<String, Long>of() : lags).forEach((task, lag) -> {
+            if (task != null && lag != null) {
+                kept.put(task, lag);
+            }
+        });
+        return java.util.Collections.unmodifiableMap(kept);
+    }
+}
