@@ -1,5 +1,7 @@
 """The operator in a cluster: its definition, its rights and its one pod, from the repository's plain manifests."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from lab.clusters.kubectl import Kubectl, wait_until
@@ -66,6 +68,21 @@ def kill(kubectl: Kubectl) -> None:
     kubectl.run("delete", "pod", "--namespace", NAMESPACE, before, "--grace-period=0", "--force")
     wait_until("another pod of the operator", lambda: pod_name(kubectl) != before, 60)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
+
+
+@contextmanager
+def absent(kubectl: Kubectl) -> Iterator[None]:
+    """Take its pod away without any grace, and bring it back when the block is left."""
+    before = pod_name(kubectl)
+    kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=0")
+    kubectl.run(
+        *("delete", "pod", "--namespace", NAMESPACE, before, "--grace-period=0", "--force", "--ignore-not-found")
+    )
+    try:
+        yield
+    finally:
+        kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=1")
+        kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
 
 
 def logs(kubectl: Kubectl) -> str:
