@@ -1,4 +1,4 @@
-"""The demo: the same scale-in by the operator and by a plain StatefulSet, with both worst gaps side by side."""
+"""The demo: the same scale-in with learners on demand, with a standby and plain, with the worst gaps side by side."""
 
 import json
 from dataclasses import asdict
@@ -10,34 +10,70 @@ from lab.commands.inside import inside
 from lab.commands.measure import require_kept
 from lab.commands.watching import watching
 from lab.meter.compared import count_table, gap_bars, step_table, worst_table
+from lab.meter.counts import CountReport
 from lab.scenarios.demo_application import NAMESPACE, DemoApplication, fresh_name
-from lab.scenarios.held_scale_in import GROWN, SHRUNK, START, Comparison, HeldAgainstPlain
+from lab.scenarios.held_scale_in import GROWN, SHRUNK, START, Comparison, Contender, HeldAgainstPlain, Shown
 from lab.scenarios.plain_scale_in import ScaleIn
+from lab.scenarios.stream_app import ON_DEMAND
 from lab.terminal import results
+
+PLAIN = "plain StatefulSet"
+STANDBYS = "STREAMS_NUM_STANDBY_REPLICAS"
 
 
 @click.command()
 @click.option("--records", default=1_000_000, show_default=True, help="Keys to preload.")
 @click.option("--rate", default=500, show_default=True, help="Records a second of the steady load.")
-@click.option("--standbys", default=1, show_default=True, help="num.standby.replicas of the application; 1 at least.")
-@click.option("--exactly-once", is_flag=True, help="Run the application with exactly-once.")
+@click.option("--exactly-once", is_flag=True, help="Run the applications with exactly-once.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
-def demo(*, records: int, rate: int, standbys: int, exactly_once: bool, json_file: Path | None) -> None:
-    """Scale a StreamApp up and down under load, then a plain StatefulSet, and show both gaps."""
-    settings = {"STREAMS_NUM_STANDBY_REPLICAS": str(standbys), "EXACTLY_ONCE": str(exactly_once).lower()}
-    application = DemoApplication(fresh_name(), settings, records, rate)
+def demo(*, records: int, rate: int, exactly_once: bool, json_file: Path | None) -> None:
+    """Scale StreamApps up and down under load, then a plain StatefulSet, and show the gaps side by side."""
+    name = fresh_name()
+
+    def application(word: str, standbys: int, namespace: str) -> DemoApplication:
+        settings = {"STREAMS_NUM_STANDBY_REPLICAS": str(standbys), "EXACTLY_ONCE": str(exactly_once).lower()}
+        # Not the same id with something behind a dash: its changelogs would look like those of the first.
+        return DemoApplication(f"{name}{word}", settings, records, rate, namespace)
+
+    contenders = (
+        Contender("on demand", application("", 0, NAMESPACE), ON_DEMAND),
+        Contender("standby", application("standby", 1, "demo-standby"), {}),
+    )
+    plain = application("plain", 1, "demo-plain")
     with inside() as session:
-        found = HeldAgainstPlain(session, application, watching).run()
-    _show(found, standbys)
+        found = HeldAgainstPlain(session, contenders, plain, watching).run()
+    _show(found)
     if json_file:
-        json_file.write_text(_figures(found, application))
-    for counts, name in ((found.held_counts, "held"), (found.plain_counts, "plain")):
-        require_kept(counts, f"the {name} application")
+        json_file.write_text(_figures(found, plain))
+    for counts, title in _counted(found):
+        require_kept(counts, f"the application {title}")
 
 
-def _show(found: Comparison, standbys: int) -> None:
-    grown, held = found.growth, found.held
-    results.print(f"\nscale up, {START} → {GROWN} pods", style="bold")
+def _counted(found: Comparison) -> list[tuple[CountReport, str]]:
+    return [*((one.counts, one.contender.title) for one in found.held), (found.plain_counts, PLAIN)]
+
+
+def _show(found: Comparison) -> None:
+    for one in found.held:
+        _show_held(one)
+    results.print(f"\nlongest silence of each partition, {GROWN} → {SHRUNK} pods", style="bold")
+    standbys = {one.contender.title: one.contender.application.settings[STANDBYS] for one in found.held}
+    told = "; ".join(f"{title}: {count} standbys per task" for title, count in {**standbys, PLAIN: "1"}.items())
+    results.print(told, style="dim", soft_wrap=True)
+    scale_ins = [*((one.contender.title, one.held.scale_in) for one in found.held), (PLAIN, found.plain)]
+    results.print(gap_bars([(title, one.during, one.moved) for title, one in scale_ins]))
+    results.print()
+    results.print(worst_table([(title, _worst(one)) for title, one in scale_ins]))
+    results.print("\nevery record counted", style="bold")
+    results.print(count_table([(title, counts) for counts, title in _counted(found)]))
+    results.print("\nlook further", style="bold")
+    for command, meaning in _NEXT:
+        results.print(f"  [dim]# {meaning}[/]\n  {command}", soft_wrap=True)
+
+
+def _show_held(one: Shown) -> None:
+    grown, held, title = one.growth, one.held, one.contender.title
+    results.print(f"\n{title}: scale up, {START} → {GROWN} pods", style="bold")
     results.print(
         f"granted {grown.granted:.2f} s after the write of the scale subresource; "
         f"the new pod owned tasks after {grown.owning:.1f} s",
@@ -45,19 +81,9 @@ def _show(found: Comparison, standbys: int) -> None:
     )
     worst = "unknown" if grown.worst is None else f"{grown.worst:.2f} s"
     results.print(f"the longest silence of any partition until then: {worst}")
-    results.print(f"\nscale down, {GROWN} → {SHRUNK} pods, held by the operator: {held.seconds:.0f} s", style="bold")
+    results.print(f"\n{title}: scale down, {GROWN} → {SHRUNK} pods, held: {held.seconds:.0f} s", style="bold")
     results.print(f"while it was held, up to {held.most_waited_for} tasks had no caught-up copy on a pod that stays")
     results.print(step_table(held.steps))
-    results.print(f"\nlongest silence of each partition, standbys per task: {standbys}", style="bold")
-    both = (("operator", held.scale_in), ("plain StatefulSet", found.plain))
-    results.print(gap_bars([(title, one.during, one.moved) for title, one in both]))
-    results.print()
-    results.print(worst_table([(title, _worst(one)) for title, one in both]))
-    results.print("\nevery record counted", style="bold")
-    results.print(count_table((("operator", found.held_counts), ("plain StatefulSet", found.plain_counts))))
-    results.print("\nlook further", style="bold")
-    for command, meaning in _NEXT:
-        results.print(f"  [dim]# {meaning}[/]\n  {command}", soft_wrap=True)
 
 
 def _worst(scale_in: ScaleIn) -> dict[str, float | None]:
@@ -82,17 +108,26 @@ _NEXT = (
 )
 
 
-def _figures(found: Comparison, application: DemoApplication) -> str:
+def _figures(found: Comparison, plain: DemoApplication) -> str:
+    held = {
+        one.contender.title: {
+            "settings": dict(one.contender.application.settings),
+            "growth": asdict(one.growth),
+            "scale_in": one.held.scale_in.to_json(),
+            "seconds": one.held.seconds,
+            "steps": one.held.steps,
+            "most_waited_for": one.held.most_waited_for,
+            "counts": one.counts.to_json(),
+        }
+        for one in found.held
+    }
     content = {
-        "application": dict(application.settings) | {"records": application.records, "rate": application.rate},
-        "growth": asdict(found.growth),
-        "held": {
-            "scale_in": found.held.scale_in.to_json(),
-            "seconds": found.held.seconds,
-            "steps": found.held.steps,
-            "most_waited_for": found.held.most_waited_for,
-            "counts": found.held_counts.to_json(),
+        "load": {"records": plain.records, "rate": plain.rate},
+        "held": held,
+        "plain": {
+            "settings": dict(plain.settings),
+            "scale_in": found.plain.to_json(),
+            "counts": found.plain_counts.to_json(),
         },
-        "plain": {"scale_in": found.plain.to_json(), "counts": found.plain_counts.to_json()},
     }
     return json.dumps(content, indent=2) + "\n"

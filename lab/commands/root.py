@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from lab.commands import bench, cluster, demo, measure, plain, tests
+from lab.commands import bench, cluster, demo, measure, moves, plain, tests
 from lab.errors import LabError
 from lab.terminal import show_error
 
@@ -24,6 +24,7 @@ for command in (
     tests.test,
     demo.demo,
     bench.bench,
+    moves.bench_moves,
     plain.plain_scale_in,
     measure.gaps,
     measure.counts,

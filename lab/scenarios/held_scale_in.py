@@ -1,13 +1,13 @@
-"""The same scale-in twice under load: by the operator, and by a plain StatefulSet.
+"""The same scale-in under load, several times: by the operator, in each way it has, and by a plain StatefulSet.
 
-Both applications are the same image with the same settings, each with topics, state and load of its own. They are
-prepared together and measured one after the other, so that neither is measured while the other works.
+All applications are the same image, each with topics, state and load of its own. They are prepared together and
+measured one after the other, so that none is measured while another works.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lab.clusters.cluster import Session
@@ -22,7 +22,6 @@ from lab.scenarios.plain_scale_in import BASELINE_SECONDS, PARTITIONS, RECOVERY_
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.terminal import step
 
-PLAIN_NAMESPACE = "demo-plain"
 START, GROWN, SHRUNK = 3, 4, 2
 _LOOK_SECONDS = 0.5
 
@@ -58,65 +57,110 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Both scale-ins and the counts of both applications."""
+class Contender:
+    """One application that the operator scales."""
 
+    title: str
+    application: DemoApplication
+    spec: Mapping[str, Any]
+    """What is laid over the spec of its StreamApp."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one of them did."""
+
+    contender: Contender
     growth: Growth
     held: Held
-    held_counts: CountReport
+    counts: CountReport
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All scale-ins, and the counts of all applications."""
+
+    held: tuple[Shown, ...]
+    """In the order in which they were measured."""
     plain: ScaleIn
     plain_counts: CountReport
 
 
 class HeldAgainstPlain:
-    """Plays both in a session of a cluster that is up."""
+    """Plays all of them in a session of a cluster that is up."""
 
-    def __init__(self, session: Session, application: DemoApplication, watching: Watching) -> None:
+    def __init__(
+        self, session: Session, contenders: Sequence[Contender], plain: DemoApplication, watching: Watching
+    ) -> None:
         self._kubectl = Kubectl(session)
         self._bootstrap = session.environment["KAFKA_BOOTSTRAP"]
-        self._application = application
-        self._app = StreamAppScenario(self._kubectl, application)
-        self._group = GroupReader(self._bootstrap, self._kubectl, application)
-        # Not the same id with "-plain" behind it: its changelogs would look like those of the first.
-        twin = f"{application.application_id}plain"
-        self._plain_application = replace(application, application_id=twin, namespace=PLAIN_NAMESPACE)
-        self._plain = PlainScaleIn(session, self._plain_application)
-        self._watching = watching
+        self._held = [_UnderOperator(self._kubectl, self._bootstrap, one, watching) for one in contenders]
+        self._plain_application = plain
+        self._plain = PlainScaleIn(session, plain)
 
     def run(self) -> Comparison:
-        """Deploy both, grow and shrink one under the operator, shrink the other without."""
+        """Deploy all, grow and shrink those under the operator, shrink the one without."""
         self._deploy()
-        quiet = self._quiet()
-        growth = self._grow()
-        held = self._shrink(quiet)
-        held_counts = self._counts(self._application)
-        with step(f"plain StatefulSet: start the same load of {self._application.rate} records a second"):
+        shown = tuple(one.run() for one in self._held)
+        plain = self._plain_application
+        with step(f"plain StatefulSet: start the same load of {plain.rate} records a second"):
             self._plain.start_load()
-        plain = self._plain.scale_in(GROWN, SHRUNK)
-        return Comparison(growth, held, held_counts, plain, self._counts(self._plain_application))
+        scale_in = self._plain.scale_in(GROWN, SHRUNK)
+        return Comparison(shown, scale_in, _counts(self._kubectl, self._bootstrap, plain))
 
     def _deploy(self) -> None:
-        kubectl, both = self._kubectl, (self._application, self._plain_application)
+        kubectl, applications = self._kubectl, [one.contender.application for one in self._held]
+        everyone = [*applications, self._plain_application]
         with step("remove what an earlier run left"):
-            demo_application.remove(kubectl, self._bootstrap, *(each.namespace for each in both))
+            demo_application.remove(kubectl, self._bootstrap, *(each.namespace for each in everyone))
         with step("install the operator under its own service account"):
             operator_deployment.deploy(kubectl)
-        with step(f"preload {self._application.records:,} keys, once for each of two applications"):
-            for each in both:
+        with step(f"preload {everyone[0].records:,} keys, once for each of {len(everyone)} applications"):
+            for each in everyone:
                 demo_application.begin_preload(kubectl, each)
-            for each in both:
+            for each in everyone:
                 demo_application.finish_preload(kubectl, each)
-        with step(f"apply a StreamApp with {START} replicas, and a plain StatefulSet with {GROWN}"):
-            self._app.apply(START)
+        with step(f"apply {len(self._held)} StreamApps with {START} replicas, and a plain StatefulSet with {GROWN}"):
+            for one in self._held:
+                one.apply(START)
             self._plain.start(GROWN)
-        with step("build the state of both: every preloaded record counted once"):
+        with step("build the state of all: every preloaded record counted once"):
             self._plain.wait_for_outputs()
             self._plain.wait_for_members(GROWN)
-            self._app.wait_until_converged(START)
-        with step(f"start the load of {self._application.rate} records a second"):
+            for one in self._held:
+                one.wait_until_converged(START)
+
+
+class _UnderOperator:
+    """One application under the operator."""
+
+    def __init__(self, kubectl: Kubectl, bootstrap: str, contender: Contender, watching: Watching) -> None:
+        self.contender = contender
+        self._kubectl = kubectl
+        self._bootstrap = bootstrap
+        self._application = contender.application
+        self._app = StreamAppScenario(kubectl, contender.application)
+        self._group = GroupReader(bootstrap, kubectl, contender.application)
+        self._watching = watching
+
+    def apply(self, replicas: int) -> None:
+        """Create its StreamApp."""
+        self._app.apply(replicas, **self.contender.spec)
+
+    def wait_until_converged(self, replicas: int) -> None:
+        """Wait until all is quiet."""
+        self._app.wait_until_converged(replicas)
+
+    def run(self) -> Shown:
+        """Grow and shrink it under load."""
+        with step(f"{self.contender.title}: start the load of {self._application.rate} records a second"):
             began = self._clock()
             self._app.start_load()
             wait_until("first record of the load", lambda: self._clock() > began, RECOVERY_SECONDS)
+        quiet = self._quiet()
+        growth = self._grow()
+        held = self._shrink(quiet)
+        return Shown(self.contender, growth, held, _counts(self._kubectl, self._bootstrap, self._application))
 
     def _quiet(self) -> GapReport:
         with step(f"measure {BASELINE_SECONDS:.0f} s of quiet time"):
@@ -125,7 +169,8 @@ class HeldAgainstPlain:
             return self._gaps(began, self._clock())
 
     def _grow(self) -> Growth:
-        with self._watching(f"kubectl scale streamapp/{self._app.name} --replicas={GROWN}: granted at once") as show:
+        title = f"{self.contender.title}: kubectl scale streamapp/{self._app.name} --replicas={GROWN}: granted at once"
+        with self._watching(title) as show:
             clock, began = self._clock(), time.monotonic()
             self._app.scale(GROWN)
             wait_until(f"{GROWN} granted", lambda: self._app.granted() == GROWN, 30, interval_seconds=0.02)
@@ -137,7 +182,7 @@ class HeldAgainstPlain:
         return Growth(granted, owning, None if worst is None else worst.seconds)
 
     def _shrink(self, quiet: GapReport) -> Held:
-        title = f"kubectl scale streamapp/{self._app.name} --replicas={SHRUNK}: held, and released step by step"
+        title = f"{self.contender.title}: kubectl scale streamapp/{self._app.name} --replicas={SHRUNK}: held, released"
         with self._watching(title) as show:
             old, before, began_at = self._group.ownership(), self._clock(), time.monotonic()
             self._app.scale(SHRUNK)
@@ -150,7 +195,9 @@ class HeldAgainstPlain:
 
     def _steps(self) -> tuple[dict[str, Any], ...]:
         """Give the steps of this scale-in, oldest first; the status has the newest first."""
-        return tuple(reversed(self._app.status()["lastSteps"][: GROWN - SHRUNK]))
+        steps = self._app.status()["lastSteps"]
+        begins = next(count for count, each in enumerate(steps, start=1) if each["from"] == GROWN)
+        return tuple(reversed(steps[:begins]))
 
     def _gaps(self, start: int, end: int) -> GapReport:
         application = self._application
@@ -170,18 +217,16 @@ class HeldAgainstPlain:
         wait_until(what, look, 300, interval_seconds=_LOOK_SECONDS)
         return most
 
-    def _counts(self, application: DemoApplication) -> CountReport:
-        with step("stop the load and check every count"):
-            demo_application.stop_load(self._kubectl, application)
-            return check_counts(
-                self._bootstrap,
-                application.input_topic,
-                application.output_topic,
-                exactly_once=application.exactly_once,
-            )
-
     def _clock(self) -> int:
         return self._group.clock_ms(PARTITIONS)
+
+
+def _counts(kubectl: Kubectl, bootstrap: str, application: DemoApplication) -> CountReport:
+    with step("stop the load and check every count"):
+        demo_application.stop_load(kubectl, application)
+        return check_counts(
+            bootstrap, application.input_topic, application.output_topic, exactly_once=application.exactly_once
+        )
 
 
 def _owns_tasks(ordinal: int) -> Callable[[dict[str, Any]], bool]:

@@ -1,7 +1,10 @@
 """The operator in a cluster: its definition, its rights and its one pod, from the repository's plain manifests."""
 
+import base64
 import json
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from lab.clusters.kubectl import Kubectl, wait_until
@@ -45,6 +48,12 @@ def _give_key(kubectl: Kubectl) -> None:
     kubectl.run("create", "--filename=-", stdin=json.dumps(secret))
 
 
+def agent_key(kubectl: Kubectl) -> bytes:
+    """Give the key from which agents' tokens are derived."""
+    data = kubectl.json("get", "secret", AGENT_KEY, "--namespace", NAMESPACE)["data"]
+    return base64.b64decode(data["keys"]).split()[0]
+
+
 def is_there(kubectl: Kubectl) -> bool:
     """Tell whether it is deployed."""
     return bool(kubectl.run("get", _DEPLOYMENT, "--namespace", NAMESPACE, "--ignore-not-found", "--output=name"))
@@ -85,6 +94,21 @@ def kill(kubectl: Kubectl) -> None:
     kubectl.run("delete", "pod", "--namespace", NAMESPACE, before, "--grace-period=0", "--force")
     wait_until("another pod of the operator", lambda: pod_name(kubectl) != before, 60)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
+
+
+@contextmanager
+def absent(kubectl: Kubectl) -> Iterator[None]:
+    """Take its pod away without any grace, and bring it back when the block is left."""
+    before = pod_name(kubectl)
+    kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=0")
+    kubectl.run(
+        *("delete", "pod", "--namespace", NAMESPACE, before, "--grace-period=0", "--force", "--ignore-not-found")
+    )
+    try:
+        yield
+    finally:
+        kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=1")
+        kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
 
 
 def logs(kubectl: Kubectl) -> str:

@@ -17,6 +17,8 @@ from lab.scenarios.topology_text import topology_text
 from lab.settings import Settings
 
 NAME = "counter"
+ON_DEMAND = {"learners": {"source": "OnDemand"}, "agent": {"enabled": True}}
+"""Laid over a spec: copies are made when they are needed, by the agent and its assignor."""
 _IN_CLUSTER = "kafka.kafka.svc:9092"
 
 

@@ -5,7 +5,6 @@ without any lag allowed: under load no copy is ever that near.
 """
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,17 +19,16 @@ from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.disturbances import lost_packets
 from lab.scenarios.history import recorded
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+from tests.lab.leading import SAYS_WHO_LEADS, leader
 from tests.lab.restless import restless_member
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(300)]
 NEVER_NEAR_ENOUGH = {"acceptableRecoveryLag": 0}
-SAYS_WHO_LEADS = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 SETTINGS = {
     "STREAMS_NUM_STANDBY_REPLICAS": "1",
-    "JDK_JAVA_OPTIONS": f"-Xmx192m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.log.{SAYS_WHO_LEADS}=info",
+    "JDK_JAVA_OPTIONS": f"-Xmx192m -XX:+UseSerialGC {SAYS_WHO_LEADS}",
 }
 SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
-LEAD = re.compile(r"^(\S+) INFO ConsumerCoordinator .*Finished assignment for group", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -144,17 +142,6 @@ def hold_for_ever(observed: ObservedApp, replicas: int) -> None:
     """Wish for fewer pods under a condition that is never met, and wait until that is on record."""
     observed.app.apply(replicas, learners=NEVER_NEAR_ENOUGH)
     wait_until("the hold is on record", lambda: "hold" in observed.record(), 60)
-
-
-def leader(observed: ObservedApp) -> int:
-    """The ordinal whose member made the newest assignment of the group."""
-    times: dict[str, int] = {}
-    for pod in observed.app.pods():
-        name = pod["metadata"]["name"]
-        log = observed.app.kubectl.run("logs", "--namespace", observed.app.namespace, name, "--container=counter")
-        times |= {moment: int(name.rsplit("-", 1)[1]) for moment in LEAD.findall(log)}
-    assert times, "no member says that it made an assignment"
-    return times[max(times)]
 
 
 @contextmanager

@@ -1,0 +1,138 @@
+"""Every layout that a group went through: which pod had which task, active or as a copy, recorded while tests act.
+
+Read several times a second by the product's own reader, in a thread of its own. A layout is what the group's leader
+assigned; between the two rebalances of a move nobody has the task.
+"""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from streamapp.core.identity import ProcessId, TaskId
+from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.errors import KafkaAccessError
+from streamapp.kafka.groups import GroupReading, GroupState, read_group
+from streamapp.kafka.settings import read_settings
+from streamapp.wire.errors import UndecodableError
+
+PAUSE_SECONDS = 0.1
+_DEADLINE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One stable layout. Pods are told apart by the ordinal in their seeded process ID."""
+
+    at: datetime
+    """When it was seen first, by this machine's clock."""
+    active: Mapping[int, frozenset[str]]
+    copies: Mapping[int, frozenset[str]]
+    """Standbys, warm-ups and learners: the bytes do not tell them apart."""
+
+    def owner(self, task: str) -> int | None:
+        """The ordinal that has a task active."""
+        return next((ordinal for ordinal, tasks in self.active.items() if task in tasks), None)
+
+    def holds_nothing(self, ordinal: int) -> bool:
+        """Whether an ordinal has neither an active nor a copy."""
+        return not (self.active.get(ordinal) or self.copies.get(ordinal))
+
+    def same_as(self, other: "Layout") -> bool:
+        """Whether nothing but the time differs."""
+        return (self.active, self.copies) == (other.active, other.copies)
+
+
+@dataclass(frozen=True)
+class Move:
+    """An active that changed its owner."""
+
+    task: str
+    before: int
+    after: int
+    """Ordinals."""
+    had_copy: bool
+    """The new owner was seen with a copy, in the last layout of the former owner or between the two."""
+
+
+@dataclass
+class Layouts:
+    """What was seen so far, oldest first; two neighbours always differ."""
+
+    seen: list[Layout] = field(default_factory=list)
+
+    def note(self, layout: Layout) -> None:
+        """Add one, if it is another."""
+        if not self.seen or not self.seen[-1].same_as(layout):
+            self.seen.append(layout)
+
+    def moves(self) -> list["Move"]:
+        """Every move of an active, in order."""
+        found: list[Move] = []
+        owners: dict[str, int] = {}
+        since: dict[str, int] = {}
+        for number, layout in enumerate(self.seen):
+            for ordinal, tasks in layout.active.items():
+                for task in tasks:
+                    if owners.get(task, ordinal) != ordinal:
+                        between = self.seen[since[task] : number]
+                        had_copy = any(task in one.copies.get(ordinal, ()) for one in between)
+                        found.append(Move(task, owners[task], ordinal, had_copy))
+                    owners[task], since[task] = ordinal, number
+        return found
+
+    def at(self, moment: datetime) -> Layout:
+        """The last layout that was seen by then."""
+        return [one for one in self.seen if one.at <= moment][-1]
+
+
+@contextmanager
+def layouts(bootstrap: str, application_id: str) -> Iterator[Layouts]:
+    """Record the group's layouts until the block is left."""
+    found, ends = Layouts(), threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(_record(bootstrap, application_id, found, ends)), daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        ends.set()
+        thread.join(_DEADLINE_SECONDS * 2)
+
+
+async def _record(bootstrap: str, application_id: str, found: Layouts, ends: threading.Event) -> None:
+    cluster = Cluster(read_settings(bootstrap, {}), application_id)
+    try:
+        while not ends.is_set():
+            try:
+                reading = await read_group(cluster.group, _DEADLINE_SECONDS)
+            except (KafkaAccessError, UndecodableError):
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            if reading.state is GroupState.STABLE:
+                found.note(_layout(reading))
+            await asyncio.sleep(PAUSE_SECONDS)
+    finally:
+        cluster.close()
+
+
+def _layout(reading: GroupReading) -> Layout:
+    active: dict[int, frozenset[str]] = {}
+    copies: dict[int, frozenset[str]] = {}
+    for member in reading.members:
+        if member.subscription is None or member.assignment is None:
+            continue
+        ordinal = ordinal_of(member.subscription.info.process_id)
+        active[ordinal] = active.get(ordinal, frozenset()) | _names(member.assignment.active)
+        copies[ordinal] = copies.get(ordinal, frozenset()) | _names(member.assignment.standby)
+    return Layout(datetime.now(UTC), active, copies)
+
+
+def ordinal_of(process_id: ProcessId) -> int:
+    """The ordinal that a seeded process ID begins with."""
+    return int(str(process_id)[:8], 16)
+
+
+def _names(tasks: Mapping[TaskId, object]) -> frozenset[str]:
+    return frozenset(map(str, tasks))

@@ -1,0 +1,111 @@
+"""Tasks learn elsewhere and move before their pod goes: no standing standbys, no change of the image, nobody notices.
+
+Four applications side by side (with and without a standby, at least once and exactly once), each with the agent.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import pytest
+
+from lab.clusters.kubectl import Kubectl, wait_until
+from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.layouts import Layouts, layouts
+from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+from lab.scenarios.stream_app import ON_DEMAND
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
+
+KINDS = {
+    "bare": {"STREAMS_NUM_STANDBY_REPLICAS": "0"},
+    "bare-exactly-once": {"STREAMS_NUM_STANDBY_REPLICAS": "0", "EXACTLY_ONCE": "true"},
+    "standby": {"STREAMS_NUM_STANDBY_REPLICAS": "1"},
+    "standby-exactly-once": {"STREAMS_NUM_STANDBY_REPLICAS": "1", "EXACTLY_ONCE": "true"},
+}
+KEYS = 120_000
+"""Twenty thousand a task: more than the 10,000 records that a copy may lag."""
+SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 15.0
+
+
+@pytest.fixture(scope="module")
+def kinds(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str, ObservedApp]]:  # noqa: ARG001 (it must run)
+    """Deploy all of them with three pods under load."""
+    made = {
+        kind: DemoApplication(
+            unique_name(f"ondemand-{kind}"), settings, KEYS, 100, f"t-ondemand-{kind}", cpu_request="20m"
+        )
+        for kind, settings in KINDS.items()
+    }
+    remove_all(kubectl, bootstrap, list(made.values()))
+    observed = {kind: ObservedApp.of(kubectl, bootstrap, application) for kind, application in made.items()}
+    start_all(dict.fromkeys(observed.values(), 3), lambda _: ON_DEMAND)
+    yield observed
+    remove_all(kubectl, bootstrap, list(made.values()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_agents_are_at_work_in_every_pod(kinds: dict[str, ObservedApp], kind: str) -> None:
+    status = kinds[kind].app.status()
+    assert status["learnerSource"] == "OnDemand"
+    assert [member["agent"] for member in status["members"]] == ["Reports"] * 3
+    assert kinds[kind].app.condition("LearnersAvailable")["status"] == "True"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], kind: str, bootstrap: str) -> None:
+    one, began = kinds[kind], kinds[kind].clock()
+    with layouts(bootstrap, one.app.application.application_id) as seen:
+        one.app.scale(2)
+        one.app.wait_until_converged(2)
+    assert one.steps()[0] == (3, 2)
+    assert seen.at(granted_at(one)).holds_nothing(2)
+    assert len(seen.moves()) >= 2
+    assert [move for move in seen.moves() if not move.had_copy] == []
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+
+
+@pytest.mark.parametrize("kind", ["bare", "bare-exactly-once"])
+def test_a_pod_that_comes_gets_tasks_only_behind_learners(
+    kinds: dict[str, ObservedApp], kind: str, bootstrap: str
+) -> None:
+    one, began = kinds[kind], kinds[kind].clock()
+    with layouts(bootstrap, one.app.application.application_id) as seen:
+        assert one.seconds_until_granted(3) < 3
+        one.app.wait_until_converged(3)
+        wait_for_two_tasks_each(one, seen, 3)
+    assert [move for move in seen.moves() if not move.had_copy] == []
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+
+
+def test_several_pods_are_drained_and_go_together(kinds: dict[str, ObservedApp], bootstrap: str) -> None:
+    one = kinds["bare"]
+    one.app.scale(6)
+    one.app.wait_until_converged(6)
+    began = one.clock()
+    with layouts(bootstrap, one.app.application.application_id) as seen:
+        one.app.scale(3)
+        one.app.wait_until_converged(3)
+    assert one.steps()[0] == (6, 3)
+    before = seen.at(granted_at(one))
+    assert all(before.holds_nothing(ordinal) for ordinal in (3, 4, 5))
+    assert [move for move in seen.moves() if not move.had_copy] == []
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_record_was_lost_and_where_it_is_promised_none_was_doubled(kinds: dict[str, ObservedApp], kind: str) -> None:
+    counts = kinds[kind].counts()
+    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    if "exactly-once" in kind:
+        assert (counts.doubled, counts.overcounted) == (0, 0)
+
+
+def granted_at(one: ObservedApp) -> datetime:
+    """When the last step was granted."""
+    return datetime.fromisoformat(one.app.status()["lastSteps"][0]["at"])
+
+
+def wait_for_two_tasks_each(one: ObservedApp, seen: Layouts, pods: int) -> None:
+    """Wait until every pod has its share, and all is quiet then."""
+    wait_until("tasks shared", lambda: [len(tasks) for tasks in seen.seen[-1].active.values()] == [2] * pods, 120)
+    one.app.wait_until_converged(pods)

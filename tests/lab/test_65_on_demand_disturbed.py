@@ -1,0 +1,189 @@
+"""What may happen while tasks learn elsewhere: wishes that change, leaders, brokers, JVMs and operators that die.
+
+One application for all tests, in file order, with a state so large that learning takes seconds; each test begins where
+the one before ended.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lab.clusters.kubectl import Kubectl, wait_until
+from lab.scenarios import operator_deployment
+from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.disturbances import kill_container
+from lab.scenarios.layouts import Layout, Layouts, layouts
+from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+from lab.scenarios.stream_app import ON_DEMAND
+from tests.lab.leading import SAYS_WHO_LEADS, leader
+
+pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
+
+SETTINGS = {
+    "STREAMS_NUM_STANDBY_REPLICAS": "0",
+    "JDK_JAVA_OPTIONS": f"-Xmx192m -XX:+UseSerialGC {SAYS_WHO_LEADS}",
+}
+SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
+
+
+@pytest.fixture(scope="module")
+def one(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[ObservedApp]:  # noqa: ARG001 (it must run)
+    """Deploy the application with three pods under load."""
+    application = DemoApplication(unique_name("disturbed"), SETTINGS, 1_500_000, 200, "t-disturbed", cpu_request="20m")
+    remove_all(kubectl, bootstrap, [application])
+    observed = ObservedApp.of(kubectl, bootstrap, application)
+    start_all({observed: 3}, lambda _: ON_DEMAND)
+    yield observed
+    remove_all(kubectl, bootstrap, [application])
+
+
+@pytest.fixture
+def seen(one: ObservedApp) -> Iterator[Layouts]:
+    """Record the layouts of one test."""
+    with layouts(one.bootstrap, one.app.application.application_id) as found:
+        wait_until("a first layout", lambda: bool(found.seen), 30)
+        yield found
+
+
+def test_a_wish_taken_back_half_way_moves_nothing(one: ObservedApp, seen: Layouts) -> None:
+    one.app.scale(2)
+    wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
+    assert one.seconds_until_granted(3) < 3
+    wait_until("the record is gone", lambda: one.record() == {}, 30)
+    one.app.wait_until_converged(3)
+    wait_for(seen, "the copies are given up", lambda now: not any(now.copies.values()))
+    assert (seen.moves(), one.app.granted()) == ([], 3)
+
+
+def test_a_second_pod_before_the_first_has_learned_takes_nothing_away_early(one: ObservedApp, seen: Layouts) -> None:
+    began = one.clock()
+    one.app.scale(4)
+    wait_for(seen, "the fourth pod learns", lambda now: bool(now.copies.get(3)))
+    one.app.scale(5)
+    one.app.wait_until_converged(5)
+    wait_for(seen, "five pods share", lambda now: sorted(map(len, now.active.values())) == [1, 1, 1, 1, 2])
+    one.app.wait_until_converged(5)
+    assert [move for move in seen.moves() if not move.had_copy] == []
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    one.app.scale(3)
+    one.app.wait_until_converged(3)
+
+
+def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: Layouts) -> None:
+    while leader(one) != 2:
+        ordinal = leader(one)
+        one.delete_pod(ordinal)
+        one.app.wait_until_converged(3)
+        wait_until("another leader", lambda former=ordinal: leader(one) != former, 60)  # type: ignore[misc]
+    wait_for(seen, "two tasks each", shared(3))
+    one.app.wait_until_converged(3)
+    began, earlier = one.clock(), len(seen.seen)
+    one.app.scale(2)
+    one.app.wait_until_converged(2)
+    later = Layouts(seen.seen[earlier - 1 :])
+    assert [move for move in later.moves() if not move.had_copy] == []
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    back_to_three(one, seen)
+
+
+def test_the_leader_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
+    began = one.clock()
+    one.app.scale(2)
+    wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
+    kill_container(one.pod(leader(one)))
+    one.app.wait_until_converged(2)
+    assert one.steps()[0] == (3, 2)
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    back_to_three(one, seen)
+
+
+def test_a_learner_dies_while_it_learns(one: ObservedApp, seen: Layouts) -> None:
+    """Started again, it may lead before it has heard who leaves: then nothing moves until it has."""
+    one.app.scale(2)
+    wait_for(seen, "copies on pods that stay", lambda now: bool(now.copies.get(0)))
+    kill_container(one.pod(0))
+    time.sleep(1)
+    one.app.wait_until_converged(2)
+    assert one.steps()[0] == (3, 2)
+    back_to_three(one, seen)
+
+
+def test_the_broker_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
+    one.app.scale(2)
+    wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
+    kill_container(one.app.kubectl.json("get", "--namespace", "kafka", "pod/kafka-0"))
+    one.app.wait_until_converged(2)
+    assert one.steps()[0] == (3, 2)
+    back_to_three(one, seen)
+
+
+def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
+    began = one.clock()
+    one.app.scale(2)
+    wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
+    operator_deployment.kill(one.app.kubectl)
+    one.app.wait_until_converged(2)
+    assert [move for move in seen.moves() if not move.had_copy] == []
+    assert (one.steps()[0], one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT) == ((3, 2), True)
+    back_to_three(one, seen)
+
+
+def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: ObservedApp, seen: Layouts) -> None:
+    one.app.scale(2)
+    wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
+    with operator_deployment.absent(one.app.kubectl):
+        wait_for(seen, "what was announced happens", lambda now: now.holds_nothing(2))
+        wait_for(seen, "it is forgotten, and every pod works", shared(3), 180)
+        assert one.app.granted() == 3
+        assert [move for move in seen.moves() if not move.had_copy] == []
+    one.app.wait_until_converged(2)
+    back_to_three(one, seen)
+
+
+def test_eager_takes_over_one_by_one_and_conservative_all_at_once(one: ObservedApp, seen: Layouts) -> None:
+    one.app.scale(2)
+    one.app.wait_until_converged(2)
+    assert sizes_of(seen) == [2]
+    back_to_three(one, seen)
+    one.patch({"learners": {"rebalance": "Eager"}})
+    earlier = len(seen.seen)
+    one.app.scale(2)
+    one.app.wait_until_converged(2)
+    # Both may be ready at once: eager does not have to take two rebalances, but it never waits.
+    assert sum(sizes_of(Layouts(seen.seen[earlier - 1 :]))) == 2
+    one.patch({"learners": {"rebalance": "Conservative"}})
+    back_to_three(one, seen)
+
+
+def test_through_all_of_this_nothing_was_lost_or_counted_too_low(one: ObservedApp) -> None:
+    counts = one.counts()
+    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+
+
+def wait_for(seen: Layouts, what: str, holds: Callable[[Layout], bool], timeout_seconds: float = 120) -> None:
+    """Wait for a layout."""
+    wait_until(what, lambda: holds(seen.seen[-1]), timeout_seconds, interval_seconds=0.05)
+
+
+def shared(pods: int) -> Callable[[Layout], bool]:
+    """Whether all pods have the same number of tasks."""
+    return lambda now: sorted(map(len, now.active.values())) == [6 // pods] * pods
+
+
+def back_to_three(one: ObservedApp, seen: Layouts) -> None:
+    """Let the third pod come back and get its share."""
+    one.app.scale(3)
+    one.app.wait_until_converged(3)
+    wait_for(seen, "three pods share", shared(3))
+    one.app.wait_until_converged(3)
+
+
+def sizes_of(seen: Layouts) -> list[int]:
+    """How many tasks found their new owner in each layout that had such."""
+    found = []
+    for number in range(1, len(seen.seen)):
+        until, before = Layouts(seen.seen[: number + 1]), Layouts(seen.seen[:number])
+        if len(until.moves()) > len(before.moves()):
+            found.append(len(until.moves()) - len(before.moves()))
+    return found

@@ -1,0 +1,146 @@
+"""The agent itself: how it comes into an application that runs, and how it takes a hostile knock on its port.
+
+One application with a standby, under load, first without the agent.
+"""
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from streamapp.wire.agent_token import token
+
+from lab.clusters.cluster import Session
+from lab.clusters.kubectl import Kubectl
+from lab.scenarios import operator_deployment
+from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.history import recorded
+from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+
+pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
+
+PORT = 7711
+REPORT, LEAVING = "/streamapp/v1/report", "/streamapp/v1/leaving"
+SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
+
+
+@pytest.fixture(scope="module")
+def one(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[ObservedApp]:  # noqa: ARG001 (it must run)
+    """Deploy the application with three pods under load, without the agent."""
+    settings = {"STREAMS_NUM_STANDBY_REPLICAS": "1"}
+    application = DemoApplication(unique_name("agents"), settings, 120_000, 200, "t-agents", cpu_request="20m")
+    remove_all(kubectl, bootstrap, [application])
+    observed = ObservedApp.of(kubectl, bootstrap, application)
+    start_all({observed: 3})
+    yield observed
+    remove_all(kubectl, bootstrap, [application])
+
+
+def test_the_agent_comes_pod_by_pod_and_nothing_rests_on_it_before_it_is_in_all(
+    one: ObservedApp, session: Session
+) -> None:
+    began = one.clock()
+    assert one.app.status()["learnerSource"] == "Standbys"
+    with ExitStack() as stack:
+        apps = stack.enter_context(recorded(session, one.app.namespace, "streamapps"))
+        pods = stack.enter_context(
+            recorded(session, one.app.namespace, "pods", f"--selector=streamapp.dev/app={one.app.name}")
+        )
+        one.patch({"agent": {"enabled": True}})
+        one.app.wait_until_converged(3)
+        while one.app.status()["learnerSource"] != "OnDemand":
+            time.sleep(1)
+        one.app.wait_until_converged(3)
+    statuses = [change.object.get("status", {}) for change in apps.changes()]
+    agents = [[member.get("agent") for member in status.get("members", [])] for status in statuses]
+    mixed = [status for status, told in zip(statuses, agents, strict=True) if set(told) not in ({"Reports"}, set())]
+    assert "OnDemand" not in {status.get("learnerSource") for status in mixed}
+    assert all(len(down) == 1 for down in pods.pods_down(among=3))
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+
+
+def test_without_the_token_nothing_is_told_and_nothing_is_taken(one: ObservedApp) -> None:
+    host = address(one, 0)
+    body = announcement(lease=99, counter=2**40)
+    for headers in ({}, {"Authorization": "Bearer guessed"}, {"Authorization": f"Bearer {secret(one)}0"}):
+        assert [ask(host, "GET", REPORT, headers)[0], ask(host, "PUT", LEAVING, headers, body)[0]] == [401, 401]
+    status, answer = ask(host, "GET", "/healthz", {})
+    assert (status, answer.decode().strip()) == (200, "ok")
+
+
+def test_an_older_word_is_refused(one: ObservedApp) -> None:
+    host = address(one, 0)
+    status, answer = ask(host, "PUT", LEAVING, bearer(one), announcement(lease=0, counter=1))
+    assert (status, "epoch" in json.loads(answer)) == (409, True)
+
+
+def test_a_huge_body_is_not_read(one: ObservedApp) -> None:
+    host = address(one, 0)
+    began = time.monotonic()
+    with socket.create_connection((host, PORT), 5) as knock:
+        head = f"PUT {LEAVING} HTTP/1.1\r\nHost: agent\r\nAuthorization: Bearer {secret(one)}\r\n"
+        knock.sendall(f"{head}Content-Length: 10000000000\r\n\r\n".encode())
+        answer = knock.recv(4096)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert time.monotonic() - began < 5
+    assert_well(one, host)
+
+
+def test_clients_that_say_nothing_keep_nobody_waiting(one: ObservedApp) -> None:
+    host = address(one, 0)
+    with ExitStack() as stack:
+        for _ in range(50):
+            idle = stack.enter_context(socket.create_connection((host, PORT), 5))
+            idle.sendall(b"PUT ")
+        assert_well(one, host)
+    assert_well(one, host)
+
+
+def test_the_application_has_not_noticed_the_knocks(one: ObservedApp) -> None:
+    assert [pod["status"]["containerStatuses"][0]["restartCount"] for pod in one.app.pods()] == [0, 0, 0]
+    one.app.scale(2)
+    one.app.wait_until_converged(2)
+    counts = one.counts()
+    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+
+
+def address(one: ObservedApp, ordinal: int) -> str:
+    """Of a pod."""
+    return str(one.pod(ordinal)["status"]["podIP"])
+
+
+def secret(one: ObservedApp) -> str:
+    """The token that the agents of the application accept."""
+    return token(operator_deployment.agent_key(one.app.kubectl), one.app.read()["metadata"]["uid"])
+
+
+def bearer(one: ObservedApp) -> dict[str, str]:
+    """The header with it."""
+    return {"Authorization": f"Bearer {secret(one)}"}
+
+
+def announcement(*, lease: int, counter: int) -> bytes:
+    """One that takes everybody away."""
+    body = {"epoch": {"lease": lease, "counter": counter}, "ttlSeconds": 60, "rebalance": "Eager", "processIds": []}
+    return json.dumps(body).encode()
+
+
+def ask(host: str, verb: str, path: str, headers: dict[str, str], body: bytes = b"") -> tuple[int, bytes]:
+    """Send one request."""
+    connection = http.client.HTTPConnection(host, PORT, timeout=5)
+    try:
+        connection.request(verb, path, body or None, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def assert_well(one: ObservedApp, host: str) -> None:
+    """See that whoever has the token gets an answer at once."""
+    began = time.monotonic()
+    status, answer = ask(host, "GET", REPORT, bearer(one))
+    assert (status, json.loads(answer)["version"], time.monotonic() - began < 3) == (200, 1, True)

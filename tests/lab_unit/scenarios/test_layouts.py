@@ -1,0 +1,43 @@
+from datetime import UTC, datetime, timedelta
+
+from lab.scenarios.layouts import Layout, Layouts, Move
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def layouts(*both: tuple[dict[int, str], dict[int, str]]) -> Layouts:
+    found = Layouts()
+    for number, (active, copies) in enumerate(both):
+        found.note(
+            Layout(
+                BEGAN + timedelta(seconds=number),
+                {ordinal: frozenset(tasks.split()) for ordinal, tasks in active.items()},
+                {ordinal: frozenset(tasks.split()) for ordinal, tasks in copies.items()},
+            )
+        )
+    return found
+
+
+def test_a_move_behind_a_copy_is_told_from_one_that_is_not() -> None:
+    found = layouts(
+        ({0: "0_0", 1: "0_1 0_2"}, {0: ""}),
+        ({0: "0_0", 1: "0_1 0_2"}, {0: "0_1"}),
+        ({0: "0_0", 1: ""}, {0: "0_1"}),  # between the two rebalances nobody has them
+        ({0: "0_0 0_1 0_2", 1: ""}, {0: ""}),
+    )
+    assert sorted(found.moves(), key=lambda move: move.task) == [Move("0_1", 1, 0, True), Move("0_2", 1, 0, False)]
+
+
+def test_a_copy_that_was_there_long_ago_does_not_count() -> None:
+    found = layouts(({1: "0_1"}, {0: "0_1"}), ({1: "0_1"}, {}), ({0: "0_1"}, {}))
+    assert found.moves() == [Move("0_1", 1, 0, False)]
+
+
+def test_equal_neighbours_are_one_layout() -> None:
+    found = layouts(({1: "0_1"}, {}), ({1: "0_1"}, {}), ({0: "0_1"}, {}))
+    assert (len(found.seen), found.at(BEGAN + timedelta(seconds=1)).owner("0_1")) == (2, 1)
+
+
+def test_who_has_only_a_copy_does_not_hold_nothing() -> None:
+    (layout,) = layouts(({0: "0_0", 1: ""}, {1: "0_0"})).seen
+    assert [layout.holds_nothing(ordinal) for ordinal in (0, 1, 2)] == [False, False, True]
