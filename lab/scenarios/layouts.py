@@ -55,6 +55,9 @@ class Move:
     """Ordinals."""
     had_copy: bool
     """The new owner was seen with a copy, in the last layout of the former owner or between the two."""
+    had_state: bool = True
+    """The new owner was seen with the task, active or as a copy, at any time before: what lies on its volume since then
+    counts as a copy for Kafka Streams while it is near enough."""
 
 
 @dataclass
@@ -79,7 +82,11 @@ class Layouts:
                     if owners.get(task, ordinal) != ordinal:
                         between = self.seen[since[task] : number]
                         had_copy = any(task in one.copies.get(ordinal, ()) for one in between)
-                        found.append(Move(task, owners[task], ordinal, had_copy))
+                        had_state = any(
+                            task in one.copies.get(ordinal, ()) or task in one.active.get(ordinal, ())
+                            for one in self.seen[:number]
+                        )
+                        found.append(Move(task, owners[task], ordinal, had_copy, had_state))
                     owners[task], since[task] = ordinal, number
         return found
 

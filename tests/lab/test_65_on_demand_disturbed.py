@@ -64,7 +64,7 @@ def test_a_second_pod_before_the_first_has_learned_takes_nothing_away_early(one:
     one.app.wait_until_converged(5)
     wait_for(seen, "five pods share", lambda now: sorted(map(len, now.active.values())) == [1, 1, 1, 1, 2])
     one.app.wait_until_converged(5)
-    assert [move for move in seen.moves() if not move.had_copy] == []
+    assert [move for move in seen.moves() if not move.had_state] == []
     assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
     one.app.scale(3)
     one.app.wait_until_converged(3)
@@ -82,7 +82,7 @@ def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: Layouts) -> None
     one.app.scale(2)
     one.app.wait_until_converged(2)
     later = Layouts(seen.seen[earlier - 1 :])
-    assert [move for move in later.moves() if not move.had_copy] == []
+    assert [move for move in later.moves() if not move.had_state] == []
     assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
     back_to_three(one, seen)
 
@@ -124,7 +124,7 @@ def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) ->
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
     operator_deployment.kill(one.app.kubectl)
     one.app.wait_until_converged(2)
-    assert [move for move in seen.moves() if not move.had_copy] == []
+    assert [move for move in seen.moves() if not move.had_state] == []
     assert (one.steps()[0], one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT) == ((3, 2), True)
     back_to_three(one, seen)
 
@@ -136,7 +136,7 @@ def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: O
         wait_for(seen, "what was announced happens", lambda now: now.holds_nothing(2))
         wait_for(seen, "it is forgotten, and every pod works", shared(3), 180)
         assert one.app.granted() == 3
-        assert [move for move in seen.moves() if not move.had_copy] == []
+        assert [move for move in seen.moves() if not move.had_state] == []
     one.app.wait_until_converged(2)
     back_to_three(one, seen)
 

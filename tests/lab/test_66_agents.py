@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from streamapp.wire.agent_token import token
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl
@@ -19,6 +18,7 @@ from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.history import recorded
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+from streamapp.wire.agent_token import token
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 

@@ -25,12 +25,15 @@ def test_a_move_behind_a_copy_is_told_from_one_that_is_not() -> None:
         ({0: "0_0", 1: ""}, {0: "0_1"}),  # between the two rebalances nobody has them
         ({0: "0_0 0_1 0_2", 1: ""}, {0: ""}),
     )
-    assert sorted(found.moves(), key=lambda move: move.task) == [Move("0_1", 1, 0, True), Move("0_2", 1, 0, False)]
+    assert sorted(found.moves(), key=lambda move: move.task) == [
+        Move("0_1", 1, 0, had_copy=True),
+        Move("0_2", 1, 0, had_copy=False, had_state=False),
+    ]
 
 
-def test_a_copy_that_was_there_long_ago_does_not_count() -> None:
+def test_a_copy_that_was_there_long_ago_is_state_and_no_copy() -> None:
     found = layouts(({1: "0_1"}, {0: "0_1"}), ({1: "0_1"}, {}), ({0: "0_1"}, {}))
-    assert found.moves() == [Move("0_1", 1, 0, False)]
+    assert found.moves() == [Move("0_1", 1, 0, had_copy=False, had_state=True)]
 
 
 def test_equal_neighbours_are_one_layout() -> None:

@@ -2,6 +2,7 @@ package dev.streamapp.agent;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -14,8 +15,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * @param applicationId the group
  * @param json the fields of the report's instance that come from the configuration
  * @param asides what is not done for this instance
+ * @param state where its state lies
  */
-record Configuration(String applicationId, JsonObject json, List<Aside> asides) {
+record Configuration(String applicationId, JsonObject json, List<Aside> asides, StateFolder state) {
 
     private static final long KAFKAS_SESSION_MILLIS = 45_000;
     private static final String CONFIG = "org.apache.kafka.streams.StreamsConfig";
@@ -63,7 +65,8 @@ record Configuration(String applicationId, JsonObject json, List<Aside> asides) 
         addNumber(json, "standbyReplicas", values.get("num.standby.replicas"));
         boolean leaveGiven = addLeaving(json, asides, defaults, kafka, protocol);
         json.add("defaultsGiven", given(decision, leaveGiven));
-        return new Configuration(application, json, List.copyOf(asides));
+        StateFolder state = new StateFolder(Path.of(String.valueOf(values.get("state.dir")), application));
+        return new Configuration(application, json, List.copyOf(asides), state);
     }
 
     private static Map<?, ?> values(KafkaApi kafka, Object config) throws ReflectiveOperationException {

@@ -50,6 +50,7 @@ record Look(long sequence, long beganAt, JsonArray instances) {
         List<Tasks.Task> tasks = tasks(instance, kafka, streams, asides);
         addThreads(json, instance, kafka, streams);
         addIdentity(json, instance, asides);
+        instance.configuration().state().addTo(json);
         if (tasks != null) {
             Map<String, List<KafkaApi.Position>> positions = positions(instance, tasks, kafka, streams, state, asides);
             JsonArray array = new JsonArray();

@@ -1,0 +1,79 @@
+package dev.streamapp.agent;
+
+import com.google.gson.JsonObject;
+import java.io.IOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * What an instance's state takes on its volume, and what is free there: learners need room before they begin.
+ *
+ * <p>Measured at most twice a minute, since it reads the size of every file. Where the folder is missing, or too full of files to be worth
+ * the time, nothing is said.
+ */
+final class StateFolder {
+
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(30);
+    private static final int MOST_FILES = 100_000;
+
+    private final Path folder;
+    private long measuredAt;
+    private Size size;
+
+    private record Size(long taken, long free) {}
+
+    /** Names the folder of one application below {@code state.dir}; nothing is read yet. */
+    StateFolder(Path folder) {
+        this.folder = folder;
+    }
+
+    /** Adds {@code stateBytes} and {@code freeBytes} where they are known. */
+    synchronized void addTo(JsonObject json) {
+        long now = System.nanoTime();
+        if (size == null || now - measuredAt >= PAUSE_NANOS) {
+            size = measured();
+            measuredAt = now;
+        }
+        if (size != null) {
+            json.addProperty("stateBytes", size.taken());
+            json.addProperty("freeBytes", size.free());
+        }
+    }
+
+    private Size measured() {
+        if (!Files.isDirectory(folder)) {
+            return null;
+        }
+        LongAdder files = new LongAdder();
+        LongAdder bytes = new LongAdder();
+        try {
+            Files.walkFileTree(folder, new SimpleFileVisitor<>() {
+                @Override
+                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+                    files.increment();
+                    bytes.add(attributes.size());
+                    return files.sum() > MOST_FILES ? FileVisitResult.TERMINATE : FileVisitResult.CONTINUE;
+                }
+
+                @Override
+                public FileVisitResult visitFileFailed(Path file, IOException gone) {
+                    // RocksDB replaces files while they are looked at.
+                    return FileVisitResult.CONTINUE;
+                }
+
+                @Override
+                public FileVisitResult postVisitDirectory(Path directory, IOException gone) {
+                    return FileVisitResult.CONTINUE;
+                }
+            });
+            return files.sum() > MOST_FILES ? null : new Size(bytes.sum(), Files.getFileStore(folder).getUsableSpace());
+        } catch (IOException | SecurityException e) {
+            return null;
+        }
+    }
+}
