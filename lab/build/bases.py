@@ -74,9 +74,8 @@ def pause(versions: Versions, cache: Cache) -> BuiltImage:
 
 def debian_java(versions: Versions, cache: Cache) -> BuiltImage:
     """Give the base for Java: a runtime linked from the machine's JDK on the few Debian packages that it needs."""
-    home = java_home(versions)
     system = _debian("debian-java-system", "extract", JAVA_PACKAGES, versions, cache)
-    runtime = _java_runtime(home, cache)
+    runtime = java_runtime(versions, cache)
     context = {SYSTEM: system, "java": runtime}
     image = Image("streamapp/debian-java", versions.java, IMAGES / "debian-java" / "Dockerfile", context)
     return build_image(image, versions, cache)
@@ -158,8 +157,9 @@ def java_release(home: Path) -> str:
     return release.read_text() if release.is_file() else str(home)
 
 
-def _java_runtime(home: Path, cache: Cache) -> Path:
+def java_runtime(versions: Versions, cache: Cache) -> Path:
     """Give a Java runtime with the modules named above, and its class archive, which halves the start of a JVM."""
+    home = java_home(versions)
 
     def build(folder: Path) -> None:
         with step("Link a Java runtime"):

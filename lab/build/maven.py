@@ -1,13 +1,16 @@
 """Runs Maven: the broker's jars from `lab/kafka/pom.xml`, applications from their own folders, and the agent.
 
-Called by `lab.build.plan`. Maven works on a copy, so a project's `target/` is neither used nor written, and its tests
-are not run: that is what `make test` does. Maven reaches its registry only for what is not in `~/.m2` yet.
+Called by `lab.build.plan` and `lab.build.launchers`. Maven works on a copy, so a project's `target/` is neither used
+nor written, and its tests are not run: that is what `make test` does. Maven reaches its registry only for what is not
+in `~/.m2` yet.
 """
 
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from lab.build.cache import Cache, content_key
 from lab.build.running import Command, run
@@ -33,18 +36,30 @@ ADVICE = (
 
 def broker_jars(versions: Versions, cache: Cache, pom: Path = BROKER) -> Path:
     """Give the folder with the jars of the broker and of everything it needs at run time."""
+    return libraries("broker-jars", "Fetch the jars of the Kafka broker", pom, versions, cache)
+
+
+def libraries(
+    name: str,
+    title: str,
+    pom: Path,
+    versions: Versions,
+    cache: Cache,
+    properties: Mapping[str, str] = MappingProxyType({}),
+) -> Path:
+    """Give the folder with the jars that a pom needs at run time; `properties` go before its own of the same names."""
 
     def build(folder: Path) -> None:
-        with step("Fetch the jars of the Kafka broker"), tempfile.TemporaryDirectory(dir=folder) as workplace:
+        with step(title), tempfile.TemporaryDirectory(dir=folder) as workplace:
             shutil.copy(pom, workplace)
             goal = [
                 f"{PLUGINS}:maven-dependency-plugin:copy-dependencies",
                 "-DincludeScope=runtime",
                 f"-DoutputDirectory={folder}",
             ]
-            _maven(goal, Path(workplace), "broker-jars", versions, cache)
+            _maven([*goal, *_defined(properties)], Path(workplace), name, versions, cache)
 
-    return cache.entry("broker-jars", content_key({"pom": pom}), build)
+    return cache.entry(name, content_key({"pom": pom, **properties}), build)
 
 
 def package(project: Path, versions: Versions, cache: Cache) -> Path:
@@ -92,6 +107,36 @@ def agent_jar(versions: Versions, cache: Cache, project: Path = AGENT) -> Path:
             shutil.move(Path(workplace, "agent", "target", AGENT_JAR), folder)
 
     return cache.entry("agent-jar", content_key(inputs), build)
+
+
+def module(
+    project: Path, name: str, title: str, versions: Versions, cache: Cache, properties: Mapping[str, str]
+) -> Path:
+    """Package one module of a project with those it needs; give the folder with all that lies in its `target`.
+
+    `properties` go before the poms' own of the same names.
+    """
+
+    def build(folder: Path) -> None:
+        with step(title), tempfile.TemporaryDirectory(dir=folder) as workplace:
+            copy = Path(workplace, project.name)
+            shutil.copytree(project, copy, ignore=shutil.ignore_patterns("target"))
+            goals = ["package", "--projects", name, "--also-make", "-Dmaven.test.skip=true", *_defined(properties)]
+            _maven(goals, copy, entry, versions, cache)
+            for made in (copy / name / "target").iterdir():
+                shutil.move(made, folder)
+
+    entry = f"{project.name}-{name}"
+    sources = {path.relative_to(project).as_posix(): path for path in sorted(project.rglob("*")) if _is_source(path)}
+    return cache.entry(entry, content_key({**sources, **properties}), build)
+
+
+def _is_source(path: Path) -> bool:
+    return path.is_file() and "target" not in path.parts
+
+
+def _defined(properties: Mapping[str, str]) -> list[str]:
+    return [f"-D{name}={value}" for name, value in sorted(properties.items())]
 
 
 def _maven(goals: list[str], folder: Path, name: str, versions: Versions, cache: Cache) -> None:

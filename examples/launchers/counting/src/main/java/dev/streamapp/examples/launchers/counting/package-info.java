@@ -1,0 +1,2 @@
+/** The topology that all launchers run. */
+package dev.streamapp.examples.launchers.counting;

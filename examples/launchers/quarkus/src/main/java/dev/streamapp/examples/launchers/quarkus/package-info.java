@@ -1,0 +1,2 @@
+/** The counting application, started by Quarkus. */
+package dev.streamapp.examples.launchers.quarkus;

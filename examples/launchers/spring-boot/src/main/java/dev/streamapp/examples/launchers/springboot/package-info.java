@@ -1,0 +1,2 @@
+/** The counting application, started by Spring Boot. */
+package dev.streamapp.examples.launchers.springboot;
