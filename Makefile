@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-agent bench-decide bench-assignor
+.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-agent bench-decide bench-assignor matrix
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (ro
 bench-agent: ## Measure what the agent costs: start-up, memory, processor time with 100 tasks (5 minutes)
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
 	mvn --batch-mode --file agent/pom.xml -Dgroups=bench verify
+
+matrix: ## Try the agent with every launcher and version, without a cluster (20 minutes)
+	$(LAB) matrix --json matrix.json --markdown matrix.md
 
 bench-decide: ## Measure one decision for applications of several sizes, up to 5,000 tasks on 200 pods
 	$(UV) python -m tests.benchmarks.decisions

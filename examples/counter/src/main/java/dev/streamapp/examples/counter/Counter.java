@@ -93,7 +93,10 @@ public final class Counter {
 
     private static void close(KafkaStreams streams, Settings settings) {
         long start = System.nanoTime();
-        boolean closed = streams.close(settings.closeOptions());
+        // Without options where they say nothing else: then this jar also runs on a Kafka Streams that lacks their class.
+        boolean closed = settings.leaveOnClose()
+                ? streams.close(settings.closeOptions())
+                : streams.close(settings.closeTimeout());
         Duration taken = Duration.ofNanos(System.nanoTime() - start);
         if (closed) {
             LOG.info("closed in {} ms, leave on close: {}", taken.toMillis(), settings.leaveOnClose());
