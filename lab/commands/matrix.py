@@ -1,6 +1,7 @@
 """The command that tries the agent with many launchers and versions, as a table, JSON and Markdown."""
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,11 +11,11 @@ from lab.errors import LabError
 from lab.matrix.cells import CELLS
 from lab.matrix.outcome import Outcome, Verdict
 from lab.matrix.results import markdown as as_markdown
-from lab.matrix.results import table
+from lab.matrix.results import row, table
 from lab.matrix.runner import Runner
 from lab.matrix.trial import Size
 from lab.settings import Settings
-from lab.terminal import results
+from lab.terminal import progress, results
 
 
 @click.command()
@@ -44,19 +45,27 @@ def matrix(
             "names are: " + "; ".join(cell.name for cell in CELLS),
         )
     began_at, outcomes = datetime.now(UTC), list[Outcome]()
-    try:
-        Runner(Settings.from_environment(), Size(records, rate), agent, logs).run(cells, outcomes.append)
-    finally:
-        results.print(table(outcomes))
+
+    def take(outcome: Outcome) -> None:
+        """Write all there is: a run of twenty minutes may be ended before its time."""
+        outcomes.append(outcome)
+        progress.print(f"  {' · '.join(row(outcome))}", style="dim", markup=False, soft_wrap=True)
         if json_file:
-            figures = {"began_at": began_at.isoformat(timespec="seconds"), "records": records, "rate": rate}
-            json_file.write_text(
-                json.dumps(figures | {"cells": [each.to_json() for each in outcomes]}, indent=2) + "\n"
-            )
+            json_file.write_text(_figures(outcomes, began_at, records, rate))
         if markdown:
             markdown.write_text(as_markdown(outcomes, began_at, records, rate))
+
+    try:
+        Runner(Settings.from_environment(), Size(records, rate), agent, logs).run(cells, take)
+    finally:
+        results.print(table(outcomes))
     failed = [each.cell.name for each in outcomes if each.verdict is Verdict.FAILED]
     if failed:
         raise LabError(
             f"matrix: {len(failed)} of {len(outcomes)} cells failed", "; ".join(failed), "see the notes above"
         )
+
+
+def _figures(outcomes: Sequence[Outcome], began_at: datetime, records: int, rate: int) -> str:
+    run = {"began_at": began_at.isoformat(timespec="seconds"), "records": records, "rate": rate}
+    return json.dumps(run | {"cells": [each.to_json() for each in outcomes]}, indent=2) + "\n"

@@ -1,7 +1,6 @@
 """One Kafka broker as a bare process on a loopback address, for as long as the matrix runs."""
 
 import base64
-import subprocess
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -95,11 +94,12 @@ def running(jars: Path, java: Path, folder: Path) -> Iterator[Broker]:
     run = [str(java / "bin" / "java"), "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     format_it = ["kafka.tools.StorageTool", "format", "--standalone", "-t", identity, "-c", str(properties)]
-    formatted = subprocess.run(
-        [*run, "-Xmx128m", "-cp", f"{jars}/*", *format_it], capture_output=True, text=True, check=False
-    )
-    if formatted.returncode != 0:
-        raise LabError("broker: its folder cannot be formatted", formatted.stderr.strip()[-500:], f"look at {folder}")
+    with started(
+        "broker's formatting", [*run, "-cp", f"{jars}/*", *format_it], {}, folder / "format.log"
+    ) as formatting:
+        code = formatting.running.wait(START_SECONDS)
+    if code != 0:
+        raise LabError("broker: its folder cannot be formatted", formatting.last_words(), f"look at {folder}")
     command = [*run, "-Xmx384m", "-cp", f"{jars}/*", "kafka.Kafka", str(properties)]
     with started("broker", command, {}, folder / "broker.log") as process:
         broker = Broker(f"{LOOPBACK}:{port}", process)

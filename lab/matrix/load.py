@@ -87,6 +87,7 @@ def _producer(bootstrap: str, *, linger_ms: int) -> Producer:
             "linger.ms": linger_ms,
             "enable.idempotence": True,
             "queue.buffering.max.messages": 100_000,
+            "message.timeout.ms": 30_000,
             "log_level": 2,
         }
     )

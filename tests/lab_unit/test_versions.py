@@ -98,3 +98,9 @@ def test_the_agent_is_tried_on_the_pinned_kafka_streams_and_broker() -> None:
     assert tried is not None
     assert VERSIONS.streams in tried[1].split()
     assert property_of(ROOT / "agent" / "agent" / "src" / "versions" / "pom.xml", "kafka.version") == VERSIONS.broker
+
+
+def test_the_launchers_use_the_pinned_kafka_streams_and_java() -> None:
+    pom = EXAMPLES / "launchers" / "pom.xml"
+    assert property_of(pom, "kafka.streams.version") == VERSIONS.streams
+    assert property_of(pom, "maven.compiler.release") == VERSIONS.java
