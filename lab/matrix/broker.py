@@ -97,7 +97,7 @@ def running(jars: Path, java: Path, folder: Path) -> Iterator[Broker]:
     with started(
         "broker's formatting", [*run, "-cp", f"{jars}/*", *format_it], {}, folder / "format.log"
     ) as formatting:
-        code = formatting.running.wait(START_SECONDS)
+        code = formatting.wait(START_SECONDS)
     if code != 0:
         raise LabError("broker: its folder cannot be formatted", formatting.last_words(), f"look at {folder}")
     command = [*run, "-Xmx384m", "-cp", f"{jars}/*", "kafka.Kafka", str(properties)]

@@ -41,6 +41,15 @@ class Process:
         """Send SIGTERM, as Kubernetes does, and wait for nothing."""
         self.running.send_signal(signal.SIGTERM)
 
+    def wait(self, seconds: float) -> int:
+        """Wait for its end and give the exit code; LabError with its last words if it lasts longer."""
+        try:
+            return self.running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise LabError(
+                f"{self.name}: still runs after {seconds:.0f} s", self.last_words(), f"read {self.log}"
+            ) from None
+
     def require_life(self) -> None:
         """Raise a LabError with its last words if it has ended."""
         if not self.lives:

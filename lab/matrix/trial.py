@@ -230,12 +230,9 @@ class Trial:
             return False
 
     def _stop(self, leaver: int) -> float:
-        process, began = self._processes[leaver], time.monotonic()
-        process.terminate()
-        while process.lives:
-            if time.monotonic() > self._until:
-                raise LabError(f"{process.name}: does not end after SIGTERM", process.last_words(), "see its log")
-            time.sleep(0.02)
+        began = time.monotonic()
+        self._processes[leaver].terminate()
+        self._processes[leaver].wait(max(self._until - began, 1.0))
         return time.monotonic() - began
 
     def _survivors(self, leaver: int) -> list[Word]:

@@ -71,6 +71,8 @@ def test_a_process_gets_its_environment_and_ends_with_the_block(
             time.sleep(0.02)
         process.require_life()
         pid = process.running.pid
+        with pytest.raises(LabError, match="it: still runs after 0 s"):
+            process.wait(0.05)
     assert (tmp_path / "log").read_text() == "None yes\n"
     assert not alive(pid)
 
@@ -99,7 +101,7 @@ def test_one_that_ignores_sigterm_is_killed_also_when_the_block_fails(
 def test_one_that_has_ended_is_told_with_its_last_words(tmp_path: Path) -> None:
     code = "print('Exception: no broker\\n\\tat Main.main'); raise SystemExit(3)"
     with started("it", [sys.executable, "-c", code], {}, tmp_path / "log", tmp_path) as process:
-        process.running.wait(20)
+        assert process.wait(20) == 3
         with pytest.raises(LabError) as raised:
             process.require_life()
     assert (raised.value.what, raised.value.why) == ("it: ended with exit code 3", "Exception: no broker")
