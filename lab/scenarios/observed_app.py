@@ -45,7 +45,7 @@ class ObservedApp:
         """Start the steady load and wait for its first record."""
         self.app.start_load()
         before = self.clock()
-        wait_until(f"{self.app.namespace}: first record of the load", lambda: self.clock() > before, 60)
+        wait_until(f"{self.app.namespace}: first record of the load", lambda: self.clock() > before, 180)
 
     def clock(self) -> int:
         """The broker's time of the newest input, in milliseconds."""
