@@ -7,6 +7,7 @@ import pytest
 
 from streamapp.api import manifests
 from streamapp.api.names import TEMPLATE_HASH
+from streamapp.kube import facts
 from tests.api.test_manifests import HERE, SEEDER
 from tests.streamapps import ABSENT, UID, a_streamapp
 
@@ -170,3 +171,10 @@ def test_a_template_without_the_agent_is_one_without_its_hashes() -> None:
     live = manifests.statefulset(a_streamapp(), HERE)
     assert manifests.template_is_written(a_streamapp(ON), HERE, live)
     assert not manifests.template_is_written(a_streamapp(ON), WITH_KEY, live)
+
+
+@pytest.mark.parametrize(("here", "has_agent"), [(WITH_KEY, True), (HERE, False)])
+def test_a_pod_shows_whether_it_was_made_with_an_agent(here: manifests.Installation, has_agent: bool) -> None:
+    live = {"metadata": {"name": "counter-0", "uid": "pod-0"}, "spec": pod(here=here)}
+    (found,) = facts.pods([live], "counter", None, "")
+    assert found.has_agent is has_agent

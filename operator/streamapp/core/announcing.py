@@ -13,7 +13,7 @@ from streamapp.core.agent_gates import is_set
 from streamapp.core.agents import AgentReport, AnnouncementState
 from streamapp.core.decision import Announce
 from streamapp.core.group import GroupDescription
-from streamapp.core.hearing import fresh
+from streamapp.core.hearing import fresh, has_lost_one
 from streamapp.core.holds import NO_EPOCH, Epoch
 from streamapp.core.identity import Ordinal, ProcessId
 from streamapp.core.membership import attribute
@@ -92,13 +92,17 @@ def soonest(snapshot: Snapshot, policy: ScalingPolicy) -> timedelta | None:
 
 
 def _can_drain(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
-    """Begun only where our assignor is at work everywhere; an agent that is silent then does not call it off."""
+    """Begun only where our assignor is at work everywhere; an agent that falls silent does not call it off at once.
+
+    It does when it has forgotten the announcement itself: to go on would keep follow-ups scheduled for ever, and with
+    them every other rule from ending the hold, a release by the user among them.
+    """
     if is_on_demand(snapshot, policy):
         return True
     if policy.source in {LearnerSource.STANDBYS, LearnerSource.NONE} or is_heard_but_not_ours(snapshot, policy):
         return False
     has_begun = any(is_set(one, snapshot.now) for one in fresh(snapshot, policy.timing).values())
-    return has_begun and limit_in_doubt(snapshot, policy) is None
+    return has_begun and not has_lost_one(snapshot, policy.timing) and limit_in_doubt(snapshot, policy) is None
 
 
 def _has_room(snapshot: Snapshot, policy: ScalingPolicy, drained: set[Ordinal]) -> bool:

@@ -80,7 +80,8 @@ def _how_far(case: Case) -> Refusal:
     held = {ordinal: _held(case, ordinal) for ordinal in leaving}
     tasks = {task for active, _ in held.values() for task in active}
     waits = _waits(copies, tasks, lambda one: one not in leaving, case.policy.acceptable_recovery_lag)
-    ready = [task.id for task in copies.universe.stateful if task.id in tasks - {wait.task for wait in waits}]
+    there = tasks - {wait.task for wait in waits}
+    ready = [task.id for task in copies.universe.stateful if task.id in there]
     if ready and _moves(case.policy.rebalance, copies, ready, waits, leaving):
         return Refusal(Reason.TasksReadyToMove, f"task {name_some(ready)}", waits)
     if waits:

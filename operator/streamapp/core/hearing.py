@@ -80,6 +80,17 @@ def silence(snapshot: Snapshot, timing: Timing) -> Silence | None:
     return Silence(Reason.AgentReportsPending, f"ordinal {once[0]} was heard once") if once else None
 
 
+def has_lost_one(snapshot: Snapshot, timing: Timing) -> bool:
+    """Tell whether an agent has been silent for so long that it has forgotten whatever it was told."""
+    watched_since = min((reading.ended_at for reading in snapshot.readings), default=snapshot.now)
+    for pod in _running(snapshot):
+        said, since = _reports(snapshot, pod), pod.container.running_since or snapshot.now
+        last = said[0].as_of if said else max(since, watched_since)
+        if snapshot.now - last > timing.announcement:
+            return True
+    return False
+
+
 def views(snapshot: Snapshot, timing: Timing) -> tuple[AgentView, ...]:
     """What all agents said last, and what they said before that; empty where they are not to be gone by."""
     if snapshot.agents is None or silence(snapshot, timing) is not None:

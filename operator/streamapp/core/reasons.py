@@ -240,8 +240,8 @@ class Reason(Enum):
         "Look at the cause in the message; the application itself is not touched by it.",
     )
     RecoveryLagUnclear = (
-        "The pods do not all tell the same `acceptable.recovery.lag`.",
-        "Finish the rollout; the application's leader goes by its own setting.",
+        "Not every pod tells its `acceptable.recovery.lag`, or pods of one template tell different ones.",
+        "Set it alike for all pods; the application's leader goes by its own setting.",
     )
     RecoveryLagUnbounded = (
         "The application's `acceptable.recovery.lag` has no bound: its tasks move to copies that hold nothing.",

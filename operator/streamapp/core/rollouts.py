@@ -11,15 +11,16 @@ from streamapp.core.cases import Case, Refusal, case_now
 from streamapp.core.coverage_gates import refusal_of
 from streamapp.core.departures import Departure, Going
 from streamapp.core.gates import GATES_OF_REPLACING, Gate, every_task_runs, name_some, no_earlier_step_is_open
-from streamapp.core.group import GroupReading
+from streamapp.core.group import GroupDescription, GroupReading
 from streamapp.core.hearing import fresh, silence
 from streamapp.core.identity import Ordinal
 from streamapp.core.judging import Permission, Waiver, first_refusal, judge
 from streamapp.core.learners import LearnersUnknown
+from streamapp.core.membership import attribute
 from streamapp.core.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Snapshot
-from streamapp.core.sources import seen
+from streamapp.core.sources import seen, why_not_on_demand
 from streamapp.core.workload import Pod, StatefulSet
 
 MOST_JUDGED = 3
@@ -143,17 +144,46 @@ class _Rollout:
     def _agent_that_is_missing(self, newest: list[Ordinal]) -> Refusal | None:
         """Whoever has the newest template has an agent, where one belongs into it, and is heard: the first is a canary.
 
-        So must the others be where one of them is: then they have agents too, and one is silent only now. Not where
+        So must the others be where one of them is, but for those that have none yet: one is silent only now. Not where
         coverage is not asked for, nor where learners are not to come on demand.
         """
         asked = self.policy.agent and self.policy.source in {None, LearnerSource.ON_DEMAND}
-        workload = self.snapshot.workload
-        speak = fresh(self.snapshot, self.policy.timing).keys()
-        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest or speak - set(newest))
+        workload, others = self.snapshot.workload, self._pods_that_spoke(newest)
+        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest or pod.ordinal in others)
         if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not pods:
             return None
         quiet = silence(replace(self.snapshot, workload=replace(workload, pods=pods)), self.policy.timing)
-        return None if quiet is None else Refusal(quiet.reason, quiet.detail, needs_a_join=False)
+        if quiet is not None:
+            return Refusal(quiet.reason, quiet.detail, needs_a_join=False)
+        return self._assignor_that_is_lost(newest)
+
+    def _pods_that_spoke(self, newest: list[Ordinal]) -> frozenset[Ordinal]:
+        """Pods of older templates that have an agent which was heard before, now or then.
+
+        Until the canary is heard no other pod gets an agent. So where several have one, theirs have spoken, and their
+        silence must not make the pods look like those of an application that never had any. Whoever is in no group has
+        no tasks to lose, and may be what the new template mends.
+        """
+        pods = self.snapshot.workload.pods
+        if fresh(self.snapshot, self.policy.timing).keys() - set(newest):
+            return frozenset(pod.ordinal for pod in pods if pod.has_agent is not False)
+        group = self.latest.group
+        several = sum(1 for pod in pods if pod.has_agent) > 1
+        if not isinstance(group, GroupDescription) or not several or self._source() is not LearnerSource.NONE:
+            return frozenset()
+        attribution = attribute(group, self.snapshot.workload)
+        return frozenset(
+            pod.ordinal for pod in pods if pod.has_agent and pod.is_running and attribution.members(pod.ordinal)
+        )
+
+    def _assignor_that_is_lost(self, newest: list[Ordinal]) -> Refusal | None:
+        """Whether the newest template takes our assignor away where it alone could drain the other pods."""
+        reports = fresh(self.snapshot, self.policy.timing)
+        was_ours = any(one.is_ours for ordinal, one in reports.items() if ordinal not in newest)
+        is_ours = all(one.is_ours for ordinal, one in reports.items() if ordinal in newest)
+        if is_ours or not was_ours or self._source() is not LearnerSource.NONE:
+            return None
+        return why_not_on_demand(self.snapshot, self.policy)
 
     def _takes_nothing_away(self, pod: Pod, gates: Iterable[Gate]) -> bool:
         """Tell whether a pod does not run and has nobody in the group."""

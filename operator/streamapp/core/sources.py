@@ -70,12 +70,18 @@ def is_heard_but_not_ours(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
 
 
 def limit_in_doubt(snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | None:
-    """Whether the application's own limit is known, one for all, and a limit."""
+    """Whether the application's own limit is known, one for all pods of one template, and a limit.
+
+    Between templates it may differ: whatever changes it would else make its own rollout one without learners. The
+    smallest counts then (`within_the_applications_limit`).
+    """
     limits = {ordinal: report.recovery_lag for ordinal, report in fresh(snapshot, policy.timing).items()}
     endless = sorted(ordinal for ordinal, limit in limits.items() if limit is not None and limit >= UNBOUNDED)
     if endless:
         return Refusal(Reason.RecoveryLagUnbounded, f"ordinal {name_some(endless)}", needs_a_join=False)
-    if None in limits.values() or len(set(limits.values())) != 1:
+    revisions = {pod.ordinal: pod.revision for pod in snapshot.workload.pods}
+    by_template = {(revisions.get(ordinal), limit) for ordinal, limit in limits.items()}
+    if None in limits.values() or not limits or len(by_template) != len({revision for revision, _ in by_template}):
         told = ", ".join(f"ordinal {ordinal}: {limit}" for ordinal, limit in sorted(limits.items())[:5])
         return Refusal(Reason.RecoveryLagUnclear, told, needs_a_join=False)
     return None

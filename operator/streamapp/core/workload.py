@@ -46,6 +46,8 @@ class Pod:
     terminating: bool
     """Has a deletion timestamp."""
     container: Container
+    has_agent: bool | None = None
+    """It was made from a template with an agent; None: that is not known."""
 
     @property
     def is_running(self) -> bool:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from streamapp.api.conflicts import AGENT
 from streamapp.api.names import HOLD_RECORD, PROCESS_ID
 from streamapp.core.containers import ContainerEnd
 from streamapp.core.holds import HoldRecord, RecordUnreadable
@@ -133,6 +134,7 @@ def _pod(pod: Json, container: str) -> Pod:
         ready=conditions.get("Ready") == "True",
         terminating="deletionTimestamp" in metadata,
         container=_container(pod, container),
+        has_agent=any(one["name"] == AGENT for one in pod["spec"].get("initContainers") or ()),
     )
 
 
