@@ -1,4 +1,4 @@
-"""What an agent's silence, or another assignor, must not bring about: restarts that nothing covers, holds without end."""
+"""What silent agents, or another assignor, must not bring about: restarts that nothing covers, holds without end."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -73,10 +73,10 @@ final class Deadlines implements Executor {
     private void runWithin(Runnable work) {
         Exchange exchange = new Exchange();
         current.set(exchange);
-        exchange.begin();
         try {
+            exchange.begin();
             work.run();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             Complaints.say("a request failed", e);
         } finally {
             current.remove();

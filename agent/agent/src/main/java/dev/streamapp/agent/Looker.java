@@ -5,6 +5,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -44,9 +45,15 @@ final class Looker {
                 return Optional.of(last);
             }
             if (running == null) {
-                running = new CompletableFuture<>();
-                CompletableFuture<Look> started = running;
-                thread.execute(() -> run(started));
+                CompletableFuture<Look> started = new CompletableFuture<>();
+                try {
+                    thread.execute(() -> run(started));
+                } catch (RejectedExecutionException | OutOfMemoryError e) {
+                    // The queue is full, or no thread is to be had just now: the next look must be able to begin.
+                    Complaints.say("a look could not begin: " + e.getClass().getSimpleName());
+                    return Optional.ofNullable(last);
+                }
+                running = started;
             }
             awaited = running;
         }
