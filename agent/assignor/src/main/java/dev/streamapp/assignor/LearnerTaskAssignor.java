@@ -52,7 +52,18 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         } catch (Throwable fault) {
             // Everything, errors of linking too: what leaves this method stops the thread of one leader after the other.
             warn(fault);
+            tell(fault);
             return kept(state);
+        }
+    }
+
+    /** Whoever goes by the last round must not take the one before for it. */
+    private void tell(Throwable fault) {
+        try {
+            Bridge.tell(settings.applicationId(), Bridge.hear(settings.isEager()),
+                new Outcome(Map.of(), List.of(), List.of(), Optional.empty(), "the assignor failed: " + fault));
+        } catch (Throwable alsoTheAgent) {
+            warn(alsoTheAgent);
         }
     }
 

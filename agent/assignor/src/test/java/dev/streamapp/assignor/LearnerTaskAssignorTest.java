@@ -184,7 +184,10 @@ class LearnerTaskAssignorTest {
     }
 
     @Test
-    void evenAnErrorOfLinkingLeavesAValidAssignment() {
+    void evenAnErrorOfLinkingLeavesAValidAssignmentAndIsTold() {
+        List<Object> heard = new ArrayList<>();
+        Consumer<Map<String, Object>> agent = round -> heard.add(round.get("fellBack"));
+        System.getProperties().put(ROUND, agent);
         KafkaGroup group = new KafkaGroup() {
             @Override
             public Map<ProcessId, KafkaStreamsState> kafkaStreamsStates(boolean computeTaskLags) {
@@ -198,6 +201,7 @@ class LearnerTaskAssignorTest {
         TaskAssignment made = assign(group, Map.of());
         assertEquals("1: 0_0 0_1, 2: 0_2", told(made));
         assertFollowUp(made, 1, 60_000);
+        assertEquals(List.of("the assignor failed: java.lang.NoSuchMethodError: another release of Kafka"), heard);
     }
 
     @Test
