@@ -154,3 +154,14 @@ def test_a_release_ends_the_hold_once_the_announcement_is_forgotten() -> None:
     )
     decision = decide(a_snapshot(members=calm, agents=half_heard(120), app=RELEASED), POLICY)
     assert [step.to_replicas for step in decision.plan if isinstance(step, GrantReplicas)] == [2]
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.parametrize(("seconds_ago", "goes"), [(100, True), (130, False)])
+def test_a_word_from_long_ago_confirms_nothing(seconds_ago: float, goes: bool) -> None:
+    members = example.members(3)
+    agents = example.agents(members, is_ours=False, aside=Aside(AsideKind.SWITCHED_OFF, "not named"))
+    earlier = changed(agents, lambda word: replace(word, as_of=ago(seconds_ago)), 0, 1, 2)
+    words = {one: (said[0], earlier.words[one][1]) for one, said in agents.words.items()}
+    decision = decide(a_snapshot(members=members, agents=AgentsSeen(words, agents.ends)), POLICY)
+    assert any(isinstance(step, GrantReplicas) for step in decision.plan) is goes

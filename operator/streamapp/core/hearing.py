@@ -103,7 +103,11 @@ def views(snapshot: Snapshot, timing: Timing) -> tuple[AgentView, ...]:
     before = {
         ordinal: _before(found, latest.reports[ordinal].as_of - timing.report_gap) for ordinal, found in reports.items()
     }
-    known = {ordinal: report for ordinal, report in before.items() if report is not None}
+    known = {
+        ordinal: report
+        for ordinal, report in before.items()
+        if report is not None and snapshot.now - report.as_of <= timing.reading_window
+    }
     return (latest, AgentView(known, _ends_after(known, ends))) if len(known) == len(reports) else (latest,)
 
 
