@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
 SETTINGS = {
     "STREAMS_NUM_STANDBY_REPLICAS": "0",
+    # What lies on a volume since a few seconds is too old to take over from: every move needs a learner.
+    "STREAMS_ACCEPTABLE_RECOVERY_LAG": "1000",
     "JDK_JAVA_OPTIONS": f"-Xmx192m -XX:+UseSerialGC {SAYS_WHO_LEADS}",
 }
 SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
@@ -30,7 +32,7 @@ SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
 @pytest.fixture(scope="module")
 def one(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[ObservedApp]:  # noqa: ARG001 (it must run)
     """Deploy the application with three pods under load."""
-    application = DemoApplication(unique_name("disturbed"), SETTINGS, 1_500_000, 200, "t-disturbed", cpu_request="20m")
+    application = DemoApplication(unique_name("disturbed"), SETTINGS, 1_500_000, 600, "t-disturbed", cpu_request="20m")
     remove_all(kubectl, bootstrap, [application])
     observed = ObservedApp.of(kubectl, bootstrap, application)
     start_all({observed: 3}, lambda _: ON_DEMAND)
@@ -64,7 +66,7 @@ def test_a_second_pod_before_the_first_has_learned_takes_nothing_away_early(one:
     one.app.wait_until_converged(5)
     wait_for(seen, "five pods share", lambda now: sorted(map(len, now.active.values())) == [1, 1, 1, 1, 2])
     one.app.wait_until_converged(5)
-    assert [move for move in seen.moves() if not move.had_state] == []
+    assert [move for move in seen.moves() if not move.had_copy] == []
     assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
     one.app.scale(3)
     one.app.wait_until_converged(3)
@@ -82,7 +84,7 @@ def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: Layouts) -> None
     one.app.scale(2)
     one.app.wait_until_converged(2)
     later = Layouts(seen.seen[earlier - 1 :])
-    assert [move for move in later.moves() if not move.had_state] == []
+    assert [move for move in later.moves() if not move.had_copy] == []
     assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
     back_to_three(one, seen)
 
@@ -124,7 +126,7 @@ def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) ->
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
     operator_deployment.kill(one.app.kubectl)
     one.app.wait_until_converged(2)
-    assert [move for move in seen.moves() if not move.had_state] == []
+    assert [move for move in seen.moves() if not move.had_copy] == []
     assert (one.steps()[0], one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT) == ((3, 2), True)
     back_to_three(one, seen)
 
@@ -136,7 +138,7 @@ def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: O
         wait_for(seen, "what was announced happens", lambda now: now.holds_nothing(2))
         wait_for(seen, "it is forgotten, and every pod works", shared(3), 180)
         assert one.app.granted() == 3
-        assert [move for move in seen.moves() if not move.had_state] == []
+        assert [move for move in seen.moves() if not move.had_copy] == []
     one.app.wait_until_converged(2)
     back_to_three(one, seen)
 
