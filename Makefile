@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := uv run --frozen
 LAB := $(UV) python -m lab
 
-.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-agent bench-decide bench-assignor matrix
+.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-moves bench-agent bench-decide bench-assignor matrix
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,13 +74,17 @@ lab-down: ## Stop the lab and remove what it wrote
 lab-status: ## Show the lab's parts and pods
 	$(LAB) status
 
-demo: ## Scale a StreamApp up and down under load, then a plain StatefulSet, both gaps side by side (root, 6 minutes)
+demo: ## Scale StreamApps up and down under load, on demand and with a standby, then a plain StatefulSet (root, 9 minutes)
 	$(LAB) up --reuse
 	$(LAB) demo
 
 bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (root, 15 minutes)
 	$(LAB) up --reuse
 	$(LAB) bench --json bench.json --markdown bench.md
+
+bench-moves: ## Measure how long the users of a task wait while it moves, way by way: eight ways (root, 70 minutes)
+	$(LAB) up --reuse
+	$(LAB) bench-moves --json bench-moves.json --markdown bench-moves.md
 
 bench-agent: ## Measure what the agent costs: start-up, memory, processor time with 100 tasks (5 minutes)
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies

@@ -108,6 +108,24 @@ def layouts(bootstrap: str, application_id: str) -> Iterator[Layouts]:
         thread.join(_DEADLINE_SECONDS * 2)
 
 
+def generation(bootstrap: str, application_id: str) -> int:
+    """The newest generation that a member of the stable group was in when it joined last; 0 before the first.
+
+    Each rebalance is one more: the difference of two readings counts them.
+    """
+
+    async def read() -> int:
+        cluster = Cluster(read_settings(bootstrap, {}), application_id)
+        try:
+            reading = await read_group(cluster.group, _DEADLINE_SECONDS)
+        finally:
+            cluster.close()
+        known = [member.subscription.generation for member in reading.members if member.subscription is not None]
+        return max((number for number in known if number is not None), default=0)
+
+    return asyncio.run(read())
+
+
 async def _record(bootstrap: str, application_id: str, found: Layouts, ends: threading.Event) -> None:
     cluster = Cluster(read_settings(bootstrap, {}), application_id)
     try:

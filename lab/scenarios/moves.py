@@ -4,7 +4,6 @@ Each way is one application under the operator that goes from three pods to two 
 before the next begins, so that nothing else loads the machine while its tasks move.
 """
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -20,6 +19,7 @@ from lab.meter.gaps import GapReport
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.group import Ownership
+from lab.scenarios.layouts import generation
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
 from lab.terminal import step
@@ -27,7 +27,6 @@ from lab.terminal import step
 BEFORE, AFTER = 3, 2
 SETTLE_SECONDS = 8.0
 """Quiet time before each scaling, which is measured too."""
-_GENERATION = re.compile(r"Stabilized group (\S+) generation (\d+)")
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Scaling:
     at_stop: float | None
     """Down only: longest gap of any partition from when replicas were taken away on."""
     rebalances: int
-    """Generations that the group went through, by the broker's own log."""
+    """Generations that the group went through."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,11 @@ class Mover:
         return Moves(way, tuple(scalings), counts)
 
     def _scale(self, one: ObservedApp, replicas: int) -> Scaling:
-        quiet, old, generation = one.clock(), one.group.ownership(), self._generation(one)
+        quiet, old, before = (
+            one.clock(),
+            one.group.ownership(),
+            generation(self.bootstrap, one.app.application.application_id),
+        )
         time.sleep(SETTLE_SECONDS)
         began, start = one.clock(), time.monotonic()
         one.app.scale(replicas)
@@ -187,7 +190,7 @@ class Mover:
             untouched=_gap(during, [number for number in range(PARTITIONS) if number not in moved]),
             quiet=_gap(one.gaps(quiet, began), range(PARTITIONS)),
             at_stop=self._at_stop(one, ended) if replicas == AFTER else None,
-            rebalances=self._generation(one) - generation,
+            rebalances=generation(self.bootstrap, one.app.application.application_id) - before,
         )
 
     def _at_stop(self, one: ObservedApp, ended: int) -> float | None:
@@ -195,12 +198,6 @@ class Mover:
         (closed, *_) = one.app.status()["lastSteps"]
         taken_at = datetime.fromisoformat(closed["at"])
         return _gap(one.gaps(round(taken_at.timestamp() * 1000), ended), range(PARTITIONS))
-
-    def _generation(self, one: ObservedApp) -> int:
-        """The newest generation of the group that the broker's log tells of."""
-        log = self.kubectl.run("logs", "--namespace", "kafka", "kafka-0", "--tail=-1")
-        mine = (match for match in _GENERATION.finditer(log) if match[1] == one.app.application.application_id)
-        return max((int(match[2]) for match in mine), default=0)
 
 
 def _spread(now: Ownership, replicas: int) -> bool:
