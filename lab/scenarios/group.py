@@ -27,6 +27,8 @@ _PASSING = {
     # Answered by a broker.
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
+    # After the broker was started anew, until the client has heard of it.
+    KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.GROUP_ID_NOT_FOUND,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NETWORK_EXCEPTION,

@@ -65,6 +65,8 @@ class Layouts:
     """What was seen so far, oldest first; two neighbours always differ."""
 
     seen: list[Layout] = field(default_factory=list)
+    failure: BaseException | None = None
+    """What ended the recording before its time: nothing that is seen here is the latest then."""
 
     def note(self, layout: Layout) -> None:
         """Add one, if it is another."""
@@ -99,7 +101,15 @@ class Layouts:
 def layouts(bootstrap: str, application_id: str) -> Iterator[Layouts]:
     """Record the group's layouts until the block is left."""
     found, ends = Layouts(), threading.Event()
-    thread = threading.Thread(target=lambda: asyncio.run(_record(bootstrap, application_id, found, ends)), daemon=True)
+
+    def record() -> None:
+        try:
+            asyncio.run(_record(bootstrap, application_id, found, ends))
+        except BaseException as error:
+            found.failure = error
+            raise
+
+    thread = threading.Thread(target=record, daemon=True)
     thread.start()
     try:
         yield found

@@ -111,15 +111,6 @@ def test_a_learner_dies_while_it_learns(one: ObservedApp, seen: Layouts) -> None
     back_to_three(one, seen)
 
 
-def test_the_broker_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
-    one.app.scale(2)
-    wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
-    kill_container(one.app.kubectl.json("get", "--namespace", "kafka", "pod/kafka-0"))
-    one.app.wait_until_converged(2)
-    assert one.steps()[0] == (3, 2)
-    back_to_three(one, seen)
-
-
 def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
     began = one.clock()
     one.app.scale(2)
@@ -158,6 +149,15 @@ def test_eager_takes_over_one_by_one_and_conservative_all_at_once(one: ObservedA
     back_to_three(one, seen)
 
 
+def test_the_broker_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
+    one.app.scale(2)
+    wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
+    kill_container(one.app.kubectl.json("get", "--namespace", "kafka", "pod/kafka-0"))
+    one.app.wait_until_converged(2)
+    assert one.steps()[0] == (3, 2)
+    back_to_three(one, seen)
+
+
 def test_through_all_of_this_nothing_was_lost_or_counted_too_low(one: ObservedApp) -> None:
     counts = one.counts()
     assert (counts.nothing_lost, counts.undercounted) == (True, 0)
@@ -165,7 +165,12 @@ def test_through_all_of_this_nothing_was_lost_or_counted_too_low(one: ObservedAp
 
 def wait_for(seen: Layouts, what: str, holds: Callable[[Layout], bool], timeout_seconds: float = 120) -> None:
     """Wait for a layout."""
-    wait_until(what, lambda: holds(seen.seen[-1]), timeout_seconds, interval_seconds=0.05)
+
+    def look() -> bool:
+        assert seen.failure is None, seen.failure
+        return holds(seen.seen[-1])
+
+    wait_until(what, look, timeout_seconds, interval_seconds=0.05)
 
 
 def shared(pods: int) -> Callable[[Layout], bool]:
