@@ -58,8 +58,8 @@ def _show(found: Comparison) -> None:
         _show_held(one)
     results.print(f"\nlongest silence of each partition, {GROWN} → {SHRUNK} pods", style="bold")
     standbys = {one.contender.title: one.contender.application.settings[STANDBYS] for one in found.held}
-    told = "; ".join(f"{title}: {count} standbys per task" for title, count in {**standbys, PLAIN: "1"}.items())
-    results.print(told, style="dim", soft_wrap=True)
+    told = ", ".join(f"{title} {count}" for title, count in {**standbys, PLAIN: "1"}.items())
+    results.print(f"standbys per task: {told}", style="dim", soft_wrap=True)
     scale_ins = [*((one.contender.title, one.held.scale_in) for one in found.held), (PLAIN, found.plain)]
     results.print(gap_bars([(title, one.during, one.moved) for title, one in scale_ins]))
     results.print()
