@@ -3,7 +3,6 @@
 One application with a standby, under load, first without the agent.
 """
 
-import http.client
 import json
 import socket
 import time
@@ -14,16 +13,13 @@ import pytest
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl
-from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.history import recorded
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
-from streamapp.wire.agent_token import token
+from tests.lab.agents_door import LEAVING, PORT, REPORT, address, ask, bearer, secret
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
-PORT = 7711
-REPORT, LEAVING = "/streamapp/v1/report", "/streamapp/v1/leaving"
 SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 20.0
 
 
@@ -107,36 +103,10 @@ def test_the_application_has_not_noticed_the_knocks(one: ObservedApp) -> None:
     assert (counts.nothing_lost, counts.undercounted) == (True, 0)
 
 
-def address(one: ObservedApp, ordinal: int) -> str:
-    """Of a pod."""
-    return str(one.pod(ordinal)["status"]["podIP"])
-
-
-def secret(one: ObservedApp) -> str:
-    """The token that the agents of the application accept."""
-    return token(operator_deployment.agent_key(one.app.kubectl), one.app.read()["metadata"]["uid"])
-
-
-def bearer(one: ObservedApp) -> dict[str, str]:
-    """The header with it."""
-    return {"Authorization": f"Bearer {secret(one)}"}
-
-
 def announcement(*, lease: int, counter: int) -> bytes:
     """One that takes everybody away."""
     body = {"epoch": {"lease": lease, "counter": counter}, "ttlSeconds": 60, "rebalance": "Eager", "processIds": []}
     return json.dumps(body).encode()
-
-
-def ask(host: str, verb: str, path: str, headers: dict[str, str], body: bytes = b"") -> tuple[int, bytes]:
-    """Send one request."""
-    connection = http.client.HTTPConnection(host, PORT, timeout=5)
-    try:
-        connection.request(verb, path, body or None, headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
 
 
 def assert_well(one: ObservedApp, host: str) -> None:
