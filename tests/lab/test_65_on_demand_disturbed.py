@@ -131,10 +131,10 @@ def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) ->
 def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: ObservedApp, seen: Layouts) -> None:
     """The operator's last word is spoken here in its place: it would have taken the pod before it could be removed."""
     with operator_deployment.absent(one.app.kubectl):
-        announce(one, leaving=2, ttl_seconds=20)
+        announce(one, leaving=2, ttl_seconds=60)
         asyncio.run(nudge(one))
-        wait_for(seen, "what was announced happens", lambda now: now.holds_nothing(2), 60)
-        wait_for(seen, "it is forgotten, and every pod works", shared(3), 60)
+        wait_for(seen, "what was announced happens", lambda now: now.holds_nothing(2))
+        wait_for(seen, "it is forgotten, and every pod works", shared(3))
         assert one.app.granted() == 3
         assert [move for move in seen.moves() if not move.had_state] == []
     one.app.wait_until_converged(3)
