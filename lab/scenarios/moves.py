@@ -167,7 +167,7 @@ class Mover:
         quiet, old, before = (
             one.clock(),
             one.group.ownership(),
-            generation(self.bootstrap, one.app.application.application_id),
+            self._generation(one),
         )
         time.sleep(SETTLE_SECONDS)
         began, start = one.clock(), time.monotonic()
@@ -190,8 +190,12 @@ class Mover:
             untouched=_gap(during, [number for number in range(PARTITIONS) if number not in moved]),
             quiet=_gap(one.gaps(quiet, began), range(PARTITIONS)),
             at_stop=self._at_stop(one, ended) if replicas == AFTER else None,
-            rebalances=generation(self.bootstrap, one.app.application.application_id) - before,
+            rebalances=self._generation(one) - before,
         )
+
+    def _generation(self, one: ObservedApp) -> int:
+        """The group's."""
+        return generation(self.bootstrap, one.app.application.application_id)
 
     def _at_stop(self, one: ObservedApp, ended: int) -> float | None:
         """Longest gap of any partition since replicas were taken away last."""

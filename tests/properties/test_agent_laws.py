@@ -152,15 +152,7 @@ def test_agents_that_step_aside_or_fall_silent_change_nothing_about_the_old_rule
 
 @given(in_any_case(), agent_policies())
 def test_with_the_world_standing_still_a_few_passes_come_to_rest(snapshot: Snapshot, policy: ScalingPolicy) -> None:
-    made: list[Any] = []
-    for _ in range(6):
-        decision = decide(snapshot, policy)
-        assert [step for step in decision.plan if step in made] == []
-        if not decision.plan:
-            return
-        made += decision.plan
-        snapshot = world.applied(snapshot, decision)
-    raise AssertionError(f"still not at rest: {[type(step).__name__ for step in made]}")
+    world.assert_rest(snapshot, policy, passes=6)
 
 
 @given(drained(), st.sampled_from([1, 5, 9, 30, 300]))

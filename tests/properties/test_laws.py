@@ -73,15 +73,7 @@ def test_the_order_of_any_collection_means_nothing(
 @given(snapshots(), policies())
 def test_done_means_done(snapshot: Snapshot, policy: ScalingPolicy) -> None:
     """With the clock and the world standing still, a few passes come to rest, and none repeats a step of another."""
-    made: list[Any] = []
-    for _ in range(5):
-        decision = decide(snapshot, policy)
-        assert [step for step in decision.plan if step in made] == []
-        if not decision.plan:
-            return
-        made += decision.plan
-        snapshot = world.applied(snapshot, decision)
-    raise AssertionError(f"still not at rest: {[type(step).__name__ for step in made]}")
+    world.assert_rest(snapshot, policy, passes=5)
 
 
 @given(scale_downs(), policies())

@@ -20,6 +20,8 @@ from streamapp.core.decision import (
 )
 from streamapp.core.example import statefulset
 from streamapp.core.group import GroupDescription, GroupReading
+from streamapp.core.planning import decide
+from streamapp.core.policy import ScalingPolicy
 from streamapp.core.snapshot import Nudges, Snapshot
 from streamapp.core.workload import Budget, StatefulSet, Workload
 
@@ -29,6 +31,19 @@ def applied(snapshot: Snapshot, decision: Decision) -> Snapshot:
     for step in decision.plan:
         snapshot = _after(snapshot, step)
     return snapshot
+
+
+def assert_rest(snapshot: Snapshot, policy: ScalingPolicy, *, passes: int) -> None:
+    """With the clock and the world standing still, so many passes come to rest, and none repeats a step of another."""
+    made: list[Step] = []
+    for _ in range(passes):
+        decision = decide(snapshot, policy)
+        assert [step for step in decision.plan if step in made] == []
+        if not decision.plan:
+            return
+        made += decision.plan
+        snapshot = applied(snapshot, decision)
+    raise AssertionError(f"still not at rest: {[type(step).__name__ for step in made]}")
 
 
 def _after(snapshot: Snapshot, step: Step) -> Snapshot:

@@ -197,7 +197,7 @@ class Judge:
         """Guarantees 1, 2 and 5, on the truth as it was at two looks of that process."""
         running = seen.containers
         on_demand = self._group.truth.shape.on_demand
-        pairs = list((_pairs_by_agents if on_demand else _pairs)(seen.looks, seen.statefulset_at))
+        pairs = _pairs(seen.looks, seen.statefulset_at, by_agents=on_demand)
         if not pairs:
             self.wrong(2, f"{what} without two looks in a row that are fresh, stable and of two joins")
             return
@@ -304,27 +304,19 @@ def everything_runs(truth: GroupTruth, tasks: Sequence[TaskId]) -> bool:
     return truth.state is GroupState.STABLE and all(member.is_alive for member in members) and running == list(tasks)
 
 
-def _pairs(looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
-    """Looks that were fresh at the judgement or came later, each with one before it, of another join, that fits."""
+def _pairs(looks: Sequence[Look], judged_at: float, *, by_agents: bool) -> list[tuple[Look, Look]]:
+    """Looks that were fresh at the judgement or came later, each with one before it that fits.
+
+    Of another join; but where agents speak, what each look shows is the present, so that no join lies between.
+    """
     stable = [look for look in looks if look.is_stable]
+    apart = APART_BY_AGENTS if by_agents else APART
     return [
         (later, earlier)
         for later in stable
         if judged_at - later.at <= FRESH
         for earlier in stable
-        if APART <= later.at - earlier.at <= 125 and earlier.generation != later.generation
-    ]
-
-
-def _pairs_by_agents(looks: Sequence[Look], judged_at: float) -> list[tuple[Look, Look]]:
-    """The same where agents speak: what each look shows is the present, so that no join lies between."""
-    stable = [look for look in looks if look.is_stable]
-    return [
-        (later, earlier)
-        for later in stable
-        if judged_at - later.at <= FRESH
-        for earlier in stable
-        if APART_BY_AGENTS <= later.at - earlier.at <= 125
+        if apart <= later.at - earlier.at <= 125 and (by_agents or earlier.generation != later.generation)
     ]
 
 
