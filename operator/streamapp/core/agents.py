@@ -99,6 +99,22 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """What an instance runs with, as far as it bears on scaling; None: not known."""
+
+    heartbeat: timedelta | None = None
+    session_timeout: timedelta | None = None
+    is_static: bool | None = None
+    """Its consumers are static members."""
+    leaves_on_close: bool | None = None
+    """Its `close()` gives its place in the group up at once."""
+    state_directory: str | None = None
+    """`state.dir`."""
+    cleaned_tasks: int | None = None
+    """Task directories that `cleanUp()` removed before the instance started; None: none, or not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentReport:
     """One answer of one agent about our application's one instance in its JVM."""
 
@@ -121,6 +137,7 @@ class AgentReport:
     standby_replicas: int | None = None
     round: Round | None = None
     client_state: str = ""
+    settings: ClientSettings = ClientSettings()
     state_bytes: int | None = None
     """What its state takes on its volume."""
     free_bytes: int | None = None

@@ -19,6 +19,8 @@ MOST_MILLIS = 366 * 24 * 3600 * 1000
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Positive = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Millis = Annotated[int, Field(ge=0, le=MOST_MILLIS)]
+PositiveMillis = Annotated[int, Field(ge=1, le=2**31 - 1)]
+"""Of a client's setting, which Kafka keeps as an int."""
 
 
 class _NeverNull:
@@ -168,8 +170,12 @@ class InstanceFields(_Fields):
     assignor: Maybe[AssignorFields] = None
     acceptable_recovery_lag: Maybe[Count] = None
     standby_replicas: Maybe[Count] = None
-    heartbeat_millis: Maybe[Positive] = None
+    heartbeat_millis: Maybe[PositiveMillis] = None
     leaves_on_close: Maybe[bool] = None
+    session_timeout_millis: Maybe[PositiveMillis] = None
+    is_static: Maybe[bool] = None
+    state_directory: Maybe[str] = None
+    cleaned_tasks: Maybe[Positive] = None
     defaults_given: Maybe[list[DefaultFields]] = None
     state_bytes: Maybe[Count] = None
     free_bytes: Maybe[Count] = None

@@ -14,6 +14,7 @@ from streamapp.core.agents import (
     AgentReport,
     Aside,
     AsideKind,
+    ClientSettings,
     Heard,
     LocalTask,
     Round,
@@ -119,9 +120,25 @@ def _report(said: ReportFields, instance: InstanceFields, where: str, expected: 
         standby_replicas=instance.standby_replicas,
         round=None if last_round is None else _round(last_round, expected.asked_at),
         client_state=instance.client_state,
+        settings=_settings(instance),
         state_bytes=instance.state_bytes,
         free_bytes=instance.free_bytes,
     )
+
+
+def _settings(said: InstanceFields) -> ClientSettings:
+    return ClientSettings(
+        heartbeat=_millis(said.heartbeat_millis),
+        session_timeout=_millis(said.session_timeout_millis),
+        is_static=said.is_static,
+        leaves_on_close=said.leaves_on_close,
+        state_directory=said.state_directory,
+        cleaned_tasks=said.cleaned_tasks,
+    )
+
+
+def _millis(said: int | None) -> timedelta | None:
+    return None if said is None else timedelta(milliseconds=said)
 
 
 def _aside(asides: tuple[AsideFields, ...]) -> Aside | None:
