@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the pages of the documentation that are made from the code: `state-table.md` and `reasons.md`.
+"""Writes what is made from the code and lies with the documentation: pages, and the schema of the flight record.
 
 Run as `uv run python docs/generate.py`; a test compares what lies here with what this would write.
 """
 
+import json
 from pathlib import Path
 
+from streamapp.api import flight_record
 from streamapp.core import table
 from streamapp.core.reasons import Reason
 
@@ -41,7 +43,11 @@ Conditions, Events, the hold record and `kubectl streamapp explain` use these na
 def pages() -> dict[str, str]:
     """The text of each page, by file name."""
     reasons = "".join(f"| `{reason.name}` | {reason.note} | {reason.next_step} |\n" for reason in Reason)
-    return {"state-table.md": STATE_TABLE + table.markdown(), "reasons.md": REASONS + reasons}
+    return {
+        "state-table.md": STATE_TABLE + table.markdown(),
+        "reasons.md": REASONS + reasons,
+        "flight-record.schema.json": json.dumps(flight_record.schema(), indent=2) + "\n",
+    }
 
 
 def main() -> None:
