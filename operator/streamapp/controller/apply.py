@@ -1,8 +1,8 @@
 """Makes what was decided: each step of a plan is one call, in order, and the first that fails ends the pass.
 
 Called by `reconcile`. It decides nothing and repeats nothing; what it adds is that a removal is not sent on old facts:
-everything it rests on is read once more, the write carries the version that was judged, and the last thing before it is
-sent is a look at the monotonic clock.
+everything it rests on is read once more and the Lease too, the write carries the version that was judged, and the last
+thing before it is sent is a look at the monotonic clock. No step at all is begun by a process that does not lead.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,6 +15,7 @@ from streamapp.api.reading import StreamApp
 from streamapp.controller.agent_side import AgentSide, moved_since
 from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.gather import Gathered
+from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.controller.watching import GroupWatch
@@ -55,9 +56,12 @@ class Applier:
         metrics: Metrics,
         monotonic: Callable[[], float] = seconds_since_boot,
         agents: AgentSide | None = None,
+        *,
+        leadership: Leadership = ALONE,
     ) -> None:
         self._client = client
         self._agents = agents
+        self._leadership = leadership
         self._installation = installation
         self._metrics = metrics
         self._monotonic = monotonic
@@ -81,6 +85,7 @@ class Applier:
             name = type(step).__name__
             labels = (gathered.key.namespace, gathered.key.name, name)
             try:
+                self._leadership.check()  # also for brokers and agents, who know nothing of a Lease
                 await self._makers[type(step)](gathered, step)
             except BaseException:
                 self._metrics.steps.labels(*labels, "failed").inc()
@@ -200,6 +205,8 @@ class Applier:
         now = facts.pods(live, key.name, None if statefulset is None else statefulset.uid, container)
         if set(map(_run, now)) != set(map(_run, gathered.snapshot.workload.pods)):
             raise ConflictError(what, "pods have come, gone or restarted since", _TRY_AGAIN)
+        # Last, since a pod's deletion carries nothing that the next leader has written.
+        await self._leadership.confirm()
 
     async def _agents_still_say(self, gathered: Gathered, what: str) -> None:
         """Hear the agents once more where the judgement rests on them, before the pods that they belong to are read."""

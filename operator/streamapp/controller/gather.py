@@ -16,6 +16,7 @@ from streamapp.api.translate import app_of, policy_of
 from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Application, Applications, Wiring
 from streamapp.controller.clocks import seconds_since_boot
+from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.listening import Listening
 from streamapp.controller.memory import Memory
 from streamapp.controller.topologies import contradiction
@@ -66,8 +67,11 @@ class Gatherer:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = seconds_since_boot,
         agents: AgentSide | None = None,
+        *,
+        leadership: Leadership = ALONE,
     ) -> None:
         self._client = client
+        self._leadership = leadership
         self._agents = agents
         self._listening = None if agents is None else Listening(agents, now)
         self._monotonic = monotonic
@@ -111,6 +115,7 @@ class Gatherer:
             workload=workload,
             universe=self._universe(found, memory, workload),
             agents=memory.agents if policy.agent else None,
+            lease=self._leadership.transitions,
             readings=memory.readings,
             captures=memory.captures,
             container_ends=tuple(memory.ends.values()),

@@ -1,7 +1,8 @@
 """Answers probes and Prometheus over HTTP, in the same event loop as everything else: a loop that hangs answers nobody.
 
 `/healthz` fails when the process can no longer do its work although it lives: a key waits or a pass runs for too long,
-the API server has refused to list for too long, or a watch has died. `/readyz` says whether the first lists are in.
+the API server has refused to list for too long, or a watch has died. `/readyz` says whether the first lists are in, or,
+of a replica that stands by, whether it sees who leads: so a rollout goes on past it, and it counts for a budget.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import KubeError
@@ -27,6 +29,7 @@ class Health:
     """Seconds that the key due longest has waited."""
     stuck_seconds: float
     heartbeat_seconds: float
+    leadership: Leadership = ALONE
     is_ready: bool = False
     _listed_at: dict[str, float] = field(default_factory=dict)
     """When each kind was last listed, on the loop's clock."""
@@ -42,6 +45,12 @@ class Health:
             if now - at > MISSED_HEARTBEATS * self.heartbeat_seconds:
                 found.append(f"watch: {kind} could not be listed for {now - at:.0f} s")
         return found
+
+    def unready(self) -> str:
+        """Why nothing can be expected of this process, as a sentence; empty where it can."""
+        if self.leadership.leads():
+            return "" if self.is_ready else "listing"
+        return self.leadership.blind()
 
     async def beat(self, client: KubeClient, namespaces: tuple[str, ...]) -> None:
         """List every watched kind again and again, the least there is, until cancelled."""
@@ -66,7 +75,9 @@ async def serve(port: int, health: Health, metrics: Metrics) -> web.AppRunner:
         return web.Response(status=500 if faults else 200, text="\n".join(faults) or "ok")
 
     async def readyz(_: web.Request) -> web.Response:
-        return web.Response(status=200 if health.is_ready else 503, text="ok" if health.is_ready else "listing")
+        why_not = health.unready()
+        role = "ok" if health.leadership.leads() else f"standing by, {health.leadership.holder or 'nobody'} leads"
+        return web.Response(status=503 if why_not else 200, text=why_not or role)
 
     async def show(_: web.Request) -> web.Response:
         metrics.queue_oldest_seconds.set(health.queue_age())

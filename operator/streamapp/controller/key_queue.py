@@ -81,16 +81,17 @@ class KeyQueue(Generic[K]):
         now = asyncio.get_running_loop().time()
         return max(0.0, now - min(self._waiting_since(), default=now))
 
-    async def close(self) -> None:
-        """Start nothing more, cancel what runs, and wait for its end."""
+    async def close(self, patience_seconds: float = 0.0) -> None:
+        """Start nothing more, let what runs end for a while, cancel the rest, and wait for its end."""
         self._closed = True
-        tasks = []
         for place in self._places.values():
             if place.timer is not None:
                 place.timer.cancel()
-            if place.task is not None:
-                place.task.cancel()
-                tasks.append(place.task)
+        tasks = [place.task for place in self._places.values() if place.task is not None]
+        if tasks and patience_seconds:
+            await asyncio.wait(tasks, timeout=patience_seconds)
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._places.clear()
 

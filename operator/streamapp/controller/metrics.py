@@ -90,6 +90,12 @@ class Metrics:
         self.reconcile_seconds = Histogram(
             "streamapp_reconcile_time_seconds", "Duration of passes.", buckets=_PASS_SECONDS, registry=registry
         )
+        self.leader = Gauge("streamapp_leader", "1 where this replica leads, 0 where it stands by.", registry=registry)
+        self.lease_transitions = Gauge(
+            "streamapp_lease_transitions",
+            "How often the Lease has changed hands, as this replica last saw it; 0 without a Lease.",
+            registry=registry,
+        )
         self.queue_depth = Gauge("streamapp_workqueue_depth", "Keys that are due or in a pass.", registry=registry)
         self.queue_adds = Counter("streamapp_workqueue_adds_total", "Requests for a pass.", registry=registry)
         self.queue_oldest_seconds = Gauge(

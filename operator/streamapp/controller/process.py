@@ -5,7 +5,10 @@ server that cannot listen end the process, and Kubernetes starts it anew.
 """
 
 import asyncio
-from collections.abc import Callable
+import secrets
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,11 +22,13 @@ from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Applications, Wiring
 from streamapp.controller.apply import Applier
 from streamapp.controller.clocks import seconds_since_boot
+from streamapp.controller.election import Elector, LeaseTiming
 from streamapp.controller.gather import Gatherer
 from streamapp.controller.handlers import kopf_settings, registry_for
 from streamapp.controller.health import Health, serve
 from streamapp.controller.kafka_side import connect
 from streamapp.controller.key_queue import KeyQueue, Pauses
+from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
 from streamapp.controller.reconcile import Reconciler
@@ -37,6 +42,9 @@ from streamapp.kube.errors import KubeError
 from streamapp.kube.places import STREAM_APPS, Key, Kind
 
 log = structlog.get_logger()
+
+PATIENCE_SECONDS = 1.0
+"""So long passes may go on after the process was told to end, before they are cut off and the Lease is given back."""
 
 
 class CannotStartError(Exception):
@@ -74,8 +82,11 @@ class Operator:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = seconds_since_boot,
         agents: AgentAccess | None = None,
+        *,
+        leadership: Leadership = ALONE,
     ) -> None:
         self.settings = settings
+        self.leadership = leadership
         self.agents = agents or AgentClient(now=now)
         self.keys = KeyFile(settings.agent_key_file)
         self._now = now
@@ -84,6 +95,8 @@ class Operator:
         pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
         self.queue: KeyQueue[Key] = KeyQueue(self._reconcile, pauses, QueueMetrics(self.metrics))
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
+        self.metrics.leader.set_function(lambda: float(leadership.leads()))
+        self.metrics.lease_transitions.set_function(lambda: leadership.transitions)
         pace = Pace(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         self.applications = Applications(self.connect, pace, self.queue.add, now)
         installation = Installation(
@@ -94,12 +107,12 @@ class Operator:
         )
         side = AgentSide(self.agents, self.keys, self.metrics)
         self._reconciler = Reconciler(
-            Gatherer(client, self.applications, installation, now, monotonic, side),
-            Applier(client, installation, self.metrics, monotonic, side),
+            Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership),
+            Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
             Reporter(client, self.metrics, settings.instance),
             self.applications,
         )
-        self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds)
+        self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership)
 
     def heard_of_app(self, key: Key, resource: Json, *, is_gone: bool) -> None:
         """Remember the StreamApp for its rivals, and look at it."""
@@ -144,9 +157,9 @@ class Operator:
             self.health.is_ready = True
             await asyncio.sleep(self.settings.resync_seconds)
 
-    async def close(self) -> None:
-        """Stop passes and polls."""
-        await self.queue.close()
+    async def close(self, patience_seconds: float = 0.0) -> None:
+        """Stop passes and polls; a pass that is under way may come to its end within the patience."""
+        await self.queue.close(patience_seconds)
         self.applications.close()
         await self.agents.close()
 
@@ -170,31 +183,69 @@ class Operator:
 
 
 async def run(settings: Settings) -> None:
-    """Run the operator until it is told to stop, or one of its parts ends; CannotStartError if it cannot begin."""
+    """Run the operator until it is told to stop, or one of its parts ends.
+
+    CannotStartError if it cannot begin, KubeError if it lacks a right to begin with.
+    """
     _check_deadlines(settings)
-    configuration = await own_configuration()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     metrics_of: list[Operator] = []
 
     def observe(method: str, resource: str, code: int) -> None:
         for operator in metrics_of:
             operator.metrics.requests.labels(method, resource, str(code)).inc()
 
-    client = KubeClient(configuration, deadline_seconds=settings.request_deadline_seconds, observe=observe)
-    try:
-        operator = Operator(settings, client)
+    async with AsyncExitStack() as left_behind:
+        leadership: Leadership = ALONE
+        if settings.lease_namespace:
+            timing = lease_timing(settings)
+            # Its own client: a renewal waits for nobody's turn, and not for long.
+            lease_client = KubeClient(
+                await own_configuration(), deadline_seconds=timing.request, at_once=2, observe=observe
+            )
+            left_behind.push_async_callback(lease_client.close)
+            leadership = Elector(lease_client, lease_key(settings), identity_of(settings), timing)
+        client = KubeClient(
+            await own_configuration(),
+            deadline_seconds=settings.request_deadline_seconds,
+            observe=observe,
+            may_write=leadership.check,
+        )
+        left_behind.push_async_callback(client.close)
+        operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
         await operator.check()
         server = await serve(settings.port, operator.health, operator.metrics)
-        try:
-            await _run_parts(operator)
-        finally:
-            await operator.close()
-            await server.cleanup()
+        left_behind.push_async_callback(server.cleanup)
+        await work_in_turn(operator, stop, lambda: _run_parts(operator, stop))
+
+
+async def work_in_turn(operator: Operator, stop: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
+    """Stand by, work once it is this process's turn, and give the turn back when all that writes has ended.
+
+    Args:
+        operator: Whose queue is closed at the end.
+        stop: Set when the process is to end.
+        work: Run while it leads; ends when `stop` is set or a part of it ends.
+    """
+    standing = asyncio.create_task(operator.leadership.stand(), name="stand")
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    try:
+        await asyncio.wait({standing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if standing.done():
+            standing.result()
+            await work()
     finally:
-        await client.close()
+        for task in (standing, stopping):
+            task.cancel()
+        await asyncio.gather(standing, stopping, return_exceptions=True)
+        await operator.close(PATIENCE_SECONDS)
+        await operator.leadership.release()
 
 
-async def _run_parts(operator: Operator) -> None:
+async def _run_parts(operator: Operator, stop: asyncio.Event) -> None:
     settings = operator.settings
 
     async def login() -> Login:
@@ -205,8 +256,10 @@ async def _run_parts(operator: Operator) -> None:
         settings=kopf_settings(settings),
         namespaces=settings.namespaces,
         clusterwide=not settings.namespaces,
+        stop_flag=stop,
     )
     parts = {
+        "lease": operator.leadership.keep(),
         "resync": operator.resync(),
         "heartbeat": operator.health.beat(operator.client, settings.namespaces),
         "watches": watches,
@@ -223,6 +276,26 @@ async def _run_parts(operator: Operator) -> None:
     for task in done:
         log.info("stopping", because=f"{task.get_name()} ended")
         task.result()
+
+
+def lease_key(settings: Settings) -> Key:
+    """Give the place of the Lease."""
+    return Key(settings.lease_namespace, settings.lease_name)
+
+
+def lease_timing(settings: Settings) -> LeaseTiming:
+    """Give the times of the Lease; CannotStartError where they do not fit each other."""
+    timing = LeaseTiming(
+        lease=settings.lease_seconds, renew=settings.lease_renew_seconds, retry=settings.lease_retry_seconds
+    )
+    if timing.fault():
+        raise CannotStartError(timing.fault())
+    return timing
+
+
+def identity_of(settings: Settings) -> str:
+    """Make up who this process is: its pod, and something that no other process of that pod has."""
+    return f"{settings.instance}_{secrets.token_hex(4)}"
 
 
 def _check_deadlines(settings: Settings) -> None:

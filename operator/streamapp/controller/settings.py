@@ -26,6 +26,12 @@ class Settings:
     """Namespace of the Lease for which the operator's replicas stand: its own. Empty: no Lease, for one replica."""
     lease_name: str = "streamapp-operator"
     """Name of that Lease. Its holder is `<instance>_<something made up at every start>`."""
+    lease_seconds: float = 15.0
+    """So long a Lease must have stood still, by the watch of who stands by, before it is taken from another."""
+    lease_renew_seconds: float = 10.0
+    """So long the leader works on a renewal; then its process ends. Less than the above by more than clocks can err."""
+    lease_retry_seconds: float = 2.0
+    """Between two renewals, and between two looks of a replica that stands by."""
     installation: str = "streamapp-operator"
     """Label on what this operator makes. Two operators on one cluster need two, to tell what is whose."""
     seed_image: str = "ghcr.io/streamapp/seed:0.1.0"

@@ -177,8 +177,8 @@ def _is_told(
 
 
 def _next(highest: Epoch, snapshot: Snapshot) -> Epoch:
-    """Higher than any that was heard, also where the count of leases has begun anew."""
-    return highest.next(max(highest.lease, snapshot.lease), snapshot.now)
+    """Higher than any that was heard."""
+    return highest.next(snapshot.lease, snapshot.now)
 
 
 def _why(wanted: frozenset[ProcessId], *, is_renewal: bool) -> Reason:

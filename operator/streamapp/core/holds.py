@@ -25,9 +25,10 @@ class Epoch:
     def next(self, lease: int, now: datetime) -> "Epoch":
         """The epoch of the next write.
 
-        The counter never falls behind the clock, so that it goes on rising after the record was removed and begun anew.
+        The counter never falls behind the clock, so that it goes on rising after the record was removed and begun anew;
+        nor does the lease fall, where the count of transitions began anew with another Lease.
         """
-        return Epoch(lease=lease, counter=max(self.counter + 1, int(now.timestamp())))
+        return Epoch(lease=max(self.lease, lease), counter=max(self.counter + 1, int(now.timestamp())))
 
 
 NO_EPOCH = Epoch(lease=0, counter=0)

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,10 @@ Observer = Callable[[str, str, int], None]
 """Told of every answer: method, plural of the kind, HTTP status (0 where there was none)."""
 
 Check = Callable[[], None]
+"""Raises what keeps a request from being sent."""
+
+_last_checks: ContextVar[tuple[Check, ...]] = ContextVar("last_checks", default=())
+"""Of the request that is being made in this context."""
 
 
 class KubeClient:
@@ -47,8 +52,21 @@ class KubeClient:
         at_once: int = 50,
         observe: Observer = lambda *_: None,
         user_agent: str = FIELD_MANAGER,
+        may_write: Check = lambda: None,
     ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            configuration: Where the API server is, and who asks.
+            deadline_seconds: For each request as a whole.
+            at_once: So many requests at a time, the others wait.
+            observe: Told of every answer.
+            user_agent: Who asks, for audit logs.
+            may_write: Run right before anything but a read is sent, as the `last_check` of every write.
+        """
+        configuration.trace_configs = [_checked_when_connected()]
         self._api = ApiClient(configuration)
+        self._may_write = may_write
         self._api.user_agent = user_agent
         self._deadline_seconds = deadline_seconds
         self._turns = asyncio.Semaphore(at_once)
@@ -140,7 +158,8 @@ class KubeClient:
         """Bring the fields of `body`, and only those, to what it says; give the whole object as it is then.
 
         Without `force`, a field that somebody else set to something else is a ConflictError. `last_check` is run when
-        everything else is done and the next thing is to send; what it raises keeps the request from being sent.
+        everything else is done, the connection included, and the next thing is to send; what it raises keeps the
+        request from being sent.
 
         `metadata.uid` and `metadata.resourceVersion` in the body are preconditions: ConflictError where another object
         or another version is there, and then nothing is written. Equal content writes nothing.
@@ -190,9 +209,8 @@ class KubeClient:
             with _told_apart(what, self._deadline_seconds):
                 async with self._turns, asyncio.timeout(self._deadline_seconds):
                     parameters = await self._parameters(method, path, query, body, content_type)
-                    if last_check is not None:
-                        last_check()
-                    response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
+                    with self._checked(method, last_check):
+                        response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
                     status, text = response.status, await response.read()
         finally:
             self._observe(method, kind.plural, status)
@@ -200,6 +218,16 @@ class KubeClient:
             found: Json = json.loads(text)
             return found
         raise of_status(status, what, _message(text))
+
+    @contextmanager
+    def _checked(self, method: str, last_check: Check | None) -> Iterator[None]:
+        """Have what must be so looked at when the request of this block is sent."""
+        own = () if method == "GET" else (self._may_write,)
+        token = _last_checks.set(own if last_check is None else (*own, last_check))
+        try:
+            yield
+        finally:
+            _last_checks.reset(token)
 
     async def _parameters(
         self, method: str, path: str, query: Mapping[str, str] | None, body: Json | None, content_type: str
@@ -261,6 +289,19 @@ def login_of(configuration: Configuration) -> Login:
 
 def _only(name: str | None) -> dict[str, str]:
     return {} if name is None else {"fieldSelector": f"metadata.name={name}"}
+
+
+def _checked_when_connected() -> aiohttp.TraceConfig:
+    """Have the last checks run when there is a connection: making one can take as long as a request may."""
+
+    async def check(*_: object) -> None:
+        for one in _last_checks.get():
+            one()
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_end.append(check)
+    trace.on_connection_reuseconn.append(check)
+    return trace
 
 
 @contextmanager

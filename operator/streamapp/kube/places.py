@@ -44,11 +44,15 @@ SERVICES = Kind("", "v1", "services", "Service")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
+LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """The namespace and name of a StreamApp, which its StatefulSet, Service and PodDisruptionBudget share."""
+    """The namespace and name of a StreamApp, which its StatefulSet, Service and PodDisruptionBudget share.
+
+    Or those of a Lease.
+    """
 
     namespace: str
     name: str

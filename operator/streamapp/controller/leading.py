@@ -1,0 +1,82 @@
+"""Whether this process may act: what the shell asks before it writes, and the answer where there is one replica alone.
+
+Asked by `apply`, `gather`, `health` and the API client; answered by `election.Elector` where there is a Lease.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol
+
+from streamapp.kube.errors import KubeError
+
+
+class NotLeadingError(KubeError):
+    """Another replica may lead by now: nothing was sent, and the process ends."""
+
+
+class Leadership(Protocol):
+    """One replica's part in the election."""
+
+    @property
+    def transitions(self) -> int:
+        """How often the Lease has changed hands, as last seen; for a leader, the number of its own term."""
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as last seen; empty where nobody does or it was not seen yet."""
+
+    def leads(self) -> bool:
+        """Whether nobody else can lead at this moment, by a clock that nobody sets."""
+
+    def check(self) -> None:
+        """Return if this process leads at this moment; else end it, and raise NotLeadingError where that is played."""
+
+    async def confirm(self) -> None:
+        """Ask the API server for the same; as `check`, or another KubeError where it gives no answer."""
+
+    def blind(self) -> str:
+        """Why this process does not know who leads, as a sentence; empty where it does."""
+
+    async def stand(self) -> None:
+        """Return when this process leads."""
+
+    async def keep(self) -> None:
+        """Go on leading; returns or raises only where that is over."""
+
+    async def release(self) -> None:
+        """Give it back, after everything that writes has ended; nothing where there is nothing to give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """There is no other replica, and no Lease."""
+
+    transitions: int = 0
+    holder: str = ""
+
+    def leads(self) -> bool:
+        """Always."""
+        return True
+
+    def check(self) -> None:
+        """Nothing to check."""
+
+    async def confirm(self) -> None:
+        """Nobody to ask."""
+
+    def blind(self) -> str:
+        """Nothing to see."""
+        return ""
+
+    async def stand(self) -> None:
+        """Lead at once."""
+
+    async def keep(self) -> None:
+        """Go on for ever."""
+        await asyncio.Event().wait()
+
+    async def release(self) -> None:
+        """Nothing to give back."""
+
+
+ALONE = Alone()
