@@ -7,7 +7,7 @@ server that cannot listen end the process, and Kubernetes starts it anew.
 import asyncio
 import secrets
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,6 +42,8 @@ from streamapp.kube.errors import KubeError
 from streamapp.kube.places import STREAM_APPS, Key, Kind
 
 log = structlog.get_logger()
+
+Parts = Mapping[str, Coroutine[None, None, None]]
 
 PATIENCE_SECONDS = 1.0
 """So long passes may go on after the process was told to end, before they are cut off and the Lease is given back."""
@@ -189,8 +191,7 @@ async def run(settings: Settings) -> None:
     """
     _check_deadlines(settings)
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    _stop_on_signals(stop)
     metrics_of: list[Operator] = []
 
     def observe(method: str, resource: str, code: int) -> None:
@@ -219,63 +220,75 @@ async def run(settings: Settings) -> None:
         await operator.check()
         server = await serve(settings.port, operator.health, operator.metrics)
         left_behind.push_async_callback(server.cleanup)
-        await work_in_turn(operator, stop, lambda: _run_parts(operator, stop))
+        await work_in_turn(operator, stop, lambda: _parts(operator, stop))
 
 
-async def work_in_turn(operator: Operator, stop: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
-    """Stand by, work once it is this process's turn, and give the turn back when all that writes has ended.
+async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[[], Parts]) -> None:
+    """Stand by, work once it is this process's turn, and give the turn back as soon as nothing writes any more.
 
     Args:
         operator: Whose queue is closed at the end.
         stop: Set when the process is to end.
-        work: Run while it leads; ends when `stop` is set or a part of it ends.
+        parts: What runs while it leads, by name, beside the renewal of the Lease. The first that ends, ends all, and
+            what it raised is raised. None of them may write.
     """
     standing = asyncio.create_task(operator.leadership.stand(), name="stand")
-    stopping = asyncio.create_task(stop.wait(), name="stop")
+    stopping = asyncio.create_task(stop.wait(), name="order to stop")
+    running = {standing, stopping}
     try:
-        await asyncio.wait({standing, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if standing.done():
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        if standing.done() and not stop.is_set():
             standing.result()
-            await work()
+            work = {"lease": operator.leadership.keep(), **parts()}
+            running = {stopping, *(asyncio.create_task(part, name=name) for name, part in work.items())}
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (standing, stopping):
+        done = {task for task in running if task.done()}
+        for task in {standing, *running} - done:
             task.cancel()
-        await asyncio.gather(standing, stopping, return_exceptions=True)
         await operator.close(PATIENCE_SECONDS)
         await operator.leadership.release()
+        # Only now: kopf takes seconds to end, in which another replica can begin.
+        await asyncio.gather(standing, *running, return_exceptions=True)
+    for task in done:
+        log.info("stopping", because=f"{task.get_name()} ended" if task is not stopping else "told to")
+        task.result()
 
 
-async def _run_parts(operator: Operator, stop: asyncio.Event) -> None:
-    settings = operator.settings
+def _parts(operator: Operator, stop: asyncio.Event) -> Parts:
+    log.info("started", namespaces=operator.settings.namespaces or "all", port=operator.settings.port)
+    keys = operator.keys.read()
+    if isinstance(keys, NoKeys):
+        log.warning("agents cannot be used", why=keys.why)
+    return {
+        "watches": _watch(operator, stop),
+        "resync": operator.resync(),
+        "heartbeat": operator.health.beat(operator.client, operator.settings.namespaces),
+    }
+
+
+async def _watch(operator: Operator, stop: asyncio.Event) -> None:
+    """Run kopf."""
 
     async def login() -> Login:
         return login_of(await own_configuration())
 
-    watches = kopf.operator(
+    ours = asyncio.all_tasks()  # kopf ends every other one when it ends
+    tasks = await kopf.spawn_tasks(
         registry=registry_for(operator, login),
-        settings=kopf_settings(settings),
-        namespaces=settings.namespaces,
-        clusterwide=not settings.namespaces,
+        settings=kopf_settings(operator.settings),
+        namespaces=operator.settings.namespaces,
+        clusterwide=not operator.settings.namespaces,
         stop_flag=stop,
     )
-    parts = {
-        "lease": operator.leadership.keep(),
-        "resync": operator.resync(),
-        "heartbeat": operator.health.beat(operator.client, settings.namespaces),
-        "watches": watches,
-    }
-    tasks = [asyncio.create_task(part, name=name) for name, part in parts.items()]
-    log.info("started", namespaces=settings.namespaces or "all", port=settings.port)
-    keys = operator.keys.read()
-    if isinstance(keys, NoKeys):
-        log.warning("agents cannot be used", why=keys.why)
-    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in rest:
-        task.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)
-    for task in done:
-        log.info("stopping", because=f"{task.get_name()} ended")
-        task.result()
+    _stop_on_signals(stop)  # kopf has put its own in their place, which tell nobody else
+    await kopf.run_tasks(tasks, ignored=ours)
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    """Note that the process is to end; without this a container's first process would not hear of it at all."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
 
 def lease_key(settings: Settings) -> Key:
