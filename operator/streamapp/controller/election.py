@@ -29,7 +29,7 @@ log = structlog.get_logger()
 DRIFT = 0.1
 """By so much of a span may any clock be wrong."""
 RELEASES = 3
-"""So often giving back is tried, each time on the newest version."""
+"""So often giving back is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,20 +178,20 @@ class Elector:
         self._held_until = -inf
         for _ in range(RELEASES):
             try:
-                if not self._is_current:
-                    self._lease = await leases.find(self._client, self._key)
-                if self._lease is None or self._lease.says.holder != self.identity:
-                    return
-                free = replace(self._lease.says, holder="", renewed_at=leases.stamp(self._now()))
-                await leases.write(self._client, self._key, self._lease, free)
-            except ConflictError:
-                self._is_current = False
+                await self._give_back()
             except KubeError as error:
-                log.warning("lease not given back; it expires by itself", lease=str(self._key), error=str(error))
-                return
+                self._is_current, self._fault = False, str(error)
             else:
-                log.info("lease given back", lease=str(self._key), transitions=self.transitions)
                 return
+        log.warning("lease not given back; it expires by itself", lease=str(self._key), error=self._fault)
+
+    async def _give_back(self) -> None:
+        if not self._is_current:
+            self._lease = await leases.find(self._client, self._key)
+        if self._lease is not None and self.holder == self.identity:
+            free = replace(self._lease.says, holder="", renewed_at=leases.stamp(self._now()))
+            await leases.write(self._client, self._key, self._lease, free)
+            log.info("lease given back", lease=str(self._key), transitions=self.transitions)
 
     def _saw(self, lease: Lease | None) -> None:
         """Note what was read; only a change of what it says starts its time anew."""
