@@ -4,7 +4,7 @@ A *bench* stands for one cluster with one StreamApp. `restart` throws the operat
 `run` moves the time and makes a poll and a pass every second. What the operator promises is watched at every write.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -54,7 +54,7 @@ class Bench:
         """With what each connection was made."""
         self.wrongs: list[str] = []
         """Promises that were broken, as sentences."""
-        self._url = url
+        self.url = url
         self._told_of = 0
         self._began_at = clock.now()
         server.changed.append(self._watch_promises)
@@ -62,7 +62,7 @@ class Bench:
     async def restart(self) -> None:
         """Start a process that remembers nothing, in place of the one before."""
         await self.stop()
-        configuration = Configuration(host=self._url)
+        configuration = Configuration(host=self.url)
         self.client = KubeClient(configuration, deadline_seconds=5)
         self.metrics = Metrics()
         installation = replace(INSTALLATION, accepted=self.keys.accepted)
@@ -85,7 +85,13 @@ class Bench:
 
     async def make_pass(self) -> bool:
         """Poll the group and run one pass; tell whether the pass came to its end."""
-        application = self.applications.find(KEY)
+        return await self.make_pass_of(self.applications, self.reconciler.reconcile)
+
+    async def make_pass_of(
+        self, applications: Applications, reconcile: Callable[[Key], Awaitable[float | None]]
+    ) -> bool:
+        """Have another process do the same."""
+        application = applications.find(KEY)
         if application is not None and application.watch is not None:
             for pod in self.pods.gone[self._told_of :]:
                 application.memory.saw_ends(facts.container_ends(pod), self.clock.now())
@@ -93,7 +99,7 @@ class Bench:
             await application.watch.poll()
         self._began_at = self.clock.now()
         try:
-            await self.reconciler.reconcile(KEY)
+            await reconcile(KEY)
         except KubeError:
             return False
         return True
