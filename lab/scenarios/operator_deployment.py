@@ -1,4 +1,7 @@
-"""The operator in a cluster: its definition, its rights and its one pod, from the repository's plain manifests."""
+"""The operator in a cluster: its definition, its rights and its pods, from the repository's plain manifests.
+
+Of its two pods one leads; whoever asks for *the* pod means that one, which the Lease names.
+"""
 
 import base64
 import json
@@ -6,6 +9,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.node.layout import Layout
@@ -15,6 +19,7 @@ NAMESPACE = "streamapp-system"
 SELECTOR = "app.kubernetes.io/name=streamapp-operator"
 CRD = REPOSITORY / "crds" / "streamapps.streamapp.dev.yaml"
 _DEPLOYMENT = "deployment/streamapp-operator"
+LEASE = "streamapp-operator"
 AGENT_KEY = "streamapp-agent-key"
 """The Secret with the key from which agents' tokens are derived."""
 
@@ -32,6 +37,7 @@ def deploy(kubectl: Kubectl, *namespaces: str) -> None:
     # Its tag stays the same when the image changes.
     kubectl.run("rollout", "restart", "--namespace", NAMESPACE, _DEPLOYMENT)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
+    pod_name(kubectl)
 
 
 def _give_key(kubectl: Kubectl) -> None:
@@ -60,13 +66,12 @@ def is_there(kubectl: Kubectl) -> bool:
 
 
 def is_newest(kubectl: Kubectl) -> bool:
-    """Tell whether its pod was started after the last image was imported; False where that cannot be told."""
+    """Tell whether its pods were started after the last image was imported; False where that cannot be told."""
     imported = Layout(Settings.from_environment().state).imported
-    pods = kubectl.json("get", "pods", "--namespace", NAMESPACE, "--selector", SELECTOR)["items"]
-    if not imported.exists() or len(pods) != 1:
+    started = [datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) for pod in pods(kubectl).values()]
+    if not imported.exists() or not started:
         return False
-    started = datetime.fromisoformat(pods[0]["metadata"]["creationTimestamp"])
-    return started.timestamp() > imported.stat().st_mtime
+    return min(started).timestamp() > imported.stat().st_mtime
 
 
 def remove(kubectl: Kubectl) -> None:
@@ -76,46 +81,65 @@ def remove(kubectl: Kubectl) -> None:
     )
 
 
+def pods(kubectl: Kubectl) -> dict[str, dict[str, Any]]:
+    """Give its pods by name, without those that are ending."""
+    found = kubectl.json("get", "pods", "--namespace", NAMESPACE, "--selector", SELECTOR)["items"]
+    return {pod["metadata"]["name"]: pod for pod in found if "deletionTimestamp" not in pod["metadata"]}
+
+
+def lease(kubectl: Kubectl) -> dict[str, Any]:
+    """Give what its Lease says; empty where there is none."""
+    text = kubectl.run("get", "lease", LEASE, "--namespace", NAMESPACE, "--ignore-not-found", "--output=json")
+    found: dict[str, Any] = json.loads(text)["spec"] if text else {}
+    return found
+
+
+def leader(kubectl: Kubectl) -> str:
+    """Give the name of the pod that leads, as the Lease says; empty where nobody does."""
+    return str(lease(kubectl).get("holderIdentity", "")).rpartition("_")[0]
+
+
 def pod_name(kubectl: Kubectl) -> str:
-    """Give the name of its pod."""
-    pods = kubectl.json("get", "pods", "--namespace", NAMESPACE, "--selector", SELECTOR)["items"]
-    (name,) = [pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-    return str(name)
+    """Give the name of the pod that leads, as soon as one does."""
+    wait_until("a leader of the operator", lambda: leader(kubectl) in pods(kubectl), 60)
+    return leader(kubectl)
 
 
 def address(kubectl: Kubectl) -> str:
-    """Give the address of its pod."""
+    """Give the address of the pod that leads."""
     return str(kubectl.json("get", "pod", "--namespace", NAMESPACE, pod_name(kubectl))["status"]["podIP"])
 
 
 def kill(kubectl: Kubectl) -> None:
-    """Delete its pod without any grace, and wait until another one is ready."""
+    """Delete the pod that leads without any grace; wait until another one leads, and all are ready again."""
     before = pod_name(kubectl)
     kubectl.run("delete", "pod", "--namespace", NAMESPACE, before, "--grace-period=0", "--force")
-    wait_until("another pod of the operator", lambda: pod_name(kubectl) != before, 60)
+    wait_until("another leader of the operator", lambda: leader(kubectl) not in {"", before}, 60)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
 
 
 @contextmanager
 def absent(kubectl: Kubectl) -> Iterator[None]:
-    """Take its pod away without any grace, and bring it back when the block is left."""
-    before = pod_name(kubectl)
+    """Take all of its pods away without any grace, and bring them back when the block is left."""
+    replicas = kubectl.json("get", "--namespace", NAMESPACE, _DEPLOYMENT)["spec"]["replicas"]
     kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=0")
     kubectl.run(
-        *("delete", "pod", "--namespace", NAMESPACE, before, "--grace-period=0", "--force", "--ignore-not-found")
+        *("delete", "pod", "--namespace", NAMESPACE, "--selector", SELECTOR, "--grace-period=0", "--force"),
+        "--ignore-not-found",
     )
     try:
         yield
     finally:
-        kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=1")
+        kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, f"--replicas={replicas}")
         kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
+        pod_name(kubectl)
 
 
 def logs(kubectl: Kubectl) -> str:
-    """Give what its pod has said."""
-    return kubectl.run("logs", "--namespace", NAMESPACE, _DEPLOYMENT, "--tail=-1")
+    """Give what the pod that leads has said."""
+    return kubectl.run("logs", "--namespace", NAMESPACE, pod_name(kubectl), "--tail=-1")
 
 
 def metrics(kubectl: Kubectl) -> str:
-    """Give what it tells Prometheus."""
+    """Give what the pod that leads tells Prometheus."""
     return kubectl.run("get", f"--raw=/api/v1/namespaces/{NAMESPACE}/pods/{pod_name(kubectl)}:8080/proxy/metrics")
