@@ -99,7 +99,7 @@ class Replicas:
         self.all[name] = Replica(name, process)
         return self.all[name]
 
-    async def until(self, what: str, holds: Callable[[], object], seconds: float = 25) -> float:
+    async def until(self, what: str, holds: Callable[[], object], seconds: float = 60) -> float:
         """Wait until something is so; give the seconds that took."""
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -110,7 +110,7 @@ class Replicas:
             await asyncio.sleep(0.02)
         return loop.time() - began
 
-    async def until_it_works(self, name: str, seconds: float = 25) -> float:
+    async def until_it_works(self, name: str, seconds: float = 60) -> float:
         """Wait until this one leads and has begun a pass; give the seconds that took."""
         passes = f"/{STREAM_APPS.plural}/{NAME}"
         before = len(self.server.reads)

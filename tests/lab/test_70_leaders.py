@@ -62,9 +62,9 @@ def test_a_leader_that_is_told_to_end_hands_over_in_seconds_and_the_hold_goes_on
     held.app.wait_until_converged(3)
     before = held.steps()
     hold_for_ever(held, 2)
-    hold, former = held.record()["hold"]["id"], operator_deployment.pod_name(kubectl)
-    told_at = time.time()
-    kubectl.run("delete", "pod", "--namespace", operator_deployment.NAMESPACE, former, "--wait=false")
+    hold, leader = held.record()["hold"]["id"], operator_deployment.pod_name(kubectl)
+    former, told_at = operator_deployment.lease(kubectl)["holderIdentity"], time.time()
+    kubectl.run("delete", "pod", "--namespace", operator_deployment.NAMESPACE, leader, "--wait=false")
     seconds = taken_over_after(kubectl, former, told_at)
     print(f"taken over {seconds:.1f} s after the order to end")  # noqa: T201 (a figure for the reader)
     assert seconds < SECONDS_AFTER_AN_ORDER
@@ -123,20 +123,21 @@ def hold_for_ever(observed: ObservedApp, replicas: int) -> None:
 
 def takeover_by_kill(kubectl: Kubectl) -> float:
     """Send SIGKILL to the leader; give the seconds until another one had the Lease."""
-    former = operator_deployment.pod_name(kubectl)
-    pod: dict[str, Any] = operator_deployment.pods(kubectl)[former]
+    leader = operator_deployment.pod_name(kubectl)
+    former = operator_deployment.lease(kubectl)["holderIdentity"]
+    pod: dict[str, Any] = operator_deployment.pods(kubectl)[leader]
     killed_at = time.time()
     kill_container(pod)
     seconds = taken_over_after(kubectl, former, killed_at)
     # Its container starts again ever more slowly; another pod does so at once.
-    kubectl.run("delete", "pod", "--namespace", operator_deployment.NAMESPACE, former, "--wait=false")
+    kubectl.run("delete", "pod", "--namespace", operator_deployment.NAMESPACE, leader, "--wait=false")
     renew_pods(kubectl)
     return seconds
 
 
 def taken_over_after(kubectl: Kubectl, former: str, since: float) -> float:
-    """Wait until another pod has the Lease; give the seconds from then to when it was taken."""
-    wait_until("another leader", lambda: operator_deployment.leader(kubectl) not in {"", former}, 60)
+    """Wait until another process has the Lease; give the seconds from then to when it was taken."""
+    wait_until("another leader", lambda: operator_deployment.lease(kubectl)["holderIdentity"] not in {"", former}, 60)
     taken_at = datetime.fromisoformat(operator_deployment.lease(kubectl)["acquireTime"]).astimezone(UTC)
     return taken_at.timestamp() - since
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamapp.controller.applications import Wiring
+from streamapp.controller.leading import Alone
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
@@ -39,7 +40,9 @@ class _Operator(Operator):
             poll_rebalance_seconds=POLL_REBALANCE,
             agent_key_file=str(KEY_FILE),
         )
-        super().__init__(settings, client, loop.now, loop.time, instance.agents)
+        # Its lease is never found to be over: what a later one writes has to stop it.
+        leadership = Alone(transitions=instance.number)
+        super().__init__(settings, client, loop.now, loop.time, instance.agents, leadership=leadership)
         self._instance = instance
 
     def connect(self, _: Wiring) -> ApplicationGroup:
