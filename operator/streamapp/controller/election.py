@@ -156,7 +156,7 @@ class Elector:
             except NotLeadingError:
                 raise
             except (KubeError, TimeoutError) as error:
-                self._fault = str(error) or "no answer in time"
+                self._fault = str(error) or self._fault or "no answer in time"
                 log.warning("lease not renewed", lease=str(self._key), error=self._fault, seconds_left=self._left())
 
     async def renew(self) -> None:
