@@ -85,7 +85,7 @@ class ApiServer(ObjectStore):
         if received.method == "GET":
             return await self._serve_read(received)
         body = json.loads(await received.read() or b"{}")
-        request = Request.of(received.method, received.path, received.query, body)
+        request = Request.of(received.method, received.path, received.query, body, received.content_type)
         write = Write(next(self._numbers), request.method, request.plural, request.subresource)
         if request.is_write:
             self.writes.append(write)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tests.kube.field_ownership import Json, OwnershipConflictError, Path, apply, managed_fields
+from tests.kube.field_ownership import Json, OwnershipConflictError, Path, apply, leaves, managed_fields
 
 Identity = tuple[str, str, str]
 """Plural, namespace, name."""
@@ -65,9 +65,13 @@ class Request:
     subresource: str
     query: Mapping[str, str]
     body: Json
+    is_merge: bool = False
+    """Whether a PATCH is a JSON merge patch; else it is a server-side apply."""
 
     @classmethod
-    def of(cls, method: str, path: str, query: Mapping[str, str], body: Json) -> "Request":
+    def of(
+        cls, method: str, path: str, query: Mapping[str, str], body: Json, content_type: str = "application/json"
+    ) -> "Request":
         """Take a path apart; what it does not name is empty."""
         parts = path.strip("/").split("/")
         rest = parts[2:] if parts[0] == "api" else parts[3:]
@@ -75,7 +79,8 @@ class Request:
         if len(rest) > 2 and rest[0] == "namespaces":
             namespace, rest = rest[1], rest[2:]
         plural, name, subresource, *_ = [*rest, "", "", ""]
-        return cls(method, plural, namespace, name, subresource, query, body)
+        is_merge = content_type == "application/merge-patch+json"
+        return cls(method, plural, namespace, name, subresource, query, body, is_merge)
 
     @property
     def identity(self) -> Identity:
@@ -83,10 +88,11 @@ class Request:
         return self.plural, self.namespace, self.name
 
     def asks_for(self, body: Json) -> bool:
-        """Whether an object is in the namespace and of the name that a list or a watch asks for."""
-        name = self.query.get("fieldSelector", "").removeprefix("metadata.name=")
-        metadata = body["metadata"]
-        return self.namespace in {"", metadata["namespace"]} and name in {"", metadata["name"]}
+        """Whether an object is in the namespace and has the fields that a list or a watch asks for."""
+        selected = (part.partition("=") for part in self.query.get("fieldSelector", "").split(",") if part)
+        return self.namespace in {"", body["metadata"]["namespace"]} and all(
+            _at(body, path) == value for path, _, value in selected
+        )
 
     @property
     def is_write(self) -> bool:
@@ -151,7 +157,7 @@ class ObjectStore:
             return self._create(request)
         if request.method == "DELETE":
             return self._delete(request)
-        return self._apply(request)
+        return self._merge(request) if request.is_merge else self._apply(request)
 
     def _objects_at(self, version: int | None) -> Mapping[Identity, Json]:
         present = {identity: stored.body for identity, stored in self.objects.items()}
@@ -225,6 +231,21 @@ class ObjectStore:
             return self.objects[identity].body
         return self._store(identity, stored, before)
 
+    def _merge(self, request: Request) -> Json:
+        """Lay a merge patch over an object; through `scale` it is one over its Scale.
+
+        Of who owns what only the fields of the patch are kept, by the name of the manager.
+        """
+        before = self._present(request.identity)
+        part = clone(request.body)
+        version = part.get("metadata", {}).pop("resourceVersion", None)
+        _check(before.body, {} if version is None else {"resourceVersion": version})
+        stored = Stored(merged(before.body, part), {name: set(owned) for name, owned in before.owners.items()})
+        stored.owners.setdefault(request.query["fieldManager"], set()).update(path for path, _ in leaves(part))
+        if _content(before.body) == _content(stored.body):
+            return before.body
+        return self._store(request.identity, stored, before.body)
+
     def _remember(self, change: Change) -> None:
         self.history.append(change)
 
@@ -257,10 +278,30 @@ def clone(part: Any) -> Any:
     return [clone(value) for value in part] if isinstance(part, list) else part
 
 
+def merged(live: Any, patch: Any) -> Any:
+    """A JSON merge patch (RFC 7396): None takes a field away, maps are gone into, all else is set."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(live) if isinstance(live, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result
+
+
 def marked(body: Json, now: datetime) -> Json:
     """The object with a deletion timestamp."""
     metadata = {**body["metadata"], "deletionTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ")}
     return {**body, "metadata": metadata}
+
+
+def _at(body: Json, path: str) -> Any:
+    place: Any = body
+    for name in path.split("."):
+        place = place.get(name) if isinstance(place, dict) else None
+    return place
 
 
 def _check(live: Json, asked: Json) -> None:

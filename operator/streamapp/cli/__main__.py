@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from streamapp.cli.completing import COMPLETE_VARIABLE
 from streamapp.cli.failures import CliError, Exit
 from streamapp.cli.root import streamapp
 
@@ -16,7 +17,10 @@ def main(arguments: list[str] | None = None) -> int:
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
     try:
         # Without its own error handling click gives the code of an `Exit` back and raises everything else.
-        return int(streamapp(arguments, prog_name="kubectl streamapp", standalone_mode=False) or 0)
+        return int(
+            streamapp(arguments, prog_name="kubectl streamapp", complete_var=COMPLETE_VARIABLE, standalone_mode=False)
+            or 0
+        )
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -1,10 +1,6 @@
 """What the commands do, once `root` has read the command line. Everything heavy is imported here and not there."""
 
-import asyncio
-import signal
-from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar
 
 from streamapp.cli import documents, printing, reading, watching
 from streamapp.cli.explaining import explain
@@ -12,13 +8,12 @@ from streamapp.cli.failures import CliError, Exit
 from streamapp.cli.overview import overview_screen
 from streamapp.cli.picture import Picture
 from streamapp.cli.printing import Output
+from streamapp.cli.running import run
 from streamapp.cli.screen import status_screen
 from streamapp.cli.sentences_screen import in_words
 from streamapp.cli.view import State, View, view_of
 from streamapp.cli.where import Where
 from streamapp.kube.places import Key
-
-Result = TypeVar("Result")
 
 _NEEDS_SOMEBODY = frozenset({State.STALLED, State.NOT_READY, State.UNKNOWN})
 
@@ -57,20 +52,6 @@ def code_of(views: list[View]) -> int:
     if states & _NEEDS_SOMEBODY or any(view.is_forgotten for view in views):
         return Exit.NEEDS_SOMEBODY
     return Exit.FINE if states <= {State.SETTLED} else Exit.GOES_ON
-
-
-def run(what: Coroutine[Any, Any, Result]) -> Result:
-    """Run it; an order to stop ends it as Ctrl-C does, so that the terminal is left as it was."""
-
-    async def stoppable() -> Result:
-        task = asyncio.ensure_future(what)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        return await task
-
-    try:
-        return asyncio.run(stoppable())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
 
 
 async def _one(where: Where, name: str, output: Output) -> list[View]:

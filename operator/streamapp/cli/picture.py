@@ -3,7 +3,7 @@
 Pure; `watching` keeps it up to date.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,6 +40,8 @@ class Picture:
     """Since when nothing is heard."""
     tries_at: datetime | None = None
     """When the connection is tried again."""
+    is_reached: Callable[[Json], bool] = lambda _: False
+    """Whether the one that is watched has come to where the watch ends."""
 
     def hear(self, news: News, now: datetime) -> None:
         """Take it in."""
@@ -58,8 +60,10 @@ class Picture:
 
     @property
     def is_over(self) -> bool:
-        """Whether the one that is watched is gone."""
-        return self.is_listed and self.key is not None and self.key not in self.objects
+        """Whether the one that is watched is gone, or where it was waited for."""
+        if not self.is_listed or self.key is None:
+            return False
+        return self.key not in self.objects or self.is_reached(self.objects[self.key])
 
 
 @dataclass(frozen=True, slots=True)

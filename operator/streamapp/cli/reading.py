@@ -16,7 +16,7 @@ from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import KubeError, NotFoundError
 from streamapp.kube.following import Following
 from streamapp.kube.kubeconfig import Access, access
-from streamapp.kube.places import STREAM_APPS
+from streamapp.kube.places import STREAM_APPS, Key
 
 DEADLINE_SECONDS = 10.0
 USER_AGENT = "kubectl-streamapp"
@@ -41,19 +41,24 @@ async def one(where: Where, name: str) -> Json:
     """Read one StreamApp; CliError if there is none or nobody answers."""
     found = await find(where)
     namespace = namespace_of(where, found)
-    async with _client(found, title_of(namespace, name)) as client:
-        try:
-            read = await client.get(STREAM_APPS, namespace, name)
-        except NotFoundError as error:
-            raise await missing(client, found, namespace, name) from error
-    return {"apiVersion": STREAM_APPS.api_version, "kind": STREAM_APPS.name, **read}
+    async with opened(found, title_of(namespace, name)) as client:
+        return await read(client, found, Key(namespace, name))
+
+
+async def read(client: KubeClient, found: Access, key: Key) -> Json:
+    """Read one StreamApp through a client that is open; CliError if there is none, KubeError if nobody answers."""
+    try:
+        resource = await client.get(STREAM_APPS, key.namespace, key.name)
+    except NotFoundError as error:
+        raise await missing(client, found, key.namespace, key.name) from error
+    return {"apiVersion": STREAM_APPS.api_version, "kind": STREAM_APPS.name, **resource}
 
 
 async def several(where: Where, *, everywhere: bool) -> list[Json]:
     """Read the StreamApps of the namespace, or of all; CliError if nobody answers."""
     found = await find(where)
     namespace = None if everywhere else namespace_of(where, found)
-    async with _client(found, title_of(namespace, None)) as client:
+    async with opened(found, title_of(namespace, None)) as client:
         return await client.list(STREAM_APPS, namespace)
 
 
@@ -79,7 +84,8 @@ async def _listed(client: KubeClient, namespace: str | None) -> list[Json]:
 
 
 @asynccontextmanager
-async def _client(found: Access, what: str) -> AsyncGenerator[KubeClient, None]:
+async def opened(found: Access, what: str) -> AsyncGenerator[KubeClient, None]:
+    """Open a client for a while; what the API server refuses within it is a CliError about `what`."""
     with told(found, what):
         client = await _connected(found)
         try:

@@ -4,8 +4,18 @@ from collections.abc import Sequence
 
 from streamapp.api.names import API_VERSION, GROUP, PLURAL
 from streamapp.cli.failures import CliError
-from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError, UnavailableError
+from streamapp.kube.errors import (
+    ConflictError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    RefusedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from streamapp.kube.kubeconfig import Access, NoAccessError
+
+_LIST_ALL = "list them all with `kubectl streamapp status --all-namespaces`"
 
 
 def of_kube(error: KubeError, access: Access | None, what: str) -> CliError:
@@ -30,6 +40,35 @@ def of_kube(error: KubeError, access: Access | None, what: str) -> CliError:
             return CliError(what, error.why, "run the command again")
 
 
+def of_write(error: KubeError, access: Access, what: str, resource: str) -> CliError:
+    """Tell why a write was not made, or may not have been.
+
+    Args:
+        error: What the API server said.
+        access: Where it is.
+        what: The object that was to be written.
+        resource: What a Role calls it: `streamapps`, `streamapps/scale`.
+    """
+    match error:
+        case RefusedError() if not isinstance(error, UnauthenticatedError) and " cannot " in error.why:
+            return CliError(what, error.why, f"ask for a Role with get and patch on {resource} of {GROUP}")
+        case InvalidError() | RefusedError() if not isinstance(error, UnauthenticatedError):
+            return CliError(
+                what, f"the API server refuses it: {error.why}", "change what it names; nothing was written"
+            )
+        case NotFoundError():
+            return CliError(what, "it was deleted meanwhile", _LIST_ALL)
+        case UnavailableError():
+            step = "look whether it was written before running the command again: `kubectl streamapp status`"
+            return CliError(what, f"no answer to the write, which may have been made: {error.why}", step)
+        case ConflictError():
+            return CliError(
+                what, "others wrote it each time that this was about to be written", "run the command again"
+            )
+        case _:
+            return of_kube(error, access, what)
+
+
 def no_definition(access: Access) -> CliError:
     """The API server does not know StreamApps."""
     return CliError(
@@ -48,7 +87,7 @@ def no_such_app(namespace: str, name: str, near: Sequence[str] = (), elsewhere: 
         near: Names in this namespace that may be meant.
         elsewhere: Namespaces that have one of this name.
     """
-    step = "list them all with `kubectl streamapp status --all-namespaces`"
+    step = _LIST_ALL
     if elsewhere:
         step = f"there is one elsewhere: add {' or '.join(f'--namespace {other}' for other in elsewhere)}"
     if near:

@@ -13,8 +13,10 @@ from typing import Any
 from streamapp.api.authorship import asked_at, told_at
 from streamapp.api.conditions import is_sound
 from streamapp.api.durations import parse_duration
+from streamapp.api.names import HOLD, RELEASE
 from streamapp.api.progress import NEVER
 from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
+from streamapp.api.translate import NO_REASON
 from streamapp.api.v1alpha1.status import ConditionStatus, StreamAppStatus
 from streamapp.cli.plain import plain
 from streamapp.core.decision import Answer
@@ -82,6 +84,11 @@ class View:
         return self.status.observed_generation is not None
 
     @property
+    def is_of_this_spec(self) -> bool:
+        """Whether the status answers the spec as it is now."""
+        return self.is_answered and not self._is_older_than_the_spec
+
+    @property
     def age(self) -> timedelta:
         """Since it was made."""
         return self.now - self.found.metadata.creation_timestamp
@@ -95,6 +102,18 @@ class View:
     def is_dry_run(self) -> bool:
         """Whether everything is only decided."""
         return isinstance(self.found, StreamApp) and self.found.spec.dry_run
+
+    @property
+    def user_hold(self) -> str | None:
+        """Why somebody forbade every scale-down (`streamapp.dev/hold`); None where nobody did."""
+        reason = self.found.metadata.annotations.get(HOLD)
+        return None if reason is None else reason.strip() or NO_REASON
+
+    @property
+    def user_release(self) -> str | None:
+        """The hold that somebody released (`streamapp.dev/release`); None where nobody did."""
+        hold_id = self.found.metadata.annotations.get(RELEASE, "").strip().partition(" ")[0]
+        return hold_id or None
 
     @property
     def faults(self) -> tuple[str, ...]:

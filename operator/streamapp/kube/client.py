@@ -1,7 +1,8 @@
 """Sends requests to the API server: plain dicts both ways, a deadline on each, a limit on how many at once.
 
 Made once by the process, used by the other modules of this package. It retries nothing: a reconcile that failed is run
-again as a whole, from fresh reads. Writes are server-side applies, so that fields of others are left alone.
+again as a whole, from fresh reads. The operator's writes are server-side applies, so that fields of others are left
+alone; those of the command line are merge patches.
 """
 
 import asyncio
@@ -92,12 +93,15 @@ class KubeClient:
         return (await self.listing(kind, namespace, selector=selector)).objects
 
     async def listing(
-        self, kind: Kind, namespace: str | None, *, selector: str = "", name: str | None = None
+        self, kind: Kind, namespace: str | None, *, selector: str = "", name: str | None = None, fields: str = ""
     ) -> "Listing":
-        """Read the same, or the one of this name, with the version of the whole from which a watch can go on."""
+        """Read the same, or the one of this name, with the version of the whole from which a watch can go on.
+
+        `fields` is a field selector, for kinds that have more of them than the name.
+        """
         query = {"limit": str(PAGE)}
         query |= {"labelSelector": selector} if selector else {}
-        query |= _only(name)
+        query |= {"fieldSelector": fields} if fields else _only(name)
         objects: list[Json] = []
         while True:
             page = await self._ask("GET", kind, kind.path(namespace), query)
@@ -171,6 +175,19 @@ class KubeClient:
         path = kind.path(namespace, name, subresource)
         content_type = "application/apply-patch+yaml"
         return await self._ask("PATCH", kind, path, query, whole, content_type=content_type, last_check=last_check)
+
+    async def merge(
+        self, kind: Kind, namespace: str, name: str, patch: Json, *, manager: str, subresource: str | None = None
+    ) -> Json:
+        """Lay fields over an object as a JSON merge patch; give the whole object as it is then.
+
+        For people's writes: a field that is None is removed, and whose field it was does not matter.
+        `metadata.resourceVersion` in the patch is a precondition: ConflictError where another version is there, and
+        then nothing is written. Through the subresource `scale` the patch and the answer are a Scale.
+        """
+        query = {"fieldManager": manager, "fieldValidation": "Strict"}
+        path = kind.path(namespace, name, subresource)
+        return await self._ask("PATCH", kind, path, query, patch, content_type="application/merge-patch+json")
 
     async def create(self, kind: Kind, body: Json) -> Json:
         """Create an object; ConflictError if it is there already."""

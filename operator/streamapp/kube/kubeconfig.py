@@ -62,6 +62,15 @@ async def access(kubeconfig: str | None, context: str | None, environment: Mappi
     )
 
 
+def contexts(kubeconfig: str | None, environment: Mapping[str, str]) -> list[str]:
+    """The names of all contexts; none where a kubeconfig is missing or cannot be read."""
+    places = [kubeconfig] if kubeconfig else _usual_places(environment)
+    try:
+        return [one["name"] for content in _contents(_present(places)) for one in content.get("contexts") or ()]
+    except (yaml.YAMLError, OSError, AttributeError, KeyError, TypeError, ValueError):
+        return []
+
+
 def _present(places: list[str]) -> list[str]:
     return [place for place in places if Path(place).is_file()]
 
@@ -87,7 +96,7 @@ async def _of_files(files: list[str], context: str | None) -> Access:
 
 def _check_context(what: str, files: list[str], context: str | None) -> None:
     """Tell a context that is missing with what there is; the library's own words do not."""
-    contents = [yaml.safe_load(Path(file).read_text(encoding="utf-8")) or {} for file in files]
+    contents = _contents(files)
     known = [one["name"] for content in contents for one in content.get("contexts") or ()]
     current = next((name for content in contents if (name := content.get("current-context"))), None)
     wanted = context or current
@@ -95,6 +104,10 @@ def _check_context(what: str, files: list[str], context: str | None) -> None:
         raise NoAccessError(what, "it has no current context", _choose(known))
     if wanted not in known:
         raise NoAccessError(what, f"it has no context {wanted}", _choose(get_close_matches(wanted, known) or known))
+
+
+def _contents(files: list[str]) -> list[Any]:
+    return [yaml.safe_load(Path(file).read_text(encoding="utf-8")) or {} for file in files]
 
 
 def _choose(contexts: list[str]) -> str:

@@ -43,6 +43,7 @@ CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 SERVICES = Kind("", "v1", "services", "Service")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+AUTOSCALERS = Kind("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 
