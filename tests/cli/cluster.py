@@ -11,7 +11,8 @@ import yaml
 from aiohttp import web
 
 from tests.builders import NOW
-from tests.kube.api_server import ApiServer
+from tests.kube.api_server import ApiServer, Write
+from tests.kube.object_store import Request
 
 Json = dict[str, Any]
 Made = TypeVar("Made")
@@ -40,6 +41,36 @@ class Cluster:
     def put(self, resource: Json) -> None:
         """Write a StreamApp as it is, with its generation and its status."""
         self.do(lambda server: server.put("streamapps", resource, as_is=True))
+
+    def get(self, name: str, namespace: str = NAMESPACE) -> Json:
+        """A StreamApp as it is."""
+        found = self.do(lambda server: server.get("streamapps", namespace, name))
+        assert found is not None
+        return found
+
+    @property
+    def written(self) -> list[tuple[str, str]]:
+        """Every write that was tried: the method and what it went to, `streamapps/scale`."""
+        writes = self.do(lambda server: list(server.writes))
+        return [(one.method, f"{one.plural}/{one.subresource}".rstrip("/")) for one in writes]
+
+    def before_write(self, *acts: Callable[[ApiServer], object]) -> None:
+        """Do the first when the first write comes in, before it is made, the second before the second, and so on."""
+        waiting = list(acts)
+
+        def act(_: Write) -> None:
+            if waiting:
+                waiting.pop(0)(self.server)
+
+        self.do(lambda server: setattr(server, "fault", act))
+
+    def refuse_write(self, status: int, message: str, *, name: str = "") -> None:
+        """Answer writes so, of this name or of all."""
+
+        def answer(request: Request) -> tuple[int, str] | None:
+            return (status, message) if name in {"", request.name} else None
+
+        self.do(lambda server: setattr(server, "refuse_write", answer))
 
     def remove(self, name: str) -> None:
         """Delete one."""

@@ -44,6 +44,8 @@ class ApiServer(ObjectStore):
         super().__init__(now)
         self.writes: list[Write] = []
         self.fault: Fault = lambda _: None
+        self.refuse_write: Callable[[Request], tuple[int, str] | None] = lambda _: None
+        """What becomes of a write: None, or the HTTP status and the message that are given instead of it."""
         self.reads: list[str] = []
         """Path and query of every read, watches too."""
         self.refuse: Refuse = lambda _: None
@@ -89,6 +91,9 @@ class ApiServer(ObjectStore):
         write = Write(next(self._numbers), request.method, request.plural, request.subresource)
         if request.is_write:
             self.writes.append(write)
+        refused = self.refuse_write(request)
+        if refused is not None:
+            return web.json_response({"message": refused[1]}, status=refused[0])
         fault = self.fault(write)
         if fault in {"before", "after"}:
             if fault == "after":

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-_NUMBER = re.compile(r"\d{1,7}")
-_PERCENTAGE = re.compile(r"(\d{1,4}(?:\.\d{1,3})?) ?%")
+_NUMBER = re.compile(r"[0-9]{1,7}")
+_PERCENTAGE = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) ?%")
 _WHOLE = Fraction(1)
 
 

@@ -7,8 +7,8 @@ import click
 from streamapp.cli.failures import CliError
 
 
-def require_yes(what: str, question: str, *, yes: bool) -> bool:
-    """Whether to go on: `--yes`, or what is answered on the terminal.
+def require_yes(what: str, question: str, *, yes: bool) -> None:
+    """Go on after `--yes`, or after a yes on the terminal. Not to be called within an event loop.
 
     Args:
         what: The object, for the error.
@@ -16,10 +16,11 @@ def require_yes(what: str, question: str, *, yes: bool) -> bool:
         yes: Whether it was said beforehand.
 
     Raises:
-        CliError: There is nobody who could answer.
+        CliError: The answer was no, or there is nobody who could answer.
     """
     if yes:
-        return True
+        return
     if not sys.stdin.isatty():
         raise CliError(what, "it is asked before this is done, and there is no terminal to answer at", "say --yes")
-    return click.confirm(f"{question}?", default=False, err=True)
+    if not click.confirm(f"{question}?", default=False, err=True):
+        raise CliError(what, "the answer was no; nothing was written", "nothing is to be done")

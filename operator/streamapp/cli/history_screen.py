@@ -1,7 +1,7 @@
 """The history of a StreamApp as a table, the newest at the end. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
@@ -23,21 +23,25 @@ class _History:
         """Give the table; where there is little room, whoever did it stands before what they did."""
         wide = options.max_width >= _WIDE
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        table.add_column("when", no_wrap=True)
+        table.add_column("when" if wide else "when (UTC)", no_wrap=True)
         table.add_column("what", no_wrap=True)
         if wide:
             table.add_column("by", overflow="fold", max_width=36)
         table.add_column("", overflow="fold", ratio=1)
         for entry in self._entries:
-            when = ages.ago(entry.at, self._now)
+            when = f"{ages.clock(entry.at)}, {ages.ago(entry.at, self._now)}" if wide else _short(entry.at)
             by = "" if wide or not entry.by or entry.by == "operator" else f"{entry.by}: "
             table.add_row(
-                f"{ages.clock(entry.at)}, {when}" if wide else when,
+                when,
                 Text(entry.what, style="yellow" if entry.is_warning else ""),
                 *([Text(entry.by)] if wide else []),
                 Text(f"{by}{entry.told}"),
             )
         yield table
+
+
+def _short(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%m-%d %H:%M:%S")
 
 
 def history_screen(entries: Sequence[Entry], now: datetime) -> RenderableType:

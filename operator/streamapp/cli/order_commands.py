@@ -20,7 +20,7 @@ from streamapp.cli.where import Where
 from streamapp.cli.wording import counted
 from streamapp.kube.client import KubeClient
 from streamapp.kube.kubeconfig import Access
-from streamapp.kube.places import STREAM_APPS, Key
+from streamapp.kube.places import Key
 
 _MOST_NAMESPACES = 8
 
@@ -41,7 +41,15 @@ def order_to(where: Where, targets: Targets, order: Order, output: Output) -> in
     """Carry an order out; give the exit code."""
     if targets.name is not None:
         return run(_order_one(where, targets.name, order, output))
-    return run(_order_all(where, targets, order, output))
+    resources = run(reading.several(where, everywhere=targets.everywhere))
+    if not resources:
+        raise CliError("StreamApps", "there is none here", "look with `kubectl streamapp status --all-namespaces`")
+    todo = [one for one in resources if not is_so(order, one)]
+    if todo:
+        # Not within the event loop, which would keep Ctrl-C from whoever is asked.
+        question = _question(order, todo, len(resources))
+        require_yes(f"{order.word} of {counted(len(todo), 'StreamApp')}", question, yes=targets.yes)
+    return run(_order_all(where, resources, order, output))
 
 
 async def _order_one(where: Where, name: str, order: Order, output: Output) -> int:
@@ -57,17 +65,9 @@ async def _order_one(where: Where, name: str, order: Order, output: Output) -> i
     return Exit.FINE
 
 
-async def _order_all(where: Where, targets: Targets, order: Order, output: Output) -> int:
+async def _order_all(where: Where, resources: Sequence[Json], order: Order, output: Output) -> int:
     found = await reading.find(where)
-    namespace = None if targets.everywhere else reading.namespace_of(where, found)
-    title = reading.title_of(namespace, None)
-    async with reading.opened(found, title) as client:
-        resources = await client.list(STREAM_APPS, namespace)
-        if not resources:
-            raise CliError(title, "there is none", "look with `kubectl streamapp status --all-namespaces`")
-        todo = [one for one in resources if not is_so(order, one)]
-        if todo and not require_yes(title, _question(order, todo, len(resources)), yes=targets.yes):
-            raise CliError(title, "the answer was no; nothing was written", "nothing is to be done")
+    async with reading.opened(found, "StreamApps") as client:
         tried = await asyncio.gather(
             *(_carried_out(client, found, _key(one), order) for one in resources), return_exceptions=True
         )

@@ -1,6 +1,7 @@
 """What `release` does: names what would be lost, asks, and lifts exactly the hold that it has shown."""
 
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console, Group
@@ -22,39 +23,48 @@ _LONGEST_LINE = 100
 Json = dict[str, Any]
 
 
-def release(where: Where, name: str, hold_id: str | None, reason: str | None, output: Output, *, yes: bool) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the command line says."""
+
+    hold_id: str | None
+    reason: str | None
+    yes: bool
+
+
+def release(where: Where, name: str, asked: Asked, output: Output) -> int:
     """Lift a hold; give the exit code."""
-    return run(_release(where, name, hold_id, reason, output, yes=yes))
-
-
-async def _release(
-    where: Where, name: str, hold_id: str | None, reason: str | None, output: Output, *, yes: bool
-) -> int:
-    found = await reading.find(where)
-    key = Key(reading.namespace_of(where, found), name)
-    title = reading.title_of(key.namespace, name)
-    async with reading.opened(found, title) as client:
-        view = view_of(await reading.read(client, found, key), watching.now())
-        meant = what_to_release(view, hold_id, reason)
-        if isinstance(meant, OfTheOperator):
-            _show_loss(view, output)
-            if not require_yes(title, f"Release hold {meant.hold_id} of {key}", yes=yes):
-                raise CliError(title, "the answer was no; nothing was written", "nothing is to be done")
-        if not isinstance(meant, Nothing):
-
-            def patch_for(resource: Json) -> Json:
-                _require_same(meant, what_to_release(view_of(resource, view.now), hold_id, reason), title)
-                return meant.patch
-
-            await writing.change(client, found, key, patch_for)
+    view = view_of(run(reading.one(where, name)), watching.now())
+    meant, title = what_to_release(view, asked.hold_id, asked.reason), f"StreamApp {view.name}"
+    if isinstance(meant, OfTheOperator):
+        _show_loss(view, output)
+        # Not within the event loop, which would keep Ctrl-C from whoever is asked.
+        require_yes(title, f"Release hold {meant.hold_id} of {view.name}", yes=asked.yes)
+    if not isinstance(meant, Nothing):
+        run(_write(where, view, meant, asked))
     _tell(view, meant, output)
     return Exit.FINE
 
 
-def _require_same(shown: Released, present: Released, title: str) -> None:
-    if present != shown:
+async def _write(where: Where, view: View, meant: OfTheUser | OfTheOperator, asked: Asked) -> None:
+    found = await reading.find(where)
+    key = Key(view.found.metadata.namespace, view.found.metadata.name)
+
+    def patch_for(resource: Json) -> Json:
+        present = view_of(resource, view.now)
+        _require_same(view, present, meant == what_to_release(present, asked.hold_id, asked.reason))
+        return meant.patch
+
+    async with reading.opened(found, reading.title_of(key.namespace, key.name)) as client:
+        await writing.change(client, found, key, patch_for)
+
+
+def _require_same(shown: View, present: View, is_same_hold: bool) -> None:
+    if not is_same_hold or shown.found.metadata.uid != present.found.metadata.uid:
         raise CliError(
-            title, "its hold has become another meanwhile; nothing was written", "run the command again, and look anew"
+            f"StreamApp {shown.name}",
+            "its hold has become another meanwhile; nothing was written",
+            "run the command again, and look anew",
         )
 
 

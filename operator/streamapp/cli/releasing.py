@@ -88,8 +88,10 @@ def _lost(view: View) -> Iterator[str]:
         return
     if granted is not None and granted > going.target:
         first, last = granted - 1, going.target
-        pods = f"pod {first}" if first == last else f"pods {first} to {last}"
-        yield f"Hold {going.hold_id} keeps {pods}. Released, they go one at a time without caught-up copies."
+        alone = first == last
+        pods = f"pod {first}" if alone else f"pods {first} to {last}"
+        go, whose = ("it goes", "its") if alone else ("they go one at a time", "their")
+        yield f"Hold {going.hold_id} keeps {pods}. Released, {go} without caught-up copies of {whose} tasks."
     waiting = going.waiting_for
     if waiting:
         verb, whose = ("has", "its") if waiting == 1 else ("have", "their")

@@ -134,8 +134,8 @@ def release(*, where: Where, name: str, hold_id: str | None, reason: str | None,
     A hold of the operator waits for copies of tasks. What would be lost without them is named before it is asked.
     """
     command = import_module("streamapp.cli.release_command")
-    why = None if reason is None else _reason(reason)
-    return int(command.release(where, name, hold_id, why, command.Output(output), yes=yes))
+    asked = command.Asked(hold_id=hold_id, reason=None if reason is None else _reason(reason), yes=yes)
+    return int(command.release(where, name, asked, command.Output(output)))
 
 
 def _span(_context: click.Context, _parameter: click.Parameter, text: str | None) -> timedelta | None:

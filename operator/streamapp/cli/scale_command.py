@@ -56,7 +56,7 @@ async def _scale(where: Where, name: str, asked: Asked, output: Output) -> None:
         require_sound(plan)
         changes = plan.to != plan.wish
         if asked.dry_run or not changes:
-            _tell(plan, output, dry_run=asked.dry_run, written=False)
+            _tell(plan, asked, output)
         if not changes:
             return
         _require_lasting(plan, asked)
@@ -133,13 +133,14 @@ def _require_lasting(plan: Plan, asked: Asked) -> None:
         raise autoscalers.refusal(plan.view, plan.in_the_way, plan.to)
 
 
-def _tell(plan: Plan, output: Output, *, dry_run: bool, written: bool) -> None:
-    if output is Output.TABLE:
-        printing.show(scaling_screen(plan))
-        if dry_run and plan.to != plan.wish:
-            printing.show(Text("\nThis is a dry run: nothing was written."))
-    else:
-        printing.write(of_plan(plan, written=written, dry_run=dry_run), output)
+def _tell(plan: Plan, asked: Asked, output: Output) -> None:
+    """Say what would come of it where nothing is written."""
+    if output is not Output.TABLE:
+        printing.write(of_plan(plan, written=False, dry_run=asked.dry_run), output, in_one_line=asked.wait)
+        return
+    printing.show(scaling_screen(plan))
+    if asked.dry_run and plan.to != plan.wish:
+        printing.show(Text("\nThis is a dry run: nothing was written."))
 
 
 async def _wait(where: Where, name: str, output: Output) -> int:

@@ -121,7 +121,8 @@ def _about_pods(plan: Plan) -> Iterator[str]:
         added = _pods(granted, plan.to - 1)
         yield f"{counted(plan.to - granted, 'pod')} more {_is(plan.to - granted)} made at once: {added}."
     elif plan.to == granted > plan.wish:
-        yield f"The scale-down that goes on is called off: {_pods(plan.wish, granted - 1)} stay."
+        verb = "stays" if granted - plan.wish == 1 else "stay"
+        yield f"The scale-down that goes on is called off: {_pods(plan.wish, granted - 1)} {verb}."
     if plan.to > granted > plan.wish:
         yield "The scale-down that goes on is called off."
 
@@ -140,21 +141,25 @@ def _about_leaving(plan: Plan, leaving: Sequence[Leaving]) -> Iterator[str]:
 
 def _how_they_go(plan: Plan) -> str:
     found, source = plan.view.found, plan.view.status.learner_source
+    alone = len(plan.leaving) == 1
+    go = "It goes" if alone else "They go one at a time"
     if plan.to == 0:
+        last = "" if alone else ", the last one"
         return (
-            "They go one at a time, the last one with all its tasks, since no pod stays that could hold a copy: "
-            "the application stops, and its users wait until pods are back."
+            f"{go}{last} with all its tasks, since no pod stays that could hold a copy: the application stops, and "
+            "its users wait until pods are back."
         )
     if isinstance(found, StreamApp) and found.spec.scale_down.policy is ScaleDownPolicy.IMMEDIATE:
-        return "They go one at a time, without waiting for copies of their tasks (`scaleDown.policy: Immediate`)."
+        return f"{go}, without waiting for copies of tasks (`scaleDown.policy: Immediate`)."
     if source is LearnerSource.ON_DEMAND:
+        several = "." if alone else "; several may go at once."
         return (
-            "Each is held until other pods have caught up with its tasks and taken them over; several may go at once."
+            f"{'It' if alone else 'Each'} is held until other pods have caught up with its tasks and run them{several}"
         )
-    held = "They go one at a time, and each is held until all its tasks have caught-up copies on pods that stay"
-    if source is LearnerSource.NONE:
-        return f"{held}. The application makes no copies (`LearnersAvailable`), so they are held until that changes."
-    return f"{held}."
+    held = "It is held" if alone else f"{go}, and each is held"
+    why = f"{held} until all its tasks have caught-up copies on pods that stay."
+    none = " The application makes no copies (`LearnersAvailable`), so that is not before a release."
+    return f"{why}{none if source is LearnerSource.NONE else ''}"
 
 
 def _about_doubts(plan: Plan) -> Iterator[str]:

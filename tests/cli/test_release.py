@@ -1,0 +1,194 @@
+"""`release`: which hold is meant, what is said before it is asked, and that nothing else is ever lifted."""
+
+import fcntl
+import os
+import pty
+import subprocess
+import sys
+import termios
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import a_snapshot
+from tests.cli.cluster import Cluster
+from tests.cli.conftest import Run
+from tests.cli.showing import Json, a_resource, one_line
+from tests.kube.api_server import ApiServer
+from tests.statuses import answer, held_status
+
+HOLD, RELEASE = "streamapp.dev/hold", "streamapp.dev/release"
+
+
+def held(**changes: Any) -> Json:
+    return a_resource(held_status(), {"spec.replicas": 2, **changes})
+
+
+def annotations(cluster: Cluster) -> Json:
+    found: Json = cluster.get("wordcount")["metadata"].get("annotations", {})
+    return found
+
+
+def test_it_names_what_would_be_lost_and_writes_exactly_the_hold_that_was_shown(cluster: Cluster, run: Run) -> None:
+    cluster.put(held())
+    ran = run("release", "wordcount", "--reason", "the disk is full", "--yes")
+    assert (ran.code, ran.err) == (0, "")
+    text = one_line(ran.out)
+    assert "Hold h-1 keeps pod 2. Released, it goes without caught-up copies of its tasks." in text
+    assert "2 tasks have no caught-up copy on a pod that stays: their users wait until the state is restored" in text
+    assert "Task 0_0 has its best copy on pod 1, 50,000 records behind." in text
+    assert ran.out.splitlines()[-1] == (
+        "demo/wordcount: hold h-1 is released (the disk is full). It counts for this hold alone."
+    )
+    assert annotations(cluster) == {RELEASE: "h-1 the disk is full"}
+    again = run("release", "wordcount")
+    assert (again.code, again.out) == (0, "demo/wordcount: hold h-1 is released already; nothing is written.\n")
+    assert len(cluster.written) == 1
+
+
+def test_without_a_yes_and_a_terminal_nothing_is_released(
+    cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put(held())
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    ran = run("release", "wordcount", "--reason", "why")
+    assert ran.code == 1
+    assert ran.err.splitlines() == [
+        "error: StreamApp demo/wordcount",
+        "cause: it is asked before this is done, and there is no terminal to answer at",
+        "next:  say --yes",
+    ]
+    assert cluster.written == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "annotation"),
+    [("y\n", 0, {RELEASE: "h-1 why"}), ("n\n", 1, {}), ("\n", 1, {}), ("\x03", 130, {})],
+)
+@pytest.mark.timeout(180)  # a process of its own, on a machine that may have much else to do
+def test_on_a_terminal_it_asks(cluster: Cluster, typed: str, code: int, annotation: Json) -> None:
+    cluster.put(held())
+    main, side = pty.openpty()
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-m", "streamapp.cli", "release", "wordcount", "--reason", "why"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(root / "operator")}
+    process = subprocess.Popen(
+        [*command, "--kubeconfig", str(cluster.kubeconfig)],
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=own_the_terminal,  # noqa: PLW1509 (so that Ctrl-C reaches it; no threads are begun before it)
+    )
+    os.close(side)
+    try:
+        said = read_until(main, "Release hold h-1 of demo/wordcount? [y/N]")
+        assert "2 tasks have no caught-up copy" in one_line(said)
+        os.write(main, typed.encode())
+        assert process.wait(30) == code
+    finally:
+        process.kill()
+        process.wait()
+        os.close(main)
+    assert annotations(cluster) == annotation
+
+
+def read_until(terminal: int, words: str) -> str:
+    """What was written up to these words."""
+    said = ""
+    while words not in said:
+        said += os.read(terminal, 65536).decode()
+    return said
+
+
+def own_the_terminal() -> None:
+    """Make standard input the terminal whose Ctrl-C this process gets."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def test_a_persons_hold_is_lifted_before_any_other(cluster: Cluster, run: Run) -> None:
+    cluster.put(held(**{"metadata.annotations": {HOLD: "disks", "team": "words"}}))
+    ran = run("release", "wordcount")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[0] == "demo/wordcount is no longer held by anybody; it was held (disks)."
+    assert annotations(cluster) == {"team": "words"}
+
+
+def test_a_hold_that_is_named_is_released_beside_a_persons(cluster: Cluster, run: Run) -> None:
+    cluster.put(held(**{"metadata.annotations": {HOLD: "disks"}}))
+    ran = run("release", "wordcount", "--hold-id", "h-1", "--reason", "why", "--yes")
+    assert ran.code == 0
+    assert "The scale-down waits all the same while somebody holds it (disks)." in one_line(ran.out)
+    assert annotations(cluster) == {HOLD: "disks", RELEASE: "h-1 why"}
+
+
+def test_another_hold_than_the_one_there_is_stays(cluster: Cluster, run: Run) -> None:
+    cluster.put(held())
+    ran = run("release", "wordcount", "--hold-id", "h-0", "--reason", "why", "--yes")
+    assert ran.code == 1
+    assert "it has no hold h-0: the hold that there is now is h-1" in ran.err
+    cluster.put(a_resource(answer(a_snapshot(wish=3, record=None))))
+    ran = run("release", "wordcount", "--hold-id", "h-0", "--reason", "why", "--yes")
+    assert ran.code == 1
+    assert "it has no hold h-0: there is none" in ran.err
+    assert cluster.written == []
+
+
+def test_where_nothing_is_held_that_is_said(cluster: Cluster, run: Run) -> None:
+    cluster.put(a_resource(answer(a_snapshot(wish=3, record=None))))
+    ran = run("release", "wordcount", "-o", "json")
+    assert (ran.code, ran.document["written"]) == (0, False)
+    assert ran.document["why"] == "no scale-down is held"
+
+
+def test_a_release_has_a_reason(cluster: Cluster, run: Run) -> None:
+    cluster.put(held())
+    ran = run("release", "wordcount", "--yes")
+    assert ran.code == 1
+    assert "say why with --reason" in ran.err
+    assert cluster.written == []
+
+
+def test_a_hold_that_has_become_another_is_not_released(cluster: Cluster, run: Run) -> None:
+    cluster.put(held())
+
+    def begin_anew(server: ApiServer) -> None:
+        other = held()
+        other["status"]["scaleDown"]["holdId"] = "h-2"
+        server.put("streamapps", other, as_is=True)
+
+    cluster.before_write(begin_anew)
+    ran = run("release", "wordcount", "--reason", "why", "--yes")
+    assert ran.code == 1
+    assert "its hold has become another meanwhile; nothing was written" in ran.err
+    assert annotations(cluster) == {}
+
+
+def test_a_persons_hold_that_has_become_another_is_not_lifted(cluster: Cluster, run: Run) -> None:
+    cluster.put(held(**{"metadata.annotations": {HOLD: "disks"}}))
+
+    def hold_anew(server: ApiServer) -> None:
+        server.put("streamapps", held(**{"metadata.annotations": {HOLD: "night"}}), as_is=True)
+
+    cluster.before_write(hold_anew)
+    assert run("release", "wordcount").code == 1
+    assert annotations(cluster) == {HOLD: "night"}
+
+
+def test_what_a_release_does_not_override_is_said(cluster: Cluster, run: Run) -> None:
+    resource = held()
+    resource["status"]["scaleDown"]["reason"] = "GroupRebalancing"
+    cluster.put(resource)
+    text = one_line(run("release", "wordcount", "--reason", "why", "--yes").out)
+    assert "What it waits for now (GroupRebalancing) is not overridden by a release" in text
+
+
+def test_the_document_stands_alone(cluster: Cluster, run: Run) -> None:
+    cluster.put(held())
+    ran = run("release", "wordcount", "--reason", "why", "--yes", "-o", "json")
+    assert ran.document["lifted"] == "h-1"
+    assert ran.document["reason"] == "why"
+    assert ran.document["lost"][0].startswith("Hold h-1 keeps pod 2.")
+    assert "Hold h-1 keeps pod 2." in ran.err
