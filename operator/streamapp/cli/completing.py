@@ -5,13 +5,12 @@ being written, and reads one proposal a line, then `:` and a number. Whatever go
 wants an error in the middle of a line. Imports nothing heavy until a name is asked for.
 """
 
-import asyncio
+import os
 import sys
 from importlib import import_module
 from typing import Any
 
 import click
-from click.shell_completion import ShellComplete
 
 from streamapp.cli.failures import CliError
 from streamapp.cli.where import Where
@@ -37,15 +36,14 @@ def namespace_names(context: click.Context, _parameter: click.Parameter, incompl
 def context_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """The contexts of the kubeconfig."""
     kubeconfig = import_module("streamapp.kube.kubeconfig")
-    environment = import_module("os").environ
-    names = kubeconfig.contexts(context.params.get("kubeconfig"), environment)
+    names = kubeconfig.contexts(context.params.get("kubeconfig"), os.environ)
     return [name for name in names if name.startswith(incomplete)]
 
 
 def _known(context: click.Context, *, everywhere: bool) -> list[tuple[str, str]]:
     said = context.params
     where = Where(kubeconfig=said.get("kubeconfig"), context=said.get("context"), namespace=said.get("namespace"))
-    reading = import_module("streamapp.cli.reading")
+    asyncio, reading = import_module("asyncio"), import_module("streamapp.cli.reading")
 
     async def within_time() -> list[dict[str, Any]]:
         async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -61,17 +59,18 @@ def _known(context: click.Context, *, everywhere: bool) -> list[tuple[str, str]]
 
 def script_for(cli: click.Command, shell: str) -> str:
     """The script that a shell reads once, so that it completes `kubectl-streamapp`."""
-    kind = click.shell_completion.get_completion_class(shell)
+    kind = import_module("click.shell_completion").get_completion_class(shell)
     if kind is None:
         raise CliError(f"shell {shell}", "there is no completion for it", "bash, zsh and fish have one")
-    return kind(cli, {}, "kubectl-streamapp", COMPLETE_VARIABLE).source()
+    return str(kind(cli, {}, "kubectl-streamapp", COMPLETE_VARIABLE).source())
 
 
 def for_kubectl() -> int:
     """Answer kubectl: the words of the line without the first two are the arguments."""
     root = import_module("streamapp.cli.root").streamapp
+    shell = import_module("click.shell_completion").ShellComplete(root, {}, "kubectl streamapp", COMPLETE_VARIABLE)
     *before, incomplete = sys.argv[1:] or [""]
-    items = ShellComplete(root, {}, "kubectl streamapp", COMPLETE_VARIABLE).get_completions(before, incomplete)
+    items = shell.get_completions(before, incomplete)
     for item in items:
         if item.type == "plain":
             sys.stdout.write(f"{item.value}\t{item.help}\n" if item.help else f"{item.value}\n")
