@@ -132,14 +132,14 @@ def test_explain_answers_in_sentences(cluster: Cluster, run: Run) -> None:
     assert ran.code == 0
     text = one_line(ran.out)
     assert "wanted 2 pods are wished for, and 3 granted. Of its pods 3 exist and 3 are ready." in text
-    assert "\n           kubectl scale streamapp/wordcount --namespace demo --replicas 3\n" in ran.out
+    assert "\n           kubectl streamapp scale wordcount --namespace demo 3\n" in ran.out
 
 
 def test_a_command_to_copy_is_never_broken(cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.put(held())
     monkeypatch.setenv("COLUMNS", "60")
     lines = run("explain", "wordcount").out.splitlines()
-    command = "kubectl annotate streamapp/wordcount --namespace demo --overwrite streamapp.dev/release='h-1 <why>'"
+    command = "kubectl streamapp release wordcount --namespace demo --hold-id h-1 --reason '<why>'"
     assert f"           {command}" in lines
     assert max(len(line) for line in lines if "kubectl" not in line) <= 60
 

@@ -17,12 +17,12 @@ from tests.streamapps import ABSENT
 HELD = {"spec.replicas": 2}
 RELEASE = (
     "To let the pods of this one scale-down go without caught-up copies, behind every other check; tasks that have no "
-    "copy are restored from their changelogs, and their users wait: `kubectl annotate streamapp/wordcount --namespace "
-    "demo --overwrite streamapp.dev/release='h-1 <why>'`"
+    "copy are restored from their changelogs, and their users wait: `kubectl streamapp release wordcount "
+    "--namespace demo --hold-id h-1 --reason '<why>'`"
 )
 CALL_OFF = (
-    "To call it off, unless an autoscaler sets its own number again: `kubectl scale streamapp/wordcount --namespace "
-    "demo --replicas 3`"
+    "To call it off, unless an autoscaler sets its own number again: `kubectl streamapp scale wordcount --namespace "
+    "demo 3`"
 )
 
 
@@ -112,7 +112,7 @@ def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again()
     [
         (
             a_resource(answer(a_snapshot(app={"held_because": "Black Friday"})), HELD),
-            "It ends when the annotation `streamapp.dev/hold` is removed.",
+            "It ends when somebody lifts it (`kubectl streamapp release`).",
         ),
         (
             a_resource(answer(a_snapshot(wish=0)), {"spec.replicas": 0, "spec.scaleDown": {"allowZero": False}}),

@@ -5,10 +5,14 @@ import re
 import click
 
 from lab.settings import REPOSITORY
+from streamapp.cli.amounts import Pods
 from streamapp.cli.documents import of_explanation, of_status
 from streamapp.cli.explaining import explain
 from streamapp.cli.failures import Exit
+from streamapp.cli.history import entries_of_status
+from streamapp.cli.orders import Pause, outcome_of
 from streamapp.cli.root import streamapp
+from streamapp.cli.scaling import Plan, of_plan
 from streamapp.cli.view import State, view_of
 from tests.builders import NOW
 from tests.cli.showing import a_resource
@@ -48,5 +52,13 @@ def test_it_names_every_option_of_every_command() -> None:
 
 def test_it_names_every_field_of_the_documents() -> None:
     resource = a_resource(held_status(), generation=2)
-    for document in (of_status(view_of(resource, NOW)), of_explanation(explain(resource, NOW))):
+    view = view_of(resource, NOW)
+    plan = Plan(view=view, asked="1", amount=Pods(1), tasks={2: ["0_1"]})
+    entry = next(entries_of_status(view))
+    planned = of_plan(plan, written=True, dry_run=False)
+    documents = (
+        *(of_status(view), of_explanation(explain(resource, NOW)), planned, planned["leaving"][0], entry.document),
+        outcome_of(Pause(paused=True), resource).document,
+    )
+    for document in documents:
         assert [field for field in document if f"`{field}`" not in section("For scripts")] == []

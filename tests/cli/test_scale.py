@@ -361,6 +361,7 @@ def test_the_document_has_everything(cluster: Cluster, run: Run) -> None:
         "written": True,
         "leaving": [{"ordinal": 2, "active": 4, "copies": 2}],
         "autoscalers": [],
+        "warnings": [],
     }
 
 

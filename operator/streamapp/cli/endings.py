@@ -19,7 +19,7 @@ _BY_ITSELF = {
 }
 _OF_A_STEP = "It ends by itself, when the pod is gone, its members have left the group, and every task runs again."
 _OF_A_HOLD = {
-    Reason.HeldByUser: "It ends when the annotation `streamapp.dev/hold` is removed.",
+    Reason.HeldByUser: "It ends when somebody lifts it (`kubectl streamapp release`).",
     Reason.ZeroNotAllowed: "It ends when zero replicas are allowed, or at least one is wished for.",
     Reason.GaveUp: "It was ended by `onTimeout: GiveUp`, and begins anew when the spec changes.",
     Reason.HoldRecordUnreadable: "It ends when the hold record can be read again or is removed.",

@@ -71,8 +71,8 @@ def _require_same(shown: View, present: View, is_same_hold: bool) -> None:
 def _show_loss(view: View, output: Output) -> None:
     """What a person must have read before the question; not where programs read the answer."""
     console = printing.console() if output is Output.TABLE else Console(file=sys.stderr, highlight=False, markup=False)
-    sentences = Constrain(Group(*map(Text, what_is_lost(view))), _LONGEST_LINE)
-    printing.show(Group(Text(view.name, style="bold"), sentences), console)
+    sentences = Constrain(Group(*(Text(one, style="yellow") for one in what_is_lost(view))), _LONGEST_LINE)
+    printing.show(Group(Text(view.name, style="bold"), sentences, Text("")), console)
 
 
 def _tell(view: View, meant: Released, output: Output) -> None:

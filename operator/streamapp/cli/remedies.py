@@ -1,13 +1,12 @@
 """What a person can do about the state that a StreamApp is in, in sentences and commands. Part of `explaining`.
 
-Only what v1alpha1 has: fields of the spec, the two annotations, and kubectl itself. A command stands at the end of its
+Only what v1alpha1 has: fields of the spec, and the commands of this command line. A command stands at the end of its
 sentence, in backticks.
 """
 
 import shlex
 from collections.abc import Iterator
 
-from streamapp.api.names import RELEASE
 from streamapp.cli.told import NOTHING, advice_of, reason_of
 from streamapp.cli.view import State, View
 from streamapp.core.coverage_gates import OVERRIDABLE
@@ -43,16 +42,16 @@ def _about_a_hold(view: View) -> Iterator[str]:
     going, told, granted = view.status.scale_down, view.told_by, view.status.granted
     if going is None or told is None or view.state not in {State.HELD, State.STALLED}:
         return
-    target = f"streamapp/{view.found.metadata.name} --namespace {view.found.metadata.namespace}"
+    target = f"{view.found.metadata.name} --namespace {view.found.metadata.namespace}"
     reason = reason_of(told.reason)
     if granted is not None and granted > view.found.replicas:
         yield (
             "To call it off, unless an autoscaler sets its own number again: "
-            f"`kubectl scale {target} --replicas {granted}`"
+            f"`kubectl streamapp scale {target} {granted}`"
         )
     if going.hold_id is not None and going.forced is None and reason in OVERRIDABLE:
         yield (
             "To let the pods of this one scale-down go without caught-up copies, behind every other check; tasks that "
             "have no copy are restored from their changelogs, and their users wait: "
-            f"`kubectl annotate {target} --overwrite {RELEASE}={shlex.quote(f'{going.hold_id} <why>')}`"
+            f"`kubectl streamapp release {target} --hold-id {shlex.quote(going.hold_id)} --reason '<why>'`"
         )

@@ -99,7 +99,12 @@ def require_sound(plan: Plan) -> None:
 
 def sentences(plan: Plan) -> tuple[str, ...]:
     """Say what comes of it, before anything is written; at least one sentence."""
-    return (*_about_the_amount(plan), *_about_pods(plan), *_about_doubts(plan))
+    return (*_about_the_amount(plan), *_about_pods(plan))
+
+
+def warnings(plan: Plan) -> tuple[str, ...]:
+    """Say what may keep it from having that effect."""
+    return tuple(_about_doubts(plan))
 
 
 def _about_the_amount(plan: Plan) -> Iterator[str]:
@@ -202,6 +207,7 @@ def of_plan(plan: Plan, *, written: bool, dry_run: bool) -> dict[str, Any]:
         "leaving": [_of_leaving(pod) for pod in plan.leaving],
         "autoscalers": None if isinstance(autoscalers, Unlisted) else [one.name for one in autoscalers],
         "notes": list(sentences(plan)),
+        "warnings": list(warnings(plan)),
     }
     return {name: value for name, value in document.items() if value is not None}
 

@@ -7,7 +7,7 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.cli.scaling import Leaving, Plan, sentences
+from streamapp.cli.scaling import Leaving, Plan, sentences, warnings
 from streamapp.cli.wording import counted
 
 _LONGEST_LINE = 100
@@ -20,7 +20,8 @@ def scaling_screen(plan: Plan) -> RenderableType:
     head.append(f" {'replica' if plan.to == 1 else 'replicas'}")
     if plan.view.status.granted not in {None, plan.wish}:
         head.append(f", {plan.granted} granted", style="dim")
-    said = Constrain(Group(*map(Text, sentences(plan))), _LONGEST_LINE)
+    doubts = (Text(sentence, style="yellow") for sentence in warnings(plan))
+    said = Constrain(Group(*map(Text, sentences(plan)), *doubts), _LONGEST_LINE)
     parts: list[RenderableType] = [head, said]
     if plan.leaving:
         parts += [Text(""), _Pods(plan.leaving)]
