@@ -104,6 +104,17 @@ def test_all_of_a_namespace_are_no_others(cluster: Cluster, run: Run) -> None:
     assert annotations(cluster, "c", "prod") == {HOLD: "night"}
 
 
+def test_whoever_holds_all_leaves_the_holds_of_others_as_they_are(cluster: Cluster, run: Run) -> None:
+    cluster.put(an_app("a", changes={"metadata.annotations": {HOLD: "disks"}}))
+    cluster.put(an_app("b"))
+    ran = run("hold", "--all", "--reason", "night", "--yes")
+    assert ran.out.splitlines()[:2] == [
+        "demo/a is held (disks) already.",
+        "demo/b is held (night); it was not held by anybody.",
+    ]
+    assert annotations(cluster, "a") == {HOLD: "disks"}
+
+
 def test_a_no_and_a_missing_terminal_write_nothing(cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.put(an_app())
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)

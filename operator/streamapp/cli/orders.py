@@ -48,20 +48,21 @@ class Hold:
     """No scale-down, whatever coverage says."""
 
     reason: str
+    keeps_others: bool = False
+    """Whether the reason that somebody gave before stands: whoever holds all must not lift what others hold."""
 
     word = "hold"
     consequence = "Scale-downs wait until `kubectl streamapp release NAME`; growth and rollouts go on."
 
-    @property
-    def wanted(self) -> str:
-        """What is so afterwards."""
-        return f"held ({self.reason})"
-
     def state_of(self, resource: Mapping[str, Any]) -> str:
         """What is so now."""
-        annotations = resource["metadata"].get("annotations") or {}
-        reason = annotations.get(HOLD)
-        return "not held by anybody" if reason is None else f"held ({reason.strip() or NO_REASON})"
+        reason = _held_for(resource)
+        return "not held by anybody" if reason is None else f"held ({reason})"
+
+    def state_after(self, resource: Mapping[str, Any]) -> str:
+        """What is so afterwards."""
+        stands = self.keeps_others and _held_for(resource) is not None
+        return self.state_of(resource) if stands else f"held ({self.reason})"
 
     @property
     def patch(self) -> Json:
@@ -90,14 +91,13 @@ class Pause:
             )
         return "The operator goes on from what it finds: wishes that were written meanwhile count at once."
 
-    @property
-    def wanted(self) -> str:
-        """What is so afterwards."""
-        return "paused" if self.paused else "not paused"
-
     def state_of(self, resource: Mapping[str, Any]) -> str:
         """What is so now."""
         return "paused" if (resource.get("spec") or {}).get("paused") is True else "not paused"
+
+    def state_after(self, _resource: Mapping[str, Any]) -> str:
+        """What is so afterwards."""
+        return "paused" if self.paused else "not paused"
 
     @property
     def patch(self) -> Json:
@@ -110,7 +110,7 @@ Order = Hold | Pause
 
 def is_so(order: Order, resource: Mapping[str, Any]) -> bool:
     """Whether there is nothing to write."""
-    return order.state_of(resource) == order.wanted
+    return order.state_of(resource) == order.state_after(resource)
 
 
 def outcome_of(order: Order, before: Mapping[str, Any]) -> Outcome:
@@ -121,6 +121,11 @@ def outcome_of(order: Order, before: Mapping[str, Any]) -> Outcome:
         namespace=metadata["namespace"],
         name=metadata["name"],
         was=order.state_of(before),
-        now=order.wanted,
+        now=order.state_after(before),
         written=not is_so(order, before),
     )
+
+
+def _held_for(resource: Mapping[str, Any]) -> str | None:
+    reason = (resource["metadata"].get("annotations") or {}).get(HOLD)
+    return None if reason is None else reason.strip() or NO_REASON

@@ -99,7 +99,7 @@ def _reason(text: str) -> str:
 @output_option
 def hold(*, where: Where, name: str | None, reason: str, output: str, **said: Any) -> int:
     """Let no pod of NAME go, whatever coverage says. Growth and rollouts go on; `release` ends it."""
-    order = import_module("streamapp.cli.orders").Hold(_reason(reason))
+    order = import_module("streamapp.cli.orders").Hold(_reason(reason), keeps_others=name is None)
     return _order(where, name, output, order, said)
 
 
