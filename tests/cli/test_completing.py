@@ -68,6 +68,7 @@ def test_nothing_is_proposed_where_nobody_answers(
 def test_whoever_waits_for_a_completion_does_not_wait_long(
     cluster: Cluster, proposals: Propose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    put(cluster)
     monkeypatch.setattr(completing, "TIMEOUT_SECONDS", 0.2)
     cluster.do(lambda server: setattr(server, "refuse", lambda _: time.sleep(1)))
     assert proposals("status", "") == [":4"]
