@@ -30,7 +30,9 @@ def deploy(kubectl: Kubectl, *namespaces: str) -> None:
     With the image that was imported last.
     """
     kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(CRD))
-    kubectl.run("wait", "--for=condition=Established", "crd/streamapps.streamapp.dev", "--timeout=30s")
+    # kubectl fails at once on a definition that is so new that it has no conditions yet.
+    established = ("wait", "--for=condition=Established", "crd/streamapps.streamapp.dev", "--timeout=30s")
+    wait_until("definition established", lambda: bool(kubectl.run(*established)), 60)
     kubectl.apply(LAB / "manifests" / "operator.yaml")
     _give_key(kubectl)
     kubectl.run("set", "env", "--namespace", NAMESPACE, _DEPLOYMENT, f"STREAMAPP_NAMESPACES={','.join(namespaces)}")
