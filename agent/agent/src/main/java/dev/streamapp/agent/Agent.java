@@ -10,8 +10,8 @@ import java.util.function.Supplier;
 /** The entry: {@code -javaagent:streamapp-agent.jar}. Wires the parts; whatever goes wrong, the application starts as if the agent were not there. */
 public final class Agent {
 
-    static final String ANNOUNCEMENT = "dev.streamapp.announcement";
-    static final String ROUND = "dev.streamapp.round";
+    static final String ANNOUNCEMENT = "announcement";
+    static final String ROUND = "round";
 
     private Agent() {
     }
@@ -26,7 +26,7 @@ public final class Agent {
         }
     }
 
-    private static void start(Settings settings, Instrumentation instrumentation) {
+    private static void start(Settings settings, Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
         Announcements announcements = new Announcements(System::nanoTime);
         Rounds rounds = new Rounds(System::nanoTime);
         AssignorClasses assignor = new AssignorClasses(instrumentation);
@@ -35,14 +35,14 @@ public final class Agent {
         Looker looker = new Looker(instances::current);
         ReportServerStart server = new ReportServerStart(settings, looker, () -> new ReportServer.Parts(
                 new Doorkeeper(settings.tokenHashes()), looker, new Report(settings.podUid(), announcements, rounds), instances,
-                new Health(instances::current), announcements));
+                new Health(instances::all, System::nanoTime), announcements));
         Leaving leaving = new Leaving(defaults, announcements, instances);
-        publish(announcements, rounds, new Hook(new Hook.Parts(instances, defaults, leaving, assignor, server)));
+        publish(MeetingPlace.open(instrumentation), announcements, rounds, new Hook(new Hook.Parts(instances, defaults, leaving, assignor, server)));
         instrumentation.addTransformer(new KafkaTransformer());
     }
 
-    /** Puts what others in this JVM look for into the system properties, in types of the JDK only. */
-    private static void publish(Announcements announcements, Rounds rounds, Hook hook) {
+    /** Puts what others in this JVM look for into the place where all meet, in types of the JDK only. */
+    private static void publish(Map<String, Object> place, Announcements announcements, Rounds rounds, Hook hook) {
         Supplier<Map<String, Object>> announcement = () -> announcements.now().bridged();
         Consumer<Map<String, Object>> round = told -> {
             try {
@@ -51,9 +51,9 @@ public final class Agent {
                 Complaints.say("the assignor's word about its round is not taken", e);
             }
         };
-        System.getProperties().put(ANNOUNCEMENT, announcement);
-        System.getProperties().put(ROUND, round);
-        System.getProperties().put(Hook.KEY, hook);
+        place.put(ANNOUNCEMENT, announcement);
+        place.put(ROUND, round);
+        place.put(Hook.KEY, hook);
     }
 
     /** Starts the server once, after the first instance, on the agent's own thread. */

@@ -59,13 +59,17 @@ record Configuration(String applicationId, JsonObject json, List<Aside> asides, 
         json.addProperty("protocol", protocol);
         if (protocol.equals("classic")) {
             json.add("assignor", assignor(consumer));
+            json.addProperty("sessionTimeoutMillis", Defaults.number(consumer.get("session.timeout.ms"), session(kafka)));
             json.addProperty("heartbeatMillis", Defaults.number(consumer.get(Defaults.HEARTBEAT), consumerDefault(kafka, Defaults.HEARTBEAT, 3000)));
         }
         addNumber(json, "acceptableRecoveryLag", values.get("acceptable.recovery.lag"));
         addNumber(json, "standbyReplicas", values.get("num.standby.replicas"));
+        json.addProperty("isStatic", consumer.get("group.instance.id") != null);
         boolean leaveGiven = addLeaving(json, asides, defaults, kafka, protocol);
         json.add("defaultsGiven", given(decision, leaveGiven));
-        StateFolder state = new StateFolder(Path.of(String.valueOf(values.get("state.dir")), application));
+        Path directory = Path.of(String.valueOf(values.get("state.dir"))).toAbsolutePath();
+        json.addProperty("stateDirectory", directory.toString());
+        StateFolder state = new StateFolder(directory.resolve(application));
         return new Configuration(application, json, List.copyOf(asides), state);
     }
 

@@ -5,8 +5,8 @@ import java.util.function.BiFunction;
 /** What the advices in Kafka's classes call, by name and with values of the JDK's types. Throws nothing; null means: go on as if nothing had been. */
 final class Hook implements BiFunction<Object, Object, Object> {
 
-    /** Where the advices find it in the system properties. */
-    static final String KEY = "dev.streamapp.hook";
+    /** Under which key the advices find it in the place where all meet. */
+    static final String KEY = "hook";
     private final Parts parts;
 
     /** The parts of the agent that the advices reach. */
@@ -29,6 +29,10 @@ final class Hook implements BiFunction<Object, Object, Object> {
                 case "close" -> {
                     return parts.leaving().close(values[0], values[1]);
                 }
+                case "cleaning" -> {
+                    return Cleaning.tasksBefore(parts.instances().find(values[0]));
+                }
+                case "cleaned" -> Cleaning.learn(parts.instances().find(values[0]), values[1]);
                 case "loadClass" -> {
                     return parts.assignor().loaded((Class<?>) values[0]);
                 }

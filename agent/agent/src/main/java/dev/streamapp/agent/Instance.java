@@ -17,6 +17,12 @@ final class Instance {
     private volatile String kafkaVersion;
     private volatile String clientId;
     private volatile Map<String, String> threadStates = Map.of();
+    private volatile boolean wasRunning;
+    private volatile Restoring restoring;
+    private volatile int cleanedTasks;
+
+    /** Whether any active task restored, and when that was looked at, by System.nanoTime. */
+    record Restoring(boolean any, long at) { }
 
     Instance(Object streams, Configuration configuration) {
         this.streams = new WeakReference<>(streams);
@@ -47,6 +53,38 @@ final class Instance {
 
     Configuration configuration() {
         return configuration;
+    }
+
+    /** KafkaStreams#state by its name: one volatile read of Kafka's. Remembers that it was RUNNING once. */
+    String state(KafkaApi kafka) throws ReflectiveOperationException {
+        Object object = streams.get();
+        String state = object == null ? "" : kafka.state(object);
+        if (state.equals("RUNNING")) {
+            wasRunning = true;
+        }
+        return state;
+    }
+
+    boolean wasRunning() {
+        return wasRunning;
+    }
+
+    /** What the last look at the tasks saw; null before the first. */
+    Restoring restoring() {
+        return restoring;
+    }
+
+    void learnRestoring(Restoring seen) {
+        restoring = seen;
+    }
+
+    /** How many task directories KafkaStreams#cleanUp has removed before the start. */
+    int cleanedTasks() {
+        return cleanedTasks;
+    }
+
+    synchronized void learnCleaned(int tasks) {
+        cleanedTasks += tasks;
     }
 
     String processId() {

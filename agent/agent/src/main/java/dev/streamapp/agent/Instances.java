@@ -63,7 +63,7 @@ final class Instances {
     private static boolean hasEnded(Instance instance) {
         Object streams = instance.streams();
         try {
-            return streams == null || ENDED.contains(new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS)).state(streams));
+            return streams == null || ENDED.contains(instance.state(new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS))));
         } catch (ReflectiveOperationException e) {
             return false;
         }
@@ -77,6 +77,11 @@ final class Instances {
     /** Whether an instance lives that could not be taken; then nobody may believe that the report shows all. */
     synchronized boolean isComplete() {
         return uncaught == 0;
+    }
+
+    /** The same as {@link #current}, but nothing where an instance could not be taken. */
+    synchronized List<Instance> all() {
+        return isComplete() ? current() : List.of();
     }
 
     /** Those that matter now, in the order of their construction. */

@@ -4,6 +4,7 @@ import static net.bytebuddy.matcher.ElementMatchers.isConstructor;
 import static net.bytebuddy.matcher.ElementMatchers.named;
 import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
 
+import dev.streamapp.agent.advice.CleaningUp;
 import dev.streamapp.agent.advice.Closing;
 import dev.streamapp.agent.advice.ClosingWithin;
 import dev.streamapp.agent.advice.Constructed;
@@ -34,7 +35,7 @@ final class KafkaTransformer implements ClassFileTransformer {
     private record Place(Class<?> advice, ElementMatcher<? super MethodDescription> method) { }
 
     private static final Map<String, List<String>> CLASSES = Map.of(
-            "org/apache/kafka/streams/KafkaStreams", List.of("constructed", "closing", "closingWithin"),
+            "org/apache/kafka/streams/KafkaStreams", List.of("constructed", "closing", "closingWithin", "cleaningUp"),
             "org/apache/kafka/streams/StreamsConfig", List.of("consumerConfigs"),
             "org/apache/kafka/common/utils/Utils", List.of("loadingClass"));
 
@@ -68,6 +69,7 @@ final class KafkaTransformer implements ClassFileTransformer {
             case "constructed" -> new Place(Constructed.class, isConstructor());
             case "closing" -> new Place(Closing.class, named("close").and(takesArguments(0)));
             case "closingWithin" -> new Place(ClosingWithin.class, named("close").and(takesArguments(Duration.class)));
+            case "cleaningUp" -> new Place(CleaningUp.class, named("cleanUp").and(takesArguments(0)));
             case "consumerConfigs" -> new Place(ConsumerConfigs.class, named("getMainConsumerConfigs").and(takesArguments(3)));
             case "loadingClass" -> new Place(LoadingClass.class, named("loadClass").and(takesArguments(String.class, Class.class)));
             default -> throw new IllegalArgumentException(key);

@@ -41,7 +41,7 @@ record Look(long sequence, long beganAt, JsonArray instances) {
         json.addProperty("applicationId", instance.configuration().applicationId());
         String state;
         try {
-            state = kafka.state(streams);
+            state = instance.state(kafka);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
             Complaints.say("the state of an instance cannot be read: " + KafkaApi.reason(e));
             return null;
@@ -51,6 +51,9 @@ record Look(long sequence, long beganAt, JsonArray instances) {
         addThreads(json, instance, kafka, streams);
         addIdentity(json, instance, asides);
         instance.configuration().state().addTo(json);
+        if (instance.cleanedTasks() > 0) {
+            json.addProperty("cleanedTasks", instance.cleanedTasks());
+        }
         if (tasks != null) {
             Map<String, List<KafkaApi.Position>> positions = positions(instance, tasks, kafka, streams, state, asides);
             JsonArray array = new JsonArray();
@@ -103,6 +106,7 @@ record Look(long sequence, long beganAt, JsonArray instances) {
     /** The tasks by the instance's metrics; null where they cannot be read. Learns on the way what the metrics say of the instance itself. */
     static List<Tasks.Task> tasks(Instance instance, KafkaApi kafka, Object streams, List<Aside> asides) {
         try {
+            long beganAt = System.nanoTime();
             Tasks tasks = new Tasks();
             Map<String, String> threadStates = new HashMap<>();
             for (KafkaApi.Metric metric : kafka.metrics(streams)) {
@@ -118,7 +122,9 @@ record Look(long sequence, long beganAt, JsonArray instances) {
                 }
             }
             instance.learnThreadStates(threadStates);
-            return tasks.found();
+            List<Tasks.Task> found = tasks.found();
+            instance.learnRestoring(new Instance.Restoring(found.stream().anyMatch(task -> "restoring".equals(task.state())), beganAt));
+            return found;
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
             asides.add(Aside.failed("tasks", e));
             return null;

@@ -49,12 +49,22 @@ final class ReportServer {
     private void handle(HttpExchange exchange) throws IOException {
         try (exchange) {
             if (exchange.getRequestURI().getPath().equals("/healthz") && exchange.getRequestMethod().equals("GET")) {
-                boolean ready = parts.health().isReady();
+                deadlines.requestWasRead();
+                boolean ready = isReady();
                 send(exchange, ready ? 200 : 503, "text/plain", ready ? "ok" : "not ready");
                 return;
             }
             Answer answer = answer(exchange);
             send(exchange, answer.status(), "application/json", gson.toJson(answer.body()));
+        }
+    }
+
+    private boolean isReady() {
+        try {
+            return parts.health().isReady();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
         }
     }
 

@@ -2,6 +2,7 @@ package dev.streamapp.agent;
 
 import com.google.gson.JsonObject;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,6 +10,8 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * What an instance's state takes on its volume, and what is free there: learners need room before they begin.
@@ -20,6 +23,7 @@ final class StateFolder {
 
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(30);
     private static final int MOST_FILES = 100_000;
+    private static final Pattern TASK = Pattern.compile("\\d+_\\d+");
 
     private final Path folder;
     private long measuredAt;
@@ -30,6 +34,23 @@ final class StateFolder {
     /** Names the folder of one application below {@code state.dir}; nothing is read yet. */
     StateFolder(Path folder) {
         this.folder = folder;
+    }
+
+    /** How many task directories hold anything, those of named topologies among them; 0 where the folder is missing or cannot be read. */
+    int tasks() {
+        try (Stream<Path> entries = Files.walk(folder, 2)) {
+            return (int) entries.filter(entry -> !entry.equals(folder) && TASK.matcher(entry.getFileName().toString()).matches() && holdsAnything(entry)).count();
+        } catch (IOException | UncheckedIOException | SecurityException e) {
+            return 0;
+        }
+    }
+
+    private static boolean holdsAnything(Path directory) {
+        try (Stream<Path> entries = Files.list(directory)) {
+            return entries.findAny().isPresent();
+        } catch (IOException | UncheckedIOException e) {
+            return false;
+        }
     }
 
     /** Adds {@code stateBytes} and {@code freeBytes} where they are known. */

@@ -9,10 +9,14 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import java.io.IOException;
 import java.net.ServerSocket;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -115,12 +119,74 @@ class AgentIT {
     }
 
     @Test
+    void theSystemPropertiesStayStringsAndTheOutputTheApplications() throws IOException, InterruptedException {
+        try (AppJvm app = new AppJvm(AppJvm.Plan.withoutBroker(folder))) {
+            assertEquals("constructed", app.line());
+            app.instance();
+            app.tellAndHear("properties", "properties whole");
+            assertEquals("", app.errors());
+        }
+    }
+
+    @Test
+    void theReportSaysWhatDecidesHowLongADepartureIsNoticed() throws IOException, InterruptedException {
+        AppJvm.Plan plan = AppJvm.Plan.withoutBroker(folder).settings("session.timeout.ms=30000", "consumer.group.instance.id=pod-0");
+        try (AppJvm app = new AppJvm(plan)) {
+            JsonObject instance = app.instance();
+            assertEquals(30_000, instance.get("sessionTimeoutMillis").getAsInt());
+            assertTrue(instance.get("isStatic").getAsBoolean());
+        }
+    }
+
+    @Test
+    void theStateDirectoryIsSaidWithItsWholePath() throws IOException, InterruptedException {
+        AppJvm.Plan plan = AppJvm.Plan.withoutBroker(folder).settings("state.dir=relative-" + folder.getFileName());
+        Path there = Path.of("relative-" + folder.getFileName()).toAbsolutePath();
+        try (AppJvm app = new AppJvm(plan)) {
+            JsonObject instance = app.instance();
+            assertEquals(there.toString(), instance.get("stateDirectory").getAsString());
+            assertEquals(45_000, instance.get("sessionTimeoutMillis").getAsInt());
+            assertFalse(instance.get("isStatic").getAsBoolean());
+        } finally {
+            try (Stream<Path> left = Files.walk(there)) {
+                left.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
+            }
+        }
+    }
+
+    @Test
+    void whatCleanUpTakesAwayBeforeTheStartIsCounted() throws IOException, InterruptedException {
+        for (String task : List.of("0_0", "0_1", "1_12")) {
+            Files.createDirectories(folder.resolve("counting/" + task + "/rocksdb/counts"));
+        }
+        Files.createDirectories(folder.resolve("counting/0_2"));
+        try (AppJvm app = new AppJvm(AppJvm.Plan.withoutBroker(folder))) {
+            assertFalse(app.instance().has("cleanedTasks"));
+            app.tell("clean");
+            app.awaitInstance(Duration.ofSeconds(10), instance -> instance.has("cleanedTasks") && instance.get("cleanedTasks").getAsInt() == 3);
+            assertFalse(Files.exists(folder.resolve("counting/0_0")));
+            assertEquals("", app.errors());
+        }
+    }
+
+    @Test
+    void anInstanceThatHasNotJoinedIsNotReady() throws IOException, InterruptedException {
+        try (AppJvm app = new AppJvm(AppJvm.Plan.withoutBroker(folder))) {
+            assertEquals("CREATED", app.instance().get("clientState").getAsString());
+            assertEquals(503, app.health());
+            app.tell("start");
+            app.awaitInstance(Duration.ofSeconds(10), instance -> instance.get("clientState").getAsString().equals("REBALANCING"));
+            assertEquals(503, app.health(), "nothing restores, but it never ran");
+        }
+    }
+
+    @Test
     void anInstanceThatHasEndedIsNotReady() throws IOException, InterruptedException {
         try (AppJvm app = new AppJvm(AppJvm.Plan.withoutBroker(folder))) {
             app.instance();
             app.tell("close");
             app.awaitInstance(Duration.ofSeconds(10), instance -> instance.get("clientState").getAsString().equals("NOT_RUNNING"));
-            assertEquals(503, app.send(app.to("/healthz").GET()).statusCode());
+            assertEquals(503, app.health());
         }
     }
 

@@ -110,6 +110,11 @@ final class AppJvm implements AutoCloseable {
         }
     }
 
+    /** The next line on the application's standard output, whatever it is. */
+    String line() throws IOException {
+        return said.readLine();
+    }
+
     /** The next line on the application's standard output that starts so. */
     String awaitLine(String start) throws IOException {
         for (String line = said.readLine(); line != null; line = said.readLine()) {
@@ -126,12 +131,27 @@ final class AppJvm implements AutoCloseable {
         awaitLine("done " + word);
     }
 
+    /** Says a word and waits for the line that the application answers before it is done. */
+    void tellAndHear(String word, String answer) throws IOException {
+        words.println(word);
+        String heard = awaitLine(word);
+        if (!heard.equals(answer)) {
+            throw new AssertionError(heard);
+        }
+        awaitLine("done " + word);
+    }
+
     String errors() throws IOException {
         return Files.readString(errors);
     }
 
     HttpResponse<String> send(HttpRequest.Builder request) throws IOException, InterruptedException {
         return CLIENT.send(request.timeout(Duration.ofSeconds(10)).build(), BodyHandlers.ofString());
+    }
+
+    /** What a readiness probe gets. */
+    int health() throws IOException, InterruptedException {
+        return send(to("/healthz").GET()).statusCode();
     }
 
     HttpRequest.Builder to(String path) {

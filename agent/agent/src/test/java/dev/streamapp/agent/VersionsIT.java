@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -65,6 +66,12 @@ class VersionsIT {
     }
 
     private static AppJvm start(String version, String name, String... more) throws IOException {
+        AppJvm app = constructed(version, name, more);
+        app.tell("start");
+        return app;
+    }
+
+    private static AppJvm constructed(String version, String name, String... more) throws IOException {
         AppJvm.Plan plan = new AppJvm.Plan().defaults("assignor,heartbeat,leave").settings(
                 "application.id=app-" + version, "bootstrap.servers=" + broker.address, "state.dir=" + folder.resolve(version + name),
                 "num.standby.replicas=1", "commit.interval.ms=500").settings(more);
@@ -72,7 +79,6 @@ class VersionsIT {
         plan.classPath = classes + File.pathSeparator + AppJvm.jarsOf(KAFKA.resolve("kafka-streams-" + version));
         AppJvm app = new AppJvm(plan);
         app.awaitLine("constructed");
-        app.tell("start");
         return app;
     }
 
@@ -82,11 +88,15 @@ class VersionsIT {
         boolean leaves = !version.startsWith("3.") && !version.startsWith("4.0") && !version.startsWith("4.1");
         // Where close() leaves, the group need not wait for the session to end; elsewhere it must.
         String session = "session.timeout.ms=" + (leaves ? 45_000 : 6_000);
-        try (AppJvm first = start(version, "first", session)) {
+        try (AppJvm first = start(version, "first", session); Prober probes = new Prober(first)) {
             JsonObject owner = first.awaitInstance(PATIENCE, instance -> tasks(instance).equals(all("active running")));
             assertEquals(version, owner.get("kafkaVersion").getAsString());
             assertEquals(500, owner.get("heartbeatMillis").getAsInt());
             assertEquals(leaves, owner.get("leavesOnClose").getAsBoolean());
+            assertEquals(leaves ? 45_000 : 6_000, owner.get("sessionTimeoutMillis").getAsInt());
+            assertFalse(owner.get("isStatic").getAsBoolean());
+            assertEquals(folder.resolve(version + "first").toString(), owner.get("stateDirectory").getAsString());
+            assertFalse(owner.has("cleanedTasks"), owner.toString());
             assertTrue(owner.getAsJsonObject("assignor").get("isOurs").getAsBoolean(), owner.toString());
             assertEquals("", owner.getAsJsonObject("assignor").getAsJsonObject("lastRound").get("fellBack").getAsString());
             try (AppJvm second = start(version, "second", session)) {
@@ -95,6 +105,7 @@ class VersionsIT {
                 announce(second, 1);
                 second.awaitInstance(PATIENCE, instance -> hasCaughtUp(instance, version));
                 assertEquals("ok", second.send(second.to("/healthz").GET()).body());
+                assertEquals(List.of(503, 200), probes.answers(), "ready when it ran, and in every rebalance since: none made it restore");
                 String leaver = owner.get("processId").getAsString();
                 announce(first, 2, leaver);
                 announce(second, 2, leaver);
@@ -107,16 +118,59 @@ class VersionsIT {
         seeRestoring(version, session);
     }
 
-    /** An empty disk: the actives restore from the changelog, slowly, with positions that rise to its end. */
+    /** A disk that the application empties before it starts: the actives restore from the changelog, slowly, with positions that rise to its end. */
     private static void seeRestoring(String version, String session) throws IOException, InterruptedException {
-        try (AppJvm cold = start(version, "cold", session, "restore.consumer.max.poll.records=10", "restore.consumer.fetch.max.bytes=1000")) {
+        try (AppJvm cold = constructed(version, "first", session, "restore.consumer.max.poll.records=10", "restore.consumer.fetch.max.bytes=1000")) {
+            cold.tell("clean");
+            cold.tell("start");
             JsonObject restoring = cold.awaitInstance(PATIENCE, instance -> tasks(instance).containsValue("active restoring")
                                                                             && positions(instance).values().stream().anyMatch(at -> at > 0));
             assertEquals("REBALANCING", restoring.get("clientState").getAsString());
             positions(restoring).forEach((store, position) -> assertTrue(position >= 0 && position <= RECORDS, restoring.toString()));
-            assertEquals(503, cold.send(cold.to("/healthz").GET()).statusCode());
+            assertEquals(PARTITIONS, restoring.get("cleanedTasks").getAsInt(), restoring.toString());
+            assertEquals(503, cold.health());
             assertFalse(restoring.get("asides").toString().contains("Failed"), restoring.toString());
             announce(cold, 4, restoring.get("processId").getAsString());
+        }
+    }
+
+    /** Asks for an instance's health ten times a second, and keeps every answer that differs from the one before. */
+    private static final class Prober implements AutoCloseable {
+        private final List<Integer> answers = new ArrayList<>();
+        private final Thread thread;
+        private volatile boolean ended;
+
+        private Prober(AppJvm app) {
+            thread = new Thread(() -> ask(app));
+            thread.start();
+        }
+
+        private void ask(AppJvm app) {
+            try {
+                for (; !ended; Thread.sleep(100)) {
+                    try {
+                        int answer = app.health();
+                        if (answers.isEmpty() || answers.get(answers.size() - 1) != answer) {
+                            answers.add(answer);
+                        }
+                    } catch (java.net.ConnectException e) {
+                        // The server begins a moment after the first instance.
+                    }
+                }
+            } catch (IOException | InterruptedException e) {
+                answers.add(-1);
+            }
+        }
+
+        private List<Integer> answers() throws InterruptedException {
+            ended = true;
+            thread.join();
+            return answers;
+        }
+
+        @Override
+        public void close() {
+            ended = true;
         }
     }
 

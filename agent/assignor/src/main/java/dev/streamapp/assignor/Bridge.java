@@ -7,16 +7,25 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Where the assignor meets the agent of the same JVM: two entries of the system properties, in types of the JDK only. */
+/**
+ * Where the assignor meets the agent of the same JVM: a map that the agent lays out in the boot loader, with values in types of the JDK only. Without
+ * an agent the application may say the same in {@link #OWN}.
+ */
 final class Bridge {
 
-    static final String ANNOUNCEMENT = "dev.streamapp.announcement";
-    static final String ROUND = "dev.streamapp.round";
+    static final String ANNOUNCEMENT = "announcement";
+    static final String ROUND = "round";
+    static final String MEETING = "dev.streamapp.agent.meeting.Meeting";
+    static final String FIELD = "PLACE";
+
+    /** What the application itself says, under the same keys. */
+    static final Map<String, Object> OWN = new ConcurrentHashMap<>();
 
     private static final Logger LOG = LoggerFactory.getLogger(Bridge.class);
 
@@ -29,13 +38,24 @@ final class Bridge {
      */
     record Heard(Announcement announcement, Map<String, Object> epoch) {}
 
+    /** What lies under this key: the agent's if there is one, else the application's, else null. */
+    private static Object said(String key) {
+        try {
+            return ((Map<?, ?>) Class.forName(MEETING, true, null).getField(FIELD).get(null)).get(key);
+        } catch (ClassNotFoundException noAgent) {
+            return OWN.get(key);
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError broken) {
+            return broken;   // Not understood: nothing moves.
+        }
+    }
+
     /**
      * Ask the agent who leaves.
      *
      * @return nobody where there is no agent; unknown where its answer cannot be understood, which keeps everything where it is
      */
     static Heard hear(boolean eager) {
-        Object source = System.getProperties().get(ANNOUNCEMENT);
+        Object source = said(ANNOUNCEMENT);
         if (source == null) {
             return new Heard(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), Map.of());
         }
@@ -76,7 +96,7 @@ final class Bridge {
 
     /** Tell the agent, if there is one, what was assigned. */
     static void tell(String applicationId, Heard heard, Outcome outcome) {
-        if (System.getProperties().get(ROUND) instanceof Consumer<?> agent) {
+        if (said(ROUND) instanceof Consumer<?> agent) {
             try {
                 // The agreed type; another one fails in the agent's own code, and is contained here.
                 @SuppressWarnings("unchecked")

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.ApplicationState;
@@ -39,6 +40,20 @@ public final class LearnerTaskAssignor implements TaskAssignor {
 
     /** Makes an assignor with default settings; Kafka calls this, then {@link #configure}. */
     public LearnerTaskAssignor() {}
+
+    /**
+     * Lets the application itself say who leaves, where no agent does: in every instance, since any of them may lead the group.
+     *
+     * @param source what {@code agent/protocol/README.md} calls the announcement: {@code state}, {@code processIds} and so on; asked anew for every
+     *     assignment. Null: nobody says so any more
+     */
+    public static void announceBy(Supplier<Map<String, Object>> source) {
+        if (source == null) {
+            Bridge.OWN.remove(Bridge.ANNOUNCEMENT);
+        } else {
+            Bridge.OWN.put(Bridge.ANNOUNCEMENT, source);
+        }
+    }
 
     @Override
     public void configure(Map<String, ?> configs) {

@@ -32,13 +32,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 class LearnerTaskAssignorTest {
 
-    private static final String ANNOUNCEMENT = "dev.streamapp.announcement";
-    private static final String ROUND = "dev.streamapp.round";
 
     @AfterEach
     void leaveNothingBehind() {
-        System.getProperties().remove(ANNOUNCEMENT);
-        System.getProperties().remove(ROUND);
+        Bridge.OWN.clear();
     }
 
     private static TaskAssignment assign(KafkaGroup group, Map<String, ?> settings) {
@@ -76,7 +73,7 @@ class LearnerTaskAssignorTest {
 
     private static void announce(Map<String, Object> words) {
         Supplier<Map<String, Object>> agent = () -> words;
-        System.getProperties().put(ANNOUNCEMENT, agent);
+        LearnerTaskAssignor.announceBy(agent);
     }
 
     private static Map<String, Object> leaving(int... processes) {
@@ -110,7 +107,7 @@ class LearnerTaskAssignorTest {
     void theAgentIsToldTheRound() {
         List<Map<String, Object>> heard = new ArrayList<>();
         Consumer<Map<String, Object>> agent = heard::add;
-        System.getProperties().put(ROUND, agent);
+        Bridge.OWN.put(Bridge.ROUND, agent);
         announce(leaving(1));
         KafkaGroup group = new KafkaGroup().stateful("0_0", "0_1", "0_2")
             .member(1, Set.of("0_0", "0_1"), Map.of()).member(2, Set.of("0_2"), Map.of("0_0", 5L, "0_1", 50_000L));
@@ -127,6 +124,14 @@ class LearnerTaskAssignorTest {
         TaskAssignment made = assign(group, Map.of());
         assertEquals("1: , 2: 0_0 0_1", told(made));
         assertFollowUp(made, 2, 21_000);
+    }
+
+    @Test
+    void anApplicationThatTakesItsWordBackIsAnnouncedNoMore() {
+        announce(leaving(1));
+        assertEquals("1: 0_0 0_1, 2: (0_0) (0_1) 0_2", told(assign(two(), Map.of())));
+        LearnerTaskAssignor.announceBy(null);
+        assertEquals("1: 0_0 0_1, 2: 0_2", told(assign(two(), Map.of())));
     }
 
     static List<Object> oddAgents() {
@@ -147,8 +152,8 @@ class LearnerTaskAssignorTest {
     @ParameterizedTest
     @MethodSource("oddAgents")
     void whatIsNotUnderstoodMovesNothing(Object agent) {
-        System.getProperties().put(ANNOUNCEMENT, agent);
-        System.getProperties().put(ROUND, (Consumer<String>) word -> word.length());
+        Bridge.OWN.put(Bridge.ANNOUNCEMENT, agent);
+        Bridge.OWN.put(Bridge.ROUND, (Consumer<String>) word -> word.length());
         KafkaGroup group = new KafkaGroup().stateful("0_0", "0_1", "0_2", "0_3")
             .member(1, Set.of("0_0", "0_1", "0_2"), Map.of()).member(2, Set.of(), Map.of("0_0", 0L));
         TaskAssignment made = assign(group, Map.of());
@@ -187,7 +192,7 @@ class LearnerTaskAssignorTest {
     void evenAnErrorOfLinkingLeavesAValidAssignmentAndIsTold() {
         List<Object> heard = new ArrayList<>();
         Consumer<Map<String, Object>> agent = round -> heard.add(round.get("fellBack"));
-        System.getProperties().put(ROUND, agent);
+        Bridge.OWN.put(Bridge.ROUND, agent);
         KafkaGroup group = new KafkaGroup() {
             @Override
             public Map<ProcessId, KafkaStreamsState> kafkaStreamsStates(boolean computeTaskLags) {

@@ -1,5 +1,7 @@
 package dev.streamapp.agent.advice;
 
+import dev.streamapp.agent.meeting.Meeting;
+import java.util.Map;
 import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
@@ -11,8 +13,8 @@ public final class ClosingWithin {
 
     @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class, suppress = Throwable.class)
     @SuppressWarnings("unchecked")
-    static Object enter(@Advice.This Object streams, @Advice.Argument(0) Object timeout) {
-        Object hook = System.getProperties().get("dev.streamapp.hook");
+    static Object enter(@Advice.This Object streams, @Advice.Argument(0) Object timeout) throws ReflectiveOperationException {
+        Object hook = ((Map<?, ?>) Class.forName(Meeting.NAME, true, null).getField(Meeting.FIELD).get(null)).get("hook");
         return hook instanceof BiFunction ? ((BiFunction<Object, Object, Object>) hook).apply("close", new Object[] {streams, timeout}) : null;
     }
 

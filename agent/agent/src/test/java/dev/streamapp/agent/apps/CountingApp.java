@@ -1,9 +1,14 @@
 package dev.streamapp.agent.apps;
 
 import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
@@ -14,7 +19,7 @@ import org.apache.kafka.streams.kstream.Materialized;
 
 /**
  * Counts the records of the topic {@code input} by key in the store {@code counts}. Settings are the arguments, each {@code name=value}. It obeys the
- * words {@code start}, {@code close}, {@code close-within}, {@code second} on its standard input, answers each with a line, and ends at the end of it.
+ * words {@code start}, {@code close}, {@code close-within}, {@code clean}, {@code properties}, {@code second} on its standard input, answers each with a line, and ends at the end of it.
  */
 public final class CountingApp {
 
@@ -32,6 +37,8 @@ public final class CountingApp {
                 case "start" -> streams.start();
                 case "close" -> streams.close();
                 case "close-within" -> System.out.println("within " + streams.close(Duration.ofSeconds(20)));
+                case "clean" -> streams.cleanUp();
+                case "properties" -> System.out.println("properties " + properties());
                 case "second" -> {
                     Properties other = properties(arguments);
                     other.put(StreamsConfig.APPLICATION_ID_CONFIG, other.get(StreamsConfig.APPLICATION_ID_CONFIG) + "-second");
@@ -45,6 +52,25 @@ public final class CountingApp {
             second.close();
         }
         streams.close();
+    }
+
+    /** Does with the system properties what applications do to show and keep them, and answers whether nothing was lost on the way. */
+    private static String properties() throws IOException {
+        Properties all = System.getProperties();
+        StringWriter listed = new StringWriter();
+        all.list(new PrintWriter(listed));
+        ByteArrayOutputStream stored = new ByteArrayOutputStream();
+        all.store(stored, "all");
+        Properties read = new Properties();
+        read.load(new ByteArrayInputStream(stored.toByteArray()));
+        all.storeToXML(new ByteArrayOutputStream(), "all");
+        for (Map.Entry<Object, Object> entry : all.entrySet()) {
+            if (!(entry.getKey() instanceof String && entry.getValue() instanceof String)) {
+                return "of another type: " + entry.getKey();
+            }
+        }
+        boolean whole = read.equals(all) && all.stringPropertyNames().size() == all.size() && listed.toString().contains("java.version=");
+        return whole ? "whole" : "not whole";
     }
 
     private static Properties properties(String[] arguments) {

@@ -1,0 +1,85 @@
+package dev.streamapp.agent;
+
+import dev.streamapp.agent.meeting.Meeting;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.lang.instrument.Instrumentation;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.ProtectionDomain;
+import java.util.Map;
+import java.util.Set;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+import java.util.jar.JarOutputStream;
+
+/**
+ * Brings {@link Meeting} into the boot loader. It is defined there directly: a jar appended to the boot class path makes HotSpot print a warning into
+ * the application's output and give up sharing its other classes. A runtime that cannot define it so gets the jar.
+ */
+final class MeetingPlace {
+
+    private static final String RESOURCE = Meeting.NAME.replace('.', '/') + ".class";
+
+    private MeetingPlace() {
+    }
+
+    /** The map in which all meet. Throws where this runtime lets no class into its boot loader. */
+    @SuppressWarnings("unchecked")
+    static Map<String, Object> open(Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
+        return (Map<String, Object>) type(instrumentation).getField(Meeting.FIELD).get(null);
+    }
+
+    private static Class<?> type(Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
+        try {
+            return inBootLoader();
+        } catch (ClassNotFoundException e) {
+            bring(instrumentation, bytes());
+        }
+        return inBootLoader();
+    }
+
+    private static Class<?> inBootLoader() throws ClassNotFoundException {
+        return Class.forName(Meeting.NAME, true, null);
+    }
+
+    private static void bring(Instrumentation instrumentation, byte[] bytes) throws IOException {
+        try {
+            define(instrumentation, bytes);
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+            append(instrumentation, bytes);
+        }
+    }
+
+    private static byte[] bytes() throws IOException {
+        try (InputStream in = MeetingPlace.class.getClassLoader().getResourceAsStream(RESOURCE)) {
+            if (in == null) {
+                throw new IOException("the agent's jar has no " + RESOURCE);
+            }
+            return in.readAllBytes();
+        }
+    }
+
+    private static void define(Instrumentation instrumentation, byte[] bytes) throws ReflectiveOperationException {
+        instrumentation.redefineModule(Object.class.getModule(), Set.of(), Map.of("jdk.internal.misc", Set.of(MeetingPlace.class.getModule())),
+                                       Map.of(), Set.of(), Map.of());
+        Class<?> unsafe = Class.forName("jdk.internal.misc.Unsafe");
+        unsafe.getMethod("defineClass", String.class, byte[].class, int.class, int.class, ClassLoader.class, ProtectionDomain.class)
+                .invoke(unsafe.getMethod("getUnsafe").invoke(null), Meeting.NAME, bytes, 0, bytes.length, null, null);
+    }
+
+    /** The JVM opens the file by its name once more, so it stays until the JVM ends. */
+    private static void append(Instrumentation instrumentation, byte[] bytes) throws IOException {
+        Path file = Files.createTempFile("streamapp-agent-", ".jar");
+        file.toFile().deleteOnExit();
+        try (OutputStream out = Files.newOutputStream(file); JarOutputStream jar = new JarOutputStream(out)) {
+            jar.putNextEntry(new JarEntry(RESOURCE));
+            jar.write(bytes);
+            jar.closeEntry();
+        }
+        try (JarFile jar = new JarFile(file.toFile())) {
+            instrumentation.appendToBootstrapClassLoaderSearch(jar);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+package dev.streamapp.agent.advice;
+
+import dev.streamapp.agent.meeting.Meeting;
+import java.util.Map;
+import java.util.function.BiFunction;
+import net.bytebuddy.asm.Advice;
+
+/** Around KafkaStreams#cleanUp(): lets what it removes be counted, and changes nothing. */
+public final class CleaningUp {
+
+    private CleaningUp() {
+    }
+
+    @Advice.OnMethodEnter(suppress = Throwable.class)
+    @SuppressWarnings("unchecked")
+    static Object enter(@Advice.This Object streams) throws ReflectiveOperationException {
+        Object hook = ((Map<?, ?>) Class.forName(Meeting.NAME, true, null).getField(Meeting.FIELD).get(null)).get("hook");
+        return hook instanceof BiFunction ? ((BiFunction<Object, Object, Object>) hook).apply("cleaning", new Object[] {streams}) : null;
+    }
+
+    @Advice.OnMethodExit(suppress = Throwable.class)
+    @SuppressWarnings("unchecked")
+    static void exit(@Advice.This Object streams, @Advice.Enter Object before) throws ReflectiveOperationException {
+        if (before != null) {
+            Object hook = ((Map<?, ?>) Class.forName(Meeting.NAME, true, null).getField(Meeting.FIELD).get(null)).get("hook");
+            if (hook instanceof BiFunction) {
+                ((BiFunction<Object, Object, Object>) hook).apply("cleaned", new Object[] {streams, before});
+            }
+        }
+    }
+}

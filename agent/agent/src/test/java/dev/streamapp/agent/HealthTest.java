@@ -1,0 +1,217 @@
+package dev.streamapp.agent;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.JsonObject;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.MetricName;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The probe's answer in states that a broker brings about when it likes; the same jar on a real broker is tried with every release. */
+class HealthTest {
+
+    @TempDir
+    private Path folder;
+    private final List<Instance> instances = new ArrayList<>();
+    private final List<Puppet> puppets = new ArrayList<>();
+    private final AtomicLong later = new AtomicLong();
+    private final Health health = new Health(() -> List.copyOf(instances), () -> System.nanoTime() + later.get());
+
+    /** A KafkaStreams object whose state and metrics are set by hand. */
+    private static final class Puppet extends KafkaStreams {
+        private volatile State state = State.CREATED;
+        private volatile Map<MetricName, Metric> metrics = Map.of();
+        private volatile CountDownLatch gate = new CountDownLatch(0);
+        private final AtomicInteger looks = new AtomicInteger();
+
+        private Puppet(Path folder, int number) {
+            super(topology(), settings(folder, number));
+        }
+
+        private static Topology topology() {
+            StreamsBuilder builder = new StreamsBuilder();
+            builder.stream("input");
+            return builder.build();
+        }
+
+        private static Properties settings(Path folder, int number) {
+            Properties settings = new Properties();
+            settings.putAll(Map.of("application.id", "app-" + number, "bootstrap.servers", "127.0.0.1:1", "state.dir", folder.toString()));
+            return settings;
+        }
+
+        @Override
+        public State state() {
+            return state == null ? State.NOT_RUNNING : state;
+        }
+
+        @Override
+        public Map<MetricName, ? extends Metric> metrics() {
+            // The constructor of the superclass asks too, before this one's fields are there.
+            if (looks == null) {
+                return Map.of();
+            }
+            looks.incrementAndGet();
+            try {
+                gate.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return metrics;
+        }
+
+        private void task(String id, String... marks) {
+            Map<MetricName, Metric> all = new HashMap<>(metrics);
+            for (String mark : marks) {
+                all.put(new MetricName(mark, "stream-task-metrics", "", Map.of("task-id", id)), null);
+            }
+            metrics = all;
+        }
+    }
+
+    private Puppet puppet() {
+        Puppet puppet = new Puppet(folder, puppets.size());
+        puppets.add(puppet);
+        Configuration configuration = new Configuration("app-" + puppets.size(), new JsonObject(), List.of(), new StateFolder(folder));
+        instances.add(new Instance(puppet, configuration));
+        return puppet;
+    }
+
+    private Puppet rebalancing() throws InterruptedException {
+        Puppet puppet = puppet();
+        puppet.state = KafkaStreams.State.RUNNING;
+        assertTrue(health.isReady());
+        puppet.state = KafkaStreams.State.REBALANCING;
+        return puppet;
+    }
+
+    @AfterEach
+    void end() {
+        puppets.forEach(puppet -> {
+            puppet.gate.countDown();
+            puppet.close();
+        });
+    }
+
+    @Test
+    void aJvmWithoutAnInstanceIsNotReady() throws InterruptedException {
+        assertFalse(health.isReady());
+    }
+
+    @Test
+    void beforeTheFirstTimeRunningNothingIsReady() throws InterruptedException {
+        Puppet puppet = puppet();
+        assertFalse(health.isReady(), "created");
+        puppet.state = KafkaStreams.State.REBALANCING;
+        puppet.task("0_0", "process-total");
+        assertFalse(health.isReady(), "joining");
+        assertEquals(0, puppet.looks.get(), "what never ran is not looked at");
+        puppet.state = KafkaStreams.State.RUNNING;
+        assertTrue(health.isReady());
+    }
+
+    @Test
+    void aRebalanceThatMovesNothingHereChangesNothing() throws InterruptedException {
+        Puppet puppet = rebalancing();
+        puppet.task("0_0", "restore-total", "process-total");
+        puppet.task("0_1", "update-total");
+        assertTrue(health.isReady());
+        puppet.state = KafkaStreams.State.RUNNING;
+        assertTrue(health.isReady());
+    }
+
+    @Test
+    void aTaskThatRestoresMakesUnreadyUntilItRuns() throws InterruptedException {
+        Puppet puppet = rebalancing();
+        puppet.task("0_0", "restore-total");
+        assertFalse(health.isReady());
+        puppet.task("0_0", "process-total");
+        later.addAndGet(TimeUnit.SECONDS.toNanos(2));
+        assertTrue(health.isReady());
+    }
+
+    @Test
+    void everyInstanceCountsAndOneThatEndedIsNotAtWork() throws InterruptedException {
+        puppet().state = KafkaStreams.State.RUNNING;
+        Puppet other = puppet();
+        for (KafkaStreams.State state : KafkaStreams.State.values()) {
+            other.state = state;
+            boolean works = state == KafkaStreams.State.RUNNING || state == KafkaStreams.State.REBALANCING && instances.get(1).wasRunning();
+            assertEquals(works, health.isReady(), state.name());
+        }
+        other.state = KafkaStreams.State.RUNNING;
+        assertTrue(health.isReady());
+        for (KafkaStreams.State ended : Set.of(KafkaStreams.State.ERROR, KafkaStreams.State.NOT_RUNNING, KafkaStreams.State.PENDING_SHUTDOWN)) {
+            other.state = ended;
+            assertFalse(health.isReady(), ended.name());
+        }
+    }
+
+    @Test
+    void manyProbesLookAtTheTasksOnceASecond() throws InterruptedException {
+        Puppet puppet = rebalancing();
+        puppet.task("0_0", "process-total");
+        for (int probe = 0; probe < 200; probe++) {
+            assertTrue(health.isReady());
+        }
+        assertTrue(puppet.looks.get() <= 2, puppet.looks + " looks");
+    }
+
+    @Test
+    void aLookThatHangsKeepsNoProbeWaitingAndNoPodUnready() throws InterruptedException {
+        Puppet puppet = rebalancing();
+        puppet.task("0_0", "process-total");
+        assertTrue(health.isReady());
+        puppet.gate = new CountDownLatch(1);
+        later.addAndGet(TimeUnit.SECONDS.toNanos(2));
+        assertEquals(Collections.nCopies(20, true), answersOf(20));
+        assertEquals(2, puppet.looks.get(), "one look for all of them");
+        later.addAndGet(TimeUnit.SECONDS.toNanos(10));
+        assertEquals(Collections.nCopies(20, false), answersOf(20), "nobody knows any more");
+        assertEquals(2, puppet.looks.get());
+        puppet.gate.countDown();
+        later.set(0);
+        assertTrue(health.isReady());
+    }
+
+    private List<Boolean> answersOf(int probes) throws InterruptedException {
+        List<Boolean> answers = Collections.synchronizedList(new ArrayList<>());
+        List<Thread> threads = new ArrayList<>();
+        long before = System.nanoTime();
+        for (int probe = 0; probe < probes; probe++) {
+            Thread thread = new Thread(() -> {
+                try {
+                    answers.add(health.isReady());
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            threads.add(thread);
+            thread.start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertTrue(System.nanoTime() - before < TimeUnit.SECONDS.toNanos(1), "all answers within a second");
+        return answers;
+    }
+}
