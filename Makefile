@@ -4,8 +4,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 UV := uv run --frozen
 LAB := $(UV) python -m lab
+# From nothing each time: Sphinx warns only of pages that it reads.
+SPHINX := $(UV) sphinx-build --quiet --fresh-env --nitpicky --fail-on-warning --keep-going --conf-dir docs
 
-.PHONY: help setup hooks check format prove prove-judge test test-unit test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-moves bench-agent bench-decide bench-assignor matrix
+.PHONY: help setup hooks check format prove prove-judge test test-unit docs docs-check test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-moves bench-agent bench-decide bench-assignor matrix
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,13 +25,20 @@ format: ## Format and mend what can be mended
 	$(UV) ruff format .
 	$(UV) ruff check --fix .
 
-check: ## Lint, types, layers and unit tests
+check: ## Lint, types, layers, links of the documentation and unit tests
 	uv lock --check
 	$(UV) ruff format --check .
 	$(UV) ruff check .
 	$(UV) mypy
 	$(UV) lint-imports
+	$(MAKE) --no-print-directory docs-check
 	$(MAKE) --no-print-directory test-unit
+
+docs: ## Build the documentation's site: site/index.html
+	$(SPHINX) -b html . site
+
+docs-check: ## Build every page of the documentation and follow all links and anchors between them, in seconds
+	$(SPHINX) -b dummy . site/checked
 
 test-unit: ## Unit tests, in seconds
 	$(UV) pytest

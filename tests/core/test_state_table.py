@@ -6,7 +6,6 @@ the learners, a single cell for every state of the group.
 
 import pytest
 
-from docs import generate
 from streamapp.core.table import GroupCondition, HoldState, LearnerState, Row, WishState, rows
 
 GROUPS = tuple(GroupCondition)
@@ -147,9 +146,3 @@ def test_pods_go_only_where_the_table_says_step_and_it_is_no_dry_run() -> None:
         (WishState.LOWER, HoldState.OPEN, LearnerState.DRAINED, stable),
         *((WishState.ZERO_ALLOWED, HoldState.OPEN, learners, stable) for learners in LearnerState),
     }
-
-
-def test_the_generated_pages_are_up_to_date() -> None:
-    pages = generate.pages()
-    lying_there = {name: (generate.DOCS / name).read_text() for name in pages}
-    assert lying_there == pages, "run `uv run python docs/generate.py`"
