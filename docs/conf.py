@@ -49,6 +49,7 @@ NAVIGATION = {
         "docs/command-line",
         "docs/agents",
         "docs/autoscaling",
+        "docs/how-to/plain-main",
         "docs/how-to/*",
         "docs/kafka-rights",
     ],
@@ -84,10 +85,9 @@ BELOW = {
 
 def contents(caption: str, patterns: list[str]) -> str:
     """A table of contents that is in the navigation alone; what a pattern does not find is left out."""
-    found = [
-        path.relative_to(ROOT).with_suffix("") for pattern in patterns for path in sorted(ROOT.glob(f"{pattern}.md"))
-    ]
-    entries = "".join(f"/{page}\n" for page in found if "target" not in page.parts)
+    found = [path.relative_to(ROOT).with_suffix("") for name in patterns for path in sorted(ROOT.glob(f"{name}.md"))]
+    # A page that is named goes before the others that its pattern finds.
+    entries = "".join(f"/{page}\n" for page in dict.fromkeys(found) if "target" not in page.parts)
     return f"\n\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries}```\n"
 
 
