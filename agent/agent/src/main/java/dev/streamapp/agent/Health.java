@@ -15,7 +15,7 @@ import java.util.function.Supplier;
 /**
  * Whether every instance is at work: what the pods' readiness probe asks. A state is one volatile read of Kafka's. Tasks are looked at only where an
  * instance rebalances and no look of the last second is there, on one thread that all probes share; nothing here asks the broker. Every answer comes
- * within half a second.
+ * within half a second, and a moment in which a task is handed over does not make it "not ready".
  */
 final class Health {
 
@@ -52,7 +52,7 @@ final class Health {
                 return false;
             }
         }
-        if (!rebalancing.stream().allMatch(instance -> wasSeen(instance, FRESH_NANOS))) {
+        if (!rebalancing.stream().allMatch(instance -> wasSeen(instance, FRESH_NANOS) && !instance.restoring().perhaps())) {
             look(rebalancing);
         }
         return !current.isEmpty() && rebalancing.stream().allMatch(instance -> wasSeen(instance, STALE_NANOS) && !instance.restoring().any());
@@ -98,17 +98,26 @@ final class Health {
 
     private void run(List<Instance> rebalancing, CompletableFuture<Void> started) {
         try {
-            for (Instance instance : rebalancing) {
-                Object streams = instance.streams();
-                if (streams != null) {
-                    Look.tasks(instance, new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS)), streams, new ArrayList<>());
-                }
+            rebalancing.forEach(Health::lookAt);
+            List<Instance> doubtful = rebalancing.stream().filter(instance -> instance.restoring() != null && instance.restoring().perhaps()).toList();
+            if (!doubtful.isEmpty()) {
+                TimeUnit.NANOSECONDS.sleep(Instance.APART_NANOS);
+                doubtful.forEach(Health::lookAt);
             }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         } finally {
             synchronized (this) {
                 running = null;
             }
             started.complete(null);
+        }
+    }
+
+    private static void lookAt(Instance instance) {
+        Object streams = instance.streams();
+        if (streams != null) {
+            Look.tasks(instance, new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS)), streams, new ArrayList<>());
         }
     }
 }

@@ -2,13 +2,17 @@ package dev.streamapp.agent;
 
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /** One KafkaStreams object, held weakly, with what does not change in its life. Made by the constructing thread, read by the looking thread. */
 final class Instance {
 
     private static final Pattern UUID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
+    static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     private final WeakReference<Object> streams;
     private final Configuration configuration;
     private volatile String processId;
@@ -19,10 +23,18 @@ final class Instance {
     private volatile Map<String, String> threadStates = Map.of();
     private volatile boolean wasRunning;
     private volatile Restoring restoring;
+    private final Map<String, Long> restoringSince = new HashMap<>();
     private volatile int cleanedTasks;
 
-    /** Whether any active task restored, and when that was looked at, by System.nanoTime. */
-    record Restoring(boolean any, long at) { }
+    /**
+     * What the last look at the tasks saw. The metrics of a task that is handed over go one by one, so that for a moment it looks as if it restored:
+     * a task counts once two looks some time apart have seen it so.
+     *
+     * @param any whether an active task restores
+     * @param perhaps whether that needs a second look
+     * @param at when the look began, by System.nanoTime
+     */
+    record Restoring(boolean any, boolean perhaps, long at) { }
 
     Instance(Object streams, Configuration configuration) {
         this.streams = new WeakReference<>(streams);
@@ -74,8 +86,15 @@ final class Instance {
         return restoring;
     }
 
-    void learnRestoring(Restoring seen) {
-        restoring = seen;
+    /** Takes the active tasks that one look saw without a running topology, by their IDs; older looks that come late are left out. */
+    synchronized void learnRestoring(Set<String> tasks, long at) {
+        if (restoring != null && at < restoring.at()) {
+            return;
+        }
+        restoringSince.keySet().retainAll(tasks);
+        tasks.forEach(task -> restoringSince.putIfAbsent(task, at));
+        boolean any = restoringSince.values().stream().anyMatch(since -> at - since >= APART_NANOS);
+        restoring = new Restoring(any, !any && !tasks.isEmpty(), at);
     }
 
     /** How many task directories KafkaStreams#cleanUp has removed before the start. */

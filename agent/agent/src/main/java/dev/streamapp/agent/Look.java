@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * One look at the instances, as JSON of the report without what changes between looks.
@@ -123,7 +124,8 @@ record Look(long sequence, long beganAt, JsonArray instances) {
             }
             instance.learnThreadStates(threadStates);
             List<Tasks.Task> found = tasks.found();
-            instance.learnRestoring(new Instance.Restoring(found.stream().anyMatch(task -> "restoring".equals(task.state())), beganAt));
+            instance.learnRestoring(
+                    found.stream().filter(task -> "restoring".equals(task.state())).map(Tasks.Task::id).collect(Collectors.toSet()), beganAt);
             return found;
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
             asides.add(Aside.failed("tasks", e));

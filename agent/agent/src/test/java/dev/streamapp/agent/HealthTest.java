@@ -12,7 +12,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -21,6 +23,7 @@ import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -40,6 +43,7 @@ class HealthTest {
     private static final class Puppet extends KafkaStreams {
         private volatile State state = State.CREATED;
         private volatile Map<MetricName, Metric> metrics = Map.of();
+        private final Queue<Map<MetricName, Metric>> earlier = new ConcurrentLinkedQueue<>();
         private volatile CountDownLatch gate = new CountDownLatch(0);
         private final AtomicInteger looks = new AtomicInteger();
 
@@ -76,7 +80,8 @@ class HealthTest {
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }
-            return metrics;
+            Map<MetricName, Metric> before = earlier.poll();
+            return before == null ? metrics : before;
         }
 
         private void task(String id, String... marks) {
@@ -150,6 +155,25 @@ class HealthTest {
     }
 
     @Test
+    void aTaskThatIsHandedOverLosesItsMetricsOneByOneAndDoesNotRestore() throws InterruptedException {
+        Puppet puppet = rebalancing();
+        puppet.task("0_1", "restore-total");
+        puppet.earlier.add(puppet.metrics);
+        puppet.metrics = Map.of();
+        puppet.task("0_0", "process-total");
+        assertTrue(health.isReady());
+        assertEquals(2, puppet.looks.get());
+    }
+
+    @Test
+    void whatAReportSawOnceIsLookedAtAgain() throws InterruptedException {
+        Puppet puppet = rebalancing();
+        instances.get(0).learnRestoring(Set.of("0_1"), System.nanoTime());
+        assertTrue(health.isReady());
+        assertEquals(1, puppet.looks.get());
+    }
+
+    @Test
     void everyInstanceCountsAndOneThatEndedIsNotAtWork() throws InterruptedException {
         puppet().state = KafkaStreams.State.RUNNING;
         Puppet other = puppet();
@@ -164,6 +188,23 @@ class HealthTest {
             other.state = ended;
             assertFalse(health.isReady(), ended.name());
         }
+    }
+
+    @Test
+    void anInstanceThatCouldNotBeTakenIsNotKnownToBeAtWork() throws InterruptedException {
+        Instances taken = new Instances(new Defaults(Set.of(), new AssignorClasses(null)));
+        Puppet puppet = puppet();
+        puppet.state = KafkaStreams.State.RUNNING;
+        taken.constructed(puppet, new Object[] {new StreamsConfig(Puppet.settings(folder, 0))});
+        Health ofTaken = new Health(taken::all, System::nanoTime);
+        assertTrue(ofTaken.isReady());
+        taken.constructed(new Object(), new Object[] {new StreamsConfig(Puppet.settings(folder, 1)) {
+            @Override
+            public Map<String, ?> values() {
+                throw new IllegalStateException("another release");
+            }
+        }});
+        assertFalse(ofTaken.isReady());
     }
 
     @Test

@@ -134,7 +134,7 @@ class VersionsIT {
         }
     }
 
-    /** Asks for an instance's health ten times a second, and keeps every answer that differs from the one before. */
+    /** Asks for an instance's health as often as it can, since a rebalance may last for milliseconds, and keeps every answer that differs from the one before. */
     private static final class Prober implements AutoCloseable {
         private final List<Integer> answers = new ArrayList<>();
         private final Thread thread;
@@ -147,7 +147,7 @@ class VersionsIT {
 
         private void ask(AppJvm app) {
             try {
-                for (; !ended; Thread.sleep(100)) {
+                for (; !ended; Thread.sleep(2)) {
                     try {
                         int answer = app.health();
                         if (answers.isEmpty() || answers.get(answers.size() - 1) != answer) {
