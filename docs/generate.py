@@ -78,10 +78,20 @@ VALUES = f"""# Values of the chart
 
 {NOTE.format(source="`charts/streamapp-operator/values.schema.json` and `values.yaml`")}
 
-What is not named here is refused at installation.
+What is not named here is refused at installation; [operations.md](operations.md#installing) says which of them matter.
 
 | Value | Type | Default | Meaning |
 | --- | --- | --- | --- |
+"""
+
+DECISIONS = f"""# Decisions
+
+{NOTE.format(source="the pages beside it")}
+
+Choices that someone will question: context, decision, consequences, ways not taken.
+
+| | |
+| --- | --- |
 """
 
 FIELDS = "| Field | Type | Default | Meaning |\n| --- | --- | --- | --- |\n"
@@ -93,6 +103,7 @@ def pages() -> dict[str, str]:
         "state-table.md": STATE_TABLE + table.markdown(),
         "reasons.md": REASONS + "".join(_row(f"`{it.name}`", it.note, it.next_step) for it in Reason),
         "metrics.md": METRICS + "".join(_row(*row) for row in sorted(_metrics(Metrics()))),
+        "decisions/README.md": DECISIONS + "".join(map(_decision, sorted((DOCS / "decisions").glob("0*.md")))),
         "flight-record.schema.json": json.dumps(flight_record.schema(), indent=2) + "\n",
         "resource.md": RESOURCE + "".join(_resource(yaml.safe_load(DEFINITION.read_text()))),
     }
@@ -113,6 +124,11 @@ def values(schema: Schema, defaults: Schema) -> str:
 
 def _row(*cells: str) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _decision(page: Path) -> str:
+    number, title = page.read_text().splitlines()[0].removeprefix("# ").split(": ", 1)
+    return _row(f"[{number}]({page.name})", title)
 
 
 def _metrics(metrics: Metrics) -> Iterator[tuple[str, str, str, str]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -27,20 +28,24 @@ SCHEMA = {
 }
 
 
+@cache
+def pages() -> dict[str, str]:
+    return generate.pages()
+
+
 def cells(text: str) -> list[list[str]]:
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
 
 
 def test_they_are_up_to_date() -> None:
-    pages = generate.pages()
-    lying_there = {name: (generate.DOCS / name).read_text() for name in pages}
-    assert lying_there == pages, "run `uv run python docs/generate.py`"
+    lying_there = {name: (generate.DOCS / name).read_text() for name in pages()}
+    assert lying_there == pages(), "run `uv run python docs/generate.py`"
 
 
 def test_every_metric_that_the_operator_shows_has_a_row() -> None:
     shown = {family.name for family in Metrics().registry.collect()}
-    told = {row[0].strip("`").removesuffix("_total") for row in cells(generate.pages()["metrics.md"])}
+    told = {row[0].strip("`").removesuffix("_total") for row in cells(pages()["metrics.md"])}
     assert told == shown
 
 
@@ -53,8 +58,8 @@ def test_every_field_of_the_resource_has_a_row_with_its_meaning() -> None:
     definition = yaml.safe_load(generate.DEFINITION.read_text())
     properties = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
 
-    rows = cells(generate.pages()["resource.md"])
-    headings = generate.pages()["resource.md"].count("\n### ")
+    rows = cells(pages()["resource.md"])
+    headings = pages()["resource.md"].count("\n### ")
     assert len(rows) + headings == count(properties["spec"]) + count(properties["status"])
     assert [row for row in rows if not row[3]] == []
 
