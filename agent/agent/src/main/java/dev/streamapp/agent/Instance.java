@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 final class Instance {
 
     private static final Pattern UUID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
-    static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
     private final WeakReference<Object> streams;
     private final Configuration configuration;
     private volatile String processId;
