@@ -17,6 +17,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from streamapp.api import flight_record
 from streamapp.controller.metrics import Metrics
 from streamapp.core import table
+from streamapp.core.diagnoses import Diagnosis
 from streamapp.core.reasons import Reason
 
 DOCS = Path(__file__).resolve().parent
@@ -51,6 +52,17 @@ Conditions, Events, the hold record and `kubectl streamapp explain` use these na
 
 | Reason | What is the case | What to do |
 |---|---|---|
+"""
+
+DIAGNOSES = f"""# Diagnoses
+
+{NOTE.format(source="`streamapp.core.diagnoses`")}
+
+`kubectl streamapp doctor` and the operator's answers use these codes and texts ([command-line.md](command-line.md)).
+Each is found, in order, or not checked, with the reason; what only an agent tells cannot be seen without one.
+
+| Code | | What is the case | Why it matters | What to do |
+|---|---|---|---|---|
 """
 
 METRICS = f"""# Metrics
@@ -102,6 +114,8 @@ def pages() -> dict[str, str]:
     texts = {
         "state-table.md": STATE_TABLE + table.markdown(),
         "reasons.md": REASONS + "".join(_row(f"`{it.name}`", it.note, it.next_step) for it in Reason),
+        "diagnoses.md": DIAGNOSES
+        + "".join(_row(f"`{it.name}`", it.severity.value, it.title, it.why, it.fix) for it in Diagnosis),
         "metrics.md": METRICS + "".join(_row(*row) for row in sorted(_metrics(Metrics()))),
         "decisions/README.md": DECISIONS + "".join(map(_decision, sorted((DOCS / "decisions").glob("0*.md")))),
         "flight-record.schema.json": json.dumps(flight_record.schema(), indent=2) + "\n",

@@ -1,7 +1,7 @@
 """DECIDE: what to do with one application, and why. Pure values and functions: no I/O, clock, log or randomness.
 
-`planning.decide(snapshot, policy)` is the only door. Time enters as `snapshot.now`; unknown is a type, never a number;
-whatever cannot be seen holds. Read in this order:
+`planning.decide(snapshot, policy)` is the only door to a decision. Time enters as `snapshot.now`; unknown is a type,
+never a number; whatever cannot be seen holds. Read in this order:
 
 1.  The facts. `identity` names things, `universe` says which tasks there are and `topology` where that is known from;
     `group` is what the broker shows and `workload` what Kubernetes shows, `containers` joins the two; `agents`
@@ -22,6 +22,10 @@ whatever cannot be seen holds. Read in this order:
 6.  All together. `outcomes` is what a branch wants, `beside` what goes on whatever it wants, `plans` makes one plan of
     it; `convergence`, `gaps`, `retention` and `conditions` are what is reported; `planning` is the order of the
     branches.
+
+Beside the decision, for who asks: `examining.examine(patient)` says what is wrong, with the codes of `diagnoses`, from
+the `patients` that the controller makes, by `checks_of_resource`, `checks_of_kafka` and `checks_by_agents`;
+`task_table` is every task with its copies.
 
 `seeding` is used before an application's first start. `example` is one small application, `table` decides about it in
 every combination of wish, hold, learners and group: `docs/state-table.md`.

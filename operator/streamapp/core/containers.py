@@ -43,6 +43,8 @@ class ContainerEnd:
     finished_at: datetime
     """By the node's clock."""
     reason: str
+    exit_code: int | None = None
+    """None where it is not known."""
 
     @property
     def is_trusted(self) -> bool:

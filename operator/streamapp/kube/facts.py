@@ -94,6 +94,7 @@ def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
             container_id=end["containerID"],
             finished_at=time(end["finishedAt"]),
             reason=end.get("reason", ""),
+            exit_code=end.get("exitCode"),
         )
         for end in _terminations(pod)
         if end.get("containerID") and end.get("finishedAt")
