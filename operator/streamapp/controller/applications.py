@@ -12,6 +12,7 @@ from typing import Any
 
 from streamapp.api.reading import StreamApp, parse
 from streamapp.api.translate import as_rival
+from streamapp.controller.last_pass import LastPass
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.watching import GroupWatch, Pace
@@ -44,6 +45,8 @@ class Application:
     wiring: Hashable = None
     watch: GroupWatch | None = None
     polling: asyncio.Task[None] | None = None
+    last: LastPass | None = None
+    """What the last pass gathered; None before the first."""
 
     def disconnect(self) -> None:
         """Stop polling and drop the connections."""
@@ -78,6 +81,10 @@ class Applications:
     def keys(self) -> Iterator[Key]:
         """Everybody who is known."""
         return iter({*self._known, *self._resources})
+
+    def knows(self, key: Key) -> bool:
+        """Tell whether there is such a StreamApp, whether or not a pass has seen it."""
+        return key in self._known or key in self._resources
 
     def get(self, key: Key, uid: str) -> Application:
         """Give an application, with an empty memory if it is new."""

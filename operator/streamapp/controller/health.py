@@ -1,4 +1,6 @@
-"""Answers probes and Prometheus over HTTP, in the same event loop as everything else: a loop that hangs answers nobody.
+"""Answers probes, Prometheus, and who asks about tasks and findings, over HTTP.
+
+In the same event loop as everything else: a loop that hangs answers nobody.
 
 `/healthz` fails when the process can no longer do its work although it lives: a key waits or a pass runs for too long,
 the API server has refused to list for too long, or a watch has died. `/readyz` says whether the first lists are in, or,
@@ -11,11 +13,13 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from streamapp.api.answers import OPERATOR_PATH
+from streamapp.controller.answering import Answer, Answers, Question
 from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import KubeError
-from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS
+from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS, Key
 
 WATCHED = (STREAM_APPS, STATEFUL_SETS, PODS)
 MISSED_HEARTBEATS = 4
@@ -67,7 +71,7 @@ class Health:
             await asyncio.sleep(self.heartbeat_seconds)
 
 
-async def serve(port: int, health: Health, metrics: Metrics) -> web.AppRunner:
+async def serve(port: int, health: Health, metrics: Metrics, answers: Answers) -> web.AppRunner:
     """Start the server; `cleanup` of what it gives ends it."""
 
     async def healthz(_: web.Request) -> web.Response:
@@ -85,7 +89,31 @@ async def serve(port: int, health: Health, metrics: Metrics) -> web.AppRunner:
 
     app = web.Application()
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", show)])
+    app.add_routes(_routes(answers))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, port=port).start()
     return runner
+
+
+def _routes(answers: Answers) -> list[web.RouteDef]:
+    """What is told of applications; the paths are those of `streamapp.api.answers`."""
+
+    async def about_operator(_: web.Request) -> web.Response:
+        return _response(answers.about_operator())
+
+    async def about(request: web.Request) -> web.Response:
+        key = Key(request.match_info["namespace"], request.match_info["name"])
+        return _response(await answers.about(Question(request.match_info["question"]), key))
+
+    questions = "|".join(question.value for question in Question)
+    return [
+        web.get(OPERATOR_PATH, about_operator),
+        web.get(f"/v1/apps/{{namespace}}/{{name}}/{{question:{questions}}}", about),
+    ]
+
+
+def _response(answer: Answer) -> web.Response:
+    kind = "application/json" if answer.is_json else "text/plain"
+    again = {} if answer.status != 503 else {"Retry-After": "5"}
+    return web.Response(status=answer.status, body=answer.body, content_type=kind, headers=again)

@@ -13,6 +13,7 @@ from streamapp.core.containers import Capture, ContainerEnd
 from streamapp.core.decision import Event
 from streamapp.core.gaps import RunningSeen
 from streamapp.core.group import GroupReading
+from streamapp.core.patients import PassFailure
 from streamapp.core.snapshot import Episode, Nudges, WishSeen
 from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.universe import TopologyUnknown, Universe
@@ -80,6 +81,8 @@ class Memory:
     refusal: Refusal | None = None
     """Why the API server did not accept the objects that the spec makes."""
     status_written_at: datetime | None = None
+    failure: PassFailure | None = None
+    """How the last pass failed; None where it succeeded."""
     children_kept: tuple[int, bool] | None = None
     """Generation of the StreamApp for which Service and budget were last written."""
 

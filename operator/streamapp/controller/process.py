@@ -19,6 +19,7 @@ from streamapp.agents.client import AgentClient
 from streamapp.api.manifests import Installation
 from streamapp.controller.agent_keys import KeyFile, NoKeys
 from streamapp.controller.agent_side import AgentSide
+from streamapp.controller.answering import Answers
 from streamapp.controller.applications import Applications, Wiring
 from streamapp.controller.apply import Applier
 from streamapp.controller.clocks import seconds_since_boot
@@ -113,8 +114,10 @@ class Operator:
             Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
             Reporter(client, self.metrics, settings.instance),
             self.applications,
+            now,
         )
         self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership)
+        self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
     def heard_of_app(self, key: Key, resource: Json, *, is_gone: bool) -> None:
         """Remember the StreamApp for its rivals, and look at it."""
@@ -218,7 +221,7 @@ async def run(settings: Settings) -> None:
         operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
         await operator.check()
-        server = await serve(settings.port, operator.health, operator.metrics)
+        server = await serve(settings.port, operator.health, operator.metrics, operator.answers)
         left_behind.push_async_callback(server.cleanup)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
 

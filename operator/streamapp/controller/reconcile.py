@@ -4,14 +4,19 @@ Run by the queue for a key that is dirty or due; the same facts always lead to t
 anywhere and run again.
 """
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+
 from streamapp.controller.applications import Applications
 from streamapp.controller.apply import Applier
 from streamapp.controller.gather import Gathered, Gatherer
+from streamapp.controller.last_pass import LastPass
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reporting import Reporter, log
 from streamapp.core.decision import Decision, Verdict
+from streamapp.core.patients import PassFailure
 from streamapp.core.planning import decide
-from streamapp.kube.errors import ConflictError, InvalidError, KubeError
+from streamapp.kube.errors import ConflictError, InvalidError, KubeError, RefusedError
 from streamapp.kube.places import Key
 
 AT_ONCE = 0.0
@@ -22,7 +27,15 @@ SOON_SECONDS = 2.0
 class Reconciler:
     """Runs passes."""
 
-    def __init__(self, gatherer: Gatherer, applier: Applier, reporter: Reporter, applications: Applications) -> None:
+    def __init__(
+        self,
+        gatherer: Gatherer,
+        applier: Applier,
+        reporter: Reporter,
+        applications: Applications,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._now = now
         self._gatherer = gatherer
         self._applier = applier
         self._reporter = reporter
@@ -33,11 +46,19 @@ class Reconciler:
 
         KubeError where the API server did not do its part: the queue tries again, ever more rarely.
         """
+        try:
+            return await self._pass(key)
+        except KubeError as error:
+            self._remember(key, error)
+            raise
+
+    async def _pass(self, key: Key) -> float | None:
         gathered = await self._gatherer.gather(key)
         if gathered is None:
             self._applications.gone(key)
             self._reporter.forget(key)
             return None
+        gathered.application.last = LastPass(gathered.found, gathered.snapshot, gathered.policy)
         if await self._applier.take_over(gathered):
             return AT_ONCE
         decision = decide(gathered.snapshot, gathered.policy)
@@ -45,12 +66,23 @@ class Reconciler:
         self._set_pace(gathered, decision)
         failure = await self._apply(gathered, decision)
         await self._reporter.report(gathered, decision, done=failure is None)
+        self._remember(key, failure)
         if failure is None:
             return decision.requeue_after.total_seconds()
         if not isinstance(failure, ConflictError | InvalidError | KafkaStepError):
             raise failure
         log.warning("step failed", app=str(key), verdict=decision.verdict.value, error=str(failure))
         return SOON_SECONDS
+
+    def _remember(self, key: Key, error: KubeError | KafkaStepError | None) -> None:
+        """Keep how a pass failed for who asks; a conflict is none, since it is read again and judged anew."""
+        application = self._applications.find(key)
+        if application is None:
+            return
+        failure = None
+        if error is not None and not isinstance(error, ConflictError):
+            failure = PassFailure(self._now(), str(error), isinstance(error, RefusedError))
+        application.memory.failure = failure
 
     async def _apply(self, gathered: Gathered, decision: Decision) -> KubeError | KafkaStepError | None:
         """Make the plan; give what kept it from being finished."""

@@ -1,0 +1,175 @@
+"""What the operator answers over HTTP, read only: which tasks there are, what is wrong, and who answers.
+
+The contract between the operator and `kubectl streamapp tasks` and `doctor`: `GET /v1/apps/{namespace}/{name}/tasks`,
+`/v1/apps/{namespace}/{name}/findings` and `/v1/operator`. Version 1: fields are added, never renamed or taken away, and
+whoever reads leaves unknown ones out of account. What is not known is absent. Nothing in it is a secret.
+"""
+
+from datetime import datetime
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+PORT = 8080
+OPERATOR_PATH = "/v1/operator"
+
+
+def tasks_path(namespace: str, name: str) -> str:
+    """Where the tasks of a StreamApp are."""
+    return f"/v1/apps/{namespace}/{name}/tasks"
+
+
+def findings_path(namespace: str, name: str) -> str:
+    """Where the findings about a StreamApp are."""
+    return f"/v1/apps/{namespace}/{name}/findings"
+
+
+class Answered(BaseModel):
+    """A part of an answer: camel case outside, unchangeable, open for what newer operators add."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        extra="ignore",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
+
+    def as_json(self) -> bytes:
+        """The bytes, without what is not known."""
+        return self.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+class TaskOwner(Answered):
+    """Who has a task as active."""
+
+    ordinal: int | None = None
+    """The pod; absent where it is not known."""
+    member: str
+    """Its member ID in the consumer group."""
+
+
+class TaskCopy(Answered):
+    """One copy of a stateful task."""
+
+    ordinal: int
+    role: str
+    """`active`, `standby` or `learner`."""
+    lag: int | None = None
+    """Records that it is behind, at most; absent where that is not known."""
+    caught_up: bool
+
+
+class Task(Answered):
+    """One task."""
+
+    task: str
+    """As Kafka Streams prints it: `0_31`."""
+    stateful: bool
+    owner: TaskOwner | None = None
+    """Absent where nobody has it."""
+    state: str | None = None
+    """`running`, `restoring`, `unassigned` or `twice`; absent where whether it runs is not known."""
+    copies: tuple[TaskCopy, ...] = ()
+    """By ordinal, the active one among them; empty for a task without state."""
+    covered_on: tuple[int, ...] | None = None
+    """Pods other than the highest that could take over at once; absent where that is not known, or without state."""
+
+
+class Tasks(Answered):
+    """All tasks of one StreamApp."""
+
+    version: int = 1
+    namespace: str
+    name: str
+    as_of: datetime
+    """When the operator's last pass gathered its facts."""
+    group_read_at: datetime | None = None
+    """When the consumer group was last read."""
+    positions_as_of: datetime | None = None
+    """How old the positions are at most."""
+    told_at: datetime | None = None
+    """When this was answered, by the operator's clock."""
+    highest: int | None = None
+    """Ordinal of the pod that would go first."""
+    limit: int | None = None
+    """Records; a copy no further behind is caught up."""
+    doubt: str = ""
+    """What is not known and why; empty where all is."""
+    tasks: tuple[Task, ...] = ()
+
+    def as_json(self) -> bytes:
+        """The bytes, one task after the other: all at once, thousands would let nobody else run meanwhile."""
+        head = self.model_dump_json(by_alias=True, exclude_none=True, exclude={"tasks"}).encode()
+        return head.removesuffix(b"}") + b',"tasks":[' + b",".join(task.as_json() for task in self.tasks) + b"]}"
+
+
+class FindingTold(Answered):
+    """One finding."""
+
+    code: str
+    """Name of a `core.diagnoses.Diagnosis`."""
+    kind: str
+    """`Found`, `Unchecked` or `Unseen`."""
+    severity: str
+    """`error`, `warning` or `note`."""
+    title: str
+    detail: str = ""
+    why: str = ""
+    fix: str = ""
+    source: str = ""
+    """Where the evidence comes from."""
+    ordinals: tuple[int, ...] = ()
+    topic: str | None = None
+
+
+class Findings(Answered):
+    """Everything that was found about one StreamApp."""
+
+    version: int = 1
+    namespace: str
+    name: str
+    as_of: datetime
+    """When the operator's last pass gathered its facts."""
+    told_at: datetime | None = None
+    findings: tuple[FindingTold, ...] = ()
+    fine: tuple[str, ...] = ()
+    """Codes that were checked and are in order."""
+
+
+class OperatorTold(Answered):
+    """Who answers."""
+
+    version: int = 1
+    release: str
+    """Version of the operator."""
+    instance: str
+    namespaces: tuple[str, ...] = ()
+    """That it watches; empty: all."""
+    leads: bool
+    agent_key: bool
+    """Whether it has a key for agents."""
+
+
+def with_time(body: bytes, told_at: datetime) -> bytes:
+    """Say in an answer when it is given; it may have been made some seconds before."""
+    return b'{"toldAt":"' + told_at.isoformat().encode() + b'",' + body.removeprefix(b"{")
+
+
+class NotAnswerableError(Exception):
+    """Something answered that is not an operator of this contract; says why."""
+
+
+Answer = TypeVar("Answer", bound=Answered)
+
+
+def read(model: type[Answer], body: bytes) -> Answer:
+    """Read an answer; NotAnswerableError where it is none."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the answer"
+        raise NotAnswerableError(f"{where}: {first['msg']}") from error
