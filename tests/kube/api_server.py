@@ -32,6 +32,9 @@ class Write:
 Refuse = Callable[[web.Request], tuple[int, str] | None]
 """What becomes of a read: None, or the HTTP status and the message that are given instead of it."""
 
+Elsewhere = Callable[[web.Request, Json], web.Response | None]
+"""What answers in place of the objects: discovery, reviews, a pod's proxy; None for all the rest."""
+
 Fault = Callable[[Write], str | None]
 """What becomes of a write: None for nothing unusual, `before` and `after` cut the connection without an answer before
 or after it is made, `conflict` answers 409 and `busy` 429."""
@@ -49,6 +52,7 @@ class ApiServer(ObjectStore):
         self.reads: list[str] = []
         """Path and query of every read, watches too."""
         self.refuse: Refuse = lambda _: None
+        self.elsewhere: Elsewhere = lambda *_: None
         self.oldest_watchable = 0
         """Watches from an older version end with 410."""
         self.opened: list[Callable[[], None]] = []
@@ -87,6 +91,9 @@ class ApiServer(ObjectStore):
         if received.method == "GET":
             return await self._serve_read(received)
         body = json.loads(await received.read() or b"{}")
+        elsewhere = self.elsewhere(received, body)
+        if elsewhere is not None:
+            return elsewhere
         request = Request.of(received.method, received.path, received.query, body, received.content_type)
         write = Write(next(self._numbers), request.method, request.plural, request.subresource)
         if request.is_write:
@@ -110,6 +117,9 @@ class ApiServer(ObjectStore):
         refused = self.refuse(received)
         if refused is not None:
             return web.json_response({"message": refused[1]}, status=refused[0])
+        elsewhere = self.elsewhere(received, {})
+        if elsewhere is not None:
+            return elsewhere
         request = Request.of("GET", received.path, received.query, {})
         if received.query.get("watch") == "true":
             return await self._watch(received, request)

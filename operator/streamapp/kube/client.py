@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 from kubernetes.aio.client.api_client import ApiClient, RequestSerialized
@@ -20,7 +21,7 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
 from streamapp.kube.errors import NotFoundError, UnavailableError, of_status
-from streamapp.kube.places import Kind
+from streamapp.kube.places import PODS, Kind
 
 Json = dict[str, Any]
 
@@ -148,6 +149,18 @@ class KubeClient:
             return False
         return any(resource["name"] == kind.plural for resource in found["resources"])
 
+    async def versions(self, group: str) -> tuple[str, ...]:
+        """Name the versions of a group that the API server serves (discovery); empty where it does not know it."""
+        try:
+            found = await self._ask("GET", Kind(group, "", "", ""), f"/apis/{quote(group, safe='')}")
+        except NotFoundError:
+            return ()
+        return tuple(str(one["version"]) for one in found["versions"])
+
+    async def proxied(self, namespace: str, pod: str, port: int, path: str) -> bytes:
+        """Read something that a pod serves over HTTP, through the API server; what the pod refuses is an error too."""
+        return await self._sent("GET", PODS, f"{PODS.path(namespace, f'{pod}:{port}', 'proxy')}{path}")
+
     async def apply(
         self,
         kind: Kind,
@@ -190,10 +203,10 @@ class KubeClient:
         return await self._ask("PATCH", kind, path, query, patch, content_type="application/merge-patch+json")
 
     async def create(self, kind: Kind, body: Json) -> Json:
-        """Create an object; ConflictError if it is there already."""
+        """Create an object, in no namespace where its metadata name none; ConflictError if it is there already."""
         whole = {"apiVersion": kind.api_version, "kind": kind.name, **body}
         query = {"fieldManager": FIELD_MANAGER}
-        return await self._ask("POST", kind, kind.path(body["metadata"]["namespace"]), query, whole)
+        return await self._ask("POST", kind, kind.path(body["metadata"].get("namespace")), query, whole)
 
     async def delete(
         self,
@@ -220,6 +233,21 @@ class KubeClient:
         content_type: str = "application/json",
         last_check: Check | None = None,
     ) -> Json:
+        answer = await self._sent(method, kind, path, query, body, content_type=content_type, last_check=last_check)
+        found: Json = json.loads(answer)
+        return found
+
+    async def _sent(
+        self,
+        method: str,
+        kind: Kind,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Json | None = None,
+        *,
+        content_type: str = "application/json",
+        last_check: Check | None = None,
+    ) -> bytes:
         what = f"{method} {path}"
         status = 0
         try:
@@ -228,12 +256,11 @@ class KubeClient:
                     parameters = await self._parameters(method, path, query, body, content_type)
                     with self._checked(method, last_check):
                         response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
-                    status, text = response.status, await response.read()
+                    status, text = response.status, bytes(await response.read())
         finally:
             self._observe(method, kind.plural, status)
         if 200 <= status < 300:
-            found: Json = json.loads(text)
-            return found
+            return text
         raise of_status(status, what, _message(text))
 
     @contextmanager

@@ -44,6 +44,12 @@ SERVICES = Kind("", "v1", "services", "Service")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 AUTOSCALERS = Kind("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
+ADMISSION_POLICIES = Kind(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy"
+)
+SUBJECT_REVIEWS = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
+POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
 EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 

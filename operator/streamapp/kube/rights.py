@@ -1,0 +1,108 @@
+"""Every right on the API server that the operator needs, each with its reason: the one list of them.
+
+The rules of the chart's roles are generated from it, `python -m streamapp check` asks for each, and a test compares it
+with what the audit log saw. Nothing else is ever granted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from streamapp.api.names import GROUP, PLURAL
+
+
+class Where(Enum):
+    """In which namespaces a right is needed."""
+
+    WATCHED = "watched"
+    """Those whose StreamApps the operator serves; all in cluster mode."""
+    OWN = "own"
+    """The operator's own, for its Lease."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """Verbs on one resource, or one of its subresources."""
+
+    group: str
+    """Empty for the core group."""
+    resource: str
+    subresource: str = ""
+    verbs: tuple[str, ...]
+    why: str
+    """A sentence."""
+    where: Where = Where.WATCHED
+    optional: bool = False
+    """Whether the operator does all its work without it, and only tells less."""
+
+    @property
+    def path(self) -> str:
+        """As in a Role: `streamapps/status`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+    def asked(self) -> Iterator[tuple[str, str]]:
+        """Each verb with the resource, as a person would ask `kubectl auth can-i`."""
+        whole = f"{self.resource}.{self.group}" if self.group else self.resource
+        for verb in self.verbs:
+            yield verb, f"{whole}/{self.subresource}" if self.subresource else whole
+
+
+RIGHTS: tuple[Right, ...] = (
+    Right(
+        group=GROUP, resource=PLURAL, verbs=("get", "list", "watch"), why="Reads what is wished for; never writes it."
+    ),
+    Right(
+        group=GROUP,
+        resource=PLURAL,
+        subresource="status",
+        verbs=("patch",),
+        why="Says what is granted, what is waited for, and why.",
+    ),
+    Right(
+        group=GROUP,
+        resource=PLURAL,
+        subresource="finalizers",
+        verbs=("update",),
+        why="Owns objects that block a StreamApp's deletion, where the cluster enforces that (OpenShift).",
+    ),
+    Right(
+        group="apps",
+        resource="statefulsets",
+        verbs=("get", "list", "watch", "create", "patch"),
+        why="Runs the application's pods and grants replicas; a server-side apply that makes one asks for create too.",
+    ),
+    Right(
+        group="",
+        resource="pods",
+        verbs=("list", "watch", "delete"),
+        why="Sees how pods are; deleting is restarting, since a rollout takes one pod at a time.",
+    ),
+    Right(
+        group="",
+        resource="persistentvolumeclaims",
+        verbs=("list", "patch"),
+        why="Records the process ID of each volume. It cannot delete one.",
+    ),
+    Right(group="", resource="services", verbs=("get", "create", "patch"), why="Gives pods their names in DNS."),
+    Right(
+        group="policy",
+        resource="poddisruptionbudgets",
+        verbs=("get", "create", "patch"),
+        why="Keeps drains from taking a second pod while one goes.",
+    ),
+    Right(group="events.k8s.io", resource="events", verbs=("create",), why="Tells each decision as an Event."),
+    Right(
+        group="autoscaling",
+        resource="horizontalpodautoscalers",
+        verbs=("list",),
+        why="Names an autoscaler that is aimed at the StatefulSet, or that would overwrite a wish.",
+        optional=True,
+    ),
+    Right(
+        group="coordination.k8s.io",
+        resource="leases",
+        verbs=("get", "create", "update", "patch"),
+        why="One of the operator's replicas leads, by a Lease.",
+        where=Where.OWN,
+    ),
+)
