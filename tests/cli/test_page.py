@@ -5,6 +5,16 @@ import re
 import click
 
 from lab.settings import REPOSITORY
+from streamapp.api.answers import (
+    OPERATOR_PATH,
+    FindingTold,
+    Task,
+    TaskCopy,
+    TaskOwner,
+    Tasks,
+    findings_path,
+    tasks_path,
+)
 from streamapp.cli.amounts import Pods
 from streamapp.cli.documents import of_explanation, of_status
 from streamapp.cli.explaining import explain
@@ -62,3 +72,15 @@ def test_it_names_every_field_of_the_documents() -> None:
     )
     for document in documents:
         assert [field for field in document if f"`{field}`" not in section("For scripts")] == []
+
+
+def test_it_names_every_field_of_what_the_operator_answers() -> None:
+    told = (Tasks, Task, TaskOwner, TaskCopy, FindingTold)
+    fields = {field.alias or name for model in told for name, field in model.model_fields.items()}
+    unnamed = {"version", "namespace", "name"}
+    assert [field for field in sorted(fields - unnamed) if f"`{field}`" not in section("For scripts")] == []
+
+
+def test_it_names_every_path_of_the_operator() -> None:
+    paths = (tasks_path("{namespace}", "{name}"), findings_path("{namespace}", "{name}"), OPERATOR_PATH)
+    assert [path for path in paths if f"{path}`" not in section("Asking the operator")] == []

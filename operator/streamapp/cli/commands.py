@@ -3,6 +3,8 @@
 from contextlib import suppress
 
 from streamapp.cli import documents, printing, reading, watching
+from streamapp.cli.doctor import diagnose
+from streamapp.cli.doctor_screen import doctor_screen
 from streamapp.cli.explaining import explain
 from streamapp.cli.failures import CliError, Exit
 from streamapp.cli.overview import overview_screen
@@ -11,6 +13,7 @@ from streamapp.cli.printing import Output
 from streamapp.cli.running import run
 from streamapp.cli.screen import status_screen
 from streamapp.cli.sentences_screen import in_words
+from streamapp.cli.tasks import read_tasks, show_tasks
 from streamapp.cli.view import State, View, view_of
 from streamapp.cli.where import Where
 from streamapp.kube.places import Key
@@ -44,6 +47,27 @@ def explanation(where: Where, name: str, output: Output) -> int:
     else:
         printing.write(documents.of_explanation(found), output)
     return Exit.FINE
+
+
+def tasks(
+    where: Where, operator_namespace: str, name: str, output: Output, *, ordinal: int | None, behind: bool
+) -> int:
+    """Show the tasks of a StreamApp; give the exit code."""
+    told = run(read_tasks(where, operator_namespace, name))
+    show_tasks(told, output, ordinal=ordinal, behind=behind)
+    return Exit.FINE
+
+
+def doctor(
+    where: Where, operator_namespace: str, name: str | None, output: Output, *, everywhere: bool, with_code: bool
+) -> int:
+    """Say what is wrong; give the exit code."""
+    report = run(diagnose(where, operator_namespace, name, everywhere=everywhere))
+    if output is Output.TABLE:
+        printing.show(doctor_screen(report))
+    else:
+        printing.write(documents.of_report(report), output)
+    return report.code if with_code else Exit.FINE
 
 
 def code_of(views: list[View]) -> int:

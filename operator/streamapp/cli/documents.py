@@ -4,6 +4,7 @@ from typing import Any
 
 from streamapp.api.v1alpha1.status import ConvergenceState
 from streamapp.cli.explaining import Explanation, Question
+from streamapp.cli.report import Part, Report
 from streamapp.cli.view import State, View
 
 Json = dict[str, Any]
@@ -45,6 +46,20 @@ def of_explanation(explanation: Explanation) -> Json:
         **({} if view.told_by is None else {"reason": view.told_by.reason}),
         **{names[question]: list(explanation.answers.get(question, ())) for question in Question},
     }
+
+
+def of_report(report: Report) -> Json:
+    """What is wrong: the cluster, each StreamApp, and how many there are of each sort."""
+    return {
+        "cluster": _of_part(report.cluster),
+        "apps": [{"streamApp": part.title, **_of_part(part)} for part in report.apps],
+        "counts": report.counts(),
+    }
+
+
+def _of_part(part: Part) -> Json:
+    findings = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in part.findings]
+    return {"facts": dict(part.facts), "findings": findings, "fine": list(part.fine)}
 
 
 def _converged(view: View) -> bool | None:

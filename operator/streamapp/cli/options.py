@@ -15,8 +15,8 @@ Exit codes:
   0    fine
   1    not found, not reachable, not allowed, refused
   2    the command line is wrong
-  3    with --exit-code: something goes on, such as a held scale-down
-  4    with --exit-code: it is stalled, not ready or not known, or no operator runs
+  3    with --exit-code: something goes on, such as a held scale-down; doctor: warnings
+  4    with --exit-code: it is stalled, not ready or not known, or no operator runs; doctor: errors
 """
 
 
@@ -65,5 +65,15 @@ output_option = click.option(
     default="table",
     show_default=True,
     help="How the answer is written.",
+)
+operator_namespace_option = click.option(
+    "--operator-namespace",
+    metavar="NAME",
+    default="streamapp-system",
+    envvar="STREAMAPP_OPERATOR_NAMESPACE",
+    show_envvar=True,
+    show_default=True,
+    shell_complete=namespace_names,
+    help="Where the operator runs.",
 )
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 from rich.console import Console, RenderableType
+from rich.segment import Segments
 
 PIPED_WIDTH = 240
 """Columns where nobody looks: lines stay whole for whoever searches them."""
@@ -17,6 +18,7 @@ class Output(Enum):
     """How an answer is written."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
 
@@ -37,6 +39,23 @@ def show(renderable: RenderableType, to: Console | None = None) -> None:
         to.print(renderable, crop=False)
     to.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
     to.file.flush()
+
+
+def show_paged(renderable: RenderableType) -> None:
+    """Write it; on a terminal that is not high enough through the pager, which keeps colours."""
+    to = console()
+    if not (to.is_terminal and sys.stdin.isatty()):
+        show(renderable, to)
+        return
+    # Laid out once: of thousands of lines that takes seconds.
+    laid_out = list(to.render(renderable))
+    if sum(segment.text.count("\n") for segment in laid_out) < to.height:
+        to.print(Segments(laid_out), crop=False, end="")
+        return
+    # Quits if it fits, keeps colours, leaves the text on the screen.
+    os.environ.setdefault("LESS", "FRX")
+    with to.pager(styles=True):
+        to.print(Segments(laid_out), crop=False, end="")
 
 
 def write(document: Any, output: Output, *, in_one_line: bool = False) -> None:

@@ -7,8 +7,8 @@ from importlib import import_module
 
 import click
 
+from streamapp.cli import root_asking, root_writing
 from streamapp.cli.options import EXIT_CODES, name_argument, output_option, where_options
-from streamapp.cli.root_writing import COMMANDS
 from streamapp.cli.where import Where
 
 
@@ -44,7 +44,7 @@ def explain(*, where: Where, name: str, output: str) -> int:
     return int(commands.explanation(where, name, commands.Output(output)))
 
 
-for _command in COMMANDS:
+for _command in (*root_asking.COMMANDS, *root_writing.COMMANDS):
     streamapp.add_command(_command)
 
 

@@ -1,0 +1,119 @@
+"""A cluster with an operator in it, for `tasks` and `doctor`: its pods, its Lease, its answers behind the pod proxy."""
+
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+from aiohttp import web
+
+from streamapp.api.answers import Answered, OperatorTold, findings_path, tasks_path, with_time
+from streamapp.api.telling import findings_told, tasks_told
+from streamapp.core.examining import examine
+from streamapp.core.patients import Patient
+from streamapp.core.task_table import task_table
+from tests.builders import NOW, ago
+from tests.cli.cluster import NAMESPACE, Cluster
+from tests.core.patients import with_agents
+
+Json = dict[str, Any]
+SYSTEM = "streamapp-system"
+LABELS = {"app.kubernetes.io/name": "streamapp-operator"}
+HERE = version("streamapp-operator")
+
+
+def a_pod(name: str, *, ready: bool = True, namespace: str = SYSTEM) -> Json:
+    return {
+        "metadata": {"namespace": namespace, "name": name, "labels": LABELS},
+        "spec": {"serviceAccountName": "streamapp-operator", "containers": [{"name": "operator", "image": "op:1"}]},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        },
+    }
+
+
+@dataclass
+class OperatorThere:
+    """What answers elsewhere than the objects do."""
+
+    cluster: Cluster
+    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    """By path; of the pod that leads."""
+    leader: str = "operator-a"
+    denied: set[tuple[str, str]] = field(default_factory=set)
+    """Resource and verb that the operator may not."""
+    versions: tuple[str, ...] = ("v1alpha1",)
+    metrics: int = 200
+    reviewed: list[Json] = field(default_factory=list)
+    may_review: bool = True
+    proxied: list[str] = field(default_factory=list)
+
+    def put(self, plural: str, body: Json) -> None:
+        """Write an object."""
+        self.cluster.do(lambda server: server.put(plural, body))
+
+    def remove(self, plural: str, namespace: str, name: str) -> None:
+        """Delete one."""
+        self.cluster.do(lambda server: server.remove(plural, namespace, name))
+
+    def install(self, *pods: str, lease: str | None = None, namespace: str = SYSTEM) -> None:
+        """Have pods, and a Lease with this holder."""
+        for name in pods or ("operator-a", "operator-b"):
+            self.put("pods", a_pod(name, namespace=namespace))
+        if lease is not None:
+            body = {
+                "metadata": {"namespace": namespace, "name": "streamapp-operator"},
+                "spec": {"holderIdentity": lease},
+            }
+            self.put("leases", body)
+
+    def policies(self) -> None:
+        """Have an admission policy of the chart's."""
+        body = {"metadata": {"namespace": "", "name": "streamapp-scaling", "labels": LABELS}}
+        self.put("validatingadmissionpolicies", body)
+
+    def tell(self, path: str, told: Answered) -> None:
+        """Answer so."""
+        self.answers[path] = (200, with_time(told.as_json(), NOW))
+
+    def tell_of(self, patient: Patient, name: str = "wordcount", *, age: float = 2.0) -> None:
+        """Answer of this application as the operator would."""
+        at = ago(age)
+        table = task_table(patient.snapshot, patient.policy)
+        self.tell(tasks_path(NAMESPACE, name), tasks_told(NAMESPACE, name, table, as_of=at))
+        self.tell(findings_path(NAMESPACE, name), findings_told(NAMESPACE, name, examine(patient), as_of=at))
+
+    def serve(self) -> None:
+        """Stand in."""
+        operator = OperatorTold(release=HERE, instance=self.leader, leads=True, agent_key=True)
+        self.tell("/v1/operator", operator)
+        self.tell_of(replace(with_agents()))
+        self.cluster.do(lambda server: setattr(server, "elsewhere", self._elsewhere))
+
+    def _elsewhere(self, request: web.Request, body: Json) -> web.Response | None:
+        if request.path == "/apis/streamapp.dev":
+            if not self.versions:
+                return web.json_response({"message": "404 page not found"}, status=404)
+            return web.json_response({"versions": [{"version": one} for one in self.versions]})
+        if request.path == "/apis/metrics.k8s.io/v1beta1":
+            return web.json_response({"resources": [{"name": "pods"}], "message": "no endpoints"}, status=self.metrics)
+        if request.path.endswith("/subjectaccessreviews"):
+            return self._review(body)
+        return self._proxy(request.path) if "/proxy/" in request.path else None
+
+    def _review(self, body: Json) -> web.Response:
+        if not self.may_review:
+            return web.json_response({"message": "cannot create subjectaccessreviews"}, status=403)
+        self.reviewed.append(body["spec"])
+        asked = body["spec"]["resourceAttributes"]
+        what = "/".join(asked[part] for part in ("resource", "subresource") if part in asked)
+        return web.json_response({"status": {"allowed": (what, asked["verb"]) not in self.denied}})
+
+    def _proxy(self, path: str) -> web.Response:
+        self.proxied.append(path)
+        head, _, rest = path.partition("/proxy")
+        pod = head.rpartition("/")[2].removesuffix(":8080")
+        if pod != self.leader:
+            return web.Response(status=503, text="this replica of the operator does not lead")
+        status, answer = self.answers.get(rest, (404, b"StreamApp x: this operator does not know it"))
+        return web.Response(status=status, body=answer)
