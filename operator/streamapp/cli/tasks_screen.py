@@ -64,17 +64,11 @@ class _Screen:
         return table
 
     def _wide(self) -> RenderableType:
-        table = _empty(("task", "pod", "state", "copies", "covered on", "member"))
-        for task in self.tasks:
-            copies = "  ".join(
-                f"{copy.role} on {copy.ordinal} {'?' if copy.lag is None else f'{copy.lag:,}'}"
-                f"{'' if copy.caught_up else ' behind'}"
-                for copy in task.copies
-                if copy.role != "active"
-            )
-            member = "" if task.owner is None else plain(task.owner.member)
-            table.add_row(*_cells(task), copies or "none", _covered(task), member)
-        return table
+        """One line each, as long as it has to be."""
+        rows = [("task", "pod", "state", "copies", "covered on", "member"), *map(_whole, self.tasks)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+        return Text("\n".join(lines), no_wrap=True, overflow="ignore")
 
 
 def tasks_screen(told: Tasks, tasks: Sequence[Task], *, wide: bool) -> RenderableType:
@@ -117,11 +111,16 @@ def _age(time: datetime, told: Tasks) -> str:
     return ages.ago(time, time + max(timedelta(0), age))
 
 
-def _empty(titles: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for title in titles:
-        table.add_column(title, justify="right" if title == "pod" else "left", no_wrap=True)
-    return table
+def _whole(task: Task) -> tuple[str, ...]:
+    copies = "  ".join(
+        f"{copy.role} on {copy.ordinal} {'?' if copy.lag is None else f'{copy.lag:,}'}"
+        f"{'' if copy.caught_up else ' behind'}"
+        for copy in task.copies
+        if copy.role != "active"
+    )
+    name, pod, state = _cells(task)
+    member = "" if task.owner is None else plain(task.owner.member)
+    return name, pod, state.plain, copies or "none", _covered(task).plain, member
 
 
 def _cells(task: Task) -> tuple[str, str, Text]:
