@@ -44,7 +44,6 @@ SERVICES = Kind("", "v1", "services", "Service")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 AUTOSCALERS = Kind("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
-DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
 ADMISSION_POLICIES = Kind(
     "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy"
 )
