@@ -8,4 +8,6 @@ Pure: nothing here talks to anybody. Read in this order:
     `template` knows what may be wrong with a pod template.
 3.  `translate` is the only bridge to the core and back: `app_of`, `policy_of`, `status_of`.
 4.  `manifests` and `seeding` build the StatefulSet and what belongs to it; `names` are the words on all of these.
+5.  `flight_record` is the contract of the flight record; `flight_log` finds what is news in a pass, `flight_lines` and
+    `flight_places` say it.
 """

@@ -304,6 +304,7 @@ class Recorder(Line):
     kind: Literal["recorder"] = "recorder"
     mark: Mark
     dropped: Count = 0
+    """Lines that were lost; the line that tells so bears the number of the last of them."""
     operator_version: str = ""
 
 

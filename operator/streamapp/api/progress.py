@@ -66,7 +66,7 @@ def scale_down_status(
     if hold is None and step is None and decision.verdict not in {Verdict.HOLD, Verdict.STEP}:
         return None
     hold_id = hold.id if hold else step.hold_id if step else None
-    since = _began(decision, previous, hold_id)
+    since = began(decision, previous, hold_id)
     target = hold.target if hold else step.to_replicas if step else snapshot.app.wish.replicas
     granted = 0 if snapshot.workload.statefulset is None else snapshot.workload.statefulset.replicas
     return ScaleDownStatus(
@@ -87,13 +87,13 @@ def steps_with(decision: Decision, gap: Gap | GapUnknown | None, previous: Strea
     closed = decision.closed_step
     if closed is None:
         return previous.last_steps
-    began = _began(decision, previous.scale_down, closed.hold_id)
+    since = began(decision, previous.scale_down, closed.hold_id)
     seen = gap if isinstance(gap, Gap) else None
     step = LastStep(
         from_=closed.from_replicas,
         to=closed.to_replicas,
         at=_whole(closed.granted_at),
-        held_for=None if began is None else _span(closed.granted_at - began),
+        held_for=None if since is None else _span(closed.granted_at - since),
         took=_span(closed.took),
         worst_gap=None if seen is None else seen.at_most,
         gap_error=None if seen is None else seen.error,
@@ -104,7 +104,7 @@ def steps_with(decision: Decision, gap: Gap | GapUnknown | None, previous: Strea
     return (step, *previous.last_steps)[:MOST_STEPS]
 
 
-def _began(decision: Decision, previous: ScaleDownStatus | None, hold_id: str | None) -> datetime | None:
+def began(decision: Decision, previous: ScaleDownStatus | None, hold_id: str | None) -> datetime | None:
     """When a hold began: as it stands on record, or, once its last step was granted, as it was told before."""
     hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
     if hold is not None and hold.id == hold_id:

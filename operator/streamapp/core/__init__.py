@@ -22,6 +22,7 @@ never a number; whatever cannot be seen holds. Read in this order:
 6.  All together. `outcomes` is what a branch wants, `beside` what goes on whatever it wants, `plans` makes one plan of
     it; `convergence`, `gaps`, `retention` and `conditions` are what is reported; `planning` is the order of the
     branches.
+7.  For the record. `copies` is every copy that a look shows, `sampling` which of them are worth a line.
 
 Beside the decision, for who asks: `examining.examine(patient)` says what is wrong, with the codes of `diagnoses`, from
 the `patients` that the controller makes, by `checks_of_resource`, `checks_of_kafka` and `checks_by_agents`;
