@@ -31,6 +31,7 @@ from kio.schema.list_groups.v4 import request as list_groups
 from kio.schema.list_offsets.v7 import request as list_offsets
 from kio.schema.metadata.v12 import request as metadata
 from kio.schema.offset_fetch.v8 import request as offset_fetch
+from kio.schema.produce.v9 import request as produce
 from kio.schema.sasl_authenticate.v1 import request as sasl_authenticate
 from kio.schema.sasl_handshake.v1 import request as sasl_handshake
 from kio.schema.streams_group_describe.v0 import request as streams_group_describe
@@ -82,6 +83,7 @@ KNOWN = _requests(
     list_offsets,
     metadata,
     offset_fetch,
+    produce,
     sasl_authenticate,
     sasl_handshake,
     streams_group_describe,
