@@ -20,6 +20,7 @@ from streamapp.controller.apply import Applier
 from streamapp.controller.gather import Gatherer
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile import Reconciler
+from streamapp.controller.recorder import Recorder
 from streamapp.controller.reporting import Reporter
 from streamapp.controller.watching import Pace
 from streamapp.core.example import NOW
@@ -52,6 +53,8 @@ class Bench:
         self.keys = KeyFile("")
         self.wirings: list[Wiring] = []
         """With what each connection was made."""
+        self.recorder = Recorder.off()
+        """Of every process that is started from now on."""
         self.wrongs: list[str] = []
         """Promises that were broken, as sentences."""
         self.url = url
@@ -75,7 +78,7 @@ class Bench:
         )
         self.applier = Applier(self.client, installation, self.metrics, self.clock.monotonic, agents)
         reporter = Reporter(self.client, self.metrics, "test")
-        self.reconciler = Reconciler(self.gatherer, self.applier, reporter, self.applications)
+        self.reconciler = Reconciler(self.gatherer, self.applier, reporter, self.applications, recorder=self.recorder)
 
     async def stop(self) -> None:
         """End the process."""

@@ -16,6 +16,7 @@ from streamapp.api.answers import Findings, OperatorTold, Tasks, findings_path, 
 from streamapp.controller import answering
 from streamapp.controller.answering import KEPT_SECONDS, Answers
 from streamapp.controller.health import Health, serve
+from streamapp.controller.routes import of_answers
 from streamapp.controller.settings import Settings
 from streamapp.core.diagnoses import Diagnosis, Kind
 from tests.controller.bench import KEY, NAME, Bench, a_bench
@@ -65,7 +66,7 @@ async def a_door(bench: Bench) -> AsyncIterator[Door]:
         bench.clock.now,
         bench.clock.monotonic,
     )
-    runner = await serve(0, Health(lambda: 0.0, 1, 1), bench.metrics, answers)
+    runner = await serve(0, Health(lambda: 0.0, 1, 1), bench.metrics, of_answers(answers))
     # With any port for both, IPv6 has another one.
     port = next(address[1] for address in runner.addresses if len(address) == 2)
     door.url = f"http://127.0.0.1:{port}"

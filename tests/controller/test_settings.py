@@ -17,10 +17,12 @@ def test_every_kind_of_setting_is_read_and_others_of_the_prefix_mean_nothing() -
         "STREAMAPP_PORT": "0",
         "STREAMAPP_RESYNC_SECONDS": "5.5",
         "STREAMAPP_INSTANCE": "pod-1",
+        "STREAMAPP_RECORD_AGE_SECONDS": "31536000",
         "STREAMAPP_OPERATOR_SERVICE_HOST": "10.0.0.1",
         "HOME": "/",
     }
     expected = replace(Settings(), namespaces=("a", "b"), port=0, resync_seconds=5.5, instance="pod-1")
+    expected = replace(expected, record_age_seconds=31_536_000)
     assert Settings.from_environment(environment) == expected
 
 
@@ -33,6 +35,16 @@ def test_every_kind_of_setting_is_read_and_others_of_the_prefix_mean_nothing() -
             "STREAMAPP_PORT='http': invalid literal for int() with base 10: 'http'; the default is 8080",
         ),
         ("STREAMAPP_PORT", "70000", "STREAMAPP_PORT='70000': it must be a port, 0 for any; the default is 8080"),
+        (
+            "STREAMAPP_RECORD_BYTES",
+            "1Gi",
+            "STREAMAPP_RECORD_BYTES='1Gi': invalid literal for int() with base 10: '1Gi'; the default is 1073741824",
+        ),
+        (
+            "STREAMAPP_RECORD_BYTES",
+            "0",
+            "STREAMAPP_RECORD_BYTES='0': it must be a whole number of more than 0; the default is 1073741824",
+        ),
         (
             "STREAMAPP_POLL_IDLE_SECONDS",
             "0",

@@ -79,8 +79,10 @@ class Applier:
             RestartPod: self._restart,
         }
 
-    async def apply(self, gathered: Gathered, plan: Plan) -> None:
-        """Make all steps; KubeError or KafkaStepError of the first that failed."""
+    async def apply(
+        self, gathered: Gathered, plan: Plan, tell: Callable[[Step, bool], None] = lambda _step, _is_done: None
+    ) -> None:
+        """Make all steps; KubeError or KafkaStepError of the first that failed. `tell` hears what became of each."""
         for step in _growth_first(plan):
             name = type(step).__name__
             labels = (gathered.key.namespace, gathered.key.name, name)
@@ -89,8 +91,10 @@ class Applier:
                 await self._makers[type(step)](gathered, step)
             except BaseException:
                 self._metrics.steps.labels(*labels, "failed").inc()
+                tell(step, False)
                 raise
             self._metrics.steps.labels(*labels, "made").inc()
+            tell(step, True)
 
     async def take_over(self, gathered: Gathered) -> bool:
         """Write our own epoch into a hold record that another process left; tell whether that was done.

@@ -1,4 +1,4 @@
-"""Answers probes, Prometheus, and who asks about tasks and findings, over HTTP.
+"""Answers probes and Prometheus over HTTP, and lets `routes` answer whoever asks about applications.
 
 In the same event loop as everything else: a loop that hangs answers nobody.
 
@@ -8,18 +8,16 @@ of a replica that stands by, whether it sees who leads: so a rollout goes on pas
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from streamapp.api.answers import OPERATOR_PATH
-from streamapp.controller.answering import Answer, Answers, Question
 from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import KubeError
-from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS
 
 WATCHED = (STREAM_APPS, STATEFUL_SETS, PODS)
 MISSED_HEARTBEATS = 4
@@ -71,8 +69,8 @@ class Health:
             await asyncio.sleep(self.heartbeat_seconds)
 
 
-async def serve(port: int, health: Health, metrics: Metrics, answers: Answers) -> web.AppRunner:
-    """Start the server; `cleanup` of what it gives ends it."""
+async def serve(port: int, health: Health, metrics: Metrics, routes: Iterable[web.RouteDef] = ()) -> web.AppRunner:
+    """Start the server, with these routes beside its own; `cleanup` of what it gives ends it."""
 
     async def healthz(_: web.Request) -> web.Response:
         faults = health.faults()
@@ -89,31 +87,8 @@ async def serve(port: int, health: Health, metrics: Metrics, answers: Answers) -
 
     app = web.Application()
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", show)])
-    app.add_routes(_routes(answers))
+    app.add_routes(routes)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, port=port).start()
     return runner
-
-
-def _routes(answers: Answers) -> list[web.RouteDef]:
-    """What is told of applications; the paths are those of `streamapp.api.answers`."""
-
-    async def about_operator(_: web.Request) -> web.Response:
-        return _response(answers.about_operator())
-
-    async def about(request: web.Request) -> web.Response:
-        key = Key(request.match_info["namespace"], request.match_info["name"])
-        return _response(await answers.about(Question(request.match_info["question"]), key))
-
-    questions = "|".join(question.value for question in Question)
-    return [
-        web.get(OPERATOR_PATH, about_operator),
-        web.get(f"/v1/apps/{{namespace}}/{{name}}/{{question:{questions}}}", about),
-    ]
-
-
-def _response(answer: Answer) -> web.Response:
-    kind = "application/json" if answer.is_json else "text/plain"
-    again = {} if answer.status != 503 else {"Retry-After": "5"}
-    return web.Response(status=answer.status, body=answer.body, content_type=kind, headers=again)

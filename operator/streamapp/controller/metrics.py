@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
 _APP = ("namespace", "name")
+_TO = ("to",)
 _PASS_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -20,6 +21,7 @@ class Metrics:
         self._of_applications(self.registry)
         self._of_agents(self.registry)
         self._of_the_process(self.registry)
+        self._of_the_record(self.registry)
 
     def _of_holds(self, registry: CollectorRegistry) -> None:
         """What is granted, and what a scale-down waits for."""
@@ -109,6 +111,29 @@ class Metrics:
         )
         self.watch_events = Counter(
             "streamapp_watch_events_total", "Events of kopf's watches, by kind.", ("resource",), registry=registry
+        )
+
+    def _of_the_record(self, registry: CollectorRegistry) -> None:
+        """The flight record, by where it goes: `file` or `topic`."""
+        self.record_lines = Counter(
+            "streamapp_record_lines_total", "Lines of the flight record that were written.", _TO, registry=registry
+        )
+        self.record_dropped = Counter(
+            "streamapp_record_dropped_total", "Lines of the flight record that were lost.", _TO, registry=registry
+        )
+        self.record_errors = Counter(
+            "streamapp_record_errors_total", "Attempts to write the flight record that failed.", _TO, registry=registry
+        )
+        self.record_bytes = Gauge(
+            "streamapp_record_bytes", "Bytes of the flight record's files, the open one included.", registry=registry
+        )
+        self.record_oldest_seconds = Gauge(
+            "streamapp_record_oldest_seconds", "Age of the flight record's oldest finished file.", registry=registry
+        )
+        self.record_files_removed = Counter(
+            "streamapp_record_files_removed_total",
+            "Finished files of the flight record that were removed for the limits of size and age.",
+            registry=registry,
         )
 
     def forget(self, namespace: str, name: str) -> None:

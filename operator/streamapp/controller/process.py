@@ -11,12 +11,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import kopf
 import structlog
 
 from streamapp.agents.client import AgentClient
 from streamapp.api.manifests import Installation
+from streamapp.controller import routes
 from streamapp.controller.agent_keys import KeyFile, NoKeys
 from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.answering import Answers
@@ -27,12 +29,14 @@ from streamapp.controller.election import Elector, LeaseTiming
 from streamapp.controller.gather import Gatherer
 from streamapp.controller.handlers import kopf_settings, registry_for
 from streamapp.controller.health import Health, serve
+from streamapp.controller.history import History
 from streamapp.controller.kafka_side import connect
 from streamapp.controller.key_queue import KeyQueue, Pauses
 from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
 from streamapp.controller.reconcile import Reconciler
+from streamapp.controller.recording import recording
 from streamapp.controller.reporting import Reporter
 from streamapp.controller.settings import Settings
 from streamapp.controller.watching import Pace
@@ -109,13 +113,17 @@ class Operator:
             accepted=self.keys.accepted,
         )
         side = AgentSide(self.agents, self.keys, self.metrics)
+        self.recording = recording(settings, self.metrics, now)
         self._reconciler = Reconciler(
             Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership),
             Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
             Reporter(client, self.metrics, settings.instance),
             self.applications,
             now,
+            self.recording.recorder,
         )
+        folder = Path(settings.record_folder) if settings.record_folder else None
+        self.history = History(folder, leadership.leads)
         self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership)
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
@@ -221,8 +229,10 @@ async def run(settings: Settings) -> None:
         operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
         await operator.check()
-        server = await serve(settings.port, operator.health, operator.metrics, operator.answers)
+        told = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
+        server = await serve(settings.port, operator.health, operator.metrics, told)
         left_behind.push_async_callback(server.cleanup)
+        left_behind.push_async_callback(operator.recording.close)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
 
 
@@ -259,6 +269,7 @@ async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[
 
 
 def _parts(operator: Operator, stop: asyncio.Event) -> Parts:
+    operator.recording.start()
     log.info("started", namespaces=operator.settings.namespaces or "all", port=operator.settings.port)
     keys = operator.keys.read()
     if isinstance(keys, NoKeys):

@@ -12,7 +12,8 @@ from streamapp.controller.apply import Applier
 from streamapp.controller.gather import Gathered, Gatherer
 from streamapp.controller.last_pass import LastPass
 from streamapp.controller.ports import KafkaStepError
-from streamapp.controller.reporting import Reporter, log
+from streamapp.controller.recorder import Recorder
+from streamapp.controller.reporting import Reporter, gap_seen, log
 from streamapp.core.decision import Decision, Verdict
 from streamapp.core.patients import PassFailure
 from streamapp.core.planning import decide
@@ -34,12 +35,14 @@ class Reconciler:
         reporter: Reporter,
         applications: Applications,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        recorder: Recorder | None = None,
     ) -> None:
         self._now = now
         self._gatherer = gatherer
         self._applier = applier
         self._reporter = reporter
         self._applications = applications
+        self._recorder = recorder or Recorder.off()
 
     async def reconcile(self, key: Key) -> float | None:
         """Run one pass; give the seconds after which the next is wanted, None where the StreamApp is gone.
@@ -57,6 +60,7 @@ class Reconciler:
         if gathered is None:
             self._applications.gone(key)
             self._reporter.forget(key)
+            self._recorder.forget(key)
             return None
         gathered.application.last = LastPass(gathered.found, gathered.snapshot, gathered.policy)
         if await self._applier.take_over(gathered):
@@ -65,7 +69,9 @@ class Reconciler:
         gathered.application.memory.episode = decision.convergence.episode
         self._set_pace(gathered, decision)
         failure = await self._apply(gathered, decision)
-        await self._reporter.report(gathered, decision, done=failure is None)
+        gap = gap_seen(gathered, decision)
+        self._recorder.record(gathered, decision, gap)
+        await self._reporter.report(gathered, decision, gap, done=failure is None)
         self._remember(key, failure)
         if failure is None:
             return decision.requeue_after.total_seconds()
@@ -87,7 +93,7 @@ class Reconciler:
     async def _apply(self, gathered: Gathered, decision: Decision) -> KubeError | KafkaStepError | None:
         """Make the plan; give what kept it from being finished."""
         try:
-            await self._applier.apply(gathered, decision.plan)
+            await self._applier.apply(gathered, decision.plan, self._recorder.hears_of(gathered.key))
             if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
                 await self._applier.keep_children(gathered, decision.plan)
         except InvalidError as error:

@@ -42,11 +42,11 @@ class Reporter:
         self._instance = instance
         self._told: dict[Key, tuple[Verdict, Reason]] = {}
 
-    async def report(self, gathered: Gathered, decision: Decision, *, done: bool) -> None:
+    async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
         """Tell it; `done` where every step of the plan was made, else only what was found is told."""
         self._measure(gathered, decision)
         changed = self._log(gathered, decision)
-        await self._write_status(gathered, decision)
+        await self._write_status(gathered, decision, gap)
         if done:
             await self._publish(gathered, decision, changed=changed)
 
@@ -73,9 +73,8 @@ class Reporter:
             )
         return changed
 
-    async def _write_status(self, gathered: Gathered, decision: Decision) -> None:
+    async def _write_status(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        gap = _gap(gathered, decision)
         new = status_of(gathered.found, decision, gathered.snapshot, gathered.found.status, gap)
         old: dict[str, Any] = gathered.live.app.get("status", {})
         if decision.closed_step is not None:
@@ -135,7 +134,7 @@ def _granted(gathered: Gathered) -> int:
     return 0 if statefulset is None else statefulset.replicas
 
 
-def _gap(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:
+def gap_seen(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:
     """What was seen of the gap of a step that is closed now: from the last look before it."""
     step, universe = decision.closed_step, gathered.snapshot.universe
     if step is None or not isinstance(universe, Universe):

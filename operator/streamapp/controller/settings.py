@@ -70,6 +70,24 @@ class Settings:
     """A key that waits or a pass that lasts longer than this makes `/healthz` fail: no honest pass lasts a minute."""
     heartbeat_seconds: float = 30.0
     """Between two reads that see whether the API server still lets us list."""
+    cluster_name: str = ""
+    """Name of this Kubernetes cluster, as the flight record has it on every line."""
+    record_folder: str = ""
+    """Where the flight record is written, on a volume of its own if it is to outlive the pod. Empty: nowhere."""
+    record_bytes: int = 1_073_741_824
+    """What its finished files may take together; the oldest are removed first."""
+    record_age_seconds: int = 604_800
+    """How long a finished file is kept."""
+    record_close_seconds: float = 300.0
+    """How long lines are gathered in one file before others may read it."""
+    record_close_bytes: int = 67_108_864
+    """And how large that file becomes at most, about."""
+    record_bootstrap: str = ""
+    """Kafka brokers that get the same lines (`host:port`, separated by commas). Empty: none."""
+    record_topic: str = "streamapp-flight-records"
+    """The topic there, which must exist."""
+    record_config_folder: str = ""
+    """Folder with client properties for those brokers, a file for each as a mounted Secret has them. Empty: none."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -83,7 +101,7 @@ class Settings:
         for name, text in given.items():
             default = getattr(cls(), known[name])
             try:
-                values[known[name]] = _READERS[type(default)](text)
+                values[known[name]] = _READERS.get(known[name], _READERS_BY_TYPE[type(default)])(text)
             except ValueError as error:
                 raise InvalidSettingError(f"{name}={text!r}: {error}; the default is {default!r}") from error
         return cls(**values)
@@ -107,4 +125,12 @@ def _port(text: str) -> int:
     return number
 
 
-_READERS: Mapping[type, Callable[[str], object]] = {tuple: _names, float: _positive, int: _port, str: str}
+def _count(text: str) -> int:
+    number = int(text)
+    if not 0 < number < 2**63:
+        raise ValueError("it must be a whole number of more than 0")
+    return number
+
+
+_READERS_BY_TYPE: Mapping[type, Callable[[str], object]] = {tuple: _names, float: _positive, int: _count, str: str}
+_READERS: Mapping[str, Callable[[str], object]] = {"port": _port}

@@ -1,0 +1,90 @@
+"""Lines of the flight record on their way to a disk or a broker: bounded, and never waited for by whoever adds one.
+
+Where nobody takes lines away in time the oldest are dropped; what is taken next begins with a line which says how many,
+under the number of the last of them. The lock is held for moves in memory only, never while anything is written.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+MOST_BYTES = 16 * 1024 * 1024
+"""Lines that wait; an application of 5,000 tasks, all behind, makes as much in a minute."""
+
+
+class Entry(NamedTuple):
+    """One line."""
+
+    seq: int
+    text: bytes
+    key: bytes = b""
+    """What it is about, as `namespace/name`."""
+
+
+class RecordQueue:
+    """Keeps lines until they are taken, in the order of their numbers."""
+
+    def __init__(self, told_of_dropped: Callable[[int, int], Entry], most_bytes: int = MOST_BYTES) -> None:
+        """Begin empty.
+
+        Args:
+            told_of_dropped: Makes the line with this number, which says that so many were lost.
+            most_bytes: What may wait.
+        """
+        self._told_of_dropped = told_of_dropped
+        self._most_bytes = most_bytes
+        self._changed = threading.Condition()
+        self._entries: deque[Entry] = deque()
+        self._bytes = 0
+        self._last_dropped = 0
+        self._dropped = 0
+        self._is_closed = False
+        self.dropped_in_all = 0
+        """Lines that were lost."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more will come."""
+        return self._is_closed
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Keep these; the oldest go where there is no room."""
+        with self._changed:
+            for entry in entries:
+                self._entries.append(entry)
+                self._bytes += len(entry.text)
+            while self._bytes > self._most_bytes:
+                lost = self._entries.popleft()
+                self._bytes -= len(lost.text)
+                self._last_dropped = lost.seq
+                self._dropped += 1
+                self.dropped_in_all += 1
+            if self._is_much():
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Wake whoever waits: nothing more will come."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+
+    def take(self, patience: float) -> list[Entry]:
+        """Wait until there is much to do, or so many seconds; then give all there is."""
+        with self._changed:
+            if not self._is_closed and not self._is_much():
+                self._changed.wait(patience)
+            taken = list(self._entries)
+            if self._dropped:
+                taken.insert(0, self._told_of_dropped(self._last_dropped, self._dropped))
+            self._entries.clear()
+            self._bytes = self._dropped = 0
+            return taken
+
+    def pause(self, seconds: float) -> None:
+        """Wait so long, or until it is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed, seconds)
+
+    def _is_much(self) -> bool:
+        return self._bytes >= self._most_bytes // 8

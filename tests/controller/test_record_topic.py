@@ -1,0 +1,124 @@
+"""The flight record on its way to a topic: a broker that is away costs lines, and nobody waits for it."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from streamapp.controller import record_topic
+from streamapp.controller.metrics import Metrics
+from streamapp.controller.record_queue import Entry, RecordQueue
+from streamapp.controller.record_topic import TopicWriter, properties_in
+from streamapp.kafka.errors import KafkaAccessError
+from streamapp.kafka.producing import Message
+
+
+def told(seq: int, dropped: int) -> Entry:
+    return Entry(seq, json.dumps({"seq": seq, "dropped": dropped}).encode() + b"\n")
+
+
+class Broker:
+    """Takes lines while it is there."""
+
+    def __init__(self) -> None:
+        self.is_there = True
+        self.taken: list[Message] = []
+        self.is_closed = False
+
+    async def send(self, messages: Sequence[Message], deadline_seconds: float) -> None:
+        assert deadline_seconds <= 5
+        await asyncio.sleep(0)
+        if not self.is_there:
+            raise KafkaAccessError("topic records: write", "it is away", "wait")
+        self.taken += messages
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def seqs(self) -> list[int]:
+        return [json.loads(one.value)["seq"] for one in self.taken]
+
+
+def line(seq: int) -> Entry:
+    return Entry(seq, json.dumps({"seq": seq}).encode() + b"\n", b"shop/orders")
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EVERY_SECONDS", "FIRST_PAUSE", "LONGEST_PAUSE"):
+        monkeypatch.setattr(record_topic, name, 0.005)
+
+
+def counted(metrics: Metrics, name: str) -> float:
+    return metrics.registry.get_sample_value(f"streamapp_record_{name}_total", {"to": "topic"}) or 0.0
+
+
+def test_lines_arrive_in_their_order_under_the_name_of_their_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_topic, "PIECE", 100)
+
+    async def run() -> None:
+        broker, queue, metrics = Broker(), RecordQueue(told), Metrics()
+        writer = TopicWriter(broker, queue, metrics)
+        writer.start()
+        for seq in range(50):
+            queue.add([line(seq)])
+            if seq % 10 == 0:
+                await asyncio.sleep(0.01)
+        queue.close()
+        await writer.close(1)
+        assert broker.seqs() == list(range(50))
+        assert {one.key for one in broker.taken} == {b"shop/orders"}
+        assert broker.is_closed
+        assert (counted(metrics, "lines"), counted(metrics, "dropped")) == (50, 0)
+
+    asyncio.run(run())
+
+
+def test_while_the_broker_is_away_the_oldest_are_dropped_and_that_is_told() -> None:
+    async def run() -> None:
+        broker, queue, metrics = Broker(), RecordQueue(told, most_bytes=200), Metrics()
+        writer = TopicWriter(broker, queue, metrics)
+        broker.is_there = False
+        writer.start()
+        queue.add([line(0)])
+        await asyncio.sleep(0.05)
+        for seq in range(1, 100):
+            queue.add([line(seq)])
+            await asyncio.sleep(0.001)
+        assert counted(metrics, "errors") > 1
+        broker.is_there = True
+        await asyncio.sleep(0.1)
+        queue.close()
+        await writer.close(1)
+        seqs = broker.seqs()
+        lost = [json.loads(one.value)["dropped"] for one in broker.taken if b"dropped" in one.value]
+        assert seqs[0] == 0, "what was tried is tried again"
+        assert lost == [seqs[1] - seqs[0]]
+        assert seqs[1:] == list(range(seqs[1], 100))
+        assert counted(metrics, "dropped") == lost[0]
+
+    asyncio.run(run())
+
+
+def test_a_broker_that_is_away_at_the_end_keeps_nobody() -> None:
+    async def run() -> None:
+        broker, queue, metrics = Broker(), RecordQueue(told), Metrics()
+        broker.is_there = False
+        writer = TopicWriter(broker, queue, metrics)
+        writer.start()
+        queue.add([line(seq) for seq in range(5)])
+        await asyncio.sleep(0.02)
+        queue.close()
+        await asyncio.wait_for(writer.close(0.2), 2)
+        assert counted(metrics, "dropped") == 5
+
+    asyncio.run(run())
+
+
+def test_properties_are_files_as_a_mounted_secret_has_them(tmp_path: Path) -> None:
+    (tmp_path / "..data").mkdir()
+    (tmp_path / "security.protocol").write_text("SASL_SSL\n")
+    assert properties_in(str(tmp_path)) == {"security.protocol": "SASL_SSL"}
+    assert properties_in("") == {}
