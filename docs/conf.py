@@ -59,6 +59,7 @@ NAVIGATION = {
         "docs/diagnoses",
         "docs/state-table",
         "docs/metrics",
+        "docs/flight-record",
         "docs/values",
         "docs/glossary",
     ],
