@@ -21,6 +21,7 @@ CONDITIONS = (
     "IdentityStable",
     "KafkaReachable",
     "LearnersAvailable",
+    "ScalingSound",
 )
 
 Json = Mapping[str, Any]

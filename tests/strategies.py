@@ -69,6 +69,7 @@ def hold_records() -> st.SearchStrategy[HoldRecord]:
         reason=REASONS,
         progress=progress,
         forced=FORCED,
+        fell_far=st.booleans(),
         gave_up_at=st.none() | COUNTS,
     )
     step = st.builds(

@@ -79,6 +79,7 @@ def test_a_held_scale_down_is_told_in_full() -> None:
         "IdentityStable": "True",
         "KafkaReachable": "True",
         "LearnersAvailable": "True",
+        "ScalingSound": "True",
     }
 
 

@@ -20,6 +20,7 @@ OF_KAFKA = {
     "session.timeout.ms",
     "Topology#describe()",
 }
+OF_AUTOSCALERS = {"maxReplicas", "scaleTargetRef"}
 
 
 def fields(schema: dict[str, Any], node: dict[str, Any], path: str) -> Iterator[str]:
@@ -41,4 +42,4 @@ LAST = {path.rsplit(".", 1)[-1] for path in FIELDS}
 def test_a_reason_names_only_what_exists(reason: Reason) -> None:
     for quoted in re.findall(r"`([^`]+)`", f"{reason.note} {reason.next_step}"):
         name = quoted.split(":")[0]
-        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA, quoted
+        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_AUTOSCALERS, quoted

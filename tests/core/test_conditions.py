@@ -27,6 +27,7 @@ TYPES = [
     "IdentityStable",
     "KafkaReachable",
     "LearnersAvailable",
+    "ScalingSound",
 ]
 LAGGING = example.members(3, lag=500_000)
 STUCK = a_record(
@@ -59,6 +60,7 @@ def test_a_held_scale_down_is_a_healthy_state() -> None:
         "IdentityStable": "True",
         "KafkaReachable": "True",
         "LearnersAvailable": "True",
+        "ScalingSound": "True",
     }
 
 
@@ -178,6 +180,32 @@ def test_each_condition_has_its_status_and_reason(
     kind: str, changes: dict[str, Any], condition: tuple[str, str]
 ) -> None:
     assert of(a_snapshot(**changes), kind) == condition
+
+
+def test_a_pod_that_a_hold_lets_go_need_not_become_ready_any_more() -> None:
+    """As where load fell while the pods that it had called for still restored."""
+    leaving = a_snapshot(members=LAGGING, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
+    assert (of(leaving, "Ready"), of(leaving, "Reconciling")) == (
+        ("True", "LearnersCatchingUp"),
+        ("False", "LearnersCatchingUp"),
+    )
+    staying = a_snapshot(members=LAGGING, workload={"pods": pods(3, p1=a_pod(1, ready=False))})
+    assert (of(staying, "Ready"), of(staying, "Reconciling")) == (("False", "PodsNotReady"), ("True", "PodsNotReady"))
+
+
+def test_a_pod_that_restores_for_an_hour_is_waited_for_and_not_stalled() -> None:
+    restoring = a_snapshot(wish=3, record=None, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
+    assert [of(restoring, kind) for kind in ("Ready", "Reconciling", "Stalled")] == [
+        ("False", "PodsNotReady"),
+        ("True", "PodsNotReady"),
+        ("False", "Steady"),
+    ]
+
+
+@pytest.mark.guarantee(3)
+def test_a_pod_that_restores_keeps_no_other_from_being_added() -> None:
+    restoring = a_snapshot(wish=6, record=None, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
+    assert decide(restoring, POLICY).plan[0] == decide(a_snapshot(wish=6, record=None), POLICY).plan[0]
 
 
 def test_what_was_given_up_is_stalled() -> None:

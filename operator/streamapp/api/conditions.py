@@ -21,6 +21,7 @@ _SOUND = {
     "IdentityStable": Answer.TRUE,
     "KafkaReachable": Answer.TRUE,
     "LearnersAvailable": Answer.TRUE,
+    "ScalingSound": Answer.TRUE,
 }
 """The answer of each condition that asks nothing of anybody; None where none does."""
 

@@ -15,6 +15,7 @@ from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
 from streamapp.api.translate import app_of, policy_of
 from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Application, Applications, Wiring
+from streamapp.controller.autoscaling import Autoscaling
 from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.listening import Listening
@@ -75,6 +76,7 @@ class Gatherer:
         self._agents = agents
         self._listening = None if agents is None else Listening(agents, now)
         self._monotonic = monotonic
+        self._autoscaling = Autoscaling(client, monotonic)
         self._applications = applications
         self._installation = installation
         self._now = now
@@ -122,6 +124,7 @@ class Gatherer:
             nudges=memory.nudges,
             episode=memory.episode,
             topic_configs=memory.topic_configs,
+            drivers=self._autoscaling.drivers(key, live.app),
         )
         return Gathered(
             key=key,
@@ -153,11 +156,12 @@ class Gatherer:
     ) -> Live:
         client, namespace = self._client, key.namespace
         found_set = asyncio.ensure_future(client.find(STATEFUL_SETS, namespace, key.name))
-        statefulset, pods, claims, budget = await asyncio.gather(
+        statefulset, pods, claims, budget, _ = await asyncio.gather(
             found_set,
             self._pods(key, found, application, found_set),
             client.list(CLAIMS, namespace, key.selector),
             client.find(BUDGETS, namespace, key.name),
+            self._autoscalers(key, found, found_set),
         )
         return Live(app=resource, statefulset=statefulset, pods=tuple(pods), claims=tuple(claims), budget=budget)
 
@@ -173,6 +177,14 @@ class Gatherer:
         if self._listening is not None and isinstance(found, StreamApp):
             await self._listening.hear(key, found, application, await statefulset, live)
         return live
+
+    async def _autoscalers(
+        self, key: Key, found: StreamApp | InvalidStreamApp, statefulset: Awaitable[Json | None]
+    ) -> None:
+        """See who drives the replicas; growth waits for nobody."""
+        live = await statefulset
+        if live is not None and found.replicas <= live["spec"]["replicas"]:
+            await self._autoscaling.look(key.namespace)
 
     async def _wiring(self, found: StreamApp, memory: Memory) -> Wiring:
         kafka, properties, fault = found.spec.kafka, {}, None

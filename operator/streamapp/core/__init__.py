@@ -5,8 +5,8 @@ never a number; whatever cannot be seen holds. Read in this order:
 
 1.  The facts. `identity` names things, `universe` says which tasks there are and `topology` where that is known from;
     `group` is what the broker shows and `workload` what Kubernetes shows, `containers` joins the two; `agents`
-    is what the JVMs say of themselves; `topic_configs` is how long topics keep things; `snapshot` is all of it,
-    `policy` what the user chose.
+    is what the JVMs say of themselves; `topic_configs` is how long topics keep things; `drivers` is
+    who drives the replicas; `snapshot` is all of it, `policy` what the user chose.
 2.  The answer. `reasons` has every why, `decision` every step; `holds` is the one durable memory, `record_text` its
     text.
 3.  What the facts mean. `membership` places every member in a pod; `hearing` says which of the agents' words count;
@@ -20,8 +20,8 @@ never a number; whatever cannot be seen holds. Read in this order:
     put out of the group, `rollouts` who may restart, `nudges` when to rebalance, `announcing` what agents are told,
     `room` whether learners would fit, `estimates` how long still.
 6.  All together. `outcomes` is what a branch wants, `beside` what goes on whatever it wants, `plans` makes one plan of
-    it; `convergence`, `gaps`, `retention` and `conditions` are what is reported; `planning` is the order of the
-    branches.
+    it; `convergence`, `gaps`, `retention`, `soundness` and `conditions` are what is reported; `planning` is the order
+    of the branches.
 7.  For the record. `copies` is every copy that a look shows, `sampling` which of them are worth a line.
 
 Beside the decision, for who asks: `examining.examine(patient)` says what is wrong, with the codes of `diagnoses`, from

@@ -6,7 +6,7 @@ healthy state, so that Helm and GitOps tools do not wait for its end.
 
 from dataclasses import dataclass
 
-from streamapp.core import retention, sources
+from streamapp.core import retention, soundness, sources
 from streamapp.core.cases import Case, Refusal
 from streamapp.core.convergence import Convergence
 from streamapp.core.decision import Answer, Condition, Verdict
@@ -43,6 +43,7 @@ def conditions(findings: Findings) -> tuple[Condition, ...]:
         _identity(findings),
         _kafka(findings),
         _learners(findings),
+        soundness.condition(findings.snapshot, findings.outcome.hold),
     )
 
 
@@ -56,9 +57,18 @@ def _ready(findings: Findings) -> Condition:
     detail = f"{workload.ready} of {max(granted, wish, workload.ready)} pods are ready"
     if granted < wish:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, detail)
-    if workload.ready < granted:
+    if _awaited(findings):
         return _condition("Ready", Answer.FALSE, Reason.PodsNotReady, detail)
     return _condition("Ready", Answer.TRUE, findings.outcome.reason, detail)
+
+
+def _awaited(findings: Findings) -> int:
+    """How many of the pods that stay are not ready; those that a hold lets go need not become so any more."""
+    workload, staying = findings.snapshot.workload, findings.outcome.staying
+    granted = 0 if workload.statefulset is None else workload.statefulset.replicas
+    wanted = granted if staying is None else min(granted, staying)
+    ready = [pod for pod in workload.pods if pod.ordinal < wanted and pod.ready and not pod.terminating]
+    return wanted - len(ready)
 
 
 def _reconciling(findings: Findings) -> Condition:
@@ -71,8 +81,7 @@ def _reconciling(findings: Findings) -> Condition:
         rollout = findings.rollout
         if rollout is not None and rollout.reason is not Reason.RolloutPaused:
             return _condition("Reconciling", Answer.TRUE, rollout.reason, "A rollout waits for it.")
-        workload = findings.snapshot.workload
-        if workload.statefulset is not None and workload.ready < workload.statefulset.replicas:
+        if _awaited(findings):
             return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
     return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
 

@@ -20,6 +20,7 @@ from streamapp.core.agents import (
     Round,
     TaskState,
 )
+from streamapp.core.drivers import Drivers
 from streamapp.core.group import (
     Applied,
     Assignment,
@@ -282,4 +283,5 @@ def snapshot(pods: int = 3, wish: int = 3) -> Snapshot:
         workload=workload(pods),
         universe=universe(),
         readings=two_readings(members(pods)),
+        drivers=Drivers(),
     )

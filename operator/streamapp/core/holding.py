@@ -70,7 +70,12 @@ def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulse
         is_released = release is not None and release.hold_id == current.id
         # Whoever released it spoke of the pods that it was about then, and not of those that are to follow now.
         goes_further = is_released and target < current.target
-        return replace(current, target=target, id=id_ if goes_further else current.id)
+        return replace(
+            current,
+            target=target,
+            id=id_ if goes_further else current.id,
+            fell_far=_falls_far(current.target, target) or (current.fell_far and target <= current.target),
+        )
     return Hold(
         id=id_,
         from_replicas=statefulset.replicas,
@@ -79,7 +84,13 @@ def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulse
         since=snapshot.now,
         reason=Reason.HoldBegan,
         progress=Progress(improved_at=snapshot.now),
+        fell_far=_falls_far(statefulset.replicas, target),
     )
+
+
+def _falls_far(before: int, target: int) -> bool:
+    """By more than half: as when somebody applies a manifest that knows nothing of an autoscaler."""
+    return 2 * target < before
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +225,11 @@ class _Held:
         return self._beginning()
 
     def _beginning(self) -> tuple[Event, ...]:
-        if not self.is_new:
-            return ()
         wish = f"{self.hold.from_replicas} to {self.hold.target}"
-        is_large = 2 * self.hold.target < self.hold.from_replicas
-        return (Event(Reason.HoldBegan, wish), *((Event(Reason.LargeDrop, wish),) if is_large else ()))
+        before = current_hold(self.statefulset)
+        falls_now = self.hold.fell_far and (self.is_new or before is None or not before.fell_far)
+        began = (Event(Reason.HoldBegan, wish),) if self.is_new else ()
+        return (*began, *((Event(Reason.LargeDrop, wish),) if falls_now else ()))
 
 
 def _in_the_way(refusal: Refusal) -> int | None:

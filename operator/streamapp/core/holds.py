@@ -99,6 +99,8 @@ class Hold:
     """The latest verdict's."""
     progress: Progress
     forced: Forced | None = None
+    fell_far: bool = False
+    """The wish fell by more than half at once, and has not risen since."""
     gave_up_at: int | None = None
     """The generation of the StreamApp at which it was given up; a newer one begins a new hold."""
 

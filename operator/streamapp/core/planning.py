@@ -19,7 +19,7 @@ A dry run decides all the same; what it would have done is withheld.
 from dataclasses import replace
 from datetime import timedelta
 
-from streamapp.core import announcing, closings, convergence, hearing, retention, sources
+from streamapp.core import announcing, closings, convergence, hearing, retention, soundness, sources
 from streamapp.core.cases import Refusal
 from streamapp.core.closings import Closing
 from streamapp.core.conditions import Findings, conditions
@@ -76,7 +76,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         convergence=draft.convergence,
         conditions=conditions(_findings(draft)),
         events=draft.events(),
-        warnings=tuple(filter(None, (retention.warning(snapshot), _unchecked_room(draft)))),
+        warnings=_warnings(draft),
         closed_step=closing.as_closed(snapshot) if closing is not None and closing.waits_for is None else None,
         source=sources.seen(snapshot, policy),
         requeue_after=_requeue(draft, plan),
@@ -161,6 +161,11 @@ def _rollout(
         return None
     staying = statefulset.replicas if outcome.staying is None else outcome.staying
     return next_restart(snapshot, policy, statefulset, staying)
+
+
+def _warnings(draft: Draft) -> tuple[Event, ...]:
+    found = (retention.warning(draft.snapshot), _unchecked_room(draft))
+    return (*filter(None, found), *soundness.warnings(draft.snapshot, draft.outcome.hold))
 
 
 def _unchecked_room(draft: Draft) -> Event | None:

@@ -337,6 +337,31 @@ class Reason(Enum):
         "If it lasts, members join and leave all the time.",
     )
 
+    # What drives the replicas.
+
+    ScalingInOrder = "What drives the replicas is in order, as far as it can be seen."
+    AutoscalerAimsAtStatefulSet = (
+        "An autoscaler scales the StatefulSet past the StreamApp: what it removes is not held.",
+        "Let its `scaleTargetRef` name the StreamApp, with the apiVersion streamapp.dev/v1alpha1.",
+    )
+    TwoWritersOfReplicas = (
+        "An autoscaler drives `spec.replicas`, and somebody else writes it too: each undoes what the other wrote.",
+        "Leave `spec.replicas` out of what the others apply, as docs/autoscaling.md says, or delete the autoscaler.",
+    )
+    AutoscalerCannotAct = ("The autoscaler does not scale at present, and says why.", "Mend what its message names.")
+    IdlePods = (
+        "There are more pods than tasks; those without a task process nothing, however high the load.",
+        "Wish for fewer, lower the autoscaler's `maxReplicas`, or have more partitions.",
+    )
+    AutoscalerExceedsTasks = (
+        "The autoscaler may wish for more pods than there are tasks; those would process nothing.",
+        "Set its `maxReplicas` to the number of tasks at most.",
+    )
+    AutoscalersUnread = (
+        "Whether autoscalers drive the replicas, and how, is not known; nothing waits for that.",
+        "If the message names a right, grant it to the operator's service account, or go on without.",
+    )
+
     # Rollouts.
 
     RolloutPaused = (

@@ -69,6 +69,7 @@ def _hold_to_json(hold: Hold) -> Json:
         "reason": hold.reason.name,
         "progress": _progress_to_json(hold.progress),
         **_forced_to_json(hold.forced),
+        **({"fellFar": True} if hold.fell_far else {}),
         **({} if hold.gave_up_at is None else {"gaveUpAt": hold.gave_up_at}),
     }
 
@@ -83,6 +84,7 @@ def _hold_from_json(body: Json) -> Hold:
         reason=Reason[body["reason"]],
         progress=_progress_from_json(body["progress"]),
         forced=_forced_from_json(body),
+        fell_far=body.get("fellFar", False) is True,
         gave_up_at=int(body["gaveUpAt"]) if "gaveUpAt" in body else None,
     )
 

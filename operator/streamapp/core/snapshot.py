@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from streamapp.core.agents import AgentsSeen
 from streamapp.core.containers import Capture, ContainerEnd
+from streamapp.core.drivers import NOT_LISTED, Drivers, DriversUnknown
 from streamapp.core.group import GroupReading
 from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.universe import TopologyUnknown, Universe
@@ -136,6 +137,8 @@ class Snapshot:
     """Of the topics behind the stores; one that was not asked for yet is missing. Nothing waits for them."""
     agents: AgentsSeen | None = None
     """What the agents in the pods say; None where the application runs without."""
+    drivers: Drivers | DriversUnknown = NOT_LISTED
+    """Who drives the replicas. Told to people; no step depends on it."""
     lease: int = 0
     """Transitions of the operator's Lease."""
 

@@ -213,4 +213,5 @@ class StreamAppStatus(ApiModel):
     conditions: Annotated[
         tuple[ConditionStatus, ...], Field(max_length=MOST_CONDITIONS, json_schema_extra=_BY_TYPE)
     ] = ()
-    """Ready, Reconciling, Stalled, Converged, ScaleDownHeld, IdentityStable, KafkaReachable, LearnersAvailable."""
+    """Ready, Reconciling, Stalled, Converged, ScaleDownHeld, IdentityStable, KafkaReachable, LearnersAvailable,
+    ScalingSound."""

@@ -1,0 +1,84 @@
+"""Knows the HorizontalPodAutoscalers of every namespace that has a StreamApp, without asking for them in every pass.
+
+Called by `gather`. What it knows is told to people and decides nothing, so nothing ever fails or waits long for it: a
+right that is missing, an API server that is slow, a version without this kind only make it unknown.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from streamapp.api.authorship import writers_of_replicas
+from streamapp.core.drivers import NOT_LISTED, Autoscaler, Drivers, DriversUnknown
+from streamapp.kube.autoscalers import by_target
+from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.errors import KubeError, NotFoundError, RefusedError
+from streamapp.kube.places import AUTOSCALERS, Key
+
+RENEWED_SECONDS = 30.0
+"""Between two lists of one namespace, whatever the number of its StreamApps."""
+ASKED_AGAIN_SECONDS = 600.0
+"""The same where they may not be listed, or the API server does not know them."""
+KEPT_SECONDS = 300.0
+"""What was listed so long ago is no longer told, if the API server has not answered since."""
+DEADLINE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What one namespace answered, or why nothing is known."""
+
+    at: float
+    by_target: Mapping[str, tuple[Autoscaler, ...]] | DriversUnknown
+
+
+class Autoscaling:
+    """Knows those of all namespaces."""
+
+    def __init__(self, client: KubeClient, monotonic: Callable[[], float]) -> None:
+        self._client = client
+        self._monotonic = monotonic
+        self._listed: dict[str, _Listed] = {}
+        self._again_at: dict[str, float] = {}
+
+    async def look(self, namespace: str) -> None:
+        """List them, if it is time to; raises nothing.
+
+        Whoever comes while somebody else is asking goes on with what is known.
+        """
+        now = self._monotonic()
+        if now < self._again_at.get(namespace, now):
+            return
+        self._again_at[namespace] = now + RENEWED_SECONDS
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                live = await self._client.list(AUTOSCALERS, namespace)
+        except (RefusedError, NotFoundError) as error:
+            self._again_at[namespace] = now + ASKED_AGAIN_SECONDS
+            self._listed[namespace] = _Listed(now, DriversUnknown(_why(error, namespace)))
+        except (KubeError, TimeoutError) as error:
+            known = self._listed.get(namespace)
+            if known is None or now - known.at > KEPT_SECONDS:
+                told = str(error) or f"no answer within {DEADLINE_SECONDS:g} s"
+                self._listed[namespace] = _Listed(now, DriversUnknown(f"They could not be listed: {told}"))
+        else:
+            self._listed[namespace] = _Listed(now, by_target(live))
+
+    def drivers(self, key: Key, resource: Json) -> Drivers | DriversUnknown:
+        """Give who drives the StreamApp `resource`, as far as is known now."""
+        listed = self._listed.get(key.namespace)
+        if listed is None:
+            return NOT_LISTED
+        if isinstance(listed.by_target, DriversUnknown):
+            return listed.by_target
+        return Drivers(
+            autoscalers=listed.by_target.get(key.name, ()),
+            other_writers=writers_of_replicas(resource),
+        )
+
+
+def _why(error: KubeError, namespace: str) -> str:
+    kind = f"{AUTOSCALERS.plural} of {AUTOSCALERS.api_version}"
+    if isinstance(error, NotFoundError):
+        return f"The API server does not know {kind}"
+    return f"The operator lacks the right to list {kind} in namespace {namespace}"

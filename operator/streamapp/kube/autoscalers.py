@@ -1,0 +1,49 @@
+"""What HorizontalPodAutoscalers of a namespace aim at and how they fare, as the values that the core tells about.
+
+Pure functions over the API server's JSON. Called by the controller's `autoscaling`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from streamapp.api.names import GROUP, KIND
+from streamapp.core.drivers import Aim, Autoscaler
+from streamapp.kube.client import Json
+from streamapp.kube.places import STATEFUL_SETS
+
+_AIMS = {(GROUP, KIND): Aim.STREAM_APP, (STATEFUL_SETS.group, STATEFUL_SETS.name): Aim.STATEFUL_SET}
+_AT_WORK = frozenset({"AbleToScale", "ScalingActive"})
+"""Its conditions that say so."""
+_ON_PURPOSE = "ScalingDisabled"
+"""Zero replicas are wished for, which an autoscaler takes as "leave it"."""
+
+
+def by_target(live: Iterable[Json]) -> Mapping[str, tuple[Autoscaler, ...]]:
+    """Give the autoscalers that aim at a StreamApp or a StatefulSet, by the name of that."""
+    found: dict[str, list[Autoscaler]] = defaultdict(list)
+    for one in live:
+        target = one["spec"]["scaleTargetRef"]
+        group = str(target.get("apiVersion", "")).rpartition("/")[0]
+        aim = _AIMS.get((group, target["kind"]))
+        if aim is not None:
+            found[target["name"]].append(_autoscaler(one, aim))
+    return {name: tuple(several) for name, several in found.items()}
+
+
+def _autoscaler(live: Json, aim: Aim) -> Autoscaler:
+    spec = live["spec"]
+    return Autoscaler(
+        name=live["metadata"]["name"],
+        aim=aim,
+        least=spec.get("minReplicas", 1),
+        most=spec["maxReplicas"],
+        cannot_act="; ".join(_troubles(live.get("status", {}))) or None,
+    )
+
+
+def _troubles(status: Mapping[str, Any]) -> Iterator[str]:
+    for condition in status.get("conditions") or ():
+        is_at_work = condition["type"] not in _AT_WORK or condition["status"] != "False"
+        if not is_at_work and condition.get("reason") != _ON_PURPOSE:
+            yield str(condition.get("message") or condition.get("reason") or condition["type"])
