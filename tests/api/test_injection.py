@@ -35,6 +35,13 @@ BRINGER: Json = {
     "terminationMessagePolicy": "FallbackToLogsOnError",
     "volumeMounts": [{"name": "streamapp-agent", "mountPath": "/streamapp/agent"}],
 }
+READINESS: Json = {
+    "httpGet": {"path": "/healthz", "port": 7711, "scheme": "HTTP"},
+    "periodSeconds": 5,
+    "timeoutSeconds": 2,
+    "successThreshold": 1,
+    "failureThreshold": 3,
+}
 VARIABLES: list[Json] = [
     {"name": "STREAMAPP_AGENT_PORT", "value": "7711"},
     {"name": "STREAMAPP_AGENT_TOKEN_SHA256", "value": f"hashes-of-{UID}"},
@@ -68,6 +75,7 @@ def test_everything_that_the_agent_needs_is_added_and_nothing_else_changes() -> 
                 **app,
                 "env": [{"name": "JDK_JAVA_OPTIONS", "value": OPTION}, *VARIABLES],
                 "ports": [{"name": "streamapp-agent", "containerPort": 7711, "protocol": "TCP"}],
+                "readinessProbe": READINESS,
                 "volumeMounts": [
                     {"name": "streamapp-agent", "mountPath": "/streamapp/agent", "readOnly": True},
                     *app["volumeMounts"],
@@ -101,6 +109,43 @@ def test_what_the_user_has_stays_in_its_place() -> None:
     assert container["readinessProbe"] == probe
     assert [volume["name"] for volume in made["volumes"]] == ["tmp", "streamapp-agent"]
     assert [one["name"] for one in made["initContainers"]] == ["streamapp-seed", "streamapp-agent", "mine"]
+
+
+PROBES: Json = {
+    f"spec.template.spec.containers.0.{name}": {"tcpSocket": {"port": port}}
+    for name, port in (("startupProbe", 1), ("livenessProbe", 2), ("readinessProbe", 3))
+}
+
+
+def probes(container: Json) -> Json:
+    return {name: probe for name, probe in container.items() if name.endswith("Probe")}
+
+
+@pytest.mark.parametrize("is_readiness", [True, False], ids=["with readiness", "without readiness"])
+def test_no_probe_of_the_users_is_touched_and_readiness_is_added_only_where_there_is_none(
+    *, is_readiness: bool
+) -> None:
+    stated = {path: probe for path, probe in PROBES.items() if is_readiness or not path.endswith("readinessProbe")}
+    users = {path.rsplit(".", 1)[-1]: probe for path, probe in stated.items()}
+    app, sidecar = pod(stated)["containers"]
+    assert probes(app) == {"readinessProbe": READINESS, **users}
+    assert probes(sidecar) == {}
+
+
+def test_an_empty_readiness_probe_says_that_there_is_none() -> None:
+    assert pod({"spec.template.spec.containers.0.readinessProbe": None})["containers"][0]["readinessProbe"] == READINESS
+
+
+def test_readiness_asks_the_port_that_the_agent_has() -> None:
+    probe = pod({"spec.agent.port": 9000})["containers"][0]["readinessProbe"]
+    assert probe["httpGet"]["port"] == 9000
+
+
+@pytest.mark.parametrize("changes", [{}, PROBES], ids=["no probe", "three probes"])
+def test_without_an_agent_no_probe_is_added(changes: Json) -> None:
+    stated = {path.rsplit(".", 1)[-1]: probe for path, probe in changes.items()}
+    made = manifests.statefulset(a_streamapp(changes), WITH_KEY)["spec"]["template"]["spec"]["containers"]
+    assert [probes(container) for container in made] == [stated, {}]
 
 
 @pytest.mark.parametrize("value", ["", None, "  "])

@@ -1,7 +1,8 @@
 """What brings the agent into a pod: an init container with its jar, a volume, and variables of the application.
 
 Called by `manifests`. The variables are those of `agent/protocol/README.md`. A value that the template states for the
-variable with `-javaagent` is kept; one that cannot be seen is refused by `conflicts`. No probe is touched.
+variable with `-javaagent` is kept; one that cannot be seen is refused by `conflicts`. A readiness probe is added where
+there is none; no probe of the user's is touched.
 """
 
 from collections.abc import Mapping
@@ -36,6 +37,8 @@ def inject(pod: dict[str, Any], app: StreamApp, accepted: str, *, image: str, pu
         *(container.get("ports") or []),
         {"name": AGENT, "containerPort": app.spec.agent.port, "protocol": "TCP"},
     ]
+    if not container.get("readinessProbe"):
+        container["readinessProbe"] = _readiness(app.spec.agent.port)
     mount = {"name": AGENT, "mountPath": AGENT_FOLDER}
     container["volumeMounts"] = [*(container.get("volumeMounts") or []), {**mount, "readOnly": True}]
     pod["volumes"] = [*(pod.get("volumes") or []), {"name": AGENT, "emptyDir": {"sizeLimit": _ROOM}}]
@@ -43,6 +46,16 @@ def inject(pod: dict[str, Any], app: StreamApp, accepted: str, *, image: str, pu
         app, name=AGENT, image=image, pull_policy=pull_policy, args=[f"--to={JAR}", f"--report={REPORT}"], mount=mount
     )
     pod["initContainers"] = [bringer, *(pod.get("initContainers") or [])]
+
+
+def _readiness(port: int) -> dict[str, Any]:
+    """Ready when the agent says so: an instance runs, and no task restores.
+
+    Autoscalers set the CPU time of pods aside that were never ready, so that restoring does not look like load. A pod
+    that takes a task over at once is not to blink: it takes three answers to be unready, and one to be ready again.
+    """
+    asked = {"path": "/healthz", "port": port, "scheme": "HTTP"}
+    return {"httpGet": asked, "periodSeconds": 5, "timeoutSeconds": 2, "successThreshold": 1, "failureThreshold": 3}
 
 
 def accepted_by(app: StreamApp, live: Mapping[str, Any] | None) -> str:
