@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamapp.core import example, table
-from streamapp.core.decision import Condition, Event
+from streamapp.core.decision import Condition, Decision, Event
 from streamapp.core.drivers import NOT_LISTED, Aim, Autoscaler, Drivers, DriversUnknown
 from streamapp.core.example import universe
 from streamapp.core.holds import HoldRecord
@@ -281,5 +281,5 @@ def test_readiness_gates_no_step_but_the_restart_of_pods(
     assert stalled(two) == stalled(one)
 
 
-def stalled(decision: Any) -> Condition:
+def stalled(decision: Decision) -> Condition:
     return next(one for one in decision.conditions if one.type == "Stalled")

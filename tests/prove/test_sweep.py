@@ -19,8 +19,12 @@ BROKEN = next(mutant for mutant in MUTANTS if mutant.name == "one reading is eno
 
 @pytest.mark.timeout(300)
 def test_a_sample_of_all_faults_breaks_no_guarantee() -> None:
-    report = sweep(chosen(120, seed=7), workers=1)
-    assert ([str(outcome.story) + str(outcome.wrongs) for outcome in report.failed], report.runs) == ([], 120)
+    stories = chosen(120, seed=7)
+    report = sweep(stories, workers=1)
+    # A mixture may be drawn twice; it is played once.
+    runs = len(set(stories))
+    assert ([str(outcome.story) + str(outcome.wrongs) for outcome in report.failed], report.runs) == ([], runs)
+    assert runs > 110
 
 
 @pytest.mark.timeout(120)
