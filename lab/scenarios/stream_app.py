@@ -49,11 +49,14 @@ class StreamAppScenario:
         """End it and wait until its last record is written."""
         demo_application.stop_load(self.kubectl, self.application)
 
-    def apply(self, replicas: int, **spec: Any) -> None:
-        """Create or change the StreamApp; `spec` is laid over what the demo's StatefulSet makes, None takes away."""
+    def apply(self, replicas: int | None, **spec: Any) -> None:
+        """Create or change the StreamApp; `spec` is laid over what the demo's StatefulSet makes, None takes away.
+
+        Without replicas, somebody else is to drive it.
+        """
         self.kubectl.apply(json.dumps(self.resource(replicas, **spec)))
 
-    def resource(self, replicas: int, **spec: Any) -> dict[str, Any]:
+    def resource(self, replicas: int | None, **spec: Any) -> dict[str, Any]:
         """Give the StreamApp."""
         documents = yaml.safe_load_all((MANIFESTS / "statefulset.yaml").read_text())
         statefulset = next(document for document in documents if document["kind"] == "StatefulSet")
@@ -83,6 +86,10 @@ class StreamAppScenario:
     def scale(self, replicas: int) -> None:
         """Write the scale subresource of the StreamApp, as a HorizontalPodAutoscaler does."""
         self.kubectl.run("scale", "--namespace", self.namespace, f"streamapp/{self.name}", f"--replicas={replicas}")
+
+    def wish(self) -> int:
+        """Give the replicas that are wished for."""
+        return int(self.read()["spec"]["replicas"])
 
     def read(self) -> dict[str, Any]:
         """Give the StreamApp as it is."""
