@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from streamapp.controller import autoscaling
+from streamapp.core.drivers import NOT_LISTED, DriversUnknown
+from streamapp.kube.client import KubeClient
 from tests.controller.bench import KEY, NAME, Bench, a_bench
 from tests.controller.fake_pods import NAMESPACE
 
@@ -149,3 +152,34 @@ def test_another_writer_beside_an_autoscaler_is_named() -> None:
         assert "HorizontalPodAutoscaler cpu, kubectl-client-side-apply." in condition["message"]
 
     on_a_bench(play)
+
+
+class Silent(KubeClient):
+    """An API server that never answers a list."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def list(self, *_: object) -> list[Json]:
+        self.asked += 1
+        await asyncio.Event().wait()
+        return []
+
+
+def test_an_api_server_that_does_not_answer_is_not_waited_for_by_many_nor_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(autoscaling, "DEADLINE_SECONDS", 0.05)
+
+    async def play() -> None:
+        client = Silent()
+        known = autoscaling.Autoscaling(client, lambda: 0.0)
+        assert known.drivers(KEY, {}) == NOT_LISTED
+        first = asyncio.create_task(known.look(KEY.namespace))
+        await asyncio.sleep(0)
+        await known.look(KEY.namespace)
+        assert (client.asked, first.done(), known.drivers(KEY, {})) == (1, False, NOT_LISTED)
+        await first
+        assert known.drivers(KEY, {}) == DriversUnknown("They could not be listed: no answer within 0.05 s")
+
+    asyncio.run(play())
