@@ -13,6 +13,11 @@ from lab.scenarios import demo_application
 from lab.scenarios.stream_app import StreamAppScenario
 
 LEAST, MOST = 2, 5
+QUIET, BUSY = 50, 9000
+"""Records a second for which two pods are enough, and for which they are not."""
+TARGET = "100m"
+"""Processor time that a pod is meant to use: twice that of one that has next to nothing to do. Were it less than half
+as much again, three idle pods would stay three."""
 CALM_SECONDS = 15
 """How long less must have been enough; five minutes by default."""
 
@@ -22,8 +27,7 @@ class Autoscaled:
     """One of them."""
 
     app: StreamAppScenario
-    target: str
-    """Processor time that a pod is meant to use, as a quantity."""
+    target: str = TARGET
     name: str = "cpu"
 
     def manifest(self, **changes: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.scenarios.autoscaled import LEAST, MOST, Autoscaled
+from lab.scenarios.autoscaled import BUSY, LEAST, MOST, QUIET, Autoscaled
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND, StreamAppScenario
@@ -21,9 +21,6 @@ from lab.settings import EXAMPLES
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 NAMESPACE = "t-autoscaler"
-QUIET, BUSY = 50, 3000
-"""Records a second."""
-TARGET = "130m"
 SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 15.0
 NAMED_WITHIN = 90
 """Seconds: autoscalers are listed every 30 s, and at rest there is a pass every 30 s."""
@@ -52,7 +49,7 @@ class Driven:
 @pytest.fixture(scope="module")
 def driven(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[Driven]:  # noqa: ARG001 (it must run)
     """Deploy the application with two pods and little load; nobody writes its replicas but by scaling."""
-    application = DemoApplication(unique_name("autoscaler"), {}, 20_000, QUIET, NAMESPACE, cpu_request="20m")
+    application = DemoApplication(unique_name("autoscaler"), {}, 20_000, QUIET, NAMESPACE)
     remove_all(kubectl, bootstrap, [application])
     observed = ObservedApp.of(kubectl, bootstrap, application)
     observed.app.preload()
@@ -60,7 +57,7 @@ def driven(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[Driven]
     observed.app.scale(LEAST)
     observed.app.wait_until_converged(LEAST)
     observed.start_load()
-    yield Driven(observed, Autoscaled(observed.app, TARGET))
+    yield Driven(observed, Autoscaled(observed.app))
     remove_all(kubectl, bootstrap, [application])
 
 
@@ -108,7 +105,7 @@ def test_less_load_lowers_the_wish_and_pods_are_held_until_nobody_misses_them(dr
 
 
 def test_an_autoscaler_past_the_streamapp_is_named(driven: Driven) -> None:
-    past = Autoscaled(driven.app, TARGET, "past")
+    past = Autoscaled(driven.app, name="past")
     # It has nothing to go by, so that it only stands there.
     missing = {"metric": {"name": "nowhere"}, "target": {"type": "AverageValue", "averageValue": "1"}}
     past.apply(

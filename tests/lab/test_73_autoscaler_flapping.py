@@ -13,16 +13,13 @@ import pytest
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.scenarios.autoscaled import LEAST, MOST, Autoscaled
+from lab.scenarios.autoscaled import BUSY, LEAST, MOST, QUIET, Autoscaled
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.history import recorded
 from lab.scenarios.observed_app import ObservedApp, remove_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(1200)]
-QUIET, BUSY = 50, 3000
-"""Records a second."""
-TARGET = "130m"
 FLAPPING_SECONDS = 600
 HALF_SECONDS = 50
 """So long the load is high, and so long it is low."""
@@ -53,10 +50,10 @@ def test_ten_minutes_of_flapping_load_lose_and_double_nothing(
     kubectl: Kubectl, bootstrap: str, session: Session
 ) -> None:
     settings = {"EXACTLY_ONCE": "true", "STREAMS_NUM_STANDBY_REPLICAS": "0"}
-    application = DemoApplication(unique_name("flapping"), settings, 20_000, QUIET, "t-flapping", cpu_request="20m")
+    application = DemoApplication(unique_name("flapping"), settings, 20_000, QUIET, "t-flapping")
     with deployed(kubectl, bootstrap, application, **ON_DEMAND) as observed:
         observed.start_load()
-        autoscaler, began = Autoscaled(observed.app, TARGET), observed.clock()
+        autoscaler, began = Autoscaled(observed.app), observed.clock()
         autoscaler.apply()
         with recorded(session, observed.app.namespace, "streamapps") as history:
             ends = time.monotonic() + FLAPPING_SECONDS
@@ -84,13 +81,11 @@ SLOW_RESTORE = {
 
 @pytest.mark.usefixtures("operator")
 def test_what_pods_spend_on_restoring_raises_no_wish(kubectl: Kubectl, bootstrap: str) -> None:
-    application = DemoApplication(
-        unique_name("restoring"), SLOW_RESTORE, 400_000, QUIET, "t-restoring", cpu_request="20m"
-    )
+    application = DemoApplication(unique_name("restoring"), SLOW_RESTORE, 400_000, QUIET, "t-restoring")
     agent = {"agent": {"enabled": True, "defaults": ["heartbeat", "leave"]}}
     with deployed(kubectl, bootstrap, application, **agent) as observed:
         lose_all_state(kubectl, observed)
-        autoscaler = Autoscaled(observed.app, "50m")
+        autoscaler = Autoscaled(observed.app, target="50m")
         autoscaler.apply()
         busiest, wishes = 0, set()
         while ready(observed) < LEAST:
