@@ -29,6 +29,8 @@ class Versions:
     metrics_server: str
     broker: str
     streams: str
+    helm: str
+    helm_3: str
     go: str
     java: str
     maven: str
@@ -45,6 +47,8 @@ class Versions:
             metrics_server=table["kubernetes"]["metrics-server"],
             broker=table["kafka"]["broker"],
             streams=table["kafka"]["streams"],
+            helm=table["helm"]["helm"],
+            helm_3=table["helm"]["helm-3"],
             go=table["toolchains"]["go"],
             java=table["toolchains"]["java"],
             maven=table["toolchains"]["maven"],

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from lab import preflight
+from lab.build.cache import Cache
+from lab.build.helm import build_helm
 from lab.build.images import BuiltImage
 from lab.build.plan import Built, build_all
 from lab.clusters import broker
@@ -131,10 +133,9 @@ class EmbeddedCluster:
         return lab
 
     def _environment(self) -> dict[str, str]:
-        return {
-            **namespaces.environment(self.layout, self._running()),
-            "KAFKA_BOOTSTRAP": broker.IN_CLUSTER_BOOTSTRAP,
-        }
+        found = namespaces.environment(self.layout, self._running())
+        helm = build_helm(self._settings.versions, Cache(self._settings.cache))
+        return {**found, "PATH": f"{helm}:{found['PATH']}", "KAFKA_BOOTSTRAP": broker.IN_CLUSTER_BOOTSTRAP}
 
     def _wait_for_the_parts(self, lab: namespaces.Lab) -> None:
         deadline = time.monotonic() + _START_DEADLINE_SECONDS

@@ -11,6 +11,7 @@ from lab.build.plan import (
     GO_BUILD_CACHE,
     GO_MODULES,
     GO_TOOLCHAIN,
+    HELM_BUILD_CACHE,
     MAVEN_REPOSITORY,
     REBUILT,
     disk_needed,
@@ -32,7 +33,7 @@ def test_a_first_build_fills_the_cache_and_those_of_its_tools(
     asked = replace(settings, versions=replace(settings.versions, go=go or settings.versions.go))
     assert disk_needed(asked) == [
         (settings.cache, ENTRIES + GO_BUILD_CACHE + GO_TOOLCHAIN),
-        (tmp_path / "GOCACHE", GO_BUILD_CACHE),
+        (tmp_path / "GOCACHE", GO_BUILD_CACHE + HELM_BUILD_CACHE),
         (tmp_path / "GOMODCACHE", GO_MODULES),
         (Path.home() / ".m2" / "repository", MAVEN_REPOSITORY),
     ]

@@ -11,6 +11,7 @@ import pytest
 
 from lab.build import bases
 from lab.build.cache import Cache
+from lab.build.helm import build_helm
 from lab.build.images import Image, build_image
 from lab.build.labkube import build_labkube
 from lab.build.maven import package
@@ -106,3 +107,12 @@ def test_every_part_of_labkube_starts_and_tells_its_version() -> None:
         for part, (option, _) in asked.items()
     }
     assert [part for part, (_, version) in asked.items() if version not in told[part]] == []
+
+
+@pytest.mark.parametrize(("major", "version"), [(4, VERSIONS.helm), (3, VERSIONS.helm_3)])
+def test_helm_is_of_the_pinned_version(major: int, version: str) -> None:
+    folder = build_helm(VERSIONS, Cache(Settings.from_environment().cache), major)
+    told = subprocess.run(
+        [folder / "helm", "version", "--template", "{{.Version}}"], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == f"v{version}"
