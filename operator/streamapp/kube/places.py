@@ -49,6 +49,7 @@ ADMISSION_POLICIES = Kind(
 )
 SUBJECT_REVIEWS = Kind("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview")
 POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics")
+ACCESS_REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
 EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 

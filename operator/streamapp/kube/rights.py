@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streamapp.api.names import GROUP, PLURAL
+from streamapp.kube.client import KubeClient
+from streamapp.kube.places import ACCESS_REVIEWS
 
 
 class Where(Enum):
@@ -106,3 +108,14 @@ RIGHTS: tuple[Right, ...] = (
         where=Where.OWN,
     ),
 )
+
+
+async def is_granted(client: KubeClient, right: Right, verb: str, namespace: str | None) -> bool:
+    """Ask the API server whether whoever asks has one verb of a right, in one namespace or in all.
+
+    Everybody who is authenticated may ask that of himself.
+    """
+    attributes = {"group": right.group, "resource": right.resource, "subresource": right.subresource, "verb": verb}
+    asked = {name: text for name, text in {**attributes, "namespace": namespace or ""}.items() if text}
+    body = {"metadata": {}, "spec": {"resourceAttributes": asked}}
+    return bool((await client.create(ACCESS_REVIEWS, body))["status"]["allowed"])
