@@ -64,6 +64,7 @@ test-agent-versions: ## The agent on every release of Kafka Streams that it is m
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
 	$(UV) pytest -m registries tests/lab_unit
+	$(UV) pytest -m chart tests/chart
 	$(UV) pytest -m lifecycle tests/lab_unit/clusters
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test

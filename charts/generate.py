@@ -34,9 +34,10 @@ def rights() -> str:
 
 def _rule(right: Right) -> str:
     group = right.group or '""'
+    name = ', resourceNames: [{{ include "streamapp-operator.leaseName" . }}]' if right.named else ""
     return (
         f"# {right.why}\n"
-        f"- {{apiGroups: [{group}], resources: [{right.path}], verbs: [{', '.join(right.verbs)}]}}\n"
+        f"- {{apiGroups: [{group}], resources: [{right.path}]{name}, verbs: [{', '.join(right.verbs)}]}}\n"
     )
 
 

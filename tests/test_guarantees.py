@@ -4,10 +4,10 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+
+from streamapp.kube.rights import RIGHTS
 
 ROOT = Path(__file__).parent.parent
 NEEDS_A_CLUSTER = {"lab", "lifecycle"}
@@ -43,17 +43,9 @@ def test_each_guarantee_has_a_test_that_needs_no_cluster() -> None:
     assert quick == set(promised())
 
 
-def rules() -> list[dict[str, Any]]:
-    """The rights of the operator on the API server."""
-    documents = yaml.safe_load_all((ROOT / "lab" / "manifests" / "operator.yaml").read_text())
-    roles = [one for one in documents if one["kind"] in {"ClusterRole", "Role"}]
-    assert roles
-    return [rule for role in roles for rule in role["rules"]]
-
-
-def verbs(resource: str) -> set[str]:
-    """What it may do with a resource, or with all."""
-    return {verb for rule in rules() if {resource, "*"} & set(rule["resources"]) for verb in rule["verbs"]}
+def verbs(path: str) -> set[str]:
+    """What the operator may do with a resource; its roles are generated from this list (tests/chart)."""
+    return {verb for right in RIGHTS if right.path == path for verb in right.verbs}
 
 
 @pytest.mark.guarantee(4)

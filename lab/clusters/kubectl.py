@@ -17,6 +17,11 @@ class Kubectl:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    @property
+    def session(self) -> Session:
+        """The session it runs in."""
+        return self._session
+
     def run(self, *arguments: str, stdin: str | None = None, timeout_seconds: float = 120) -> str:
         """Run kubectl and give its standard output."""
         command = (*self._session.prefix, "kubectl", *arguments)

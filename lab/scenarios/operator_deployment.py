@@ -1,45 +1,55 @@
-"""The operator in a cluster: its definition, its rights and its pods, from the repository's plain manifests.
-
-Of its two pods one leads; whoever asks for *the* pod means that one, which the Lease names.
-"""
+"""The operator in a cluster, as its users install it: by Helm, from the repository's chart, with the lab's images."""
 
 import base64
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from lab.clusters.helm import Helm
 from lab.clusters.kubectl import Kubectl, wait_until
+from lab.errors import NotYetError
 from lab.node.layout import Layout
-from lab.settings import LAB, REPOSITORY, Settings
+from lab.settings import REPOSITORY, Settings
 
 NAMESPACE = "streamapp-system"
 SELECTOR = "app.kubernetes.io/name=streamapp-operator"
-CRD = REPOSITORY / "crds" / "streamapps.streamapp.dev.yaml"
+CHART = REPOSITORY / "charts" / "streamapp-operator"
+RELEASE = "streamapp-operator"
+LABELS = {"pod-security.kubernetes.io/enforce": "restricted"}
+"""On the operator's namespace: its own pods must do with little."""
 _DEPLOYMENT = "deployment/streamapp-operator"
 LEASE = "streamapp-operator"
 AGENT_KEY = "streamapp-agent-key"
 """The Secret with the key from which agents' tokens are derived."""
 
 
-def deploy(kubectl: Kubectl, *namespaces: str) -> None:
+def deploy(kubectl: Kubectl, *namespaces: str, **values: Any) -> None:
     """Install or renew it for StreamApps of these namespaces, or of all, and wait until it is ready.
 
-    With the image that was imported last.
+    With the image that was imported last. `values` are laid over those of the lab.
     """
-    kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(CRD))
-    # kubectl fails at once on a definition that is so new that it has no conditions yet.
-    established = ("wait", "--for=condition=Established", "crd/streamapps.streamapp.dev", "--timeout=30s")
-    wait_until("definition established", lambda: bool(kubectl.run(*established)), 60)
-    kubectl.apply(LAB / "manifests" / "operator.yaml")
+    _make_namespace(kubectl)
     _give_key(kubectl)
-    kubectl.run("set", "env", "--namespace", NAMESPACE, _DEPLOYMENT, f"STREAMAPP_NAMESPACES={','.join(namespaces)}")
-    # Its tag stays the same when the image changes.
+    Helm(kubectl.session).install(RELEASE, CHART, NAMESPACE, {**lab_values(namespaces), **values})
+    # The tag of its image stays the same when the image changes.
     kubectl.run("rollout", "restart", "--namespace", NAMESPACE, _DEPLOYMENT)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
     pod_name(kubectl)
+
+
+def lab_values(namespaces: Sequence[str] = ()) -> dict[str, Any]:
+    """Give the chart's values for the lab's images and these namespaces; all where there is none."""
+    own = ("operator", "seed", "agent")
+    images = {name: {"repository": f"localhost/streamapp/{name}", "tag": "lab"} for name in own}
+    return {"images": images, "watchNamespaces": list(namespaces)}
+
+
+def _make_namespace(kubectl: Kubectl) -> None:
+    whole = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": LABELS}}
+    kubectl.apply(json.dumps(whole))
 
 
 def _give_key(kubectl: Kubectl) -> None:
@@ -70,17 +80,18 @@ def is_there(kubectl: Kubectl) -> bool:
 def is_newest(kubectl: Kubectl) -> bool:
     """Tell whether its pods were started after the last image was imported; False where that cannot be told."""
     imported = Layout(Settings.from_environment().state).imported
-    started = [datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) for pod in pods(kubectl).values()]
-    if not imported.exists() or not started:
+    pods = kubectl.json("get", "pods", "--namespace", NAMESPACE, "--selector", SELECTOR)["items"]
+    if not imported.exists() or not pods:
         return False
+    started = (datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) for pod in pods)
     return min(started).timestamp() > imported.stat().st_mtime
 
 
 def remove(kubectl: Kubectl) -> None:
     """Take it away; the definition stays, and with it whatever StreamApps there are."""
-    kubectl.run(
-        "delete", "--filename", str(LAB / "manifests" / "operator.yaml"), "--ignore-not-found", timeout_seconds=180
-    )
+    if is_there(kubectl):
+        Helm(kubectl.session).uninstall(RELEASE, NAMESPACE)
+    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", timeout_seconds=180)
 
 
 def pods(kubectl: Kubectl) -> dict[str, dict[str, Any]]:
@@ -102,9 +113,17 @@ def leader(kubectl: Kubectl) -> str:
 
 
 def pod_name(kubectl: Kubectl) -> str:
-    """Give the name of the pod that leads, as soon as one does."""
-    wait_until("a leader of the operator", lambda: leader(kubectl) in pods(kubectl), 60)
+    """Give the name of the pod that leads; a LabError while none does."""
     return leader(kubectl)
+
+
+def leader(kubectl: Kubectl) -> str:
+    """Give the name of the pod that holds the Lease; NotYetError while none does."""
+    lease = kubectl.json("get", "lease", RELEASE, "--namespace", NAMESPACE)
+    holder = str(lease["spec"].get("holderIdentity") or "")
+    if not holder:
+        raise NotYetError("operator: nobody leads", "its Lease has no holder", "wait, or read its pods' logs")
+    return holder.rsplit("_", 1)[0]
 
 
 def address(kubectl: Kubectl) -> str:
@@ -116,14 +135,13 @@ def kill(kubectl: Kubectl) -> None:
     """Delete the pod that leads without any grace; wait until another one leads, and all are ready again."""
     before = pod_name(kubectl)
     kubectl.run("delete", "pod", "--namespace", NAMESPACE, before, "--grace-period=0", "--force")
-    wait_until("another leader of the operator", lambda: leader(kubectl) not in {"", before}, 60)
+    wait_until("another pod of the operator leads", lambda: leader(kubectl) != before, 60)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
 
 
 @contextmanager
 def absent(kubectl: Kubectl) -> Iterator[None]:
-    """Take all of its pods away without any grace, and bring them back when the block is left."""
-    replicas = kubectl.json("get", "--namespace", NAMESPACE, _DEPLOYMENT)["spec"]["replicas"]
+    """Take its pods away without any grace, and bring them back when the block is left."""
     kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=0")
     kubectl.run(
         *("delete", "pod", "--namespace", NAMESPACE, "--selector", SELECTOR, "--grace-period=0", "--force"),
@@ -132,14 +150,14 @@ def absent(kubectl: Kubectl) -> Iterator[None]:
     try:
         yield
     finally:
-        kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, f"--replicas={replicas}")
+        kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=2")
         kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
         pod_name(kubectl)
 
 
 def logs(kubectl: Kubectl) -> str:
-    """Give what the pod that leads has said."""
-    return kubectl.run("logs", "--namespace", NAMESPACE, pod_name(kubectl), "--tail=-1")
+    """Give what its pods have said."""
+    return kubectl.run("logs", "--namespace", NAMESPACE, "--selector", SELECTOR, "--tail=-1")
 
 
 def metrics(kubectl: Kubectl) -> str:

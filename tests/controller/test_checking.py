@@ -1,4 +1,4 @@
-"""`python -m streamapp check`, as a process, before an API server that only knows rights, the definition and readiness."""
+"""`python -m streamapp check`, as a process, before an API server that knows rights, the definition and readiness."""
 
 import json
 import subprocess

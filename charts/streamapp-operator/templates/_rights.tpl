@@ -24,6 +24,8 @@
 {{- end }}
 {{- end }}
 {{- define "streamapp-operator.rulesOwn" -}}
-# One of the operator's replicas leads, by a Lease.
-- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update, patch]}
+# One of the operator's replicas leads, by this Lease.
+- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ include "streamapp-operator.leaseName" . }}], verbs: [get, patch]}
+# Makes that Lease; a name cannot be asked for here.
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
 {{- end }}

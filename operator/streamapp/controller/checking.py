@@ -88,7 +88,12 @@ async def _rights(client: KubeClient, settings: Settings) -> list[Finding]:
         for namespace in (watched if right.where is Where.WATCHED else own)
         for verb, what in right.asked()
     ]
-    answers = await asyncio.gather(*(is_granted(client, right, verb, where) for right, verb, _, where in asked))
+    answers = await asyncio.gather(
+        *(
+            is_granted(client, right, verb, where, settings.lease_name if right.named else "")
+            for right, verb, _, where in asked
+        )
+    )
     return [
         Finding(
             what=f"{verb} {what}",

@@ -36,6 +36,8 @@ class Right:
     where: Where = Where.WATCHED
     optional: bool = False
     """Whether the operator does all its work without it, and only tells less."""
+    named: bool = False
+    """Whether it is needed for the one object of the operator's own name alone."""
 
     @property
     def path(self) -> str:
@@ -103,19 +105,28 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         group="coordination.k8s.io",
         resource="leases",
-        verbs=("get", "create", "update", "patch"),
-        why="One of the operator's replicas leads, by a Lease.",
+        verbs=("get", "patch"),
+        why="One of the operator's replicas leads, by this Lease.",
+        where=Where.OWN,
+        named=True,
+    ),
+    Right(
+        group="coordination.k8s.io",
+        resource="leases",
+        verbs=("create",),
+        why="Makes that Lease; a name cannot be asked for here.",
         where=Where.OWN,
     ),
 )
 
 
-async def is_granted(client: KubeClient, right: Right, verb: str, namespace: str | None) -> bool:
+async def is_granted(client: KubeClient, right: Right, verb: str, namespace: str | None, name: str = "") -> bool:
     """Ask the API server whether whoever asks has one verb of a right, in one namespace or in all.
 
-    Everybody who is authenticated may ask that of himself.
+    Everybody who is authenticated may ask that of himself. `name` is that of the one object; empty for all.
     """
     attributes = {"group": right.group, "resource": right.resource, "subresource": right.subresource, "verb": verb}
-    asked = {name: text for name, text in {**attributes, "namespace": namespace or ""}.items() if text}
+    place = {"namespace": namespace or "", "name": name}
+    asked = {field: text for field, text in {**attributes, **place}.items() if text}
     body = {"metadata": {}, "spec": {"resourceAttributes": asked}}
     return bool((await client.create(ACCESS_REVIEWS, body))["status"]["allowed"])

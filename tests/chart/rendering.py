@@ -1,0 +1,107 @@
+"""Renders the chart with the real Helm, 4 and 3, and gives what comes out as objects."""
+
+import functools
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.build.cache import Cache
+from lab.build.helm import build_helm
+from lab.settings import REPOSITORY, Settings
+
+CHART = REPOSITORY / "charts" / "streamapp-operator"
+NAMESPACE = "streamapp-system"
+
+Json = dict[str, Any]
+
+ALL_ON: Json = {
+    "agent": {"keySecret": "own-key", "createKey": True},
+    "kafkaConfigSecrets": [{"namespace": "orders", "name": "kafka"}, {"namespace": "billing", "name": "kafka"}],
+    "networkPolicy": {
+        "enabled": True,
+        "ingressFrom": [{"namespaceSelector": {}}],
+        "apiServer": {"to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}], "ports": [6443]},
+        "brokers": {"to": [{"podSelector": {"matchLabels": {"app": "kafka"}}}], "ports": [9092]},
+    },
+    "monitoring": {part: {"create": "always"} for part in ("podMonitor", "rules", "dashboard")},
+    "admission": {
+        "guard": {"exemptUsers": ["break-glass"]},
+        "templates": {"serviceAccounts": ["default", "streams"]},
+    },
+    "imagePullSecrets": [{"name": "registry"}],
+    "labels": {"team": "data"},
+    "annotations": {"example.org/owner": "data"},
+    "podLabels": {"sidecar": "none"},
+    "podAnnotations": {"example.org/scrape": "true"},
+    "priorityClassName": "system-cluster-critical",
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}},
+    "serviceAccount": {"annotations": {"example.org/role": "operator"}},
+    "settings": {"pollIdleSeconds": 20, "leaseSeconds": 30},
+}
+NAMESPACED: Json = {"watchNamespaces": ["blue", "green"]}
+MINIMAL: Json = {
+    "replicas": 1,
+    "runAsUser": None,
+    "leaderElection": {"enabled": False},
+    "crds": {"enabled": False},
+    "rbac": {"autoscalers": False, "aggregate": False, "diagnosis": False},
+    "admission": {"guard": {"enabled": False}, "templates": {"enabled": False}},
+    "podDisruptionBudget": {"enabled": False},
+    "topologySpread": {"enabled": False},
+}
+CASES: dict[str, Json] = {"default": {}, "all on": ALL_ON, "namespaced": NAMESPACED, "minimal": MINIMAL}
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """All objects that one call of Helm gave."""
+
+    objects: list[Json]
+
+    def of(self, kind: str) -> list[Json]:
+        """All of a kind."""
+        return [each for each in self.objects if each["kind"] == kind]
+
+    def one(self, kind: str, name: str = "streamapp-operator") -> Json:
+        """The one of this kind and name."""
+        (found,) = [each for each in self.of(kind) if each["metadata"]["name"] == name]
+        return found
+
+    def pods(self) -> Iterator[Json]:
+        """The specification of every pod."""
+        yield self.one("Deployment")["spec"]["template"]["spec"]
+        yield self.one("Pod", "streamapp-operator-check")["spec"]
+
+
+@functools.cache
+def helm(major: int = 4) -> Path:
+    """Give the program, built if need be."""
+    settings = Settings.from_environment()
+    return build_helm(settings.versions, Cache(settings.cache), major) / "helm"
+
+
+def attempt(values: Json, major: int = 4) -> "subprocess.CompletedProcess[str]":
+    """Render, however it ends."""
+    version = Settings.from_environment().versions.kubernetes
+    place = (f"--namespace={NAMESPACE}", f"--kube-version={version}", "--values=-")
+    return subprocess.run(
+        [helm(major), "template", "streamapp-operator", CHART, *place],
+        input=json.dumps(values),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def render(values: Json, major: int = 4) -> Rendered:
+    """Render, and give the objects."""
+    ran = attempt(values, major)
+    assert ran.returncode == 0, ran.stderr
+    return Rendered([each for each in yaml.safe_load_all(ran.stdout) if each is not None])

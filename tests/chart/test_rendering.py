@@ -1,0 +1,247 @@
+"""What Helm makes of the chart: the same on both versions, safe by default, and consistent."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.settings import REPOSITORY
+from streamapp.api import crd, names
+from streamapp.controller.settings import Settings
+from streamapp.kube.rights import RIGHTS, Where
+from tests.chart.rendering import ALL_ON, CASES, MINIMAL, NAMESPACED, Json, Rendered, attempt, render
+
+pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]
+
+Rule = tuple[str, str, str, tuple[str, ...]]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def rendered(request: pytest.FixtureRequest) -> Rendered:
+    return render(CASES[request.param])
+
+
+def rules(role: Json) -> set[Rule]:
+    """Group, resource, verb and names."""
+    return {
+        (group, resource, verb, tuple(rule.get("resourceNames", ())))
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def listed(where: Where, *, optional: bool = True) -> set[Rule]:
+    """The same of the list that is the source."""
+    return {
+        (right.group, right.path, verb, ("streamapp-operator",) if right.named else ())
+        for right in RIGHTS
+        if right.where is where and (optional or not right.optional)
+        for verb in right.verbs
+    }
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_helm_3_renders_the_same_as_helm_4(case: str) -> None:
+    def sorted_objects(found: Rendered) -> list[Json]:
+        kept = [each for each in found.objects if each["kind"] != "Secret"]  # its key is made up anew
+        return sorted(
+            kept, key=lambda each: (each["kind"], each["metadata"]["name"], each["metadata"].get("namespace"))
+        )
+
+    assert sorted_objects(render(CASES[case], 3)) == sorted_objects(render(CASES[case], 4))
+
+
+def test_cluster_mode_grants_the_listed_rights_and_no_others() -> None:
+    found = render({})
+    assert rules(found.one("ClusterRole")) == listed(Where.WATCHED)
+    assert rules(found.one("Role", "streamapp-operator-lease")) == listed(Where.OWN)
+    bound = [one for kind in ("ClusterRoleBinding", "RoleBinding") for one in found.of(kind)]
+    assert sorted(one["roleRef"]["name"] for one in bound) == ["streamapp-operator", "streamapp-operator-lease"]
+
+
+def test_namespaced_mode_grants_them_in_these_namespaces_and_nothing_in_the_cluster() -> None:
+    found = render(NAMESPACED)
+    roles = {
+        one["metadata"]["namespace"]: one for one in found.of("Role") if one["metadata"]["name"] == "streamapp-operator"
+    }
+    assert {place: rules(role) for place, role in roles.items()} == dict.fromkeys(
+        ("blue", "green"), listed(Where.WATCHED)
+    )
+    assert found.of("ClusterRoleBinding") == []
+    bound = [one for one in found.of("RoleBinding") if one["metadata"]["name"] == "streamapp-operator"]
+    assert sorted(one["metadata"]["namespace"] for one in bound) == ["blue", "green"]
+
+
+def test_the_optional_right_can_be_left_out() -> None:
+    assert rules(render({"rbac": {"autoscalers": False}}).one("ClusterRole")) == listed(Where.WATCHED, optional=False)
+
+
+def test_no_role_of_the_operator_reads_secrets_but_those_that_are_named() -> None:
+    assert not any(
+        "secrets" in rule[1] for kind in ("ClusterRole", "Role") for one in render({}).of(kind) for rule in rules(one)
+    )
+    found = render(ALL_ON)
+    of_secrets = {
+        (one["metadata"]["namespace"], *rule) for one in found.of("Role") for rule in rules(one) if rule[1] == "secrets"
+    }
+    assert of_secrets == {(place, "", "secrets", "get", ("kafka",)) for place in ("orders", "billing")}
+
+
+def test_no_role_has_a_wildcard(rendered: Rendered) -> None:
+    granted = [rule for kind in ("ClusterRole", "Role") for role in rendered.of(kind) for rule in rules(role)]
+    assert granted
+    assert [rule for rule in granted if "*" in rule[:3]] == []
+
+
+def test_view_reads_edit_scales_and_neither_is_bound_by_the_chart() -> None:
+    found = render({})
+    assert {verb for *_, verb, _ in rules(found.one("ClusterRole", "streamapp-operator-view"))} == {
+        "get",
+        "list",
+        "watch",
+    }
+    edit = rules(found.one("ClusterRole", "streamapp-operator-edit"))
+    assert {verb for _, resource, verb, _ in edit if resource == "streamapps/scale"} == {"update", "patch"}
+    assert {resource for _, resource, _, _ in edit} == {"streamapps", "streamapps/scale"}
+
+
+def test_pods_keep_to_the_restricted_standard(rendered: Rendered) -> None:
+    for pod in rendered.pods():
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+        assert {next(iter(set(volume) - {"name"})) for volume in pod.get("volumes", ())} <= {"emptyDir", "secret"}
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+                "readOnlyRootFilesystem": True,
+            }
+            assert set(container["resources"]) == {"requests", "limits"}
+
+
+def test_images_are_of_the_charts_version_and_never_latest(rendered: Rendered) -> None:
+    version = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "Chart.yaml").read_text())["appVersion"]
+    images = {container["image"] for pod in rendered.pods() for container in pod["containers"]}
+    assert images == {f"ghcr.io/streamapp/operator:{version}"}
+    environment = environment_of(rendered)
+    assert environment["STREAMAPP_SEED_IMAGE"] == f"ghcr.io/streamapp/seed:{version}" == Settings().seed_image
+    assert environment["STREAMAPP_AGENT_IMAGE"] == f"ghcr.io/streamapp/agent:{version}" == Settings().agent_image
+
+
+def environment_of(found: Rendered) -> dict[str, str]:
+    """What the operator's process reads, as far as it is written down."""
+    (container,) = found.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    by_field = {"metadata.name": "pod-1", "metadata.namespace": "streamapp-system"}
+    return {
+        each["name"]: each["value"] if "value" in each else by_field[each["valueFrom"]["fieldRef"]["fieldPath"]]
+        for each in container["env"]
+    }
+
+
+def test_a_digest_wins_over_a_tag() -> None:
+    digest = f"sha256:{'0' * 64}"
+    found = render({"images": {"operator": {"tag": "1", "digest": digest}}})
+    (container,) = found.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"ghcr.io/streamapp/operator@{digest}"
+
+
+def test_the_operator_reads_every_variable_as_the_values_say() -> None:
+    environment = environment_of(render({**ALL_ON, **NAMESPACED}))
+    settings = Settings.from_environment(environment)
+    assert (settings.namespaces, settings.poll_idle_seconds, settings.lease_seconds) == (("blue", "green"), 20, 30)
+    assert (settings.lease_namespace, settings.lease_name) == ("streamapp-system", "streamapp-operator")
+    known = {f"STREAMAPP_{name.upper()}" for name in Settings.__slots__}
+    assert set(environment) - known == set()
+
+
+def test_two_replicas_have_a_lease_a_budget_and_a_rolling_update() -> None:
+    found = render({})
+    assert found.one("Deployment")["spec"]["replicas"] == 2
+    assert found.one("Deployment")["spec"]["strategy"]["type"] == "RollingUpdate"
+    assert found.one("PodDisruptionBudget")["spec"]["minAvailable"] == 1
+
+
+def test_without_a_lease_there_is_one_replica_and_never_a_second() -> None:
+    found = render(MINIMAL)
+    assert found.one("Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+    assert "STREAMAPP_LEASE_NAMESPACE" not in environment_of(found)
+    refused = attempt({"leaderElection": {"enabled": False}})
+    assert refused.returncode != 0
+    assert "replicas: more than one needs leaderElection.enabled" in refused.stderr
+
+
+def test_the_definition_is_the_generated_one_and_stays_when_the_chart_goes() -> None:
+    found = render({}).one("CustomResourceDefinition", "streamapps.streamapp.dev")
+    assert found["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+    del found["metadata"]["labels"]
+    assert found == yaml.safe_load((REPOSITORY / crd.PATH).read_text())
+    gone = render({"crds": {"keep": False}}).one("CustomResourceDefinition", "streamapps.streamapp.dev")
+    assert "annotations" not in gone["metadata"]
+
+
+def test_the_key_is_made_only_when_asked_for_and_then_kept() -> None:
+    assert render({}).of("Secret") == []
+    (secret,) = render(ALL_ON).of("Secret")
+    assert secret["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    (mounted,) = [v["secret"] for v in next(render(ALL_ON).pods())["volumes"] if "secret" in v]
+    assert mounted == {"secretName": secret["metadata"]["name"], "optional": True}
+
+
+def test_every_policy_is_bound_and_fails_closed() -> None:
+    for case in ({}, ALL_ON, NAMESPACED):
+        found = render(case)
+        policies = {one["metadata"]["name"]: one["spec"] for one in found.of("ValidatingAdmissionPolicy")}
+        bound = {one["spec"]["policyName"] for one in found.of("ValidatingAdmissionPolicyBinding")}
+        assert (
+            bound == set(policies) == {f"streamapp-operator-{part}" for part in ("statefulsets", "scale", "templates")}
+        )
+        assert {spec["failurePolicy"] for spec in policies.values()} == {"Fail"}
+
+
+def test_the_guard_watches_the_labels_and_records_that_the_operator_writes() -> None:
+    spec = render({}).one("ValidatingAdmissionPolicy", "streamapp-operator-statefulsets")["spec"]
+    variables = {each["name"]: yaml.safe_load(each["expression"]) for each in spec["variables"]}
+    assert variables == {
+        "labels": [names.APP_LABEL, names.OPERATOR_LABEL, names.MANAGED_BY_LABEL],
+        "annotations": [names.HOLD_RECORD, names.TEMPLATE_HASH],
+    }
+    (selected,) = spec["matchConstraints"]["objectSelector"]["matchExpressions"]
+    assert selected == {"key": names.OPERATOR_LABEL, "operator": "In", "values": [Settings().installation]}
+
+
+def test_nothing_of_prometheus_is_made_where_it_is_not_served() -> None:
+    kinds = {"PodMonitor", "PrometheusRule", "ConfigMap"}
+    assert kinds & {each["kind"] for each in render({}).objects} == set()
+    assert kinds - {each["kind"] for each in render(ALL_ON).objects} == set()
+
+
+def test_everything_has_the_labels_and_annotations_that_were_asked_for() -> None:
+    found = render(ALL_ON).objects
+    assert [one["metadata"]["name"] for one in found if one["metadata"]["labels"].get("team") != "data"] == []
+    bare = {one["kind"] for one in found if "example.org/owner" not in one["metadata"].get("annotations", {})}
+    assert bare == {"CustomResourceDefinition", "Pod"}
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "unknown": ({"replica": 2}, "'replica' not allowed"),
+    "unknown within": ({"images": {"operators": {}}}, "'operators' not allowed"),
+    "latest": ({"images": {"operator": {"tag": "latest"}}}, "/images/operator/tag"),
+    "tag in the name": ({"images": {"seed": {"repository": "x/y:1"}}}, "/images/seed/repository"),
+    "number as text": ({"replicas": "two"}, "/replicas"),
+    "mode": ({"monitoring": {"rules": {"create": "yes"}}}, "/monitoring/rules/create"),
+    "setting": ({"settings": {"pollIdle": 3}}, "'pollIdle' not allowed"),
+    "root": ({"runAsUser": 0}, "/runAsUser"),
+    "secret without place": ({"kafkaConfigSecrets": [{"name": "x"}]}, "missing property 'namespace'"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_a_wrong_value_is_refused_with_its_place(wrong: tuple[Json, str]) -> None:
+    values, told = wrong
+    refused = attempt(values)
+    assert refused.returncode != 0
+    assert told in re.sub(r"\s+", " ", refused.stderr)
