@@ -40,6 +40,31 @@ def writes_of_the_operator(since: datetime, namespaces: Collection[str]) -> list
     return [str(each) for each in _writes(namespaces, since) if each.by_operator]
 
 
+def rights_used(since: datetime) -> set[tuple[str, str, str]]:
+    """Give what the operator asked of the API server since then: group, resource with subresource, verb.
+
+    Refused or not; without what everybody may ask, which is about rights and about what is served.
+    """
+    used = set()
+    log = Layout(Settings.from_environment().state).audit_log
+    for part in sorted(log.parent.glob(f"{log.stem}*{log.suffix}")):
+        with part.open() as lines:
+            for line in lines:
+                if _OPERATOR in line and (right := _right(json.loads(line), since)) is not None:
+                    used.add(right)
+    return used
+
+
+def _right(event: dict[str, Any], since: datetime) -> tuple[str, str, str] | None:
+    place = event.get("objectRef")
+    if place is None or event["user"]["username"] != _OPERATOR or place.get("apiGroup") == "authorization.k8s.io":
+        return None
+    if datetime.fromisoformat(event["requestReceivedTimestamp"]) < since:
+        return None
+    path = "/".join(filter(None, (place["resource"], place.get("subresource"))))
+    return place.get("apiGroup", ""), path, event["verb"]
+
+
 def _writes(namespaces: Collection[str], since: datetime) -> Iterator[Written]:
     log = Layout(Settings.from_environment().state).audit_log
     # A line is parsed only if it may matter: the log is long.

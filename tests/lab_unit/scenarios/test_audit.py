@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.node.layout import Layout
-from lab.scenarios.audit import writes_of_the_operator, written
+from lab.scenarios.audit import rights_used, writes_of_the_operator, written
 
 OPERATOR = "system:serviceaccount:streamapp-system:streamapp-operator"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -55,3 +55,24 @@ def test_what_was_written_before_or_by_others_is_not_the_operators() -> None:
         "patch statefulsets mine/counter",
         "delete pods other/counter",
     ]
+
+
+def test_every_right_that_the_operator_used_counts_once_and_no_one_elses() -> None:
+    assert rights_used(NOON) == {
+        ("", "statefulsets", "patch"),
+        ("", "streamapps/status", "patch"),
+        ("", "statefulsets", "get"),
+        ("", "pods", "watch"),
+        ("", "pods", "delete"),
+    }
+    assert rights_used(NOON.replace(second=4)) == {
+        ("", "statefulsets", "patch"),
+        ("", "pods", "watch"),
+        ("", "pods", "delete"),
+    }
+
+
+def test_an_older_part_of_the_log_counts_as_well(tmp_path: Path) -> None:
+    event = _event(1, "list", OPERATOR, "mine", "services")
+    (Layout(tmp_path).audit_log.parent / "audit-2026-01-31T12-00-02.000.log").write_text(json.dumps(event) + "\n")
+    assert ("", "services", "list") in rights_used(NOON)
