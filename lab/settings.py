@@ -31,6 +31,7 @@ class Versions:
     streams: str
     helm: str
     helm_3: str
+    prometheus_operator: str
     go: str
     java: str
     maven: str
@@ -49,6 +50,7 @@ class Versions:
             streams=table["kafka"]["streams"],
             helm=table["helm"]["helm"],
             helm_3=table["helm"]["helm-3"],
+            prometheus_operator=table["prometheus"]["operator"],
             go=table["toolchains"]["go"],
             java=table["toolchains"]["java"],
             maven=table["toolchains"]["maven"],

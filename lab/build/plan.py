@@ -14,6 +14,7 @@ from lab.build.helm import build_helm
 from lab.build.images import BuiltImage, Image, build_image, build_with_docker
 from lab.build.init_programs import AGENT, SEED, init_program
 from lab.build.labkube import NAME, build_labkube, go_folders
+from lab.build.prometheus_definitions import prometheus_definitions
 from lab.build.toolchains import MissingToolError, problems, together
 from lab.settings import EXAMPLES, LAB, REPOSITORY, Settings, Versions
 
@@ -72,6 +73,7 @@ def _build_all(settings: Settings) -> Built:
     images["operator"] = build_image(operator(cache, python), settings.versions, cache)
     # Helm last: it shares what it can with what Kubernetes was compiled to.
     labkube = build_labkube(settings.versions, cache)
+    prometheus_definitions(settings.versions, cache)
     built = Built(labkube, build_helm(settings.versions, cache), images)
     cache.prune()
     return built

@@ -44,7 +44,8 @@ def lab_values(namespaces: Sequence[str] = ()) -> dict[str, Any]:
     """Give the chart's values for the lab's images and these namespaces; all where there is none."""
     own = ("operator", "seed", "agent")
     images = {name: {"repository": f"localhost/streamapp/{name}", "tag": "lab"} for name in own}
-    return {"images": images, "watchNamespaces": list(namespaces)}
+    monitoring = {part: {"create": "never"} for part in ("podMonitor", "rules", "dashboard")}
+    return {"images": images, "watchNamespaces": list(namespaces), "monitoring": monitoring}
 
 
 def _make_namespace(kubectl: Kubectl) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from lab.build.cache import Cache
+from lab.build.prometheus_definitions import prometheus_definitions
 from lab.clusters.cluster import Session
 from lab.clusters.helm import Helm
 from lab.clusters.kubectl import Kubectl, wait_until
@@ -18,6 +20,7 @@ from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.operator_deployment import NAMESPACE, RELEASE
 from lab.scenarios.stream_app import StreamAppScenario
+from lab.settings import Settings
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 PLACE = "t-chart"
@@ -41,6 +44,17 @@ def app(session: Session, kubectl: Kubectl, operator: None) -> Iterator[StreamAp
     app.wait_until_converged(3)
     yield app
     demo_application.remove(kubectl, bootstrap, PLACE)
+
+
+@pytest.fixture(scope="module")
+def prometheus(kubectl: Kubectl) -> Iterator[None]:
+    """Have the API server serve, and so judge, what the Prometheus operator reads, until the release is rid of it."""
+    settings = Settings.from_environment()
+    folder = str(prometheus_definitions(settings.versions, Cache(settings.cache)))
+    kubectl.run("apply", "--server-side", "--filename", folder)
+    kubectl.run("wait", "--for=condition=Established", "--filename", folder, "--timeout=30s")
+    yield
+    kubectl.run("delete", "--filename", folder)
 
 
 def refusal(kubectl: Kubectl, *command: str, stdin: str | None = None) -> str:
@@ -189,12 +203,17 @@ def _body(pod: str) -> str:
     return json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata})
 
 
+@pytest.mark.usefixtures("prometheus")
 def test_an_upgrade_to_namespaces_touches_no_pod_and_leaves_no_right_in_the_cluster(
     kubectl: Kubectl, helm: Helm, app: StreamAppScenario
 ) -> None:
     before = uids(app)
-    operator_deployment.deploy(kubectl, PLACE)
+    operator_deployment.deploy(kubectl, PLACE, networkPolicy={"enabled": True}, monitoring={})
     assert kubectl.run("get", "clusterrolebinding", RELEASE, "--ignore-not-found") == ""
+    assert kubectl.run("get", "networkpolicy", RELEASE, "--namespace", NAMESPACE, "--output=name")
+    for_prometheus = "podmonitor,prometheusrule,configmap"
+    made = kubectl.json("get", for_prometheus, "--namespace", NAMESPACE, "--selector", operator_deployment.SELECTOR)
+    assert sorted(each["kind"] for each in made["items"]) == ["ConfigMap", "PodMonitor", "PrometheusRule"]
     told = helm.run("test", RELEASE, "--namespace", NAMESPACE, "--logs", "--timeout=120s")
     assert "checked, nothing lacks" in told
     is_served(app)
