@@ -3,6 +3,7 @@
 import base64
 import json
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -34,8 +35,6 @@ def deploy(kubectl: Kubectl, *namespaces: str, **values: Any) -> None:
     _make_namespace(kubectl)
     _give_key(kubectl)
     Helm(kubectl.session).install(RELEASE, CHART, NAMESPACE, {**lab_values(namespaces), **values})
-    # The tag of its image stays the same when the image changes.
-    kubectl.run("rollout", "restart", "--namespace", NAMESPACE, _DEPLOYMENT)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
     pod_name(kubectl)
 
@@ -44,8 +43,16 @@ def lab_values(namespaces: Sequence[str] = ()) -> dict[str, Any]:
     """Give the chart's values for the lab's images and these namespaces; all where there is none."""
     own = ("operator", "seed", "agent")
     images = {name: {"repository": f"localhost/streamapp/{name}", "tag": "lab"} for name in own}
+    # The tag of an image stays the same when the image changes, and pods that run the old one must go.
+    imported = Layout(Settings.from_environment().state).imported
+    stamp = imported.stat().st_mtime_ns if imported.exists() else time.time_ns()
     monitoring = {part: {"create": "never"} for part in ("podMonitor", "rules", "dashboard")}
-    return {"images": images, "watchNamespaces": list(namespaces), "monitoring": monitoring}
+    return {
+        "images": images,
+        "watchNamespaces": list(namespaces),
+        "monitoring": monitoring,
+        "podAnnotations": {"streamapp.dev/lab-images": str(stamp)},
+    }
 
 
 def _make_namespace(kubectl: Kubectl) -> None:
