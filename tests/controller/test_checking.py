@@ -98,6 +98,8 @@ def test_where_everything_is_there_all_of_it_is_listed_and_the_exit_code_is_0(ch
     assert [line.split()[0] for line in lines[1:-2]] == ["yes"] * (ASKED + 2)
     assert {each.get("namespace") for each in rights.asked if each["resource"] == "leases"} == {"own"}
     assert {each.get("namespace") for each in rights.asked if each["resource"] != "leases"} == {None}
+    named = {each["verb"]: each.get("name") for each in rights.asked if each["resource"] == "leases"}
+    assert named == {"get": "streamapp-operator", "patch": "streamapp-operator", "create": None}
 
 
 def test_a_right_that_lacks_is_named_with_its_place_and_what_to_do(check: Any, rights: Rights) -> None:

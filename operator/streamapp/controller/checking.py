@@ -89,10 +89,7 @@ async def _rights(client: KubeClient, settings: Settings) -> list[Finding]:
         for verb, what in right.asked()
     ]
     answers = await asyncio.gather(
-        *(
-            is_granted(client, right, verb, where, settings.lease_name if right.named else "")
-            for right, verb, _, where in asked
-        )
+        *(is_granted(client, right, verb, where, settings.lease_name) for right, verb, _, where in asked)
     )
     return [
         Finding(

@@ -44,6 +44,15 @@ class Right:
         """As in a Role: `streamapps/status`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
+    def attributes(self, verb: str, namespace: str | None, name: str) -> dict[str, str]:
+        """As reviews of access take them; `name` is that of the Lease, and used only where the right is for one object.
+
+        Where the namespace is None, all are meant.
+        """
+        given = {"group": self.group, "resource": self.resource, "subresource": self.subresource, "verb": verb}
+        place = {"namespace": namespace or "", "name": name if self.named else ""}
+        return {field: text for field, text in {**given, **place}.items() if text}
+
     def asked(self) -> Iterator[tuple[str, str]]:
         """Each verb with the resource, as a person would ask `kubectl auth can-i`."""
         whole = f"{self.resource}.{self.group}" if self.group else self.resource
@@ -120,13 +129,10 @@ RIGHTS: tuple[Right, ...] = (
 )
 
 
-async def is_granted(client: KubeClient, right: Right, verb: str, namespace: str | None, name: str = "") -> bool:
-    """Ask the API server whether whoever asks has one verb of a right, in one namespace or in all.
+async def is_granted(client: KubeClient, right: Right, verb: str, namespace: str | None, name: str) -> bool:
+    """Ask the API server whether whoever asks has one verb of a right; arguments as in `Right.attributes`.
 
-    Everybody who is authenticated may ask that of himself. `name` is that of the one object; empty for all.
+    Everybody who is authenticated may ask that of himself.
     """
-    attributes = {"group": right.group, "resource": right.resource, "subresource": right.subresource, "verb": verb}
-    place = {"namespace": namespace or "", "name": name}
-    asked = {field: text for field, text in {**attributes, **place}.items() if text}
-    body = {"metadata": {}, "spec": {"resourceAttributes": asked}}
+    body = {"metadata": {}, "spec": {"resourceAttributes": right.attributes(verb, namespace, name)}}
     return bool((await client.create(ACCESS_REVIEWS, body))["status"]["allowed"])
