@@ -1,4 +1,7 @@
-"""The operator in a cluster, as its users install it: by Helm, from the repository's chart, with the lab's images."""
+"""The operator in a cluster, as its users install it: by Helm, from the repository's chart, with the lab's images.
+
+Of its two pods one leads; whoever asks for *the* pod means that one, which the Lease names.
+"""
 
 import base64
 import json
@@ -11,7 +14,6 @@ from typing import Any
 
 from lab.clusters.helm import Helm
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.errors import NotYetError
 from lab.node.layout import Layout
 from lab.settings import REPOSITORY, Settings
 
@@ -88,10 +90,9 @@ def is_there(kubectl: Kubectl) -> bool:
 def is_newest(kubectl: Kubectl) -> bool:
     """Tell whether its pods were started after the last image was imported; False where that cannot be told."""
     imported = Layout(Settings.from_environment().state).imported
-    pods = kubectl.json("get", "pods", "--namespace", NAMESPACE, "--selector", SELECTOR)["items"]
-    if not imported.exists() or not pods:
+    started = [datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) for pod in pods(kubectl).values()]
+    if not imported.exists() or not started:
         return False
-    started = (datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) for pod in pods)
     return min(started).timestamp() > imported.stat().st_mtime
 
 
@@ -121,17 +122,9 @@ def leader(kubectl: Kubectl) -> str:
 
 
 def pod_name(kubectl: Kubectl) -> str:
-    """Give the name of the pod that leads; a LabError while none does."""
+    """Give the name of the pod that leads, as soon as one does."""
+    wait_until("a leader of the operator", lambda: leader(kubectl) in pods(kubectl), 60)
     return leader(kubectl)
-
-
-def leader(kubectl: Kubectl) -> str:
-    """Give the name of the pod that holds the Lease; NotYetError while none does."""
-    lease = kubectl.json("get", "lease", RELEASE, "--namespace", NAMESPACE)
-    holder = str(lease["spec"].get("holderIdentity") or "")
-    if not holder:
-        raise NotYetError("operator: nobody leads", "its Lease has no holder", "wait, or read its pods' logs")
-    return holder.rsplit("_", 1)[0]
 
 
 def address(kubectl: Kubectl) -> str:
@@ -143,13 +136,14 @@ def kill(kubectl: Kubectl) -> None:
     """Delete the pod that leads without any grace; wait until another one leads, and all are ready again."""
     before = pod_name(kubectl)
     kubectl.run("delete", "pod", "--namespace", NAMESPACE, before, "--grace-period=0", "--force")
-    wait_until("another pod of the operator leads", lambda: leader(kubectl) != before, 60)
+    wait_until("another leader of the operator", lambda: leader(kubectl) not in {"", before}, 60)
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
 
 
 @contextmanager
 def absent(kubectl: Kubectl) -> Iterator[None]:
-    """Take its pods away without any grace, and bring them back when the block is left."""
+    """Take all of its pods away without any grace, and bring them back when the block is left."""
+    replicas = kubectl.json("get", "--namespace", NAMESPACE, _DEPLOYMENT)["spec"]["replicas"]
     kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=0")
     kubectl.run(
         *("delete", "pod", "--namespace", NAMESPACE, "--selector", SELECTOR, "--grace-period=0", "--force"),
@@ -158,14 +152,14 @@ def absent(kubectl: Kubectl) -> Iterator[None]:
     try:
         yield
     finally:
-        kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, "--replicas=2")
+        kubectl.run("scale", "--namespace", NAMESPACE, _DEPLOYMENT, f"--replicas={replicas}")
         kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
         pod_name(kubectl)
 
 
 def logs(kubectl: Kubectl) -> str:
-    """Give what its pods have said."""
-    return kubectl.run("logs", "--namespace", NAMESPACE, "--selector", SELECTOR, "--tail=-1")
+    """Give what the pod that leads has said."""
+    return kubectl.run("logs", "--namespace", NAMESPACE, pod_name(kubectl), "--tail=-1")
 
 
 def metrics(kubectl: Kubectl) -> str:
