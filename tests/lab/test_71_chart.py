@@ -222,6 +222,19 @@ def test_an_upgrade_to_namespaces_touches_no_pod_and_leaves_no_right_in_the_clus
     assert uids(app) == before
 
 
+@pytest.mark.usefixtures("prometheus")
+def test_in_namespaced_mode_pods_are_restarted_for_a_new_template(app: StreamAppScenario) -> None:
+    before = uids(app)
+    template = {"metadata": {"annotations": {"generation": "2"}}}
+    app.kubectl.run(*patch("streamapp/counter", {"spec": {"rollout": {"policy": "Immediate"}, "template": template}}))
+    wait_until("all pods are new", lambda: _are_new(uids(app), before), 120)
+    app.wait_until_converged(2)
+
+
+def _are_new(now: dict[str, str], before: dict[str, str]) -> bool:
+    return set(now) == set(before) and not set(now.values()) & set(before.values())
+
+
 def test_a_rollback_touches_no_pod_either(kubectl: Kubectl, helm: Helm, app: StreamAppScenario) -> None:
     before = uids(app)
     helm.run("rollback", RELEASE, "--namespace", NAMESPACE, "--wait", "--force-conflicts", "--timeout=120s")

@@ -33,10 +33,11 @@ app.kubernetes.io/part-of: streamapp-operator
 {{ include "streamapp-operator.commonLabels" . }}
 {{- end }}
 
+{{- /* Of a whole line on, and nothing where there are none. */ -}}
 {{- define "streamapp-operator.annotations" -}}
 {{- with .Values.annotations }}
-annotations:
-  {{- toYaml . | nindent 2 }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
 {{- end }}
 {{- end }}
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lab.build import bases
 from lab.build.cache import Cache
@@ -15,6 +16,7 @@ from lab.build.helm import build_helm
 from lab.build.images import Image, build_image
 from lab.build.labkube import build_labkube
 from lab.build.maven import package
+from lab.build.prometheus_definitions import prometheus_definitions
 from lab.build.toolchains import find_or_fetch_go, needed, older, version_of
 from lab.settings import Settings, Versions
 
@@ -116,3 +118,9 @@ def test_helm_is_of_the_pinned_version(major: int, version: str) -> None:
         [folder / "helm", "version", "--template", "{{.Version}}"], capture_output=True, text=True, check=True
     )
     assert told.stdout == f"v{version}"
+
+
+def test_the_definitions_of_the_prometheus_operator_come_with_its_module(cache: Cache) -> None:
+    folder = prometheus_definitions(VERSIONS, cache)
+    kinds = {path.stem: yaml.safe_load(path.read_text())["spec"]["names"]["kind"] for path in folder.iterdir()}
+    assert kinds == {"podmonitors": "PodMonitor", "prometheusrules": "PrometheusRule"}
