@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+import yaml
+
 from lab.clusters.helm import Helm
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.node.layout import Layout
-from lab.settings import REPOSITORY, Settings
+from lab.settings import LAB, REPOSITORY, Settings
 
 NAMESPACE = "streamapp-system"
 SELECTOR = "app.kubernetes.io/name=streamapp-operator"
@@ -43,14 +45,12 @@ def deploy(kubectl: Kubectl, *namespaces: str, **values: Any) -> None:
 
 def lab_values(namespaces: Sequence[str] = ()) -> dict[str, Any]:
     """Give the chart's values for the lab's images and these namespaces; all where there is none."""
-    own = ("operator", "seed", "agent")
-    images = {name: {"repository": f"localhost/streamapp/{name}", "tag": "lab"} for name in own}
     # The tag of an image stays the same when the image changes, and pods that run the old one must go.
     imported = Layout(Settings.from_environment().state).imported
     stamp = imported.stat().st_mtime_ns if imported.exists() else time.time_ns()
     monitoring = {part: {"create": "never"} for part in ("podMonitor", "rules", "dashboard")}
     return {
-        "images": images,
+        **yaml.safe_load((LAB / "manifests" / "operator-values.yaml").read_text()),
         "watchNamespaces": list(namespaces),
         "monitoring": monitoring,
         "podAnnotations": {"streamapp.dev/lab-images": str(stamp)},
