@@ -251,17 +251,6 @@ def _resolved(whole: Schema, schema: Schema) -> Schema:
     return {**_resolved(whole, found), **schema}
 
 
-def _values(schema: dict[str, Any], defaults: Any, path: str) -> Iterator[str]:
-    """A line for every value, and for every group of values one without a default."""
-    for name, child in schema["properties"].items():
-        default = (defaults or {}).get(name)
-        is_group = "properties" in child
-        shown = "" if is_group or default is None else f"`{json.dumps(default, ensure_ascii=False)}`"
-        yield f"| `{path}{name}` | {shown} | {child['description']} |\n"
-        if is_group:
-            yield from _values(child, default, f"{path}{name}.")
-
-
 def main() -> None:
     """Write them."""
     for name, text in pages().items():
