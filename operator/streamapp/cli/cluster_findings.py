@@ -174,17 +174,10 @@ def _asked(cluster: Cluster, watched: tuple[str, ...]) -> Iterator[tuple[rights.
 async def _is_allowed(
     client: KubeClient, home: str, account: str, right: rights.Right, verb: str, namespace: str
 ) -> bool:
-    attributes = {
-        "group": right.group,
-        "resource": right.resource,
-        "subresource": right.subresource,
-        "verb": verb,
-        "namespace": namespace,
-    }
     spec = {
         "user": f"system:serviceaccount:{home}:{account}",
         "groups": ["system:serviceaccounts", f"system:serviceaccounts:{home}", "system:authenticated"],
-        "resourceAttributes": {name: text for name, text in attributes.items() if text},
+        "resourceAttributes": right.attributes(verb, namespace, operator_side.LEASE),
     }
     answer = await client.create(SUBJECT_REVIEWS, {"metadata": {}, "spec": spec})
     return bool(answer["status"]["allowed"])
