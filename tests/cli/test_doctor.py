@@ -30,9 +30,10 @@ Json = dict[str, Any]
 
 
 def sound(written: Json = SETTLED, **condition: str) -> Json:
-    """A status, with what HorizontalPodAutoscalers come to."""
+    """A status in which what HorizontalPodAutoscalers come to is as said."""
     time = written["conditions"][0]["lastTransitionTime"]
-    return {**written, "conditions": [*written["conditions"], {**SOUND, "lastTransitionTime": time, **condition}]}
+    others = [one for one in written["conditions"] if one["type"] != SOUND["type"]]
+    return {**written, "conditions": [*others, {**SOUND, "lastTransitionTime": time, **condition}]}
 
 
 def well(**changes: Any) -> Json:

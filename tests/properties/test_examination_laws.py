@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamapp.core import sources
 from streamapp.core.agents import AgentSilent
 from streamapp.core.coverage import is_caught_up
 from streamapp.core.diagnoses import Diagnosis, Kind
@@ -49,8 +50,11 @@ def test_what_was_not_read_is_never_in_order(patient: Patient) -> None:
     latest = patient.snapshot.latest
     fine = set(examine(patient).fine)
     if latest is None or not isinstance(latest.group, GroupDescription):
-        # Whoever was told that the protocol is another one has reached the brokers.
-        assert fine.isdisjoint(OF_THE_GROUP - ({Diagnosis.BrokersUnreachable} if latest is not None else set()))
+        # Whoever was told that the protocol is another one has reached the brokers; learners on demand are the agents'.
+        told_otherwise = {Diagnosis.BrokersUnreachable} if latest is not None else set()
+        if sources.seen(patient.snapshot, patient.policy).is_on_demand:
+            told_otherwise.add(Diagnosis.NoCopies)
+        assert fine.isdisjoint(OF_THE_GROUP - told_otherwise)
     if not isinstance(patient.snapshot.universe, Universe):
         assert fine.isdisjoint({Diagnosis.TopologyUnknown, Diagnosis.EndOffsetsUnread})
 

@@ -187,7 +187,7 @@ class InstanceFields(_Fields):
 class ReportFields(_Fields):
     """The whole."""
 
-    version: Literal[1]
+    version: Annotated[int, Field(ge=1, le=1)]  # a Literal would take `true` for 1
     agent: AgentFields
     announcement: AnnouncementFields
     instances: list[InstanceFields]
