@@ -68,6 +68,13 @@ class Terminal:
         found = self.app.read()["metadata"].get("annotations", {})
         return {name: found[name] for name in (HOLD, RELEASE) if name in found}
 
+    def managed_fields(self) -> list[dict[str, Any]]:
+        """Who wrote what of the StreamApp."""
+        found = self.app.kubectl.json(
+            "get", f"streamapp/{self.app.name}", "--namespace", NAMESPACE, "--show-managed-fields"
+        )
+        return list(found["metadata"]["managedFields"])
+
     def held_for(self) -> str:
         """The reason for which pods are kept; empty where none are."""
         held = self.app.condition("ScaleDownHeld")
@@ -133,7 +140,7 @@ def test_a_persons_hold_stands_before_every_other(shell: Terminal) -> None:
     assert "Scale-downs are held by somebody (disks are moved)" in " ".join(ran.out.split())
     (entry,) = [
         one
-        for one in shell.app.read()["metadata"]["managedFields"]
+        for one in shell.managed_fields()
         if one["manager"] == "kubectl-streamapp" and one.get("subresource") == "scale"
     ]
     assert entry["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
