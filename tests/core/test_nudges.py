@@ -17,6 +17,7 @@ from streamapp.core.planning import decide
 from streamapp.core.policy import ScalingPolicy
 from streamapp.core.reasons import Reason
 from streamapp.core.snapshot import Nudges, Snapshot
+from streamapp.core.universe import TopologyUnknown
 from tests.builders import (
     NOW,
     POLICY,
@@ -182,6 +183,24 @@ def test_a_group_seen_while_it_worked_off_a_backlog_is_nudged_to_see_it_finished
     ends = example.ends(earlier.join.settled_at + seconds(1), example.END - 14 * 3_000)
     readings = (latest, replace(earlier, join=replace(earlier.join, ends=ends)))
     assert nudged(a_snapshot(wish=3, record=None, readings=readings)) == ["LagLimitBelowRate"]
+
+
+NOT_SHOWN = TopologyUnknown("no member shows state", may_show_after_a_join=True)
+
+
+def test_members_that_may_show_their_state_are_asked_to_join_again() -> None:
+    assert nudged(a_snapshot(wish=3, universe=NOT_SHOWN, record=None)) == ["TopologyUnknown"]
+    # In a hold, too.
+    assert nudged(a_snapshot(universe=NOT_SHOWN)) == ["TopologyUnknown"]
+
+
+def test_nobody_is_asked_for_a_topology_that_joins_do_not_show() -> None:
+    assert nudged(a_snapshot(wish=3, record=None, universe=replace(NOT_SHOWN, may_show_after_a_join=False))) == []
+
+
+def test_nobody_is_asked_for_ever_for_what_is_not_there_to_be_shown() -> None:
+    assert is_due(60, 40, reason=Reason.TopologyUnknown)
+    assert not is_due(3000, 2000, 1000, reason=Reason.TopologyUnknown)
 
 
 def test_nudges_can_be_forbidden() -> None:

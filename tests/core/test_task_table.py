@@ -149,4 +149,6 @@ def test_what_is_not_known_at_all_is_refused_with_its_reason() -> None:
     assert task_table(a_snapshot(readings=(an_unreadable(),)), POLICY) == Refusal(
         Reason.BrokersUnreachable, "timed out"
     )
-    assert task_table(a_snapshot(universe=TopologyUnknown("why")), POLICY) == Refusal(Reason.TopologyUnknown, "why")
+    assert task_table(a_snapshot(universe=TopologyUnknown("why")), POLICY) == Refusal(
+        Reason.TopologyUnknown, "why", needs_a_join=False
+    )

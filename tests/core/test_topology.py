@@ -384,6 +384,15 @@ def test_doubt_is_named(group_shows: GroupEvidence, cluster_shows: TopicEvidence
     assert why(infer_universe(group_shows, cluster_shows)).partition("; ")[0] == reason
 
 
+def test_only_what_members_say_at_a_join_may_show_after_one() -> None:
+    shown = [
+        name
+        for name, (group, cluster, _) in DOUBTS.items()
+        if isinstance(unknown := infer_universe(group, cluster), TopologyUnknown) and unknown.may_show_after_a_join
+    ]
+    assert shown == ["a changelog and nobody shows state"]
+
+
 # Text and group of one application
 
 

@@ -65,9 +65,10 @@ class Case:
 
     def universe(self) -> Universe | Refusal:
         """The tasks there are, if they are known."""
-        if isinstance(self.snapshot.universe, TopologyUnknown):
-            return Refusal(Reason.TopologyUnknown, self.snapshot.universe.reason)
-        return self.snapshot.universe
+        universe = self.snapshot.universe
+        if isinstance(universe, TopologyUnknown):
+            return Refusal(Reason.TopologyUnknown, universe.reason, needs_a_join=universe.may_show_after_a_join)
+        return universe
 
     def statefulset(self) -> StatefulSet | Refusal:
         """The StatefulSet, if there is one."""

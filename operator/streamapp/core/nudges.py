@@ -33,8 +33,11 @@ _HELPED_BY_A_REBALANCE = frozenset(
         Reason.TasksNotRunning,
         Reason.TasksReadyToMove,
         Reason.TasksRestoring,
+        Reason.TopologyUnknown,
     }
 )
+_MOST_FOR_THE_TOPOLOGY = 3
+"""What nobody shows after so many joins is not there to be shown, and an application may be like that for ever."""
 _MOVES_SOMETHING = frozenset({Reason.AnnouncementNotFollowed, Reason.TasksReadyToMove})
 """Agents show that this one helps; it may come sooner after another."""
 
@@ -98,6 +101,8 @@ def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
         return False
     starts = [start for start in (waiting.since, snapshot.nudges.layout_since) if start is not None]
     in_vain = [at for at in all_sent if not starts or at >= max(starts)]
+    if reason is Reason.TopologyUnknown and len(in_vain) >= _MOST_FOR_THE_TOPOLOGY:
+        return False
     return not in_vain or now >= _next(in_vain, waiting, timing)
 
 

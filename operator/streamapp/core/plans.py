@@ -42,6 +42,8 @@ _SETTLING = frozenset(
         Reason.LagLimitBelowRate,
         # A copy that was taken away and given back says nothing of it before its next join.
         Reason.LagUnknown,
+        # Nor do members that all joined before any of them had state.
+        Reason.TopologyUnknown,
     }
 )
 """What is nudged for even outside a hold: to finish a scale-up in seconds, and to see that it is finished."""

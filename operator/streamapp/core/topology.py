@@ -108,6 +108,10 @@ class _DoubtError(Exception):
     """Carries a reason to the public function of this module that gives it back as a value."""
 
 
+class _NotShownError(_DoubtError):
+    """Nobody says yet what only members can say; they say it anew at every join."""
+
+
 def parse_topology(text: str) -> Topology | TopologyUnknown:
     """Parse the text of `Topology#describe()`, of any release."""
     try:
@@ -145,7 +149,7 @@ def infer_universe(group: GroupEvidence, topics: TopicEvidence) -> Universe | To
         )
         return Universe(tuple(tasks)) if group.active else TopologyUnknown(f"no task is assigned; {_TEXT}")
     except _DoubtError as doubt:
-        return TopologyUnknown(str(doubt))
+        return TopologyUnknown(str(doubt), may_show_after_a_join=isinstance(doubt, _NotShownError))
 
 
 _TEXT = "put the text of Topology#describe() into spec.topology, or enable the agent"
@@ -244,7 +248,7 @@ def _owner(stateful: Iterable[TaskId], widths: Mapping[int, int], changelogs: Ma
         )
     if not shown:
         if changelogs:
-            raise _DoubtError(f"no member shows state, yet {min(changelogs)} exists; {_TEXT}")
+            raise _NotShownError(f"no member shows state, yet {min(changelogs)} exists; {_TEXT}")
         return None
     if not changelogs:
         raise _DoubtError(

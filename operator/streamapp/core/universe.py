@@ -107,6 +107,8 @@ class TopologyUnknown:
 
     reason: str
     """The cause and what would settle it, as a sentence for the user."""
+    may_show_after_a_join: bool = False
+    """Members that joined before they had any state say nothing of it until they join again."""
 
 
 def _sorted_once(task: TaskId, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
