@@ -186,6 +186,12 @@ class Election:
             said = {**found["metadata"].get("annotations", {}), "seen": str(self.loop.time())}
             self.store.put(LEASES.plural, {**found, "metadata": {**found["metadata"], "annotations": said}})
 
+    def name(self, holder: str | None) -> None:
+        """Somebody writes another holder into it by hand, or takes the holder out."""
+        found = self.store.get(LEASES.plural, KEY.namespace, KEY.name)
+        if found is not None:
+            self.store.put(LEASES.plural, {**found, "spec": {**found["spec"], "holderIdentity": holder}})
+
     def remove(self) -> None:
         """Somebody removes it."""
         self.store.remove(LEASES.plural, KEY.namespace, KEY.name)

@@ -17,7 +17,7 @@ QUIET_AFTER = 60.0
 PROGRESS = (TIMING.lease + 1) / (1 - DRIFT) + 2 * TIMING.retry
 """Seconds within which somebody leads again where nothing is wrong any more."""
 RATES = st.floats(1 - DRIFT, 1 + DRIFT)
-KINDS = ["slow", "lose-requests", "lose-answers", "conflict", "freeze", "die", "stop", "touch"]
+KINDS = ["slow", "lose-requests", "lose-answers", "conflict", "freeze", "die", "stop", "touch", "clear", "name"]
 EVENTS = st.tuples(st.floats(0, QUIET_AFTER), st.integers(0, 2), st.sampled_from(KINDS), st.floats(0.1, 30))
 
 
@@ -57,6 +57,8 @@ def happen(election: Election, index: int, kind: str, amount: float) -> None:
             one.die()
         case "stop":
             one.ending = election.loop.create_task(one.stop())
+        case "clear" | "name":
+            election.name(one.name if kind == "name" else None)
         case _:
             election.touch()
 
@@ -218,12 +220,27 @@ def test_a_lease_that_another_takes_by_force_ends_the_leader() -> None:
     async def story(election: Election) -> None:
         first = election.add()
         await election.until(first.believes, 5)
-        found = election.store.get("leases", "system", "streamapp-operator")
-        assert found is not None
-        election.store.put("leases", {**found, "spec": {**found["spec"], "holderIdentity": "a person"}})
+        election.name("a person")
         assert await election.until(lambda: first.losses, 5) < 2.2
 
     play(story)
+
+
+@pytest.mark.parametrize("holder", [None, "", "pod-2"])
+def test_a_holder_that_somebody_writes_by_hand_is_believed_by_nobody_who_stands_by(holder: str | None) -> None:
+    async def story(election: Election) -> None:
+        first = election.add()
+        await election.until(first.believes, 5)
+        second = election.add()
+        await asyncio.sleep(10)
+        first.weather.lost_requests = 1000  # it hears of nothing, and believes until its time is over
+        await asyncio.sleep(1)
+        election.name(holder)
+        assert await election.until(lambda: first.losses, 12) > 7
+        assert 0 < await election.until(second.believes, 20) < 10
+        assert second.elector.transitions == 2
+
+    assert play(story).wrongs == []
 
 
 @pytest.mark.guarantee(2)

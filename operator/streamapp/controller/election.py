@@ -30,6 +30,8 @@ DRIFT = 0.1
 """By so much of a span may any clock be wrong."""
 RELEASES = 3
 """So often giving back is tried."""
+GIVEN_BACK = 1
+"""`leaseDurationSeconds` of a Lease that its leader gave back; a holder can be taken out by hand, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class Elector:
         self._is_current = False
         """Nothing has gone wrong since the version of `_lease` was told."""
         self._has_asked = False
+        self._may_be_ours = False
+        """A try of our own was neither answered nor refused."""
         self._seen_at = self._held_until = -inf
         self._fault = f"the Lease {key} was not read yet"
 
@@ -136,7 +140,8 @@ class Elector:
             if self._may_take():
                 await self._take()
         except ConflictError:
-            return False  # somebody else was faster
+            self._may_be_ours = False  # somebody else was faster
+            return False
         except (RefusedError, NotFoundError) as error:
             if isinstance(error, UnauthenticatedError):
                 return self._cannot_see(error)
@@ -189,7 +194,7 @@ class Elector:
         if not self._is_current:
             self._lease = await leases.find(self._client, self._key)
         if self._lease is not None and self.holder == self.identity:
-            free = replace(self._lease.says, holder="", renewed_at=leases.stamp(self._now()))
+            free = replace(self._lease.says, holder="", seconds=GIVEN_BACK, renewed_at=leases.stamp(self._now()))
             await leases.write(self._client, self._key, self._lease, free)
             log.info("lease given back", lease=str(self._key), transitions=self.transitions)
 
@@ -209,16 +214,24 @@ class Elector:
                 log.info("stands by", lease=str(self._key), leader=self.holder or "nobody")
 
     def _may_take(self) -> bool:
-        if self._is_current and self.holder in {"", self.identity}:
+        if self._is_current and (self._is_given_back() or self._is_ours()):
             return True
-        # A Lease that was never there was never anybody's; one that was removed may be believed in by its holder still.
+        # A Lease that was never there was never anybody's. Where a person has removed it, or written a holder into it,
+        # who held it may believe in it still.
         return self._monotonic() - self._still_since >= self._patience()
+
+    def _is_ours(self) -> bool:
+        """An earlier try has arrived after all; without one, a person has written our name."""
+        return self._may_be_ours and self.holder == self.identity
+
+    def _is_given_back(self) -> bool:
+        return self._lease is not None and not self.holder and self._lease.says.seconds == GIVEN_BACK
 
     def _patience(self) -> float:
         return max(self._timing.lease, 0 if self._lease is None else self._lease.says.seconds)
 
     async def _take(self) -> None:
-        is_ours, at = self.holder == self.identity, leases.stamp(self._now())
+        is_ours, at = self._is_ours(), leases.stamp(self._now())
         before = self._lease.says if is_ours and self._lease is not None else None
         mine = Holding(
             holder=self.identity,
@@ -227,7 +240,7 @@ class Elector:
             acquired_at=at if before is None else before.acquired_at,
             renewed_at=at,
         )
-        self._has_asked = True
+        self._has_asked = self._may_be_ours = True
         asked_at, from_whom = self._monotonic(), self.holder
         if self._lease is not None and self._is_current:
             made = await leases.write(self._client, self._key, self._lease, mine)
