@@ -162,8 +162,45 @@ def test_a_hold_that_has_become_another_is_not_released(cluster: Cluster, run: R
     cluster.before_write(begin_anew)
     ran = run("release", "wordcount", "--reason", "why", "--yes")
     assert ran.code == 1
-    assert "its hold has become another meanwhile; nothing was written" in ran.err
+    assert "its hold has become another meanwhile, or reaches further; nothing was written" in ran.err
     assert annotations(cluster) == {}
+
+
+@pytest.mark.parametrize(("path", "value"), [(("status", "scaleDown", "target"), 1), (("spec", "replicas"), 1)])
+def test_a_hold_that_has_come_to_keep_more_pods_than_were_shown_is_not_released(
+    cluster: Cluster, run: Run, path: tuple[str, ...], value: int
+) -> None:
+    cluster.put(held())
+
+    def go_further(server: ApiServer) -> None:
+        other = held()
+        inner = other
+        for name in path[:-1]:
+            inner = inner[name]
+        inner[path[-1]] = value
+        server.put("streamapps", other, as_is=True)
+
+    cluster.before_write(go_further)
+    ran = run("release", "wordcount", "--reason", "why", "--yes")
+    assert ran.code == 1
+    assert "or reaches further; nothing was written" in ran.err
+    assert annotations(cluster) == {}
+
+
+def test_a_persons_hold_is_all_that_keeps_pods_whose_own_hold_was_released_and_so_it_is_asked(
+    cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {HOLD: "disks", RELEASE: "h-1 why"}
+    cluster.put(held(**{"metadata.annotations": said}))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    ran = run("release", "wordcount")
+    assert ran.code == 1
+    assert "Released, it goes without caught-up copies of its tasks." in one_line(ran.out)
+    assert "waits all the same" not in one_line(ran.out)
+    assert annotations(cluster) == said
+    ran = run("release", "wordcount", "--yes")
+    assert ran.out.splitlines()[-1] == "Hold h-1 was released before: its pods go without caught-up copies."
+    assert annotations(cluster) == {RELEASE: "h-1 why"}
 
 
 def test_a_persons_hold_that_has_become_another_is_not_lifted(cluster: Cluster, run: Run) -> None:

@@ -12,7 +12,15 @@ from streamapp.cli import printing, reading, watching, writing
 from streamapp.cli.asking import require_yes
 from streamapp.cli.failures import CliError, Exit
 from streamapp.cli.printing import Output
-from streamapp.cli.releasing import Nothing, OfTheOperator, OfTheUser, Released, what_is_lost, what_to_release
+from streamapp.cli.releasing import (
+    Nothing,
+    OfTheOperator,
+    OfTheUser,
+    Released,
+    takes_no_more,
+    what_is_lost,
+    what_to_release,
+)
 from streamapp.cli.running import run
 from streamapp.cli.view import View, view_of
 from streamapp.cli.where import Where
@@ -36,10 +44,15 @@ def release(where: Where, name: str, asked: Asked, output: Output) -> int:
     """Lift a hold; give the exit code."""
     view = view_of(run(reading.one(where, name)), watching.now())
     meant, title = what_to_release(view, asked.hold_id, asked.reason), f"StreamApp {view.name}"
+    # Asked not within the event loop, which would keep Ctrl-C from whoever is asked.
     if isinstance(meant, OfTheOperator):
         _show_loss(view, output)
-        # Not within the event loop, which would keep Ctrl-C from whoever is asked.
         require_yes(title, f"Release hold {meant.hold_id} of {view.name}", yes=asked.yes)
+    elif isinstance(meant, OfTheUser) and meant.lets_go is not None:
+        _show_loss(view, output, lifts_all=True)
+        require_yes(
+            title, f"Lift what holds {view.name}, whose hold {meant.lets_go} is released already", yes=asked.yes
+        )
     if not isinstance(meant, Nothing):
         run(_write(where, view, meant, asked))
     _tell(view, meant, output)
@@ -52,7 +65,9 @@ async def _write(where: Where, view: View, meant: OfTheUser | OfTheOperator, ask
 
     def patch_for(resource: Json) -> Json:
         present = view_of(resource, view.now)
-        _require_same(view, present, meant == what_to_release(present, asked.hold_id, asked.reason))
+        is_same = meant == what_to_release(present, asked.hold_id, asked.reason)
+        takes_pods = isinstance(meant, OfTheOperator) or meant.lets_go is not None
+        _require_same(view, present, is_same and (not takes_pods or takes_no_more(view, present)))
         return meant.patch
 
     async with reading.opened(found, reading.title_of(key.namespace, key.name)) as client:
@@ -63,15 +78,17 @@ def _require_same(shown: View, present: View, is_same_hold: bool) -> None:
     if not is_same_hold or shown.found.metadata.uid != present.found.metadata.uid:
         raise CliError(
             f"StreamApp {shown.name}",
-            "its hold has become another meanwhile; nothing was written",
+            "its hold has become another meanwhile, or reaches further; nothing was written",
             "run the command again, and look anew",
         )
 
 
-def _show_loss(view: View, output: Output) -> None:
+def _show_loss(view: View, output: Output, *, lifts_all: bool = False) -> None:
     """What a person must have read before the question; not where programs read the answer."""
     console = printing.console() if output is Output.TABLE else Console(file=sys.stderr, highlight=False, markup=False)
-    sentences = Constrain(Group(*(Text(one, style="yellow") for one in what_is_lost(view))), _LONGEST_LINE)
+    sentences = Constrain(
+        Group(*(Text(one, style="yellow") for one in what_is_lost(view, lifts_all=lifts_all))), _LONGEST_LINE
+    )
     printing.show(Group(Text(view.name, style="bold"), sentences, Text("")), console)
 
 
@@ -83,13 +100,16 @@ def _tell(view: View, meant: Released, output: Output) -> None:
         case Nothing():
             said = f"{view.name}: {meant.why}; nothing is written."
         case OfTheUser():
-            said = (
-                f"{view.name} is no longer held by anybody; it was held ({meant.reason}).\n"
-                "Pods go again when their tasks have caught-up copies on pods that stay."
-            )
+            said = f"{view.name} is no longer held by anybody; it was held ({meant.reason}).\n{_what_follows(meant)}"
         case OfTheOperator():
             said = f"{view.name}: hold {meant.hold_id} is released ({meant.reason}). It counts for this hold alone."
     printing.show(Text(said))
+
+
+def _what_follows(meant: OfTheUser) -> str:
+    if meant.lets_go is not None:
+        return f"Hold {meant.lets_go} was released before: its pods go without caught-up copies."
+    return "Pods go again when their tasks have caught-up copies on pods that stay."
 
 
 def _document(view: View, meant: Released) -> Json:

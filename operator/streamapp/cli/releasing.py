@@ -19,6 +19,8 @@ class OfTheUser:
     """Somebody's own hold is lifted; pods go again when their tasks are covered."""
 
     reason: str
+    lets_go: str | None = None
+    """The operator's hold that was released before: its pods go without copies as soon as nobody holds them."""
 
     @property
     def patch(self) -> Json:
@@ -60,7 +62,7 @@ def what_to_release(view: View, hold_id: str | None, reason: str | None) -> Rele
     what, going = f"StreamApp {view.name}", view.status.scale_down
     present = None if going is None else going.hold_id
     if hold_id is None and view.user_hold is not None:
-        return OfTheUser(view.user_hold)
+        return OfTheUser(view.user_hold, present if present is not None and present == view.user_release else None)
     if hold_id is not None and hold_id != present:
         there = "there is none" if present is None else f"the hold that there is now is {present}"
         step = (
@@ -77,9 +79,19 @@ def what_to_release(view: View, hold_id: str | None, reason: str | None) -> Rele
     return OfTheOperator(present, reason)
 
 
-def what_is_lost(view: View) -> tuple[str, ...]:
-    """Say what a release of the operator's present hold means; at least one sentence."""
-    return tuple(_lost(view))
+def takes_no_more(shown: View, present: View) -> bool:
+    """Tell whether no pod goes by it that was not shown: a hold keeps its ID where the wish falls further."""
+    before, now = shown.status.scale_down, present.status.scale_down
+    is_as_far = before is None or now is None or now.target >= before.target
+    return is_as_far and present.found.replicas >= shown.found.replicas
+
+
+def what_is_lost(view: View, *, lifts_all: bool = False) -> tuple[str, ...]:
+    """Say what a release of the operator's present hold means; at least one sentence.
+
+    With `lifts_all` it was released before, and a person's own is what held it yet.
+    """
+    return tuple(_lost(view)) + (() if lifts_all else tuple(_what_still_holds(view)))
 
 
 def _lost(view: View) -> Iterator[str]:
@@ -106,7 +118,6 @@ def _lost(view: View) -> Iterator[str]:
         yield f"Task {slow.task} {copy}{behind}."
     if not waiting:
         yield "The status names no task that would be without a caught-up copy."
-    yield from _what_still_holds(view)
 
 
 def _what_still_holds(view: View) -> Iterator[str]:
