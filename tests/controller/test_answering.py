@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from streamapp.api.answers import Findings, OperatorTold, Tasks, findings_path, read, tasks_path
-from streamapp.controller import answering
+from streamapp.controller import answering, sending
 from streamapp.controller.answering import KEPT_SECONDS, Answers
 from streamapp.controller.health import Health, serve
 from streamapp.controller.routes import of_answers
@@ -162,6 +162,14 @@ def test_who_does_not_lead_answers_nothing_but_who_it_is() -> None:
             False,
             False,
         )
+
+    at_the_door(play)
+
+
+def test_an_answer_is_refused_while_too_many_are_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(door: Door) -> None:
+        monkeypatch.setattr(sending, "MOST_AT_ONCE", 0)
+        assert await door.ask(TASKS) == (503, b"too many answers are on their way: ask again in some seconds")
 
     at_the_door(play)
 

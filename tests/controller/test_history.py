@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from streamapp.controller import history
+from streamapp.controller import history, sending
 from streamapp.controller.health import Health, serve
 from streamapp.controller.history import History
 from streamapp.controller.metrics import Metrics
@@ -67,9 +67,27 @@ def test_what_is_worth_telling_is_told_in_order_the_open_file_too(folder: Path) 
     assert found["isWhole"] is True
 
 
+def test_a_hold_that_stands_for_hours_leaves_room_for_what_began_it(tmp_path: Path) -> None:
+    for number in range(3):
+        file, first = OpenFile(tmp_path, "pod_1", 1000 * number, START), 1000 * number
+        file.write(line(first, "scale", newReplicas=4) if not number else b"")
+        held = (line(first + seq, "decision", verdict="Hold", holdId="h-1") for seq in range(1, 1000))
+        file.write(b"".join(held))
+        file.finish()
+        os.utime(file.path, (START.timestamp() + first, START.timestamp() + first))
+    status, found = asyncio.run(asked(History(tmp_path, lambda: True), PATH))
+    assert (status, found["isWhole"]) == (200, True)
+    assert told(found) == [(0, "scale"), (1, "decision")]
+
+
 def test_what_was_before_is_left_out(folder: Path) -> None:
     _, found = asyncio.run(asked(History(folder, lambda: True), f"{PATH}?since=2026-11-21T12:00:06Z"))
     assert told(found) == [(6, "step"), (7, "stepClosed")]
+
+
+def test_an_answer_is_refused_while_too_many_are_on_their_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "MOST_AT_ONCE", 0)
+    assert asyncio.run(asked(History(folder, lambda: True), PATH))[0] == 503
 
 
 def test_an_answer_is_bounded_and_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,7 +119,8 @@ def notable(folder: Path, key: Key, since: datetime) -> tuple[list[Line], bool]:
         lines = list(_of_one_file(path, key, since, began))
         if lines and lines[-1] is None:
             is_whole = False
-        found += (line for line in lines if line is not None)
+        # Only changes count: a hold that stands for an hour would leave no room for what came before it.
+        found += _changes([line for line in lines if line is not None])
     found.sort(key=lambda line: (line["ts"], line["seq"]))
     changes = list(_changes(found))
     return changes[-MOST_LINES:], is_whole and len(changes) <= MOST_LINES

@@ -8,18 +8,22 @@ from aiohttp import web
 from streamapp.api.answers import OPERATOR_PATH
 from streamapp.controller.answering import Answer, Answers, Question
 from streamapp.controller.history import History
+from streamapp.controller.sending import Sending
 from streamapp.kube.places import Key
 
 
 def of_answers(answers: Answers) -> list[web.RouteDef]:
     """What is told of applications; the paths are those of `streamapp.api.answers`."""
+    sending = Sending()
 
     async def about_operator(_: web.Request) -> web.Response:
         return _response(answers.about_operator())
 
     async def about(request: web.Request) -> web.Response:
         key = Key(request.match_info["namespace"], request.match_info["name"])
-        return _response(await answers.about(Question(request.match_info["question"]), key))
+        return await sending.send(
+            request, _response(await answers.about(Question(request.match_info["question"]), key))
+        )
 
     questions = "|".join(question.value for question in Question)
     return [
@@ -36,11 +40,12 @@ def _response(answer: Answer) -> web.Response:
 
 def of_history(history: History) -> list[web.RouteDef]:
     """What is told from the flight record."""
+    sending = Sending()
 
     async def about(request: web.Request) -> web.Response:
         key = Key(request.match_info["namespace"], request.match_info["name"])
         told = await history.about(key, request.query.get("since", ""))
         kind = "application/json" if told.status == 200 else "text/plain"
-        return web.Response(status=told.status, text=told.body, content_type=kind)
+        return await sending.send(request, web.Response(status=told.status, text=told.body, content_type=kind))
 
     return [web.get("/v1/apps/{namespace}/{name}/history", about)]
