@@ -115,11 +115,12 @@ def test_without_the_right_all_goes_on_and_it_is_asked_again_every_ten_minutes(s
     on_a_bench(play)
 
 
-def test_what_was_listed_is_told_for_five_minutes_while_there_is_no_answer() -> None:
+@pytest.mark.parametrize("status", [503, 401])
+def test_what_was_listed_is_told_for_five_minutes_while_there_is_no_answer(status: int) -> None:
     async def play(bench: Bench) -> None:
         bench.server.put("horizontalpodautoscalers", an_hpa("StatefulSet"))
         await passes(bench, 1, 60)
-        bench.server.refuse = refuse(503)
+        bench.server.refuse = refuse(status)
         await passes(bench, 4, 60)
         assert bench.condition("ScalingSound") == ("False", "AutoscalerAimsAtStatefulSet")
         await passes(bench, 3, 60)

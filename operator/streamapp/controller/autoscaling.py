@@ -12,7 +12,7 @@ from streamapp.api.authorship import writers_of_replicas
 from streamapp.core.drivers import NOT_LISTED, Autoscaler, Drivers, DriversUnknown
 from streamapp.kube.autoscalers import by_target
 from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import KubeError, NotFoundError, RefusedError
+from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.places import AUTOSCALERS, Key
 
 RENEWED_SECONDS = 30.0
@@ -53,16 +53,21 @@ class Autoscaling:
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 live = await self._client.list(AUTOSCALERS, namespace)
-        except (RefusedError, NotFoundError) as error:
-            self._again_at[namespace] = now + ASKED_AGAIN_SECONDS
-            self._listed[namespace] = _Listed(now, DriversUnknown(_why(error, namespace)))
         except (KubeError, TimeoutError) as error:
-            known = self._listed.get(namespace)
-            if known is None or now - known.at > KEPT_SECONDS:
-                told = str(error) or f"no answer within {DEADLINE_SECONDS:g} s"
-                self._listed[namespace] = _Listed(now, DriversUnknown(f"They could not be listed: {told}"))
+            self._failed(namespace, now, error)
         else:
             self._listed[namespace] = _Listed(now, by_target(live))
+
+    def _failed(self, namespace: str, now: float, error: KubeError | TimeoutError) -> None:
+        """Note why there is no list; a token that is not taken just now says nothing of rights."""
+        if isinstance(error, RefusedError | NotFoundError) and not isinstance(error, UnauthenticatedError):
+            self._again_at[namespace] = now + ASKED_AGAIN_SECONDS
+            self._listed[namespace] = _Listed(now, DriversUnknown(_why(error, namespace)))
+            return
+        known = self._listed.get(namespace)
+        if known is None or now - known.at > KEPT_SECONDS:
+            told = str(error) or f"no answer within {DEADLINE_SECONDS:g} s"
+            self._listed[namespace] = _Listed(now, DriversUnknown(f"They could not be listed: {told}"))
 
     def drivers(self, key: Key, resource: Json) -> Drivers | DriversUnknown:
         """Give who drives the StreamApp `resource`, as far as is known now."""
