@@ -21,10 +21,13 @@ LABELS = {"app.kubernetes.io/name": "streamapp-operator"}
 HERE = version("streamapp-operator")
 
 
-def a_pod(name: str, *, ready: bool = True, namespace: str = SYSTEM) -> Json:
+def a_pod(name: str, *, ready: bool = True, namespace: str = SYSTEM, lease: str | None = None) -> Json:
+    container: Json = {"name": "operator", "image": "op:1"}
+    if lease is not None:
+        container["env"] = [{"name": "STREAMAPP_LEASE_NAME", "value": lease}]
     return {
         "metadata": {"namespace": namespace, "name": name, "labels": LABELS},
-        "spec": {"serviceAccountName": "streamapp-operator", "containers": [{"name": "operator", "image": "op:1"}]},
+        "spec": {"serviceAccountName": "streamapp-operator", "containers": [container]},
         "status": {
             "phase": "Running",
             "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
@@ -66,6 +69,16 @@ class OperatorThere:
                 "spec": {"holderIdentity": lease},
             }
             self.put("leases", body)
+
+    def rename_lease(self, name: str) -> None:
+        """Have the pods stand for a Lease of another name, as the chart's do where its release has one."""
+        held = self.cluster.do(lambda server: server.get("leases", SYSTEM, "streamapp-operator"))
+        assert held is not None
+        self.remove("leases", SYSTEM, "streamapp-operator")
+        self.put("leases", {"metadata": {"namespace": SYSTEM, "name": name}, "spec": held["spec"]})
+        for pod in ("operator-a", "operator-b"):
+            self.remove("pods", SYSTEM, pod)
+            self.put("pods", a_pod(pod, lease=name))
 
     def policies(self) -> None:
         """Have an admission policy of the chart's."""

@@ -241,6 +241,16 @@ def test_rights_are_asked_for_the_operators_account_in_the_namespaces_that_it_wa
     assert ("horizontalpodautoscalers", "demo") not in places
 
 
+def test_the_lease_is_the_one_that_the_operators_pods_stand_for(there: OperatorThere, run: Run) -> None:
+    there.rename_lease("mine-streamapp-operator")
+    before = len(there.reviewed)
+    ran = run("doctor", "-o", "json")
+    assert ran.document["cluster"]["facts"]["leader"] == "operator-a, by its Lease"
+    asked = [one["resourceAttributes"] for one in there.reviewed[before:]]
+    leases = {one.get("name", "") for one in asked if one["resource"] == "leases" and one["verb"] != "create"}
+    assert leases == {"mine-streamapp-operator"}
+
+
 def test_without_a_definition_the_rest_is_still_told(there: OperatorThere, run: Run) -> None:
     there.versions = ()
     there.cluster.refuse(*NO_DEFINITION, path="streamapps")

@@ -124,6 +124,11 @@ def test_without_a_lease_the_only_pod_is_asked(cluster: Cluster, run: Run) -> No
     ]
 
 
+def test_who_may_list_no_pods_finds_the_leader_by_the_lease(there: OperatorThere, run: Run) -> None:
+    there.cluster.refuse(403, "not for you", path="/pods", query="labelSelector")
+    assert run("tasks", "wordcount").code == 0
+
+
 def test_an_empty_lease_is_none(cluster: Cluster, run: Run) -> None:
     cluster.put(a_resource(None))
     operator = OperatorThere(cluster, leader="alone")

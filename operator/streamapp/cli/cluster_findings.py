@@ -140,7 +140,8 @@ async def _rights(client: KubeClient, cluster: Cluster) -> None:
     guarded = _Guarded(cluster, (Diagnosis.OperatorRightMissing,))
 
     async def ask_all() -> list[bool]:
-        return await asyncio.gather(*(_is_allowed(client, cluster.operator_namespace, account, *one) for one in asked))
+        home, lease = cluster.operator_namespace, operator_side.lease_of(cluster.pods or ())
+        return await asyncio.gather(*(_is_allowed(client, home, account, lease, *one) for one in asked))
 
     allowed = await guarded.asked(ask_all, "create subjectaccessreviews.authorization.k8s.io")
     if allowed is None:
@@ -172,12 +173,12 @@ def _asked(cluster: Cluster, watched: tuple[str, ...]) -> Iterator[tuple[rights.
 
 
 async def _is_allowed(
-    client: KubeClient, home: str, account: str, right: rights.Right, verb: str, namespace: str
+    client: KubeClient, home: str, account: str, lease: str, right: rights.Right, verb: str, namespace: str
 ) -> bool:
     spec = {
         "user": f"system:serviceaccount:{home}:{account}",
         "groups": ["system:serviceaccounts", f"system:serviceaccounts:{home}", "system:authenticated"],
-        "resourceAttributes": right.attributes(verb, namespace, operator_side.LEASE),
+        "resourceAttributes": right.attributes(verb, namespace, lease),
     }
     answer = await client.create(SUBJECT_REVIEWS, {"metadata": {}, "spec": spec})
     return bool(answer["status"]["allowed"])

@@ -4,6 +4,7 @@ Used by `tasks` and `doctor`. It takes three rights in the operator's namespace:
 `pods/proxy`. Whatever keeps an answer away is a CliError with the object, the cause and the next step.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,11 +12,13 @@ from streamapp.api.answers import PORT, Answered, NotAnswerableError, read
 from streamapp.cli.failures import CliError
 from streamapp.cli.plain import plain
 from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnavailableError
+from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError, UnavailableError
 from streamapp.kube.places import LEASES, PODS
 
 OPERATOR_SELECTOR = "app.kubernetes.io/name=streamapp-operator"
 LEASE = "streamapp-operator"
+"""Its name where no pod of the operator says another: the chart names it after its release."""
+_LEASE_NAME = "STREAMAPP_LEASE_NAME"
 
 Json = dict[str, Any]
 Told = TypeVar("Told", bound=Answered)
@@ -27,20 +30,25 @@ class Leader:
 
     namespace: str
     pod: str
-    by_lease: bool
-    """False: there is no Lease, and it is the only pod."""
+    lease: str | None
+    """The name of the Lease that says so; None: there is none, and it is the only pod."""
+
+    @property
+    def by_lease(self) -> bool:
+        """Whether a Lease says so."""
+        return self.lease is not None
 
 
 async def leader(client: KubeClient, namespace: str) -> Leader:
     """Find the pod that leads; CliError where none can be named."""
-    holder = await lease_holder(client, namespace)
+    pods = await _pods(client, namespace)
+    lease = LEASE if isinstance(pods, RefusedError) else lease_of(pods)
+    holder = await lease_holder(client, namespace, lease)
     if holder:
-        return Leader(namespace=namespace, pod=pod_of(holder), by_lease=True)
+        return Leader(namespace=namespace, pod=pod_of(holder), lease=lease)
     what = f"operator in namespace {namespace}"
-    try:
-        pods = await client.list(PODS, namespace, OPERATOR_SELECTOR)
-    except RefusedError as error:
-        raise _not_allowed(what, error, "list pods", namespace) from error
+    if isinstance(pods, RefusedError):
+        raise _not_allowed(what, pods, "list pods", namespace) from pods
     running = [pod["metadata"]["name"] for pod in pods if is_running(pod)]
     if not pods:
         raise CliError(
@@ -51,19 +59,39 @@ async def leader(client: KubeClient, namespace: str) -> Leader:
     if not running:
         raise CliError(what, "none of its pods runs", f"look at them: kubectl describe pods -n {namespace}")
     if len(running) > 1:
-        why = f"{len(running)} pods run and none holds the Lease {LEASE}"
+        why = f"{len(running)} pods run and none holds the Lease {lease}"
         raise CliError(what, why, "ask again in some seconds; if it lasts, look at the pods' logs")
-    return Leader(namespace=namespace, pod=running[0], by_lease=False)
+    return Leader(namespace=namespace, pod=running[0], lease=None)
 
 
-async def lease_holder(client: KubeClient, namespace: str) -> str | None:
+async def _pods(client: KubeClient, namespace: str) -> list[Json] | RefusedError:
+    """The operator's pods; the refusal where they may not be listed, since the Lease alone may do."""
+    try:
+        return await client.list(PODS, namespace, OPERATOR_SELECTOR)
+    except UnauthenticatedError:
+        raise
+    except RefusedError as error:
+        return error
+
+
+def lease_of(pods: Iterable[Json]) -> str:
+    """The name of the Lease for which these pods stand: as the first that runs says, else the usual one."""
+    for pod in sorted(pods, key=is_running, reverse=True):
+        for container in pod.get("spec", {}).get("containers") or ():
+            for variable in container.get("env") or ():
+                if variable.get("name") == _LEASE_NAME and variable.get("value"):
+                    return str(variable["value"])
+    return LEASE
+
+
+async def lease_holder(client: KubeClient, namespace: str, name: str) -> str | None:
     """Who holds the Lease: empty where nobody does, None where there is none; CliError where it may not be read."""
     try:
-        lease = await client.find(LEASES, namespace, LEASE)
+        lease = await client.find(LEASES, namespace, name)
     except RefusedError as error:
-        raise _not_allowed(f"Lease {namespace}/{LEASE}", error, "get leases", namespace) from error
+        raise _not_allowed(f"Lease {namespace}/{name}", error, "get leases", namespace) from error
     except KubeError as error:
-        raise CliError(f"Lease {namespace}/{LEASE}", error.why, "run the command again") from error
+        raise CliError(f"Lease {namespace}/{name}", error.why, "run the command again") from error
     return None if lease is None else str((lease.get("spec") or {}).get("holderIdentity") or "")
 
 
