@@ -14,6 +14,7 @@ from streamapp.controller.last_pass import LastPass
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.recorder import Recorder
 from streamapp.controller.reporting import Reporter, gap_seen, log
+from streamapp.controller.turns import Turns
 from streamapp.core.decision import Decision, Verdict
 from streamapp.core.patients import PassFailure
 from streamapp.core.planning import decide
@@ -43,6 +44,7 @@ class Reconciler:
         self._reporter = reporter
         self._applications = applications
         self._recorder = recorder or Recorder.off()
+        self._turns = Turns()
 
     async def reconcile(self, key: Key) -> float | None:
         """Run one pass; give the seconds after which the next is wanted, None where the StreamApp is gone.
@@ -65,7 +67,8 @@ class Reconciler:
         gathered.application.last = LastPass(gathered.found, gathered.snapshot, gathered.policy)
         if await self._applier.take_over(gathered):
             return AT_ONCE
-        decision = decide(gathered.snapshot, gathered.policy)
+        async with self._turns.turn():
+            decision = decide(gathered.snapshot, gathered.policy)
         gathered.application.memory.episode = decision.convergence.episode
         self._set_pace(gathered, decision)
         failure = await self._apply(gathered, decision)
