@@ -44,6 +44,11 @@ ALL_ON: Json = {
     "affinity": {"nodeAffinity": {}},
     "serviceAccount": {"annotations": {"example.org/role": "operator"}},
     "settings": {"pollIdleSeconds": 20, "leaseSeconds": 30},
+    "clusterName": "north",
+    "record": {
+        "volume": {"existingClaim": "shared", "accessMode": "ReadWriteMany"},
+        "kafka": {"bootstrapServers": "a:9092,b:9092", "topic": "flights", "configSecret": "record-client"},
+    },
 }
 NAMESPACED: Json = {"watchNamespaces": ["blue", "green"]}
 MINIMAL: Json = {
@@ -55,6 +60,7 @@ MINIMAL: Json = {
     "admission": {"guard": {"enabled": False}, "templates": {"enabled": False}},
     "podDisruptionBudget": {"enabled": False},
     "topologySpread": {"enabled": False},
+    "record": {"enabled": False},
 }
 CASES: dict[str, Json] = {"default": {}, "all on": ALL_ON, "namespaced": NAMESPACED, "minimal": MINIMAL}
 

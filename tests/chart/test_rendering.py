@@ -113,7 +113,11 @@ def test_pods_keep_to_the_restricted_standard(rendered: Rendered) -> None:
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
-        assert {next(iter(set(volume) - {"name"})) for volume in pod.get("volumes", ())} <= {"emptyDir", "secret"}
+        assert {next(iter(set(volume) - {"name"})) for volume in pod.get("volumes", ())} <= {
+            "emptyDir",
+            "secret",
+            "persistentVolumeClaim",
+        }
         for container in pod["containers"]:
             assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,
@@ -140,6 +144,17 @@ def environment_of(found: Rendered) -> dict[str, str]:
         each["name"]: each["value"] if "value" in each else by_field[each["valueFrom"]["fieldRef"]["fieldPath"]]
         for each in container["env"]
     }
+
+
+def volumes_of(found: Rendered) -> dict[str, Json]:
+    """Of the operator's pods, by name."""
+    return {volume["name"]: volume for volume in found.one("Deployment")["spec"]["template"]["spec"]["volumes"]}
+
+
+def mounts_of(found: Rendered) -> dict[str, Json]:
+    """Of the operator's container, by the volume's name."""
+    (container,) = found.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    return {mount["name"]: mount for mount in container["volumeMounts"]}
 
 
 def test_a_digest_wins_over_a_tag() -> None:
@@ -187,7 +202,7 @@ def test_the_key_is_made_only_when_asked_for_and_then_kept() -> None:
     assert render({}).of("Secret") == []
     (secret,) = render(ALL_ON).of("Secret")
     assert secret["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
-    (mounted,) = [v["secret"] for v in next(render(ALL_ON).pods())["volumes"] if "secret" in v]
+    mounted = volumes_of(render(ALL_ON))["agent-key"]["secret"]
     assert mounted == {"secretName": secret["metadata"]["name"], "optional": True}
 
 
@@ -224,6 +239,78 @@ def test_everything_has_the_labels_and_annotations_that_were_asked_for() -> None
     assert [one["metadata"]["name"] for one in found if one["metadata"]["labels"].get("team") != "data"] == []
     bare = {one["kind"] for one in found if "example.org/owner" not in one["metadata"].get("annotations", {})}
     assert bare == {"CustomResourceDefinition", "Pod"}
+
+
+def test_the_flight_record_lies_in_an_empty_dir_with_room_for_more_than_is_ever_written() -> None:
+    for record in ({}, {"bytes": 2**33, "closeBytes": 2**26, "closeSeconds": 10, "ageSeconds": 864_000}):
+        found = render({"record": record})
+        settings = Settings.from_environment(environment_of(found))
+        files = settings.record_age_seconds / settings.record_close_seconds
+        room = int(volumes_of(found)["record"]["emptyDir"]["sizeLimit"])
+        assert room > settings.record_bytes + 2 * settings.record_close_bytes + 4096 * files
+        assert room < settings.record_bytes + 3 * settings.record_close_bytes + 4096 * files + 2**24
+        assert mounts_of(found)["record"] == {"name": "record", "mountPath": settings.record_folder}
+    assert found.one("Deployment")["spec"]["strategy"]["type"] == "RollingUpdate"
+    assert "fsGroup" not in found.one("Deployment")["spec"]["template"]["spec"]["securityContext"]
+
+
+def test_the_flight_record_is_read_as_the_values_say() -> None:
+    limits = {"bytes": 2**40, "ageSeconds": 31_536_000, "closeSeconds": 60, "closeBytes": 2**30}
+    settings = Settings.from_environment(environment_of(render({"record": limits, "clusterName": "north"})))
+    read = (settings.record_bytes, settings.record_age_seconds, settings.record_close_seconds)
+    assert (*read, settings.record_close_bytes) == tuple(limits.values())
+    assert (settings.cluster_name, settings.record_bootstrap, settings.record_config_folder) == ("north", "", "")
+    off = Settings.from_environment(environment_of(render(MINIMAL)))
+    assert (off.record_folder, off.record_bootstrap) == ("", "")
+    assert set(volumes_of(render(MINIMAL))) == set(mounts_of(render(MINIMAL))) == {"tmp", "agent-key"}
+
+
+def test_the_flight_record_goes_to_a_topic_with_the_properties_of_a_secret() -> None:
+    found = render(ALL_ON)
+    settings = Settings.from_environment(environment_of(found))
+    assert (settings.record_bootstrap, settings.record_topic) == ("a:9092,b:9092", "flights")
+    mount = {"name": "record-kafka", "mountPath": settings.record_config_folder, "readOnly": True}
+    assert mounts_of(found)["record-kafka"] == mount
+    assert volumes_of(found)["record-kafka"]["secret"] == {"secretName": "record-client", "optional": True}
+    bare = render({"record": {"kafka": {"bootstrapServers": "a:9092"}}})
+    assert Settings.from_environment(environment_of(bare)).record_config_folder == ""
+    assert "record-kafka" not in set(mounts_of(bare)) | set(volumes_of(bare))
+
+
+def test_a_claim_that_many_nodes_share_serves_replicas_and_any_other_one_pod_at_a_time() -> None:
+    found = render(ALL_ON)
+    assert volumes_of(found)["record"]["persistentVolumeClaim"] == {"claimName": "shared"}
+    spec = found.one("Deployment")["spec"]
+    assert (spec["replicas"], spec["strategy"]["type"]) == (2, "RollingUpdate")
+    security = spec["template"]["spec"]["securityContext"]
+    assert security["fsGroup"] == security["runAsUser"]
+    alone = render({"replicas": 1, "record": {"volume": {"existingClaim": "disk"}}})
+    assert alone.one("Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+    assert "STREAMAPP_LEASE_NAMESPACE" in environment_of(alone)
+    by_cluster = render({"runAsUser": None, "record": ALL_ON["record"]})
+    assert "fsGroup" not in by_cluster.one("Deployment")["spec"]["template"]["spec"]["securityContext"]
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ({"volume": {"existingClaim": "disk"}}, "a claim with ReadWriteOnce serves pods on one node only"),
+        ({"volume": {"existingClaim": "disk", "accessMode": "ReadWriteOncePod"}}, "a claim with ReadWriteOncePod"),
+        ({"enabled": False, "kafka": {"bootstrapServers": "a:9092"}}, "nothing is sent while record.enabled is false"),
+        ({"kafka": {"configSecret": "it"}}, "it serves no brokers"),
+        ({"bytes": 33_554_431}, "record.bytes: less than twice record.closeBytes"),
+        ({"ageSeconds": 300}, "record.ageSeconds: it must be more than record.closeSeconds"),
+        ({"volume": {"existingClaim": "disk", "accessMode": "ReadOnlyMany"}}, "/record/volume/accessMode"),
+        ({"kafka": {"bootstrapServers": "a"}}, "/record/kafka/bootstrapServers"),
+        ({"bytes": "1Gi"}, "/record/bytes"),
+        ({"closeSeconds": 86_400}, "/record/closeSeconds"),
+        ({"folder": "/x"}, "'folder' not allowed"),
+    ],
+)
+def test_a_flight_record_that_cannot_be_kept_is_refused(record: Json, told: str) -> None:
+    refused = attempt({"record": record})
+    assert refused.returncode != 0
+    assert told in re.sub(r"\s+", " ", refused.stderr)
 
 
 WRONG: dict[str, tuple[Any, str]] = {

@@ -3,14 +3,18 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from streamapp.controller import record_topic
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record_queue import Entry, RecordQueue
 from streamapp.controller.record_topic import TopicWriter, properties_in
+from streamapp.controller.recording import recording
+from streamapp.controller.settings import Settings
 from streamapp.kafka.errors import KafkaAccessError
 from streamapp.kafka.producing import Message
 
@@ -122,3 +126,17 @@ def test_properties_are_files_as_a_mounted_secret_has_them(tmp_path: Path) -> No
     (tmp_path / "security.protocol").write_text("SASL_SSL\n")
     assert properties_in(str(tmp_path)) == {"security.protocol": "SASL_SSL"}
     assert properties_in("") == {}
+
+
+@pytest.mark.parametrize(("properties", "warned"), [({}, 1), ({"client.id": "flight"}, 0)])
+def test_a_secret_that_is_missing_is_told_and_nothing_else_waits_for_it(
+    tmp_path: Path, properties: dict[str, str], warned: int
+) -> None:
+    for name, value in properties.items():
+        (tmp_path / name).write_text(value)
+    settings = replace(Settings(), record_bootstrap="127.0.0.1:1", record_config_folder=str(tmp_path))
+    with capture_logs() as lines:
+        made = recording(settings, Metrics())
+    assert made.topic is not None
+    told_of_it = [one for one in lines if one["event"] == "flight record without client properties"]
+    assert [(one["folder"], one["log_level"]) for one in told_of_it] == [(str(tmp_path), "warning")] * warned

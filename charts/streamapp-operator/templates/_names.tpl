@@ -90,6 +90,7 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "streamapp-operator.se
 - {name: STREAMAPP_SEED_IMAGE, value: {{ include "streamapp-operator.image" (dict "root" . "image" .Values.images.seed) | quote }}}
 - {name: STREAMAPP_AGENT_IMAGE, value: {{ include "streamapp-operator.image" (dict "root" . "image" .Values.images.agent) | quote }}}
 - {name: STREAMAPP_AGENT_KEY_FILE, value: /etc/streamapp/agent/keys}
+- {name: STREAMAPP_CLUSTER_NAME, value: {{ .Values.clusterName | quote }}}
 - {name: STREAMAPP_LOG_LEVEL, value: {{ .Values.logLevel | quote }}}
 {{- range $name, $value := .Values.settings }}
 - {name: {{ printf "STREAMAPP_%s" (snakecase $name | upper) }}, value: {{ $value | quote }}}

@@ -29,6 +29,7 @@ log = structlog.get_logger()
 
 PATIENCE_SECONDS = 5.0
 """For the last lines, when the process ends; a disk that hangs does not keep it longer."""
+_NO_PROPERTIES = "see that the Secret is there and has a key for each property, then start the operator again"
 
 
 @dataclass(slots=True)
@@ -88,6 +89,9 @@ def _place(settings: Settings, name: Name) -> Place:
 def _producer(settings: Settings) -> Producer:
     try:
         properties = properties_in(settings.record_config_folder)
+        if settings.record_config_folder and not properties:
+            folder = settings.record_config_folder
+            log.warning("flight record without client properties", folder=folder, next=_NO_PROPERTIES)
         return Producer(read_settings(settings.record_bootstrap, properties), settings.record_topic)
     except (KafkaAccessError, OSError, ValueError) as error:
         raise InvalidSettingError(f"the flight record's topic cannot be used: {error}") from error
