@@ -1,16 +1,21 @@
-"""A cluster with an operator in it, for `tasks` and `doctor`: its pods, its Lease, its answers behind the pod proxy."""
+"""A cluster with an operator in it: its pods, its Lease, its answers behind the pod proxy."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from streamapp.api.answers import Answered, OperatorTold, findings_path, tasks_path, with_time
 from streamapp.api.telling import findings_told, tasks_told
+from streamapp.controller.history import History
 from streamapp.core.examining import examine
 from streamapp.core.patients import Patient
 from streamapp.core.task_table import task_table
+from streamapp.kube.places import Key
 from tests.builders import NOW, ago
 from tests.cli.cluster import NAMESPACE, Cluster
 from tests.core.patients import with_agents
@@ -50,6 +55,10 @@ class OperatorThere:
     reviewed: list[Json] = field(default_factory=list)
     may_review: bool = True
     proxied: list[str] = field(default_factory=list)
+    record: Path | None = None
+    """Folder of the flight record."""
+    since: list[str] = field(default_factory=list)
+    """From when on its history was asked for."""
 
     def put(self, plural: str, body: Json) -> None:
         """Write an object."""
@@ -112,7 +121,7 @@ class OperatorThere:
             return web.json_response({"resources": [{"name": "pods"}], "message": "no endpoints"}, status=self.metrics)
         if request.path.endswith("/subjectaccessreviews"):
             return self._review(body)
-        return self._proxy(request.path) if "/proxy/" in request.path else None
+        return self._proxy(request) if "/proxy/" in request.path else None
 
     def _review(self, body: Json) -> web.Response:
         if not self.may_review:
@@ -122,11 +131,23 @@ class OperatorThere:
         what = "/".join(asked[part] for part in ("resource", "subresource") if part in asked)
         return web.json_response({"status": {"allowed": (what, asked["verb"]) not in self.denied}})
 
-    def _proxy(self, path: str) -> web.Response:
+    def _proxy(self, request: web.Request) -> web.Response:
+        path = request.path
         self.proxied.append(path)
         head, _, rest = path.partition("/proxy")
         pod = head.rpartition("/")[2].removesuffix(":8080")
         if pod != self.leader:
             return web.Response(status=503, text="this replica of the operator does not lead")
+        if rest.endswith("/history") and rest not in self.answers:
+            return self._history(rest.split("/"), request.query.get("since", ""))
         status, answer = self.answers.get(rest, (404, b"StreamApp x: this operator does not know it"))
         return web.Response(status=status, body=answer)
+
+    def _history(self, path: list[str], since: str) -> web.Response:
+        """The operator's own answer, from files."""
+        self.since.append(since)
+        *_, namespace, name, _ = path
+        history = History(self.record, lambda: True)
+        with ThreadPoolExecutor(1) as pool:
+            told = pool.submit(lambda: asyncio.run(history.about(Key(namespace, name), since))).result()
+        return web.Response(status=told.status, text=told.body)

@@ -101,7 +101,7 @@ def test_an_answer_is_bounded_and_says_so(folder: Path, monkeypatch: pytest.Monk
     ("leads", "has_folder", "query", "status", "text"),
     [
         (False, True, "", 503, "this replica of the operator does not lead: ask the holder of the Lease"),
-        (True, False, "", 404, "no flight record is kept: set STREAMAPP_RECORD_FOLDER to a folder on a volume"),
+        (True, False, "", 404, "no flight record is kept: STREAMAPP_RECORD_FOLDER names no folder"),
         (True, True, "?since=noon", 400, "since='noon' is no time: give it like 2026-11-21T12:00:00Z"),
         (
             *(True, True, "?since=2026-11-21T12:00:00", 400),

@@ -1,14 +1,15 @@
 """What the operator answers over HTTP, read only: which tasks there are, what is wrong, and who answers.
 
-The contract between the operator and `kubectl streamapp tasks` and `doctor`: `GET /v1/apps/{namespace}/{name}/tasks`,
-`/v1/apps/{namespace}/{name}/findings` and `/v1/operator`. Version 1: fields are added, never renamed or taken away, and
-whoever reads leaves unknown ones out of account. What is not known is absent. Nothing in it is a secret.
+The contract between the operator and `kubectl streamapp tasks`, `doctor` and `history`:
+`GET /v1/apps/{namespace}/{name}/tasks`, `…/findings`, `…/history` and `/v1/operator`. Version 1: fields are added,
+never renamed or taken away, and whoever reads leaves unknown ones out of account. What is not known is absent. Nothing
+in it is a secret.
 """
 
-from datetime import datetime
-from typing import TypeVar
+from datetime import UTC, datetime
+from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 PORT = 8080
@@ -23,6 +24,16 @@ def tasks_path(namespace: str, name: str) -> str:
 def findings_path(namespace: str, name: str) -> str:
     """Where the findings about a StreamApp are."""
     return f"/v1/apps/{namespace}/{name}/findings"
+
+
+def history_path(namespace: str, name: str, since: datetime | None) -> str:
+    """Where the flight record tells of a StreamApp, from a time on."""
+    path = f"/v1/apps/{namespace}/{name}/history"
+    return path if since is None else f"{path}?since={since.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+NO_RECORD = "no flight record is kept"
+"""In the answer of an operator that keeps none."""
 
 
 class Answered(BaseModel):
@@ -137,6 +148,53 @@ class Findings(Answered):
     findings: tuple[FindingTold, ...] = ()
     fine: tuple[str, ...] = ()
     """Codes that were checked and are in order."""
+
+
+class Recorded(Answered):
+    """A line of the flight record about what was wished for, decided or done, as `flight_record` describes it.
+
+    Open for kinds and words that are not known yet; what a line does not have is None or empty.
+    """
+
+    v: Literal[1]
+    kind: str
+    uid: str = ""
+    ts: AwareDatetime
+    seq: int = 0
+    old_replicas: int | None = None
+    new_replicas: int | None = None
+    actor: str = ""
+    manager: str = ""
+    verdict: str = ""
+    reason: str = ""
+    detail: str = ""
+    desired: int | None = None
+    granted: int | None = None
+    actual: int | None = None
+    ready: int | None = None
+    hold_id: str = ""
+    hold_since: AwareDatetime | None = None
+    target: int | None = None
+    step: str = ""
+    outcome: str = ""
+    from_replicas: int | None = None
+    to_replicas: int | None = None
+    ordinal: int | None = None
+    granted_at: AwareDatetime | None = None
+    took_seconds: float | None = None
+    held_seconds: float | None = None
+    worst_gap_seconds: float | None = None
+    gap_error_seconds: float | None = None
+    forced_by: str = ""
+
+
+class History(Answered):
+    """What the flight record tells of a StreamApp."""
+
+    v: Literal[1]
+    is_whole: bool
+    """Whether those are all lines that it has."""
+    lines: tuple[Recorded, ...]
 
 
 class OperatorTold(Answered):

@@ -1,7 +1,7 @@
 """What happened with a StreamApp, in the order of time: `entries_of_status` and `entries_of_events`. Pure.
 
-Each source gives entries of its own, and `in_order` puts them together: another record that somebody keeps is one more
-source. Nothing is made up: what a source does not say is left out.
+Each source gives entries of its own, and `in_order` puts them together; `recorded` has one more, and takes out what two
+sources tell. Nothing is made up: what a source does not say is left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +28,8 @@ class Source(Enum):
     EVENT = "event"
     WRITER = "writer"
     """The API server's book of who wrote which field."""
+    RECORD = "record"
+    """The operator's flight record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class Entry:
     """A sentence."""
     by: str
     is_warning: bool = False
+    known_as: tuple[tuple[object, datetime], ...] = ()
+    """What it is about, and when that was, for another source that tells the same."""
 
     @property
     def document(self) -> Json:
@@ -54,6 +58,21 @@ class Entry:
             "by": self.by,
             "warning": self.is_warning,
         }
+
+
+def reason(name: str) -> object:
+    """The key of what happened for a reason."""
+    return "reason", name
+
+
+def hold(hold_id: str) -> object:
+    """The key of a hold's beginning."""
+    return "hold", hold_id
+
+
+def granted(from_replicas: int | None, to_replicas: int | None) -> object:
+    """The key of a step that was granted."""
+    return "granted", from_replicas, to_replicas
 
 
 def in_order(entries: Iterable[Entry], since: datetime | None) -> tuple[Entry, ...]:
@@ -69,14 +88,21 @@ def entries_of_status(view: View) -> Iterator[Entry]:
     for step in view.status.last_steps:
         forced = step.forced is not None
         yield Entry(
-            at=step.at, source=Source.STATUS, what="Step", told=_of_step(step), by="operator", is_warning=forced
+            at=step.at,
+            source=Source.STATUS,
+            what="Step",
+            told=_of_step(step),
+            by="operator",
+            is_warning=forced,
+            known_as=((granted(step.from_, step.to), step.at),),
         )
     going = view.status.scale_down
     if going is not None and going.since is not None:
         course = f"to {going.target}" if view.status.granted is None else f"{view.status.granted} to {going.target}"
-        hold = "" if going.hold_id is None else f" as hold {going.hold_id}"
-        told = f"The scale-down {course} that goes on began{hold}."
-        yield Entry(at=going.since, source=Source.STATUS, what="HoldBegan", told=told, by="operator")
+        named = "" if going.hold_id is None else f" as hold {going.hold_id}"
+        told = f"The scale-down {course} that goes on began{named}."
+        known = () if going.hold_id is None else ((hold(going.hold_id), going.since),)
+        yield Entry(at=going.since, source=Source.STATUS, what="HoldBegan", told=told, by="operator", known_as=known)
 
 
 def _of_step(step: LastStep) -> str:
@@ -105,8 +131,11 @@ def _written(author: Author, what: str, sentence: str, value: str) -> Iterator[E
     if author.at is None:
         return
     through = f" through {author.subresource}" if author.subresource else ""
-    by = f"{plain(author.manager)}{through}"
-    yield Entry(at=author.at, source=Source.WRITER, what=what, told=f"Somebody {sentence.format(value)}.", by=by)
+    manager = plain(author.manager)
+    told = f"Somebody {sentence.format(value)}."
+    known = ((("wish", manager, int(value)), author.at),) if what == "Wish" else ()
+    by = f"{manager}{through}"
+    yield Entry(at=author.at, source=Source.WRITER, what=what, told=told, by=by, known_as=known)
 
 
 def entries_of_events(events: Iterable[Mapping[str, Any]], view: View) -> Iterator[Entry]:
@@ -119,12 +148,14 @@ def entries_of_events(events: Iterable[Mapping[str, Any]], view: View) -> Iterat
         if (group, about.get("kind"), about.get("name")) != (GROUP, KIND, view.found.metadata.name):
             continue
         if is_own and at is not None:
+            by, what = _teller(event), plain(str(event.get("reason", "")))
             yield Entry(
                 at=at,
                 source=Source.EVENT,
-                what=plain(str(event.get("reason", ""))),
+                what=what,
                 told=f"{plain(str(event.get('note', '')))}{_times(event)}",
-                by=_teller(event),
+                by=by,
+                known_as=((reason(what), at),) if by == "operator" else (),
                 is_warning=event.get("type") == "Warning",
             )
 

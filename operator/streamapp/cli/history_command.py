@@ -1,18 +1,21 @@
-"""What `history` does: reads the StreamApp and its Events, and tells both in the order of time."""
+"""What `history` does: reads the StreamApp, its Events and the operator's flight record, and tells all by time."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 from rich.console import Group
 from rich.text import Text
 
-from streamapp.cli import printing, reading, watching
-from streamapp.cli.failures import Exit
+from streamapp.api.answers import History, history_path
+from streamapp.cli import operator_side, printing, reading, watching
+from streamapp.cli.failures import CliError, Exit
 from streamapp.cli.history import Entry, entries_of_events, entries_of_status, entries_of_writers, in_order
 from streamapp.cli.history_screen import history_screen
 from streamapp.cli.plain import plain
 from streamapp.cli.printing import Output
+from streamapp.cli.recorded import entries_of_record, without_doubles
 from streamapp.cli.running import run
 from streamapp.cli.view import View, view_of
 from streamapp.cli.where import Where
@@ -23,27 +26,33 @@ from streamapp.kube.places import EVENTS, Key
 Json = dict[str, Any]
 
 
-def history(where: Where, name: str, since: timedelta | None, output: Output) -> int:
+_MORE = "The flight record has more than is told here: --since asks for less, and gets all of that."
+
+
+def history(where: Where, operator_namespace: str, name: str, since: timedelta | None, output: Output) -> int:
     """Tell what happened; give the exit code."""
-    return run(_history(where, name, since, output))
+    return run(_history(where, operator_namespace, name, since, output))
 
 
-async def _history(where: Where, name: str, since: timedelta | None, output: Output) -> int:
+async def _history(where: Where, operator_namespace: str, name: str, span: timedelta | None, output: Output) -> int:
     found = await reading.find(where)
     key = Key(reading.namespace_of(where, found), name)
     async with reading.opened(found, reading.title_of(key.namespace, name)) as client:
         resource = await reading.read(client, found, key)
         view = view_of(resource, watching.now())
-        events, missing = await _events(client, key)
+        since = None if span is None else view.now - span
+        events, no_events = await _events(client, key)
+        recorded, no_record = await _recorded(client, operator_namespace, key, since, view)
     told = (*entries_of_status(view), *entries_of_writers(resource, view), *entries_of_events(events, view))
-    entries = in_order(told, None if since is None else view.now - since)
+    entries = in_order(without_doubles(recorded, told), since)
+    missing = [sentence for sentence in (no_events, no_record) if sentence is not None]
     if output is Output.TABLE:
-        _show(view, entries, since)
+        _show(view, entries, span)
+        for sentence in missing:
+            click.echo(sentence, err=True)
     else:
         document = {"namespace": key.namespace, "name": key.name, "entries": [one.document for one in entries]}
-        printing.write(document | ({} if missing is None else {"missing": missing}), output)
-    if missing is not None and output is Output.TABLE:
-        click.echo(missing, err=True)
+        printing.write(document | ({"missing": " ".join(missing)} if missing else {}), output)
     return Exit.FINE
 
 
@@ -57,6 +66,20 @@ async def _events(client: KubeClient, key: Key) -> tuple[list[Json], str | None]
         return [], (
             f"Events are left out: {plain(error.why)}; ask for a Role with list on events of events.k8s.io to see them."
         )
+
+
+async def _recorded(
+    client: KubeClient, operator_namespace: str, key: Key, since: datetime | None, view: View
+) -> tuple[Sequence[Entry], str | None]:
+    """What the operator's flight record tells, and what is to be said where that is not all, or nothing."""
+    try:
+        leader = await operator_side.leader(client, operator_namespace)
+        told = await operator_side.ask(client, leader, history_path(key.namespace, key.name, since), History)
+    except CliError as error:
+        return (), f"The flight record is left out: {error.why}; {error.next_step}."
+    except KubeError as error:
+        return (), f"The flight record is left out: {plain(error.why)}; run the command again."
+    return tuple(entries_of_record(told.lines, view.found.metadata.uid)), None if told.is_whole else _MORE
 
 
 def _show(view: View, entries: tuple[Entry, ...], since: timedelta | None) -> None:

@@ -1,14 +1,14 @@
 """Finds the operator's leader and asks it, through the API server: no network path to its pod is needed.
 
-Used by `tasks` and `doctor`. It takes three rights in the operator's namespace: get `leases`, list `pods`, and get
-`pods/proxy`. Whatever keeps an answer away is a CliError with the object, the cause and the next step.
+Used by `tasks`, `doctor` and `history`. It takes three rights in the operator's namespace: get `leases`, list `pods`,
+and get `pods/proxy`. Whatever keeps an answer away is a CliError with the object, the cause and the next step.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from streamapp.api.answers import PORT, Answered, NotAnswerableError, read
+from streamapp.api.answers import NO_RECORD, PORT, Answered, NotAnswerableError, read
 from streamapp.cli.failures import CliError
 from streamapp.cli.plain import plain
 from streamapp.kube.client import KubeClient
@@ -131,6 +131,8 @@ async def ask(client: KubeClient, asked: Leader, path: str, model: type[Told]) -
 
 
 def _not_known(error: NotFoundError) -> str:
+    if NO_RECORD in error.why:
+        return "the chart's value record.enabled has one kept"
     if "watch other namespaces" in error.why:
         return "see STREAMAPP_NAMESPACES of the operator, or name another one with --operator-namespace"
     return "it may just have gone, or be of an older version: ask again in some seconds, or upgrade the operator"

@@ -8,7 +8,14 @@ import click
 
 from streamapp.cli import amounts
 from streamapp.cli.amounts import Amount
-from streamapp.cli.options import EXIT_CODES, name_argument, output_option, where_options, yes_option
+from streamapp.cli.options import (
+    EXIT_CODES,
+    name_argument,
+    operator_namespace_option,
+    output_option,
+    where_options,
+    yes_option,
+)
 from streamapp.cli.plain import plain
 from streamapp.cli.where import Where
 
@@ -151,12 +158,16 @@ def _span(_context: click.Context, _parameter: click.Parameter, text: str | None
 @click.command(epilog=EXIT_CODES)
 @name_argument()
 @click.option("--since", metavar="DURATION", callback=_span, help="Only what is not older, such as 2h.")
+@operator_namespace_option
 @where_options
 @output_option
-def history(*, where: Where, name: str, since: timedelta | None, output: str) -> int:
-    """Tell what happened with NAME, the newest last: steps, holds, Events, and who wrote the wish."""
+def history(*, where: Where, operator_namespace: str, name: str, since: timedelta | None, output: str) -> int:
+    """Tell what happened with NAME, the newest last: steps, holds, decisions, Events, and who wrote the wish.
+
+    The operator's flight record tells most of it; without that, the last ten steps and what Events are left.
+    """
     command = import_module("streamapp.cli.history_command")
-    return int(command.history(where, name, since, command.Output(output)))
+    return int(command.history(where, operator_namespace, name, since, command.Output(output)))
 
 
 COMMANDS: tuple[click.Command, ...] = (scale, hold, release, pause, resume, history)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from streamapp.api.answers import NO_RECORD
 from streamapp.controller.record_files import every_file, whole_lines
 from streamapp.kube.places import Key
 
@@ -41,7 +42,7 @@ class Told:
     body: str
 
 
-_NO_RECORD = Told(404, "no flight record is kept: set STREAMAPP_RECORD_FOLDER to a folder on a volume")
+_NO_RECORD = Told(404, f"{NO_RECORD}: STREAMAPP_RECORD_FOLDER names no folder")
 
 
 class History:
