@@ -12,6 +12,7 @@ import pytest
 from streamapp.api import flight_record as flight
 from streamapp.controller import history as controller_history
 from streamapp.controller.record_files import OpenFile
+from streamapp.core.reasons import Reason
 from tests.builders import NOW, ago
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
@@ -187,6 +188,7 @@ def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, clus
         line(flight.Step, 30, 0, step="CloseBudget", **failed),
         line(flight.Step, 25, 1, step="RestartPod", **failed, ordinal=2),
         decided(20, 2, "NoProgress", "Stalled"),
+        decided(15, 4, "ForeignStatefulSet", "Stalled"),
         decided(10, 3, "OfTomorrow", detail="the moon is full"),
     )
     tell(cluster, an_event("stalled", 20, {"reason": "NoProgress", "type": "Warning"}))
@@ -196,6 +198,8 @@ def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, clus
     assert found["RestartPod"][1].startswith("pod 2: failed, and is tried again: ")
     assert found["NoProgress"][0] is True
     assert found["NoProgress"][1].endswith("Wished for 2, granted 3, 3 of 3 pods ready.")
+    assert found["ForeignStatefulSet"][0] is True
+    assert Reason.ForeignStatefulSet.next_step in found["ForeignStatefulSet"][1]
     assert found["OfTomorrow"] == (
         False,
         "the moon is full. Wished for 2, granted 3, 3 of 3 pods ready.",
@@ -208,7 +212,12 @@ def test_lines_of_a_streamapp_that_had_the_name_before_are_left_out(there: Opera
 
 
 def test_text_in_the_record_cannot_steer_a_terminal(there: OperatorThere, run: Run) -> None:
-    keep(there, decided(60, 0, "a\x1b[2J", detail="b\x1b"), wished(50, 1, 3, 2, manager="c\x1b"))
+    keep(
+        there,
+        decided(60, 0, "a\x1b[2J", detail="b\x1b"),
+        wished(50, 1, 3, 2, manager="c\x1b"),
+        decided(40, 2, "LearnersCatchingUp", detail="d\x1b"),
+    )
     out = run("history", "wordcount").out
     assert "\x1b" not in out
     assert "[2J" in out
