@@ -84,6 +84,25 @@ def test_why_it_cannot_act_is_told_in_its_own_words(conditions: tuple[Json, ...]
     assert found.cannot_act == cannot_act
 
 
+@pytest.mark.parametrize(
+    ("conditions", "found"),
+    [
+        ((), (None, None, None)),
+        ((says("AbleToScale", "True"),), (3, 5, None)),
+        ((says("ScalingActive", "True"),), (3, 5, True)),
+        ((says("ScalingActive", "False", "ScalingDisabled"),), (3, 5, False)),
+        ((says("ScalingActive", "Unknown"),), (3, 5, None)),
+    ],
+)
+def test_its_numbers_count_once_it_has_looked(
+    conditions: tuple[Json, ...], found: tuple[int | None, int | None, bool | None]
+) -> None:
+    live = an_hpa()
+    live["status"] = {"currentReplicas": 3, "desiredReplicas": 5, "conditions": list(conditions) or None}
+    (one,) = by_target([live])["counter"]
+    assert (one.current, one.desired, one.is_active) == found
+
+
 def test_what_is_left_out_is_what_kubernetes_says_it_means() -> None:
     live = an_hpa()
     del live["spec"]["minReplicas"], live["status"]

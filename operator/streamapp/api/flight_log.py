@@ -12,6 +12,7 @@ from typing import Any
 
 from streamapp.api import flight_lines as lines
 from streamapp.api import flight_places as places
+from streamapp.api.flight_drivers import DriversLog
 from streamapp.api.flight_lines import Head, StepMade
 from streamapp.api.flight_record import Config, Group, Pod, Record
 from streamapp.api.progress import began
@@ -69,6 +70,7 @@ class FlightLog:
     _closed: set[tuple[object, ...]] = field(default_factory=set)
     _read_at: datetime | None = None
     """End of the newest reading that was told."""
+    _drivers: DriversLog = field(default_factory=DriversLog)
     _group: Group | None = None
     _layout: object = None
     _epoch: int = 0
@@ -82,6 +84,7 @@ class FlightLog:
         """Give the lines that this pass adds, and take them for written."""
         reports = fresh(look.snapshot, look.policy.timing) if look.policy.agent else {}
         found: list[Record] = [*self._scaled(look), *self._grouped(look)]
+        found += self._drivers.lines(self.head, look.snapshot.now, look.snapshot.drivers)
         attribution = _attribution(look.snapshot)
         found += self._configured(look, reports)
         found += self._placed(look, attribution, reports)

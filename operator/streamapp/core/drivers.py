@@ -1,6 +1,7 @@
 """Who drives the replicas: autoscalers that aim at the StreamApp or past it, and others who write `spec.replicas` too.
 
-Filled by the gatherer from `kube`; read by `soundness` alone. Nothing that scales or restarts a pod ever goes by it.
+Filled by the gatherer from `kube`; read by `soundness` and the flight record alone. Nothing that scales or restarts a
+pod ever goes by it.
 """
 
 from dataclasses import dataclass
@@ -27,6 +28,12 @@ class Autoscaler:
     """`maxReplicas`."""
     cannot_act: str | None = None
     """Why it does not scale at present, in its own words; None where it does, or has not looked yet."""
+    current: int | None = None
+    """Replicas that it saw; None where it has not looked yet, as of the two below."""
+    desired: int | None = None
+    """Replicas that it wants."""
+    is_active: bool | None = None
+    """Whether it reckons at all; None where it does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,14 +32,24 @@ def by_target(live: Iterable[Json]) -> Mapping[str, tuple[Autoscaler, ...]]:
 
 
 def _autoscaler(live: Json, aim: Aim) -> Autoscaler:
-    spec = live["spec"]
+    spec, status = live["spec"], live.get("status") or {}
+    # Before its first look the numbers are there, and mean nothing.
+    looked = status if status.get("conditions") else {}
     return Autoscaler(
         name=live["metadata"]["name"],
         aim=aim,
         least=spec.get("minReplicas", 1),
         most=spec["maxReplicas"],
-        cannot_act="; ".join(_troubles(live.get("status", {}))) or None,
+        cannot_act="; ".join(_troubles(status)) or None,
+        current=looked.get("currentReplicas"),
+        desired=looked.get("desiredReplicas"),
+        is_active=_is_active(status),
     )
+
+
+def _is_active(status: Mapping[str, Any]) -> bool | None:
+    said = {one["type"]: one["status"] for one in status.get("conditions") or ()}
+    return {"True": True, "False": False}.get(said.get("ScalingActive", ""))
 
 
 def _troubles(status: Mapping[str, Any]) -> Iterator[str]:
