@@ -7,8 +7,8 @@ server that cannot listen end the process, and Kubernetes starts it anew.
 import asyncio
 import secrets
 import signal
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +34,7 @@ from streamapp.controller.kafka_side import connect
 from streamapp.controller.key_queue import KeyQueue, Pauses
 from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
+from streamapp.controller.own_loop import Apart, OwnLoop
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
 from streamapp.controller.reconcile import Reconciler
 from streamapp.controller.recording import recording
@@ -212,13 +213,7 @@ async def run(settings: Settings) -> None:
     async with AsyncExitStack() as left_behind:
         leadership: Leadership = ALONE
         if settings.lease_namespace:
-            timing = lease_timing(settings)
-            # Its own client: a renewal waits for nobody's turn, and not for long.
-            lease_client = KubeClient(
-                await own_configuration(), deadline_seconds=timing.request, at_once=2, observe=observe
-            )
-            left_behind.push_async_callback(lease_client.close)
-            leadership = Elector(lease_client, lease_key(settings), identity_of(settings), timing)
+            leadership = await left_behind.enter_async_context(_election(settings, observe))
         client = KubeClient(
             await own_configuration(),
             deadline_seconds=settings.request_deadline_seconds,
@@ -234,6 +229,22 @@ async def run(settings: Settings) -> None:
         left_behind.push_async_callback(server.cleanup)
         left_behind.push_async_callback(operator.recording.close)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
+
+
+@asynccontextmanager
+async def _election(settings: Settings, observe: Callable[[str, str, int], None]) -> AsyncIterator[Leadership]:
+    """Stand for the Lease with a client and an event loop of its own: a renewal waits for nobody's turn."""
+    timing = lease_timing(settings)
+
+    async def connected() -> KubeClient:
+        return KubeClient(await own_configuration(), deadline_seconds=timing.request, at_once=2, observe=observe)
+
+    async with OwnLoop.running("election") as own:
+        client = await own.run(connected())
+        try:
+            yield Apart(Elector(client, lease_key(settings), identity_of(settings), timing), own)
+        finally:
+            await own.run(client.close())
 
 
 async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[[], Parts]) -> None:

@@ -1,7 +1,7 @@
 """Lets the decisions of large applications have the event loop one at a time, with a breath after each.
 
 Used by `reconcile`. A decision about thousands of tasks takes half a second in which nobody else runs. Several of them
-in one go took longer than a request may: the answer to a renewal of the Lease was there, and came too late.
+in one go take longer than a request may: an answer of a broker or of the API server is there, and comes too late.
 """
 
 import asyncio
