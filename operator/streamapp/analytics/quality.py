@@ -1,0 +1,92 @@
+"""What makes a line of the record bad: rules as expressions, each with the name that the quarantine shows.
+
+They follow the contract field by field; what they cannot know is left to silver. Pure.
+"""
+
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, LongType
+
+from streamapp.analytics.bronze_schemas import LINE, OWN, VERSIONS
+
+CORRUPT: Final = "_corrupt"
+"""Holds the line where its JSON could not be read, or a field has another type."""
+FUTURE_SECONDS: Final = 600
+
+_OF_ALL = ("cluster", "namespace", "app", "uid", "ts", "recorder", "seq")
+REQUIRED: Final[dict[str, tuple[str, ...]]] = {
+    "sample": ("task", "role", "ordinal", "process_id", "source", "interval_seconds", "epoch"),
+    "scale": ("new_replicas", "actor", "generation"),
+    "decision": ("verdict", "reason", "desired", "granted", "actual", "ready"),
+    "step": ("step", "outcome", "reason"),
+    "stepClosed": ("hold_id", "from_replicas", "to_replicas", "granted_at", "took_seconds"),
+    "pod": ("ordinal", "pod_uid"),
+    "group": ("epoch", "state"),
+    "autoscaler": ("name", "aims_at"),
+    "config": (
+        "generation",
+        "application_id",
+        "acceptable_recovery_lag",
+        "stabilization_seconds",
+        "timeout_seconds",
+        "scale_down_policy",
+    ),
+    "recorder": ("mark",),
+}
+"""Fields that a line of a kind must have beside those of every line."""
+WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("sample", "role"): ("ACTIVE", "STANDBY", "LEARNER"),
+    ("sample", "state"): ("RUNNING", "RESTORING"),
+    ("sample", "source"): ("GROUP", "AGENT"),
+    ("scale", "actor"): ("HPA", "KEDA", "USER", "UNKNOWN"),
+    ("step", "outcome"): ("DONE", "FAILED"),
+    ("recorder", "mark"): ("STARTED", "DROPPED", "STOPPED"),
+}
+"""Words that a field may hold, by kind and field."""
+
+
+def _any(conditions: list[Column]) -> Column:
+    return reduce(lambda one, other: one | other, conditions)
+
+
+def _by_kind(conditions: dict[str, list[Column]]) -> Column:
+    """True where one of the conditions of the line's own kind holds."""
+    chosen = F.lit(False)
+    for kind, of_kind in conditions.items():
+        chosen = F.when(F.col("kind") == kind, _any(of_kind)).otherwise(chosen)
+    return chosen
+
+
+def _negative(kind: str) -> list[Column]:
+    numbers = [field.name for field in (*LINE, *OWN[kind]) if isinstance(field.dataType, LongType | DoubleType)]
+    return [F.coalesce(F.col(name) < 0, F.lit(False)) for name in numbers]
+
+
+def _words() -> dict[str, list[Column]]:
+    found: dict[str, list[Column]] = {}
+    for (kind, name), words in WORDS.items():
+        found.setdefault(kind, []).append(F.coalesce(~F.col(name).isin(*words), F.lit(False)))
+    return found
+
+
+def rule(now: Column) -> Column:
+    """The first rule that a line breaks, null of a good one; `now` is the time of the run."""
+    required = {kind: [F.col(name).isNull() for name in (*_OF_ALL, *names)] for kind, names in REQUIRED.items()}
+    broken = F.col(CORRUPT).isNotNull()
+    future = F.col("ts") > now + F.expr(f"INTERVAL {FUTURE_SECONDS} SECONDS")
+    task = (F.col("kind") == "sample") & ~F.col("task").rlike("^[0-9]+_[0-9]+$")
+    return (
+        F.when(broken & F.col("kind").isNull(), "unparsable")
+        .when(broken, "wrongType")
+        .when(~F.coalesce(F.col("v"), F.lit(1)).isin(*VERSIONS), "unknownVersion")
+        .when(~F.coalesce(F.col("kind").isin(*OWN), F.lit(False)), "unknownKind")
+        .when(_by_kind(required), "missingField")
+        .when(_by_kind(_words()), "unknownWord")
+        .when(task, "malformedTask")
+        .when(_by_kind({kind: _negative(kind) for kind in OWN}), "negativeNumber")
+        .when((F.col("kind") == "sample") & (F.col("end_offset") < F.col("offset")), "endBeforeOffset")
+        .when(future, "fromTheFuture")
+    )

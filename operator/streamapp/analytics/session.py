@@ -1,0 +1,121 @@
+"""The Spark session that every run uses, embedded or on a cluster: what Spark leaves open is settled here.
+
+Called by the command line and by tests. Sets nothing that a given configuration already sets.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import gettempdir
+
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from streamapp.analytics.failures import AnalyticsError
+
+MIN_JAVA = 17
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where and how Spark runs."""
+
+    master: str = ""
+    """Empty: what MASTER says, else all cores of this machine."""
+    memory: str = "2g"
+    """Heap of the driver, which computes everything when the master is local."""
+    cores: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """Of the machine, or of the cluster; two partitions are made for each."""
+    archive: Path | None = None
+    """AppCDS archive: used where it exists, written at the end of this run where it does not."""
+    quick_start: bool = False
+    """A smaller compiler and collector: for tests and small jobs, slower in long ones."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+def java_options(engine: Engine) -> str:
+    """Options of the driver's JVM."""
+    options = ["-Djava.net.preferIPv4Stack=true", "-XX:+IgnoreUnrecognizedVMOptions"]
+    if engine.archive is not None:
+        how = "SharedArchiveFile" if engine.archive.exists() else "ArchiveClassesAtExit"
+        options += [f"-XX:{how}={engine.archive}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if engine.quick_start else ["-XX:+UseParallelGC"]
+    return " ".join(options)
+
+
+def settings(engine: Engine) -> dict[str, str]:
+    """What the session is configured with."""
+    local = (engine.master or "local").startswith("local")
+    bound = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK} if local else {}
+    return {
+        **bound,
+        "spark.driver.memory": engine.memory,
+        "spark.driver.extraJavaOptions": java_options(engine),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.shuffle.partitions": str(min(200, 2 * engine.cores)),
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000000",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.sql.autoBroadcastJoinThreshold": "64m",
+        # Files of all kinds and days stay open side by side, so that nothing is sorted to split it.
+        "spark.sql.maxConcurrentOutputFileWriters": "64",
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.warehouse.dir": str(Path(gettempdir()) / "streamapp-analytics-warehouse"),
+        **engine.conf,
+    }
+
+
+def check_java() -> None:
+    """See that there is a Java that Spark runs on.
+
+    Raises:
+        AnalyticsError: there is none, or it is too old.
+    """
+    home = os.environ.get("JAVA_HOME", "")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    needs = f"install Java {MIN_JAVA} or newer, or set JAVA_HOME to one"
+    if java is None:
+        where = f"JAVA_HOME is {home}, and there is no bin/java in it" if home else "there is no java on the PATH"
+        raise AnalyticsError("Java", where, needs)
+    told = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=False)
+    words = [line.split("=")[1].strip() for line in told.stderr.splitlines() if "java.specification.version " in line]
+    version = words[0] if words else "unknown"
+    if not version.isdecimal() or int(version) < MIN_JAVA:
+        raise AnalyticsError(java, f"Spark needs Java {MIN_JAVA} or newer, this one is {version}", needs)
+
+
+def open_session(engine: Engine) -> SparkSession:
+    """Start Spark, or take the session that runs already.
+
+    Raises:
+        AnalyticsError: no fit Java, or Spark cannot start; its message is the first line of Spark's own.
+    """
+    check_java()
+    # Python workers start as whatever `python3` the PATH has, in a virtual environment often the wrong one.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if (engine.master or "local").startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    master = engine.master or os.environ.get("MASTER", "local[*]")
+    builder = SparkSession.builder.appName("streamapp-analytics").master(master)
+    for name, value in settings(engine).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkRuntimeError, PySparkException, OSError) as error:
+        raise AnalyticsError("Spark", first_line(error), "look at Spark's own words above, and at --master") from error
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of Spark's says, without the stack traces that follow."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]

@@ -1,0 +1,218 @@
+"""Tables as Parquet files, and the manifest that says which of them count.
+
+`<root>/<layer>/<table>/run=<id>/dt=<day>/part-*.parquet` holds rows; `<root>/<layer>/manifest/<n>.json` names, for all
+tables of a layer at once, the runs that count. A run writes new folders and then the next manifest, created only if it
+is absent: a reader sees whole versions, of two runs at once one loses, and one that was killed leaves rubbish that no
+manifest names. `CURRENT` names the newest manifest for people and other programs; the number is what counts here.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from streamapp.analytics.failures import AnalyticsError
+
+LAYOUT: Final = 1
+"""Version of the layout of folders and manifests."""
+WHOLE: Final = "all"
+"""The day of a table that is written whole."""
+KEPT: Final = 3
+"""Versions that stay readable."""
+RUBBISH_AGE: Final = 24 * 3600
+"""Seconds after which a folder that no kept manifest names is removed: no run takes that long."""
+
+Days = Mapping[str, tuple[str, ...]]
+"""Runs that hold a day's rows, by day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file of the record that was read."""
+
+    name: str
+    rows: int
+    recorders: Mapping[str, tuple[int, int]]
+    """First and last `seq` by recorder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What counts of one layer."""
+
+    number: int = 0
+    tables: Mapping[str, Days] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By table and `run/day`."""
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    """Files read, by the SHA-256 of their content; bronze only."""
+    built_from: Days = field(default_factory=dict)
+    """Runs of bronze by day that this version was computed from; silver and gold only."""
+    layout: int = LAYOUT
+
+    def days(self) -> dict[str, tuple[str, ...]]:
+        """The runs of each day over all tables, `WHOLE` aside."""
+        found: dict[str, set[str]] = {}
+        for days in self.tables.values():
+            for day, runs in days.items():
+                if day != WHOLE:
+                    found.setdefault(day, set()).update(runs)
+        return {day: tuple(sorted(found[day])) for day in sorted(found)}
+
+    def with_table(self, table: str, days: Days, rows: Mapping[str, int]) -> "Version":
+        """The same with other runs for a table, whose row counts replace what is known of those runs."""
+        live = {f"{run}/{day}" for day, runs in days.items() for run in runs}
+        known = {**self.rows.get(table, {}), **rows}
+        return replace(
+            self,
+            tables={**self.tables, table: dict(days)},
+            rows={**self.rows, table: {at: known[at] for at in sorted(live)}},
+        )
+
+    def count(self, table: str) -> int:
+        """Rows of a table."""
+        return sum(self.rows.get(table, {}).values())
+
+
+def new_run() -> str:
+    """A name for a run: its start, and something that no other run has."""
+    return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid4().hex[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One layer under a root folder."""
+
+    root: Path
+    layer: str
+    schemas: Mapping[str, StructType]
+
+    @property
+    def folder(self) -> Path:
+        """Where the layer lies."""
+        return self.root / self.layer
+
+    def current(self) -> Version:
+        """The newest version; an empty one where nothing was written yet.
+
+        Raises:
+            AnalyticsError: it was written by a newer layout.
+        """
+        numbers = [int(path.stem) for path in (self.folder / "manifest").glob("[0-9]*.json")]
+        if not numbers:
+            return Version()
+        path = self._manifest(max(numbers))
+        told = json.loads(path.read_text())
+        if told["layout"] != LAYOUT:
+            why = f"it has layout {told['layout']}, this program reads {LAYOUT}"
+            raise AnalyticsError(str(path), why, "use the newer program, or another --root")
+        inputs = {
+            digest: Input(one["name"], one["rows"], {who: (lo, hi) for who, (lo, hi) in one["recorders"].items()})
+            for digest, one in told["inputs"].items()
+        }
+        tables = {table: {day: tuple(runs) for day, runs in days.items()} for table, days in told["tables"].items()}
+        built_from = {day: tuple(runs) for day, runs in told["built_from"].items()}
+        return Version(told["number"], tables, told["rows"], inputs, built_from)
+
+    def read(self, spark: SparkSession, version: Version, table: str, days: Collection[str] | None = None) -> DataFrame:
+        """A table's rows as of a version, with `dt`; of the given days only, if some are given."""
+        schema = _with_day(self.schemas[table])
+        paths = [
+            str(self._run(table, run) / f"dt={day}")
+            for day, runs in sorted(version.tables.get(table, {}).items())
+            if days is None or day in days
+            for run in runs
+        ]
+        if not paths:
+            return spark.createDataFrame([], schema)
+        read = spark.read.schema(schema).option("basePath", str(self.folder / table)).parquet(*paths)
+        return read.select(schema.names)
+
+    def write(self, frame: DataFrame, table: str, run: str) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
+        """Write rows that have a column `dt`; give the run by day, and the rows by `run/day`."""
+        folder = self._run(table, run)
+        shutil.rmtree(folder, ignore_errors=True)
+        shaped = frame.to(_with_day(self.schemas[table]))
+        shaped.write.partitionBy("dt").parquet(str(folder))
+        days: dict[str, tuple[str, ...]] = {}
+        rows: dict[str, int] = {}
+        for part in sorted(folder.glob("dt=*")):
+            day = part.name.removeprefix("dt=")
+            days[day] = (run,)
+            rows[f"{run}/{day}"] = sum(pq.read_metadata(file).num_rows for file in part.glob("*.parquet"))
+        return days, rows
+
+    def commit(self, version: Version) -> Version:
+        """Make a version the next one.
+
+        Raises:
+            AnalyticsError: another run was faster.
+        """
+        told = replace(version, number=version.number + 1)
+        path = self._manifest(told.number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{uuid4().hex}")
+        draft.write_text(json.dumps(asdict(told), indent=1, sort_keys=True))
+        try:
+            os.link(draft, path)  # Fails where the name exists: the only step that makes rows count.
+        except FileExistsError:
+            why = "another run finished while this one worked; nothing of this one counts"
+            raise AnalyticsError(str(path), why, "start it again, one run at a time") from None
+        finally:
+            draft.unlink()
+        pointer = self.folder / f".{uuid4().hex}"
+        pointer.write_text(f"{told.number}\n")
+        pointer.rename(self.folder / "CURRENT")
+        self._tidy(told.number)
+        return told
+
+    def _tidy(self, newest: int) -> None:
+        """Remove what no kept version names and no run that may still go on can be writing."""
+        old = [path for path in (self.folder / "manifest").glob("[0-9]*.json") if int(path.stem) <= newest - KEPT]
+        kept = [json.loads(self._manifest(n).read_text()) for n in range(max(1, newest - KEPT + 1), newest + 1)]
+        named = {
+            (table, run)
+            for told in kept
+            for table, days in told["tables"].items()
+            for runs in days.values()
+            for run in runs
+        }
+        for folder in self.folder.glob("*/run=*"):
+            aged = time.time() - folder.stat().st_mtime > RUBBISH_AGE
+            if aged and (folder.parent.name, folder.name.removeprefix("run=")) not in named:
+                shutil.rmtree(folder, ignore_errors=True)
+        for path in old:
+            path.unlink()
+
+    def _manifest(self, number: int) -> Path:
+        return self.folder / "manifest" / f"{number}.json"
+
+    def _run(self, table: str, run: str) -> Path:
+        return self.folder / table / f"run={run}"
+
+
+def _with_day(schema: StructType) -> StructType:
+    return StructType([*schema.fields, StructField("dt", StringType())])
+
+
+def changed_days(now: Days, before: Days) -> set[str]:
+    """Days whose runs differ."""
+    return {day for day in {*now, *before} if set(now.get(day, ())) != set(before.get(day, ()))}
+
+
+def merged(*parts: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Runs by day, those of all parts together."""
+    found: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        for day, runs in part:
+            found[day] = tuple(sorted({*found.get(day, ()), *runs}))
+    return found
