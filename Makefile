@@ -7,7 +7,7 @@ LAB := $(UV) python -m lab
 # From nothing each time: Sphinx warns only of pages that it reads.
 SPHINX := $(UV) sphinx-build --quiet --fresh-env --nitpicky --fail-on-warning --keep-going --conf-dir docs
 
-.PHONY: help setup hooks check format prove prove-judge test test-unit docs docs-check test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-moves bench-agent bench-decide bench-assignor matrix
+.PHONY: help setup hooks check format prove prove-judge test test-unit docs docs-check test-analytics test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-moves bench-agent bench-decide bench-assignor bench-analytics matrix
 
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,10 @@ prove: ## Sweep faults through the whole operator in virtual time: ten thousand 
 prove-judge: ## Take one safeguard after another away from the operator and see that the sweep notices
 	$(UV) pytest -m judge tests/prove
 
-test: check test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
+test: check test-analytics test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
+
+test-analytics: ## The pipeline on a real Spark, its tables beside DuckDB's (Java 17; 4 minutes)
+	$(UV) pytest -m analytics tests/analytics
 
 test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM
 	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
@@ -110,3 +113,7 @@ bench-assignor: ## Measure the learner assignor, and what it moves, beside Kafka
 	mvn --quiet --batch-mode --file agent/pom.xml --projects assignor test-compile dependency:build-classpath -Dmdep.outputFile=target/classpath
 	cd agent/assignor && java -Dorg.slf4j.simpleLogger.defaultLogLevel=error \
 	  -cp "target/test-classes:target/classes:$$(cat target/classpath)" dev.streamapp.assignor.bench.Bench
+
+bench-analytics: ## Measure the pipeline on a day of 100 applications, beside DuckDB and Polars (Java 17; some minutes)
+	rm -rf .bench-analytics && $(UV) streamapp-analytics bench --root .bench-analytics --master 'local[2]' --memory 4g; \
+	  rm -rf .bench-analytics

@@ -253,7 +253,7 @@ class Story:
         )
 
 
-def _lag(one: Learner, app: App, at: Any) -> Any:  # noqa: ANN401 - a number or many
+def _lag(one: Learner, app: App, at: Any) -> Any:
     """What a learner still owes; it falls by what it restores beyond what is appended."""
     return np.maximum(one.lag - (one.gross - app.append[one.task]) * (at - one.began), 0.0)
 

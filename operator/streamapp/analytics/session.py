@@ -21,6 +21,14 @@ MIN_JAVA = 17
 LOOPBACK = "127.0.0.1"
 
 
+QUICK = {
+    # What is run once over few rows is over before it is compiled.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """Where and how Spark runs."""
@@ -70,6 +78,7 @@ def settings(engine: Engine) -> dict[str, str]:
         "spark.sql.maxConcurrentOutputFileWriters": "64",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         "spark.log.level": "ERROR",
+        **(QUICK if engine.quick_start else {}),
         "spark.sql.warehouse.dir": str(Path(gettempdir()) / "streamapp-analytics-warehouse"),
         **engine.conf,
     }

@@ -24,8 +24,6 @@ from streamapp.analytics.failures import AnalyticsError
 
 LAYOUT: Final = 1
 """Version of the layout of folders and manifests."""
-WHOLE: Final = "all"
-"""The day of a table that is written whole."""
 KEPT: Final = 3
 """Versions that stay readable."""
 RUBBISH_AGE: Final = 24 * 3600
@@ -57,14 +55,16 @@ class Version:
     """Files read, by the SHA-256 of their content; bronze only."""
     built_from: Days = field(default_factory=dict)
     """Runs of bronze by day that this version was computed from; silver and gold only."""
+    definitions: int = 0
+    """Version of the definitions that the rows follow; silver and gold only."""
     layout: int = LAYOUT
 
-    def days(self) -> dict[str, tuple[str, ...]]:
-        """The runs of each day over all tables, `WHOLE` aside."""
+    def days(self, but: str) -> dict[str, tuple[str, ...]]:
+        """The runs of each day over all tables but one."""
         found: dict[str, set[str]] = {}
-        for days in self.tables.values():
-            for day, runs in days.items():
-                if day != WHOLE:
+        for table, days in self.tables.items():
+            if table != but:
+                for day, runs in days.items():
                     found.setdefault(day, set()).update(runs)
         return {day: tuple(sorted(found[day])) for day in sorted(found)}
 
@@ -121,7 +121,7 @@ class Store:
         }
         tables = {table: {day: tuple(runs) for day, runs in days.items()} for table, days in told["tables"].items()}
         built_from = {day: tuple(runs) for day, runs in told["built_from"].items()}
-        return Version(told["number"], tables, told["rows"], inputs, built_from)
+        return Version(told["number"], tables, told["rows"], inputs, built_from, told["definitions"])
 
     def read(self, spark: SparkSession, version: Version, table: str, days: Collection[str] | None = None) -> DataFrame:
         """A table's rows as of a version, with `dt`; of the given days only, if some are given."""
