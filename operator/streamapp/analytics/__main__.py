@@ -1,0 +1,53 @@
+"""`streamapp-analytics`: runs the command line and turns whatever happens into an exit code."""
+
+import os
+import sys
+
+import click
+from pyspark.errors import PySparkException
+
+from streamapp.analytics.commands import analytics
+from streamapp.analytics.failures import AnalyticsError
+from streamapp.analytics.session import first_line
+
+FAILED, INTERRUPTED = 1, 130
+
+
+def show(error: AnalyticsError) -> None:
+    """Write it to standard error in its three parts."""
+    colour = False if os.environ.get("NO_COLOR") else None
+    for label, style, words in (
+        ("error: ", "red", error.what),
+        ("cause: ", None, error.why),
+        ("next:  ", None, error.next_step),
+    ):
+        click.echo(click.style(label, fg=style, bold=True) + words, err=True, color=colour)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; give the exit code: 0 fine, 1 failed, 2 wrong command line, 130 interrupted."""
+    try:
+        return int(analytics(arguments, prog_name="streamapp-analytics", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except AnalyticsError as error:
+        show(error)
+    except PySparkException as error:
+        show(
+            AnalyticsError(
+                "Spark", first_line(error), "nothing of this run counts; with --debug all of Spark's words show"
+            )
+        )
+        if "--debug" in (sys.argv if arguments is None else arguments):
+            raise
+    except OSError as error:
+        where = str(error.filename or "the output")
+        show(AnalyticsError(where, error.strerror or str(error), "choose a folder that this user can write to"))
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

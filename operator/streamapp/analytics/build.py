@@ -1,0 +1,315 @@
+"""From bronze to silver to gold: what has changed, and no more.
+
+Called by the command line. Silver and gold have a version each that names the runs of bronze it was built from; the
+days whose runs differ are built again, with what reaches into them. What comes out equals what a build of all gives.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamapp.analytics import gold_daily, gold_steps, silver_learning, silver_samples, silver_states, silver_steps
+from streamapp.analytics.bronze_schemas import LINE, QUARANTINE, TABLES
+from streamapp.analytics.derived_schemas import GOLD, KEY, SILVER
+from streamapp.analytics.failures import AnalyticsError
+from streamapp.analytics.ingest import WRITERS, bronze
+from streamapp.analytics.progress import Stages
+from streamapp.analytics.silver_episodes import Facts, episodes
+from streamapp.analytics.store import Store, Version, changed_days, merged, new_run
+
+DEFINITIONS: Final = 1
+"""Rises with each change of what a column means or how it is computed: all of silver and gold is then built again."""
+DAILY: Final = ("s_seen", "s_behind", "s_learner_sample")
+"""Tables of which each day needs its own lines only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build did."""
+
+    days: tuple[str, ...]
+    """Days that were built again; none where all was up to date."""
+    silver: Version
+    gold: Version
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A version in the making: what is written so far of one layer."""
+
+    spark: SparkSession
+    store: Store
+    version: Version
+    run: str = field(default_factory=new_run)
+
+    def read(self, table: str, days: set[str] | None = None) -> DataFrame:
+        return self.store.read(self.spark, self.version, table, days)
+
+    def put(self, frames: Mapping[str, tuple[Callable[[], DataFrame], set[str] | None]]) -> None:
+        """Write tables, a few at a time: for each what computes it, and the days it replaces (none: all)."""
+
+        def one(table: str) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int]]:
+            compute, days = frames[table]
+            frame = compute() if days is None else compute().where(F.col("dt").isin(*days))
+            written, rows = self.store.write(frame.coalesce(_files(table)), table, self.run)
+            live = self.version.tables.get(table, {})
+            stays = {} if days is None else {day: runs for day, runs in live.items() if day not in days}
+            return table, merged(stays.items(), written.items()), rows
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            for table, days, rows in list(pool.map(one, frames)):
+                self.version = self.version.with_table(table, days, rows)
+
+
+def _files(table: str) -> int:
+    """Files a run writes of a table at most: the large ones keep both halves of a small machine at work."""
+    return 8 if table in {*DAILY, "g_lag_hourly"} else 1
+
+
+def silver(root: Path) -> Store:
+    """The store of silver."""
+    return Store(root, "silver", SILVER)
+
+
+def gold(root: Path) -> Store:
+    """The store of gold."""
+    return Store(root, "gold", GOLD)
+
+
+def _shift(day: str, by: int) -> str:
+    return (date.fromisoformat(day) + timedelta(days=by)).isoformat()
+
+
+@dataclass(slots=True)
+class Build:
+    """One run of the build."""
+
+    spark: SparkSession
+    root: Path
+    stages: Stages
+    full: bool = False
+    """Build all again, whatever is there."""
+
+    def run(self) -> Built:
+        """Bring silver and gold up to what bronze holds.
+
+        Raises:
+            AnalyticsError: there is no bronze, or another run was faster.
+        """
+        source = _Draft(self.spark, bronze(self.root), bronze(self.root).current())
+        days = source.version.days(QUARANTINE)
+        if not days:
+            raise AnalyticsError(
+                str(self.root), "there is nothing to build from", "run `streamapp-analytics ingest` first"
+            )
+        new_silver, silver_days = self._silver(source, days)
+        new_gold, gold_days = self._gold(source, days, new_silver)
+        return Built(tuple(sorted(silver_days | gold_days)), new_silver, new_gold)
+
+    def _stale(self, version: Version, days: Mapping[str, tuple[str, ...]]) -> tuple[Version, set[str]]:
+        """What of a version can stay, and the days to be built."""
+        if self.full or version.definitions != DEFINITIONS:
+            return Version(number=version.number), set(days)
+        return version, changed_days(days, version.built_from)
+
+    def _silver(self, source: _Draft, days: Mapping[str, tuple[str, ...]]) -> tuple[Version, set[str]]:
+        store = silver(self.root)
+        kept, changed = self._stale(store.current(), days)
+        if not changed:
+            return kept, set()
+        draft = _Draft(self.spark, store, kept)
+        with self.stages.stage("silver: configuration"):
+            before = _limits(draft.read("s_config"))
+            draft.put({"s_config": (lambda: self._with_day(silver_samples.config(source.read("b_config"))), None)})
+            changed = _reached(changed, before, _limits(draft.read("s_config")), set(days))
+        _Silver(source, draft, changed, set(days), self.stages).write()
+        with self.stages.stage("silver: commit"):
+            version = store.commit(replace(draft.version, built_from=days, definitions=DEFINITIONS))
+        return version, changed
+
+    @staticmethod
+    def _with_day(frame: DataFrame) -> DataFrame:
+        return frame.withColumn("dt", F.date_format("valid_from", "yyyy-MM-dd"))
+
+    def _gold(self, source: _Draft, days: Mapping[str, tuple[str, ...]], made: Version) -> tuple[Version, set[str]]:
+        store = gold(self.root)
+        kept, changed = self._stale(store.current(), days)
+        if not changed:
+            return kept, set()
+        draft = _Draft(self.spark, store, kept)
+        base = _Draft(self.spark, silver(self.root), made)
+        # The limits may have changed with the configuration of other days; lag itself does not depend on them.
+        judged = silver_samples.judged(source.read("b_sample", changed), silver_samples.limits(base.read("s_config")))
+        with self.stages.stage("gold: lag by hour"):
+            draft.put({"g_lag_hourly": (lambda: gold_daily.lag_hourly(judged), changed)})
+        with self.stages.stage("gold: figures by day"):
+            draft.put({table: (compute, None) for table, compute in _figures(base).items()})
+        with self.stages.stage("gold: commit"):
+            return store.commit(replace(draft.version, built_from=days, definitions=DEFINITIONS)), changed
+
+
+def _figures(base: _Draft) -> dict[str, Callable[[], DataFrame]]:
+    read = base.read
+    return {
+        "g_restore_profile": lambda: _updated(
+            gold_steps.restore_profile(read("s_learner_stint"), read("s_pod_interval"))
+        ),
+        "g_convergence_daily": lambda: gold_steps.convergence_daily(read("s_scale_episode")),
+        "g_hold_blame": lambda: gold_steps.hold_blame(read("s_hold_interval")),
+        "g_skew_daily": lambda: gold_daily.skew_daily(read("s_assignment_interval")),
+        "g_autoscaler_daily": lambda: gold_daily.autoscaler_daily(
+            read("s_scale_episode"), read("s_decision_interval"), read("s_seen")
+        ),
+        "g_churn_daily": lambda: gold_daily.churn_daily(
+            read("s_rebalance"), read("s_pod_interval"), read("s_assignment_interval"), read("s_seen")
+        ),
+    }
+
+
+def _updated(frame: DataFrame) -> DataFrame:
+    return frame.withColumn("dt", F.date_format("updated", "yyyy-MM-dd"))
+
+
+def _limits(config: DataFrame) -> set[tuple[object, ...]]:
+    """What of the configuration other tables are computed with, and from when to when."""
+    rows = config.select(*KEY, "valid_from", "valid_to", "acceptable_recovery_lag", "stateful_tasks").collect()
+    return {(*row[:-1], tuple(row[-1] or ())) for row in rows}
+
+
+def _reached(
+    changed: set[str], before: set[tuple[object, ...]], after: set[tuple[object, ...]], days: set[str]
+) -> set[str]:
+    """The days to be built: with another configuration the later ones too, and all if it reaches further back."""
+    if before == after or not before:
+        return changed
+    first = min(changed)
+
+    def earlier(rows: set[tuple[object, ...]]) -> set[tuple[object, ...]]:
+        """Rows from before the first changed day, as far as they reach up to it."""
+        cut = set()
+        for *key, start, end, limit, tasks in rows:
+            if str(start)[:10] < first:
+                cut.add((*key, start, end if end is not None and str(end)[:10] < first else None, limit, tasks))
+        return cut
+
+    if earlier(before) == earlier(after):
+        return {day for day in days if day >= first}
+    return days
+
+
+@dataclass(slots=True)
+class _Silver:
+    """The tables of silver, in the order in which one needs the other."""
+
+    source: _Draft
+    draft: _Draft
+    changed: set[str]
+    days: set[str]
+    stages: Stages
+
+    def write(self) -> None:
+        """All but the configuration."""
+        # The day before a changed one ends at midnight now, or no longer; days after it begin as it ended.
+        first = _shift(min(self.changed), -1)
+        later = {day for day in self.days if day >= first}
+        with self.stages.stage("silver: samples"):
+            self._daily()
+        with self.stages.stage("silver: states"):
+            self._states(first, later)
+        with self.stages.stage("silver: learners and holds"):
+            self._sessions(first, later)
+        with self.stages.stage("silver: steps"):
+            self._episodes(later)
+
+    def _daily(self) -> None:
+        lines = self.source.read
+        every = [lines(table, self.changed).select(*KEY, "ts", "dt") for table in TABLES.values()]
+        together = every[0]
+        for more in every[1:]:
+            together = together.unionByName(more)
+        limits = silver_samples.limits(self.draft.read("s_config"))
+        judged = silver_samples.judged(lines("b_sample", self.changed), limits)
+        self.draft.put(
+            {
+                "s_learner_sample": (lambda: silver_samples.learner_samples(judged), self.changed),
+                "s_behind": (lambda: silver_samples.behind(judged), self.changed),
+                "s_seen": (lambda: silver_samples.seen(together), self.changed),
+            }
+        )
+
+    def _states(self, first: str, later: set[str]) -> None:
+        seen = self.draft.read("s_seen")
+
+        def state(source: str, table: str, by: tuple[str, ...] = ()) -> Callable[[], DataFrame]:
+            own = [name for name in SILVER[table].names if name not in {"t_start", "t_end"}]
+            known = {field.name for field in LINE}
+            lines = self.source.read(source, later).select(*own, *sorted(known - {*own, "v"}))
+            carried = self.draft.read(table, {_shift(first, -1)}).select(*own, "t_end")
+            return lambda: silver_states.pieces(lines, carried, seen, by)
+
+        self.draft.put(
+            {
+                "s_decision_interval": (state("b_decision", "s_decision_interval"), later),
+                "s_layout_interval": (state("b_group", "s_layout_interval"), later),
+                "s_pod_interval": (state("b_pod", "s_pod_interval", ("ordinal",)), later),
+            }
+        )
+
+    def _sessions(self, first: str, later: set[str]) -> None:
+        back = self._start_of_stints(first)
+        since = {day for day in self.days if day >= back}
+        samples = self.draft.read("s_learner_sample", since)
+        seen, config = self.draft.read("s_seen"), self.draft.read("s_config")
+        context = {*later, _shift(first, -1)}
+        layouts = self.draft.read("s_layout_interval", later)
+        self.draft.put(
+            {
+                "s_learner_stint": (lambda: silver_learning.stints(samples, seen), since),
+                "s_downtime": (
+                    lambda: silver_learning.downtime(
+                        self.draft.read("s_learner_sample", later), self.source.read("b_step_closed", later)
+                    ),
+                    later,
+                ),
+                "s_hold_interval": (
+                    lambda: silver_steps.holds(self.draft.read("s_decision_interval", later)),
+                    later,
+                ),
+                "s_assignment_interval": (lambda: silver_states.assignments(layouts, config), later),
+                "s_rebalance": (
+                    lambda: silver_states.rebalances(self.draft.read("s_layout_interval", context)),
+                    later,
+                ),
+            }
+        )
+
+    def _start_of_stints(self, first: str) -> str:
+        """The first day, at or before this one, into which no time behind reaches from the day before."""
+        stints = self.draft.read("s_learner_stint")
+        while True:
+            reaching = stints.where((F.col("t_start") < F.lit(first).cast("timestamp")) & (F.to_date("t_end") >= first))
+            found = reaching.agg(F.min("dt")).first()
+            if found is None or found[0] is None:
+                return first
+            first = found[0]
+
+    def _episodes(self, later: set[str]) -> None:
+        lines = self.source.read
+        wished = silver_steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
+        events = silver_steps.bounded(wished, self.draft.read("s_seen", later), lines("b_decision", later))
+        facts = Facts(
+            pods=lines("b_pod", later),
+            groups=lines("b_group", later),
+            stints=self.draft.read("s_learner_stint"),
+            rebalances=self.draft.read("s_rebalance", later),
+            steps=lines("b_step", later),
+            downtime=self.draft.read("s_downtime", later),
+            marks=lines("b_recorder", later),
+        )
+        self.draft.put({"s_scale_episode": (lambda: episodes(events, facts), later)})

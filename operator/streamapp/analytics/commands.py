@@ -1,0 +1,177 @@
+"""The commands of `streamapp-analytics`: what they take, what they print.
+
+Each makes one run of the pipeline; a run that fails changes no table.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from streamapp.analytics import bench as benches
+from streamapp.analytics.build import Build, Built
+from streamapp.analytics.failures import AnalyticsError
+from streamapp.analytics.generate import generate as generated
+from streamapp.analytics.generated_world import Fleet
+from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze
+from streamapp.analytics.progress import Bars, Lines, Stages
+from streamapp.analytics.session import Engine, open_session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+FOLDER = click.Path(path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def analytics() -> None:
+    """From the operator's flight record to tables: what scaling cost, what held it, how fast state is restored."""
+
+
+def _engine(command: Command) -> Command:
+    """The options that say how Spark runs."""
+    options: Iterable[Callable[[Command], Command]] = (
+        click.option("--master", default="", help="Where Spark runs; all cores of this machine unless given."),
+        click.option("--memory", default="2g", show_default=True, help="Heap of Spark's driver."),
+        click.option("--archive", type=FOLDER, help="AppCDS archive: used if it exists, else written at the end."),
+        click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
+        click.option("--debug", is_flag=True, help="Show all of Spark's words when it fails."),
+    )
+    for option in options:
+        command = option(command)
+    return command
+
+
+@contextmanager
+def _spark(
+    master: str, memory: str, archive: Path | None, conf: tuple[str, ...], debug: bool
+) -> Iterator[SparkSession]:
+    del debug  # `__main__` looks for it.
+    odd = [one for one in conf if "=" not in one]
+    if odd:
+        raise click.BadParameter(f"{odd[0]} has no =", param_hint="--conf")
+    settings = dict(one.split("=", 1) for one in conf)
+    spark = open_session(Engine(master=master, memory=memory, archive=archive, conf=settings))
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _stages(spark: SparkSession) -> Stages:
+    console = Console(stderr=True)
+    return Bars(spark=spark, console=console) if console.is_terminal else Lines(out=sys.stderr)
+
+
+def _writable(root: Path) -> None:
+    """See now, and not after minutes, that the output can be written."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        probe = root / f".probe-{datetime.now(UTC).timestamp()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise AnalyticsError(
+            str(root), f"it cannot be written to: {error.strerror}", "choose another --root"
+        ) from error
+
+
+def _told_ingest(done: Ingested) -> None:
+    if not done.files:
+        click.echo(f"nothing new: all {done.known_files} files were read before")
+        return
+    click.echo(
+        f"{done.files} files, {done.rows} lines: {done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
+        + (f"; {done.known_files} files were read before" if done.known_files else "")
+    )
+
+
+def _told_build(done: Built) -> None:
+    if not done.days:
+        click.echo("nothing to build: silver and gold are up to date")
+        return
+    click.echo(f"built {len(done.days)} days, {done.days[0]} to {done.days[-1]}")
+    table = Table("table", "rows")
+    for version in (done.silver, done.gold):
+        for name in sorted(version.tables):
+            table.add_row(name, str(version.count(name)))
+    Console().print(table)
+
+
+ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the tables.")
+
+
+@analytics.command()
+@click.argument("record", nargs=-1, required=True, type=FOLDER)
+@ROOT
+@click.option("--max-bad", default=MOST_BAD, show_default=True, help="Share of bad lines above which the run fails.")
+@_engine
+def ingest(
+    record: tuple[Path, ...],
+    root: Path,
+    max_bad: float,
+    **engine: Any,
+) -> None:
+    """Take files of the flight record (RECORD: files or folders) into bronze, each file and line once."""
+    _writable(root)
+    with _spark(**engine) as spark:
+        _told_ingest(Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad).run(record))
+
+
+@analytics.command()
+@ROOT
+@click.option("--full", is_flag=True, help="Build all again, not only what has changed.")
+@_engine
+def build(
+    root: Path,
+    full: bool,
+    **engine: Any,
+) -> None:
+    """Bring silver and gold up to what bronze holds."""
+    _writable(root)
+    with _spark(**engine) as spark:
+        _told_build(Build(spark, root, _stages(spark), full).run())
+
+
+@analytics.command()
+@click.argument("folder", type=FOLDER)
+@click.option("--apps", default=4, show_default=True, type=click.IntRange(1, 1000), help="Applications.")
+@click.option("--days", default=1, show_default=True, type=click.IntRange(1, 366), help="Days from 2026-11-01 on.")
+@click.option("--tasks", default=12, show_default=True, type=click.IntRange(2), help="Tasks of each application.")
+@click.option("--pods", default=4, show_default=True, type=click.IntRange(2, 100), help="Pods of each application.")
+@click.option("--seed", default=1, show_default=True, help="The same seed makes the same record.")
+@click.option("--bug", is_flag=True, help="Plant a recorder's bug that an ingest must refuse.")
+def generate(folder: Path, apps: int, days: int, tasks: int, pods: int, seed: int, bug: bool) -> None:
+    """Write a made-up flight record into FOLDER, with what is true of it in truth.json."""
+    _writable(folder)
+    files = lines = size = 0
+    for path, count in generated(Fleet(apps=apps, days=days, tasks=tasks, pods=pods, seed=seed, bug=bug), folder):
+        files, lines, size = files + 1, lines + count, size + path.stat().st_size
+    click.echo(f"{lines} lines in {files} files, {size / 1e6:.1f} MB, in {folder}")
+
+
+@analytics.command()
+@ROOT
+@click.option("--apps", default=100, show_default=True, type=click.IntRange(3, 1000), help="Applications.")
+@click.option("--tasks", default=64, show_default=True, type=click.IntRange(2), help="Tasks of each application.")
+@click.option("--days", default="1", show_default=True, help="How many days to measure with, as in 1,7,30.")
+@_engine
+def bench(
+    root: Path,
+    apps: int,
+    tasks: int,
+    days: str,
+    **engine: Any,
+) -> None:
+    """Measure the pipeline on a made-up fleet, beside DuckDB and Polars; ROOT must be empty."""
+    _writable(root)
+    if any(root.iterdir()):
+        raise AnalyticsError(str(root), "it is not empty", "name a folder that the bench may fill")
+    with _spark(**engine) as spark:
+        counts = [int(one) for one in days.split(",")]
+        click.echo(benches.measure(spark, root, Fleet(apps=apps, tasks=tasks), counts, _stages))

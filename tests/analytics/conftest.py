@@ -1,0 +1,50 @@
+"""One Spark for all tests of the pipeline, and one made-up record that went through it as a whole."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamapp.analytics.build import Build, Built
+from streamapp.analytics.generate import generate
+from streamapp.analytics.generated_world import Fleet
+from streamapp.analytics.ingest import Ingest, bronze
+from streamapp.analytics.progress import Stages
+from streamapp.analytics.session import Engine, open_session
+
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+FLEET = Fleet(apps=4, days=2, tasks=12, file_seconds=7200)
+ENGINE = Engine(master="local[2]", cores=1, memory="1g", quick_start=True)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A record, and the tables that were made of it in one go."""
+
+    record: Path
+    files: tuple[Path, ...]
+    root: Path
+    built: Built
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    with warnings.catch_warnings():
+        # A session outlives the test that happens to start it, and so do its sockets.
+        warnings.simplefilter("ignore", ResourceWarning)
+        session = open_session(ENGINE)
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="session")
+def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    place = tmp_path_factory.mktemp("whole")
+    files = tuple(path for path, _ in generate(FLEET, place / "record"))
+    root = place / "tables"
+    Ingest(spark, bronze(root), Stages(), NOW).run([place / "record"])
+    return Whole(place / "record", files, root, Build(spark, root, Stages()).run())
