@@ -1,5 +1,6 @@
 """Tables as Python values, read without Spark: what a test compares."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,9 @@ def plain(value: Any) -> Any:
     """A value that compares: sums in another order differ in their last digits."""
     if isinstance(value, float):
         return float(f"{value:.9g}")
-    if isinstance(value, list):
-        return tuple(plain(one) for one in value)
-    if isinstance(value, tuple):
+    if isinstance(value, Decimal):
+        return int(value)
+    if isinstance(value, list | tuple):
         return tuple(plain(one) for one in value)
     if isinstance(value, dict):
         return tuple((name, plain(one)) for name, one in sorted(value.items()))

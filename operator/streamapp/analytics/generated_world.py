@@ -18,7 +18,8 @@ DAY: Final = 86_400.0
 SICK_SHARE: Final = 0.125
 """Part of the usual rate that a sick volume gives."""
 SUBTOPOLOGIES: Final = 2
-FLAP_SECONDS: Final = 480.0
+FLAP_SECONDS: Final = (480.0, 60.0)
+"""How long a flapping autoscaler keeps to a wish, in turn: long enough to converge, and not."""
 FLAP_SIZE: Final = 2
 FLAPS_A_DAY: Final = 6
 
@@ -86,6 +87,7 @@ class Truth:
     """Application and volume."""
     flapping: str = ""
     flap_pairs_a_day: int = FLAPS_A_DAY
+    wasted_a_day: int = FLAPS_A_DAY // 2
     skewed: str = ""
     max_share: float = 0.0
     """Part of the skewed application's tasks that its first pod runs."""
@@ -108,7 +110,7 @@ def _events(rng: Generator, fleet: Fleet, *, flaps: bool) -> tuple[tuple[float, 
             for flap in range(FLAPS_A_DAY):
                 at = day * DAY + 3600.0 * (2 + 3 * flap) + rng.uniform(0, 300)
                 found.append((at, fleet.pods, fleet.pods + FLAP_SIZE))
-                found.append((at + FLAP_SECONDS, fleet.pods + FLAP_SIZE, fleet.pods))
+                found.append((at + FLAP_SECONDS[flap % 2], fleet.pods + FLAP_SIZE, fleet.pods))
             continue
         for quarter in range(4):
             at = day * DAY + quarter * DAY / 4 + rng.uniform(600, 7200)

@@ -1,0 +1,97 @@
+"""However a record comes in, and whatever ends a run, the tables are the same."""
+
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lab.settings import REPOSITORY
+from streamapp.analytics.bronze_schemas import TABLES
+from streamapp.analytics.build import Build, gold, silver
+from streamapp.analytics.derived_schemas import GOLD, SILVER
+from streamapp.analytics.generate import generate
+from streamapp.analytics.generated_world import Fleet
+from streamapp.analytics.ingest import Ingest, Ingested, bronze
+from streamapp.analytics.progress import Stages
+from tests.analytics.conftest import NOW, Whole
+from tests.analytics.reading import rows
+
+pytestmark = [pytest.mark.analytics, pytest.mark.timeout(1800)]
+ALL = (*TABLES.values(), *SILVER, *GOLD)
+
+
+def take(spark: SparkSession, root: Path, files: Iterable[Path]) -> Ingested:
+    """Ingest and build."""
+    done = Ingest(spark, bronze(root), Stages(), NOW).run(list(files))
+    Build(spark, root, Stages()).run()
+    return done
+
+
+def assert_same(one: Path, other: Path) -> None:
+    for table in ALL:
+        assert rows(one, table) == rows(other, table), table
+
+
+def test_late_and_doubled_files_and_lines_in_several_runs_give_the_same_tables(
+    spark: SparkSession, whole: Whole, tmp_path: Path
+) -> None:
+    root, files = tmp_path / "tables", whole.files
+    take(spark, root, files[:10])
+    take(spark, root, files[12:20])
+    copy = tmp_path / "under-another-name.jsonl.gz"
+    shutil.copy(files[3], copy)
+    lines = b"".join(gzip.decompress(files[n].read_bytes()) for n in (10, 11, 4))
+    again = tmp_path / "lines-again.jsonl.gz"
+    again.write_bytes(gzip.compress(lines + lines))
+    done = take(spark, root, [*files[8:12], copy, again, *files[20:]])
+    assert done.known_files == 3
+    assert done.doubled == lines.count(b"\n") * 2
+    assert_same(root, whole.root)
+    versions = [layer(root).current().number for layer in (bronze, silver, gold)]
+    assert take(spark, root, files).files == 0
+    assert [layer(root).current().number for layer in (bronze, silver, gold)] == versions
+
+
+STAGES = (
+    "bronze: read lines",
+    "bronze: judge",
+    "bronze: write tables",
+    "bronze: commit",
+    "silver: configuration",
+    "silver: samples",
+    "silver: states",
+    "silver: learners and holds",
+    "silver: steps",
+    "silver: commit",
+    "gold: lag by hour",
+    "gold: figures by day",
+    "gold: commit",
+)
+
+
+def test_a_run_killed_at_any_stage_and_started_again_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
+    list(generate(Fleet(apps=3, tasks=4, file_seconds=43_200), tmp_path / "record"))
+    stages = Stages()
+    Ingest(spark, bronze(tmp_path / "whole"), stages, NOW).run([tmp_path / "record"])
+    Build(spark, tmp_path / "whole", stages).run()
+    assert (*stages.took,) == ("bronze: find files", *STAGES)
+    for stage in STAGES:
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.analytics.killed", str(tmp_path / "record"), str(tmp_path / "killed"), stage],
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONPATH": "operator:."},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == -signal.SIGKILL, (stage, ran.stderr[-2000:])
+    take(spark, tmp_path / "killed", [tmp_path / "record"])
+    assert_same(tmp_path / "killed", tmp_path / "whole")
+    assert [layer(tmp_path / "killed").current().number for layer in (bronze, silver, gold)] == [1, 1, 1]
