@@ -4,8 +4,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from streamapp.analytics.build import gold, silver
 from streamapp.analytics.ingest import bronze
 from streamapp.analytics.store import Store
@@ -30,10 +28,8 @@ def files(root: Path, table: str) -> list[str]:
 
 def records(root: Path, table: str) -> list[dict[str, Any]]:
     """The rows, each with its `dt`."""
-    found = []
-    for file in files(root, table):
-        day = Path(file).parent.name.removeprefix("dt=")
-        found += [{**row, "dt": day} for row in pq.ParquetFile(file).read().to_pylist()]
+    of = store(root, table)
+    found: list[dict[str, Any]] = of.arrow(of.current(), table).to_pylist()
     return found
 
 

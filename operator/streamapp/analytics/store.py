@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
@@ -136,6 +137,17 @@ class Store:
             return spark.createDataFrame([], schema)
         read = spark.read.schema(schema).option("basePath", str(self.folder / table)).parquet(*paths)
         return read.select(schema.names)
+
+    def arrow(self, version: Version, table: str) -> pa.Table:
+        """The same without Spark, for who reads small tables: all rows, with `dt`, in no order."""
+        parts = []
+        for day, runs in sorted(version.tables.get(table, {}).items()):
+            for file in (
+                file for run in runs for file in sorted((self._run(table, run) / f"dt={day}").glob("*.parquet"))
+            ):
+                rows = pq.ParquetFile(file).read()
+                parts.append(rows.append_column("dt", pa.repeat(day, len(rows))))
+        return pa.concat_tables(parts) if parts else pa.table({name: [] for name in (*self.schemas[table].names, "dt")})
 
     def write(self, frame: DataFrame, table: str, run: str) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
         """Write rows that have a column `dt`; give the run by day, and the rows by `run/day`."""
