@@ -88,15 +88,30 @@ def record_files(places: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def parsed(lines: DataFrame, now: datetime) -> DataFrame:
-    """Lines (`value`) as columns of all kinds, with `kind`, `rule`, `raw` of bad ones, and `extra`."""
+def _shape(names: Iterable[str]) -> StructType:
     known = columns()
-    shape = [StructField(camel(name), in_line(kind)) for name, kind in known.items()]
-    schema = StructType([*shape, StructField(CORRUPT, StringType())])
-    options = {"columnNameOfCorruptRecord": CORRUPT, "allowNonNumericNumbers": "false"}
-    read = lines.withColumn("json", F.from_json("value", schema, options))
-    fields = [F.col(f"json.{camel(name)}").cast(kind).alias(name) for name, kind in known.items()]
-    flat = read.select(*lines.columns, *fields, F.col(f"json.{CORRUPT}").alias(CORRUPT))
+    shape = [StructField(camel(name), in_line(known[name])) for name in names]
+    return StructType([*shape, StructField(CORRUPT, StringType())])
+
+
+def parsed(lines: DataFrame, now: datetime) -> DataFrame:
+    """Lines (`value`) as columns of all kinds, with `kind`, `rule`, `raw` of bad ones, and `extra`.
+
+    Nearly all lines are samples: each is read as one first, and only those that are none once more, with all columns.
+    """
+    known, options = columns(), {"columnNameOfCorruptRecord": CORRUPT, "allowNonNumericNumbers": "false"}
+    of_sample = set(_own("sample"))
+    first = lines.withColumn("first", F.from_json("value", _shape(sorted(of_sample)), options))
+    is_sample = F.coalesce(F.col("first.kind") == "sample", F.lit(False))
+    whole = F.when(~is_sample, F.from_json("value", _shape(known), options))
+    read = first.withColumn("whole", whole).withColumn("is_sample", is_sample)
+
+    def column(name: str, *, shared: bool) -> Column:
+        other = F.col(f"whole.{name}")
+        return F.when(F.col("is_sample"), F.col(f"first.{name}")).otherwise(other) if shared else other
+
+    fields = [column(camel(name), shared=name in of_sample).cast(kind).alias(name) for name, kind in known.items()]
+    flat = read.select(*lines.columns, *fields, column(CORRUPT, shared=True).alias(CORRUPT))
     judged = flat.withColumn("rule", rule(F.lit(now)))
     return judged.select(
         *[name for name in judged.columns if name not in {CORRUPT, "value"}],
@@ -112,7 +127,7 @@ def _own(kind: str) -> list[str]:
 def _has_more() -> Column:
     """Whether a line has more fields than those of its kind that are filled; cheaper than to compare the names."""
     filled = F.lit(0)
-    for kind in OWN:
+    for kind in reversed(OWN):
         count = reduce(add, [F.col(name).isNotNull().cast("int") for name in _own(kind)])
         filled = F.when(F.col("kind") == kind, count).otherwise(filled)
     return F.size(F.json_object_keys("value")) != filled
@@ -121,7 +136,7 @@ def _has_more() -> Column:
 def _extra() -> Column:
     """The fields that are not of the line's kind; null where there is none."""
     names = F.lit(None).cast("array<string>")
-    for kind in OWN:
+    for kind in reversed(OWN):
         names = F.when(F.col("kind") == kind, F.array(*[F.lit(camel(name)) for name in _own(kind)])).otherwise(names)
     every = F.from_json("value", "map<string,string>")
     found = F.map_filter(every, lambda name, _: ~F.array_contains(names, name))

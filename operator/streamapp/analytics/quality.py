@@ -55,7 +55,8 @@ def _any(conditions: list[Column]) -> Column:
 def _by_kind(conditions: dict[str, list[Column]]) -> Column:
     """True where one of the conditions of the line's own kind holds."""
     chosen = F.lit(False)
-    for kind, of_kind in conditions.items():
+    # The kind that nearly all lines are of is asked for first.
+    for kind, of_kind in reversed(conditions.items()):
         chosen = F.when(F.col("kind") == kind, _any(of_kind)).otherwise(chosen)
     return chosen
 

@@ -22,9 +22,8 @@ LOOPBACK = "127.0.0.1"
 
 
 QUICK = {
-    # What is run once over few rows is over before it is compiled.
+    # What is run once over few rows is over before it is compiled, or before its plan is better.
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
 
@@ -48,7 +47,12 @@ class Engine:
 
 def java_options(engine: Engine) -> str:
     """Options of the driver's JVM."""
-    options = ["-Djava.net.preferIPv4Stack=true", "-XX:+IgnoreUnrecognizedVMOptions"]
+    # Without the last one the JVM would interpret for ever what Spark generates for a table of many columns.
+    options = [
+        "-Djava.net.preferIPv4Stack=true",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:-DontCompileHugeMethods",
+    ]
     if engine.archive is not None:
         how = "SharedArchiveFile" if engine.archive.exists() else "ArchiveClassesAtExit"
         options += [f"-XX:{how}={engine.archive}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
