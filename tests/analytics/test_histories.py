@@ -112,7 +112,7 @@ def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
         RECORD.validate_json(text)
         texts.append(text)
     texts.insert(3, '{"kind": "sample", torn')
-    texts.append(json.dumps({**json.loads(texts[-1]), "seq": 999, "ts": "2026-11-05T12:00:00Z", "novel": {"a": [1]}}))
+    texts.append(json.dumps({**json.loads(texts[-1]), "seq": 999, "ts": "2026-11-05T12:59:00Z", "novel": {"a": [1]}}))
     (place / "record.jsonl.gz").write_bytes(gzip.compress(("\n".join(texts) + "\n").encode()))
     done = Ingest(spark, bronze(place), Stages(), NOW, most_bad=0.5).run([place])
     Build(spark, place, Stages()).run()

@@ -82,6 +82,18 @@ def gold(root: Path) -> Store:
     return Store(root, "gold", GOLD)
 
 
+def require_bronze(root: Path) -> Version:
+    """The newest version of bronze.
+
+    Raises:
+        AnalyticsError: there is none, or no line in it.
+    """
+    version = bronze(root).current()
+    if not version.days(QUARANTINE):
+        raise AnalyticsError(str(root), "there is nothing to build from", "run `streamapp-analytics ingest` first")
+    return version
+
+
 def _shift(day: str, by: int) -> str:
     return (date.fromisoformat(day) + timedelta(days=by)).isoformat()
 
@@ -102,12 +114,8 @@ class Build:
         Raises:
             AnalyticsError: there is no bronze, or another run was faster.
         """
-        source = _Draft(self.spark, bronze(self.root), bronze(self.root).current())
+        source = _Draft(self.spark, bronze(self.root), require_bronze(self.root))
         days = source.version.days(QUARANTINE)
-        if not days:
-            raise AnalyticsError(
-                str(self.root), "there is nothing to build from", "run `streamapp-analytics ingest` first"
-            )
         new_silver, silver_days = self._silver(source, days)
         new_gold, gold_days = self._gold(source, days, new_silver)
         return Built(tuple(sorted(silver_days | gold_days)), new_silver, new_gold)

@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.table import Table
 
 from streamapp.analytics import bench as benches
-from streamapp.analytics.build import Build, Built
+from streamapp.analytics.build import Build, Built, require_bronze
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.generate import generate as generated
 from streamapp.analytics.generated_world import Fleet
-from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze
+from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
 from streamapp.analytics.progress import Bars, Lines, Stages
 from streamapp.analytics.session import Engine, open_session
 
@@ -118,6 +118,7 @@ def ingest(
     **engine: Any,
 ) -> None:
     """Take files of the flight record (RECORD: files or folders) into bronze, each file and line once."""
+    record_files(record)  # Says what is missing before Spark takes its seconds to start.
     _writable(root)
     with _spark(**engine) as spark:
         _told_ingest(Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad).run(record))
@@ -133,6 +134,7 @@ def build(
     **engine: Any,
 ) -> None:
     """Bring silver and gold up to what bronze holds."""
+    require_bronze(root)
     _writable(root)
     with _spark(**engine) as spark:
         _told_build(Build(spark, root, _stages(spark), full).run())
