@@ -186,7 +186,9 @@ def _updated(frame: DataFrame) -> DataFrame:
 
 def _limits(config: DataFrame) -> set[tuple[object, ...]]:
     """What of the configuration other tables are computed with, and from when to when."""
-    rows = config.select(*KEY, "valid_from", "valid_to", "acceptable_recovery_lag", "stateful_tasks").collect()
+    # As text: Python would give times in the zone of this machine.
+    times = [F.date_format(name, "yyyy-MM-dd HH:mm:ss.SSSSSS").alias(name) for name in ("valid_from", "valid_to")]
+    rows = config.select(*KEY, *times, "acceptable_recovery_lag", "stateful_tasks").collect()
     return {(*row[:-1], tuple(row[-1] or ())) for row in rows}
 
 

@@ -11,12 +11,9 @@ SHRINK = 5
 """Stints that what is known of the whole subtopology counts for, beside a task's or a volume's own."""
 
 
-def convergence_daily(episodes: DataFrame) -> DataFrame:
-    """`g_convergence_daily`: quantiles after Kaplan and Meier; steps not seen to their end count as long as seen.
-
-    A quantile is null where so many steps were never seen to converge.
-    """
-    survival = query(
+def _survival(episodes: DataFrame) -> DataFrame:
+    """The part of steps (`survives`) that were not converged after each time `t` at which one ended."""
+    return query(
         """
         WITH times AS (
             SELECT cluster, namespace, app, uid, dt, direction, observed_s AS t, count(*) AS n,
@@ -32,6 +29,13 @@ def convergence_daily(episodes: DataFrame) -> DataFrame:
         """,
         episodes=episodes,
     )
+
+
+def convergence_daily(episodes: DataFrame) -> DataFrame:
+    """`g_convergence_daily`: quantiles after Kaplan and Meier; steps not seen to their end count as long as seen.
+
+    A quantile is null where so many steps were never seen to converge.
+    """
     return query(
         f"""
         WITH quantiles AS (
@@ -57,7 +61,7 @@ def convergence_daily(episodes: DataFrame) -> DataFrame:
             FROM quantiles)
         LEFT JOIN shares USING (cluster, namespace, app, uid, dt, direction)
         """,  # noqa: S608 - only our own numbers are put in
-        survival=survival,
+        survival=_survival(episodes),
         episodes=episodes,
     )
 
@@ -74,12 +78,9 @@ def hold_blame(holds: DataFrame) -> DataFrame:
     )
 
 
-def restore_profile(stints: DataFrame, pods: DataFrame) -> DataFrame:
-    """`g_restore_profile`: slots a second by subtopology, and of it by task and by volume; stints of grade A and B.
-
-    `rate_mean` weighs recent stints more; `rate_learned` is drawn towards the subtopology where there are few.
-    """
-    rated = query(
+def _rated(stints: DataFrame, pods: DataFrame) -> DataFrame:
+    """Stints that count, with their volume, subtopology and weight."""
+    return query(
         f"""
         WITH volumes AS (
             SELECT cluster, namespace, app, uid, process_id, max_by(volume, struct(t_start, volume)) AS volume
@@ -95,6 +96,13 @@ def restore_profile(stints: DataFrame, pods: DataFrame) -> DataFrame:
         stints=stints,
         pods=pods,
     )
+
+
+def restore_profile(stints: DataFrame, pods: DataFrame) -> DataFrame:
+    """`g_restore_profile`: slots a second by subtopology, and of it by task and by volume; stints of grade A and B.
+
+    `rate_mean` weighs recent stints more; `rate_learned` is drawn towards the subtopology where there are few.
+    """
     return query(
         f"""
         WITH scoped AS (
@@ -119,5 +127,5 @@ def restore_profile(stints: DataFrame, pods: DataFrame) -> DataFrame:
             SELECT cluster, namespace, app, uid, subtopology, rate_mean FROM profiles WHERE scope = 'subtopology') pool
             USING (cluster, namespace, app, uid, subtopology)
         """,  # noqa: S608 - only our own numbers are put in
-        rated=rated,
+        rated=_rated(stints, pods),
     )

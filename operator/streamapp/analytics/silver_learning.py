@@ -54,40 +54,37 @@ def _measured(runs: DataFrame) -> DataFrame:
     )
 
 
+def _followed(samples: DataFrame, seen: DataFrame) -> DataFrame:
+    """Times behind with the last sight, on the day of their end and the next, of their process and application."""
+    return query(
+        """
+        WITH processes AS (
+            SELECT cluster, namespace, app, uid, process_id, to_date(dt) AS day, max(ts) AS t_last
+            FROM {samples} GROUP BY cluster, namespace, app, uid, process_id, dt),
+        days AS (SELECT cluster, namespace, app, uid, to_date(dt) AS day, t_last FROM {seen})
+        SELECT m.*, greatest(p.t_last, q.t_last) AS process_last, greatest(a.t_last, b.t_last) AS app_last
+        FROM {measured} m
+        LEFT JOIN processes p ON m.cluster = p.cluster AND m.namespace = p.namespace AND m.app = p.app AND m.uid = p.uid
+            AND m.process_id = p.process_id AND to_date(m.t_end) = p.day
+        LEFT JOIN processes q ON m.cluster = q.cluster AND m.namespace = q.namespace AND m.app = q.app AND m.uid = q.uid
+            AND m.process_id = q.process_id AND date_add(m.t_end, 1) = q.day
+        LEFT JOIN days a ON m.cluster = a.cluster AND m.namespace = a.namespace AND m.app = a.app AND m.uid = a.uid
+            AND to_date(m.t_end) = a.day
+        LEFT JOIN days b ON m.cluster = b.cluster AND m.namespace = b.namespace AND m.app = b.app AND m.uid = b.uid
+            AND date_add(m.t_end, 1) = b.day
+        """,
+        samples=samples,
+        measured=_measured(_runs(samples)),
+        seen=seen,
+    )
+
+
 def stints(samples: DataFrame, seen: DataFrame) -> DataFrame:
     """`s_learner_stint`: each time that a copy was behind, from `s_learner_sample`.
 
     What became of one that did not catch up shows on the same day and the next: its process was seen later
     (`dropped`), only the application was (`lost`), or neither was for long enough to tell (`open`).
     """
-    found = query(
-        """
-        WITH processes AS (
-            SELECT cluster, namespace, app, uid, process_id, dt, max(ts) AS t_last
-            FROM {samples} GROUP BY cluster, namespace, app, uid, process_id, dt),
-        followed AS (
-            SELECT m.*, p.t_last AS process_last, s.t_last AS app_last
-            FROM {measured} m
-            LEFT JOIN (
-                SELECT m.cluster, m.namespace, m.app, m.uid, m.process_id, m.task, m.ordinal, m.run, max(p.t_last)
-                    AS t_last
-                FROM {measured} m JOIN processes p
-                    ON m.cluster = p.cluster AND m.namespace = p.namespace AND m.app = p.app AND m.uid = p.uid
-                    AND m.process_id = p.process_id AND to_date(p.dt) BETWEEN to_date(m.t_end) AND date_add(m.t_end, 1)
-                GROUP BY ALL) p USING (cluster, namespace, app, uid, process_id, task, ordinal, run)
-            LEFT JOIN (
-                SELECT m.cluster, m.namespace, m.app, m.uid, m.process_id, m.task, m.ordinal, m.run, max(s.t_last)
-                    AS t_last
-                FROM {measured} m JOIN {seen} s
-                    ON m.cluster = s.cluster AND m.namespace = s.namespace AND m.app = s.app AND m.uid = s.uid
-                    AND to_date(s.dt) BETWEEN to_date(m.t_end) AND date_add(m.t_end, 1)
-                GROUP BY ALL) s USING (cluster, namespace, app, uid, process_id, task, ordinal, run))
-        SELECT * FROM followed
-        """,
-        samples=samples,
-        measured=_measured(_runs(samples)),
-        seen=seen,
-    )
     return query(
         """
         WITH rated AS (
@@ -106,7 +103,7 @@ def stints(samples: DataFrame, seen: DataFrame) -> DataFrame:
             date_format(t_start, 'yyyy-MM-dd') AS dt
         FROM rated
         """,
-        found=found,
+        found=_followed(samples, seen),
     )
 
 

@@ -82,13 +82,8 @@ def assignments(layouts: DataFrame, config: DataFrame) -> DataFrame:
     )
 
 
-def rebalances(layouts: DataFrame) -> DataFrame:
-    """`s_rebalance`: each layout that follows another within an hour, and what moved by it.
-
-    A task moves where another process runs it than the last one that did, left at most an hour before; it moves back
-    where that process had left it within the hour. Layouts of the day before the first wanted one are needed.
-    """
-    known = layouts.where(F.size("holders") > 0)
+def _moves(known: DataFrame) -> DataFrame:
+    """How many tasks another process runs from the beginning of a layout on, and how many came back by it."""
     owned = query(
         """
         WITH held AS (SELECT * EXCEPT (holders), inline(holders) FROM {known}),
@@ -100,7 +95,7 @@ def rebalances(layouts: DataFrame) -> DataFrame:
         """,
         known=known,
     )
-    moves = query(
+    return query(
         """
         SELECT a.cluster, a.namespace, a.app, a.uid, a.t_start, count(DISTINCT a.task) AS tasks_moved,
             count(DISTINCT CASE WHEN b.task IS NOT NULL THEN a.task END) AS moved_back
@@ -112,6 +107,15 @@ def rebalances(layouts: DataFrame) -> DataFrame:
         """,
         owned=owned,
     )
+
+
+def rebalances(layouts: DataFrame) -> DataFrame:
+    """`s_rebalance`: each layout that follows another within an hour, and what moved by it.
+
+    A task moves where another process runs it than the last one that did, left at most an hour before; it moves back
+    where that process had left it within the hour. Layouts of the day before the first wanted one are needed.
+    """
+    known = layouts.where(F.size("holders") > 0)
     return query(
         """
         WITH named AS (SELECT *, array_distinct(transform(holders, h -> h.process_id)) AS who FROM {known}),
@@ -129,5 +133,5 @@ def rebalances(layouts: DataFrame) -> DataFrame:
         WHERE old_epoch <> l.epoch AND l.t_start - old_end <= INTERVAL 1 HOUR
         """,
         known=known,
-        moves=moves,
+        moves=_moves(known),
     )

@@ -72,6 +72,26 @@ def by_day(events: DataFrame, end: str) -> DataFrame:
     return daily.withColumn("on_day", F.date_format("on_day", "yyyy-MM-dd"))
 
 
+def _decided(spans: DataFrame, decisions: DataFrame) -> DataFrame:
+    """When each event was first seen converged, granted, and gone."""
+    return query(
+        """
+        SELECT /*+ BROADCAST(e) */ e.event_id, e.cluster,
+            min(CASE WHEN d.converged AND d.desired = e.to_replicas AND d.granted = e.to_replicas THEN d.ts END)
+                AS t_conv,
+            min(CASE WHEN e.direction = 'up' AND d.granted >= e.to_replicas
+                OR e.direction = 'down' AND d.granted <= e.to_replicas THEN d.ts END) AS t_granted,
+            min(CASE WHEN e.direction = 'down' AND d.actual <= e.to_replicas THEN d.ts END) AS t_gone
+        FROM {decisions} d JOIN {spans} e
+            ON d.cluster = e.cluster AND d.namespace = e.namespace AND d.app = e.app AND d.uid = e.uid
+            AND d.dt = e.on_day AND d.ts > e.t_event AND d.ts <= e.t_stop
+        GROUP BY e.event_id, e.cluster
+        """,
+        spans=by_day(spans, "t_stop"),
+        decisions=decisions,
+    )
+
+
 def bounded(events: DataFrame, seen: DataFrame, decisions: DataFrame) -> DataFrame:
     """Events with `t_conv` (null: not seen), `t_end`, and the times at which replicas were granted and gone.
 
@@ -92,22 +112,6 @@ def bounded(events: DataFrame, seen: DataFrame, decisions: DataFrame) -> DataFra
         events=events,
         seen=seen,
     )
-    told = query(
-        """
-        SELECT /*+ BROADCAST(e) */ e.event_id, e.cluster,
-            min(CASE WHEN d.converged AND d.desired = e.to_replicas AND d.granted = e.to_replicas THEN d.ts END)
-                AS t_conv,
-            min(CASE WHEN e.direction = 'up' AND d.granted >= e.to_replicas
-                OR e.direction = 'down' AND d.granted <= e.to_replicas THEN d.ts END) AS t_granted,
-            min(CASE WHEN e.direction = 'down' AND d.actual <= e.to_replicas THEN d.ts END) AS t_gone
-        FROM {decisions} d JOIN {spans} e
-            ON d.cluster = e.cluster AND d.namespace = e.namespace AND d.app = e.app AND d.uid = e.uid
-            AND d.dt = e.on_day AND d.ts > e.t_event AND d.ts <= e.t_stop
-        GROUP BY e.event_id, e.cluster
-        """,
-        spans=by_day(spans, "t_stop"),
-        decisions=decisions,
-    )
     return query(
         """
         SELECT e.*, t_conv, t_granted, t_gone, coalesce(t_conv, t_stop) AS t_end,
@@ -116,5 +120,5 @@ def bounded(events: DataFrame, seen: DataFrame, decisions: DataFrame) -> DataFra
         FROM {spans} e LEFT JOIN {told} USING (event_id, cluster)
         """,
         spans=spans,
-        told=told,
+        told=_decided(spans, decisions),
     )
