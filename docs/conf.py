@@ -60,6 +60,7 @@ NAVIGATION = {
         "docs/state-table",
         "docs/metrics",
         "docs/flight-record",
+        "docs/analytics",
         "docs/values",
         "docs/glossary",
     ],
