@@ -125,7 +125,7 @@ def _duckdb(files: list[str]) -> tuple[float, float]:
         "SELECT app, task, process_id, min(ts), max(ts) FROM samples "
         'WHERE end_offset - "offset" > 1000 GROUP BY app, task, process_id'
     )
-    return _best(lambda: duck.sql(hourly).fetchall()), _best(lambda: duck.sql(behind).fetchall())
+    return _best(lambda: duck.sql(hourly).to_arrow_table()), _best(lambda: duck.sql(behind).to_arrow_table())
 
 
 def _polars(files: list[str]) -> tuple[float, float]:
