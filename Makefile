@@ -49,9 +49,9 @@ prove: ## Sweep faults through the whole operator in virtual time: ten thousand 
 prove-judge: ## Take one safeguard after another away from the operator and see that the sweep notices
 	$(UV) pytest -m judge tests/prove
 
-test: check test-analytics test-java test-lab ## Everything: checks, unit tests, then the lab tests (root, about 40 minutes the first time)
+test: check test-java test-lab ## Everything but long proofs and Spark: checks, unit tests, then the lab tests (root, about an hour the first time)
 
-test-analytics: ## The pipeline on a real Spark, its tables beside DuckDB's (Java 17; 4 minutes)
+test-analytics: ## The pipeline on a real Spark, its tables beside DuckDB's (Java 17; beside `make test`)
 	$(UV) pytest -m analytics tests/analytics
 
 test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM
@@ -72,7 +72,7 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test
 
-test-proofs: ## The hold in the lab against all that a cluster may do to it, every kind of application (root, 25 minutes)
+test-proofs: ## The hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
 	$(LAB) test -m proofs tests/lab
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache
