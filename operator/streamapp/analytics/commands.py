@@ -3,6 +3,7 @@
 Each makes one run of the pipeline; a run that fails changes no table.
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from streamapp.analytics.generate import generate as generated
 from streamapp.analytics.generated_world import Fleet
 from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
 from streamapp.analytics.progress import Bars, Lines, Stages
+from streamapp.analytics.report import page as pages
+from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.session import Engine, open_session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -138,6 +141,29 @@ def build(
     _writable(root)
     with _spark(**engine) as spark:
         _told_build(Build(spark, root, _stages(spark), full).run())
+
+
+@analytics.command()
+@ROOT
+@click.option("--out", type=FOLDER, default=Path("report.html"), show_default=True, help="The page to write.")
+@click.option("--json", "as_json", type=FOLDER, help="Write the figures there too, unrounded.")
+@click.option("--markdown", "as_markdown", type=FOLDER, help="Write a summary there too, for a pull request or a chat.")
+@click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="The last days with figures.")
+@click.option("--apps", default=pages.MOST_APPS, show_default=True, type=click.IntRange(1), help="Most with a page.")
+def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None, days: int, apps: int) -> None:
+    """Write what the tables say as one page that needs no network and no Spark."""
+    tables = read_tables(root, days)
+    told = pages.report(tables, datetime.now(UTC), apps)
+    written = {out: pages.html(told)}
+    if as_json is not None:
+        written[as_json] = json.dumps(pages.figures(told), indent=1, allow_nan=False) + "\n"
+    if as_markdown is not None:
+        written[as_markdown] = pages.markdown(told)
+    for path, text in written.items():
+        pages.write(path, text)
+        click.echo(
+            f"{path}: {path.stat().st_size / 1e6:.1f} MB, {len(told.apps)} applications, {len(tables.days)} days"
+        )
 
 
 @analytics.command()

@@ -1,0 +1,319 @@
+"""The charts, each once for the whole page: a page's own data is put under them when it is shown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import altair as alt
+
+from streamapp.analytics.report.series import PHASES
+
+UNIT: Final = "{unit}"
+"""Stands in titles for the unit that the data says."""
+# After Okabe and Ito, told apart by most who see colours otherwise; the first and last differ with the ground.
+LIGHT: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#B8A800", "#8C8C8C", "#333333")
+DARK: Final = ("#4FA8E0", "#E69F00", "#1FBF92", "#F0793A", "#D991B8", "#8CCBF2", "#F0E442", "#9A9A9A", "#DDDDDD")
+INK: Final = "{ink}"
+"""Stands for the colour of text, which differs with the ground."""
+TIMES: Final = {
+    "year": "%Y",
+    "month": "%b %Y",
+    "date": "%b %d",
+    "hours": "%H:%M",
+    "minutes": "%H:%M",
+    "seconds": "%H:%M:%S",
+    "milliseconds": "%H:%M:%S.%L",
+}
+UTC_TIME = alt.Axis(title="time (UTC)", labelOverlap=True, tickCount=8, format=TIMES)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart with what a person needs to read it."""
+
+    title: str
+    note: str
+    """What is seen, in a sentence."""
+    empty: str
+    """What stands there where there is nothing to draw."""
+    data: str
+    """The data it cannot do without."""
+    make: Callable[[Sequence[str]], Any]
+
+
+def _time(field: str) -> alt.X:
+    return alt.X(f"{field}:T", scale=alt.Scale(type="utc"), axis=UTC_TIME)
+
+
+def _utc(chart: Any, *fields: str) -> Any:
+    """Times as text for tooltips, which would show them in the reader's own zone."""
+    texts = {f"{field}_utc": f"utcFormat(datum['{field}'], '%Y-%m-%d %H:%M:%S') + ' UTC'" for field in fields}
+    return chart.transform_calculate(**texts)
+
+
+def _zoom() -> Any:
+    """Moves by dragging; a wheel without Ctrl still scrolls the page."""
+    return alt.selection_interval(bind="scales", encodings=["x"], zoom="wheel![event.ctrlKey]")
+
+
+def _reason(reasons: Sequence[str], channel: Any = alt.Color) -> Any:
+    return channel("reason:N", title="held because", scale=alt.Scale(domain=list(reasons)))
+
+
+def _timeline(reasons: Sequence[str]) -> Any:
+    holds = (
+        _utc(alt.Chart(alt.NamedData("holds")), "from", "to")
+        .mark_rect(opacity=0.55, strokeWidth=2)
+        .encode(
+            x=_time("from"),
+            x2="to:T",
+            fill=_reason(reasons, alt.Fill),
+            stroke=_reason(reasons, alt.Stroke),
+            tooltip=["why:N", "hold:N", "from_utc:N", "to_utc:N"],
+        )
+    )
+    names = ["desired", "granted", "actual"]
+    lines = (
+        _utc(alt.Chart(alt.NamedData("replicas")), "t")
+        .transform_fold(names, as_=["number", "replicas"])
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=_time("t"),
+            y=alt.Y("replicas:Q", title="replicas (pods)", axis=alt.Axis(format="d", tickMinStep=1)),
+            color=alt.Color("number:N", title=None, scale=alt.Scale(domain=names, range=["#D55E00", INK, "#8C8C8C"])),
+            strokeDash=alt.StrokeDash(
+                "number:N", title=None, scale=alt.Scale(domain=names, range=[[5, 3], [1, 0], [2, 2]])
+            ),
+            tooltip=["t_utc:N", "desired:Q", "granted:Q", "actual:Q", "ready:Q"],
+        )
+        .add_params(_zoom())
+    )
+    return alt.layer(holds, lines).properties(height=240)
+
+
+def _gaps(_reasons: Sequence[str]) -> Any:
+    base = alt.Chart(alt.NamedData("gaps")).encode(y=alt.Y("step:N", sort=None, title="step (UTC, replicas)"))
+    tip = ["step:N", alt.Tooltip("told:N", title="gap")]
+    error = base.mark_rule(strokeWidth=2, color="#8c8c8c").encode(x="low:Q", x2="high:Q", tooltip=tip)
+    point = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=alt.X("gap:Q", title=f"longest gap of a task ({UNIT}), with its error", scale=alt.Scale(zero=True)),
+        tooltip=tip,
+    )
+    return alt.layer(error, point).properties(height=alt.Step(22))
+
+
+def _phases(_reasons: Sequence[str]) -> Any:
+    return (
+        alt.Chart(alt.NamedData("phases"))
+        .mark_bar(stroke="#8884", strokeWidth=0.5)
+        .encode(
+            y=alt.Y("step:N", sort=None, title="step (UTC, replicas)"),
+            x=alt.X("from:Q", title=f"time since the change of the wish ({UNIT})"),
+            x2="to:Q",
+            color=alt.Color("phase:N", scale=alt.Scale(domain=list(PHASES)), title="phase"),
+            tooltip=["step:N", "phase:N", alt.Tooltip("told:N", title="took"), "outcome:N"],
+        )
+        .properties(height=alt.Step(22))
+    )
+
+
+def _rates(_reasons: Sequence[str]) -> Any:
+    y = alt.Y("sub:N", title="subtopology")
+    stints = (
+        alt.Chart(alt.NamedData("stints"))
+        .mark_point(size=45)
+        .encode(
+            y=y,
+            x=alt.X("rate:Q", title="restore rate (slots/s)", axis=alt.Axis(format="~s"), scale=alt.Scale(zero=True)),
+            color=alt.Color("grade:N", title="grade", scale=alt.Scale(domain=["A", "B", "C", "D"])),
+            shape=alt.Shape("grade:N", title="grade", scale=alt.Scale(domain=["A", "B", "C", "D"])),
+            tooltip=["task:N", "pod:N", alt.Tooltip("rate:Q", format=",.0f"), "grade:N", alt.Tooltip("at:N")],
+        )
+    )
+    base = alt.Chart(alt.NamedData("rates"))
+    tip = [alt.Tooltip(f"{name}:Q", format=",.0f") for name in ("p10", "p50", "p90", "n")]
+    span = base.mark_rule(strokeWidth=8, opacity=0.35, color="#8c8c8c").encode(y=y, x="p10:Q", x2="p90:Q", tooltip=tip)
+    middle = base.mark_tick(thickness=3, size=26, color="#8c8c8c").encode(y=y, x="p50:Q", tooltip=tip)
+    return alt.layer(span, middle, stints).properties(height=alt.Step(40))
+
+
+def _blame(reasons: Sequence[str]) -> Any:
+    return (
+        alt.Chart(alt.NamedData("blame"))
+        .mark_bar()
+        .encode(
+            y=alt.Y("what:N", sort="-x", title="what it waited for", axis=alt.Axis(labelLimit=260)),
+            x=alt.X("held:Q", title=f"time held ({UNIT})"),
+            color=_reason(reasons),
+            tooltip=["what:N", "reason:N", alt.Tooltip("told:N", title="held")],
+        )
+        .properties(height=alt.Step(22))
+    )
+
+
+def _skew(_reasons: Sequence[str]) -> Any:
+    line = (
+        _utc(alt.Chart(alt.NamedData("skew")), "t")
+        .mark_line(interpolate="step-after", point=alt.OverlayMarkDef(size=18))
+        .encode(
+            x=_time("t"),
+            y=alt.Y("imbalance:Q", title="busiest process over mean (ratio)", scale=alt.Scale(zero=False, domainMin=1)),
+            tooltip=["t_utc:N", "imbalance:Q", alt.Tooltip("share:Q", format=".0%"), "members:Q"],
+        )
+        .add_params(_zoom())
+    )
+    bad = alt.Chart().mark_rule(strokeDash=[4, 4], color="#D55E00").encode(y=alt.datum(1.5))
+    return alt.layer(line, bad, data=alt.NamedData("skew")).properties(height=180)
+
+
+def _autoscaler(_reasons: Sequence[str]) -> Any:
+    kinds = ["changes", "taken back", "flaps", "wasted"]
+    return (
+        alt.Chart(alt.NamedData("autoscaler"))
+        .mark_bar()
+        .encode(
+            x=alt.X("day:O", title="day (UTC)", axis=alt.Axis(labelOverlap=True, labelAngle=0)),
+            xOffset=alt.XOffset("kind:N", sort=kinds),
+            y=alt.Y("n:Q", title="changes of the wish (count)", axis=alt.Axis(tickMinStep=1, format="d")),
+            color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds)),
+            tooltip=["day:N", "kind:N", "n:Q"],
+        )
+        .properties(height=180)
+    )
+
+
+def _rebalances(_reasons: Sequence[str]) -> Any:
+    base = _utc(alt.Chart(alt.NamedData("rebalances")), "t").transform_calculate(
+        kind="datum.back > 0 ? 'some moved back' : 'moved'"
+    )
+    y = alt.Y("moved:Q", title="tasks moved (count)", axis=alt.Axis(tickMinStep=1, format="d"))
+    colour = alt.Color("kind:N", title=None, scale=alt.Scale(domain=["moved", "some moved back"]))
+    tip = ["t_utc:N", *(f"{name}:Q" for name in ("moved", "back", "members", "joined", "left"))]
+    stem = base.mark_rule(strokeWidth=2).encode(x=_time("t"), y=y, y2=alt.datum(0), color=colour)
+    head = base.mark_point(filled=True, size=50, opacity=1).encode(x=_time("t"), y=y, color=colour, tooltip=tip)
+    return alt.layer(stem, head.add_params(_zoom())).properties(height=180)
+
+
+def _survival(_reasons: Sequence[str]) -> Any:
+    ways = ["scale-up", "scale-down"]
+    colour = alt.Color("way:N", title=None, scale=alt.Scale(domain=ways))
+    dash = alt.StrokeDash("way:N", title=None, scale=alt.Scale(domain=ways, range=[[1, 0], [6, 3]]))
+    x = alt.X("after:Q", title=f"time since the change of the wish ({UNIT})")
+    y = alt.Y("left:Q", title="not converged yet (%)", axis=alt.Axis(format=".0%"), scale=alt.Scale(domain=[0, 1]))
+    base = alt.Chart(alt.NamedData("survival"))
+    line = base.mark_line(interpolate="step-after").encode(x=x, y=y, color=colour, strokeDash=dash)
+    ended = (
+        base.transform_filter("datum.censored > 0")
+        .mark_point(shape="cross", filled=True, size=70, opacity=1)
+        .encode(x=x, y=y, color=colour, tooltip=["way:N", "after:Q", alt.Tooltip("censored:Q", title="not seen on")])
+    )
+    return alt.layer(line, ended).properties(height=220)
+
+
+def _fleet_bars(data: str, field: str, title: str, *, stacked: bool) -> Callable[[Sequence[str]], Any]:
+    def make(reasons: Sequence[str]) -> Any:
+        bars = alt.Chart(alt.NamedData(data)).mark_bar()
+        told = bars.encode(
+            y=alt.Y("app:N", sort="-x", title="application", axis=alt.Axis(labelLimit=260)),
+            x=alt.X(f"{field}:Q", title=title),
+            tooltip=["app:N", *(["reason:N"] if stacked else []), alt.Tooltip("told:N", title="in all")],
+        )
+        return (told.encode(color=_reason(reasons)) if stacked else told).properties(height=alt.Step(20))
+
+    return make
+
+
+CHARTS: Final[dict[str, Chart]] = {
+    "timeline": Chart(
+        "Desired, granted, actual",
+        "Replicas over time; bands are holds, in the colour of their reason. Drag to move, Ctrl and wheel to zoom.",
+        "No decision is in the record.",
+        "replicas",
+        _timeline,
+    ),
+    "gaps": Chart(
+        "Gap per step",
+        "The longest time without a running copy of a task at each removal, with its error.",
+        "No gap was measured.",
+        "gaps",
+        _gaps,
+    ),
+    "phases": Chart(
+        "Where the time went",
+        "The phases of each step, from the change of the wish to convergence or to the end of what was seen.",
+        "Nothing was scaled.",
+        "phases",
+        _phases,
+    ),
+    "blame": Chart(
+        "What held it",
+        "Time of holding, shared equally by the tasks that blocked at each instant; the pod is the one with the "
+        "task's best copy.",
+        "Nothing was held.",
+        "blame",
+        _blame,
+    ),
+    "survival": Chart(
+        "How long until it converged",
+        "The share of steps that had not converged after a time (Kaplan and Meier). A cross is a step that was not "
+        "seen any longer.",
+        "Nothing was scaled.",
+        "survival",
+        _survival,
+    ),
+    "rates": Chart(
+        "Restore rates",
+        "Each time that a copy was behind; the grey band is the middle 80 % of grades A and B, the tick their median. "
+        "Slots are offsets of changelogs, not records.",
+        "No copy was behind long enough to tell a rate (three samples).",
+        "stints",
+        _rates,
+    ),
+    "skew": Chart(
+        "Spread of tasks",
+        "Stateful tasks per thread on the busiest process over the mean one; 1 is even, above 1.5 counts as bad.",
+        "Which process ran which task is not in the record.",
+        "skew",
+        _skew,
+    ),
+    "rebalances": Chart(
+        "Rebalances",
+        "Layouts that followed another, and how many tasks moved.",
+        "No rebalance was seen.",
+        "rebalances",
+        _rebalances,
+    ),
+    "autoscaler": Chart(
+        "Changes of the wish",
+        "Taken back: the wish turned within an hour; a flap took back at least as much; wasted ones were overtaken "
+        "by the other direction before they converged.",
+        "No day was seen.",
+        "autoscaler",
+        _autoscaler,
+    ),
+    "fleet_held": Chart(
+        "Held longest",
+        "Time of holding by application and reason.",
+        "Nothing was held.",
+        "fleet_held",
+        _fleet_bars("fleet_held", "held", f"time held ({UNIT})", stacked=True),
+    ),
+    "fleet_gap": Chart(
+        "Longest gaps",
+        "The longest gap of any step, by application.",
+        "No gap was measured.",
+        "fleet_gap",
+        _fleet_bars("fleet_gap", "gap", f"longest gap of a task ({UNIT})", stacked=False),
+    ),
+}
+
+
+def specifications(reasons: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """The charts as Vega-Lite, without data and without the address of its schema, which nothing needs."""
+    found = {}
+    for name, chart in CHARTS.items():
+        told = chart.make(reasons).properties(width="container").to_dict()
+        told.pop("$schema", None)
+        told.pop("config", None)
+        found[name] = told
+    return found

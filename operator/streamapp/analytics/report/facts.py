@@ -1,0 +1,166 @@
+"""What the rows say of each application, before it becomes words, charts or files. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from streamapp.analytics.report.survival import Point, quantile, survival
+from streamapp.analytics.report.tables import OF_GOLD, OF_SILVER, Key, Row, Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Steps up, or steps down."""
+
+    steps: int = 0
+    converged: int = 0
+    median_s: float | None = None
+    """After Kaplan and Meier; None where half of them were never seen to converge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What a hold waited for longest."""
+
+    reason: str = ""
+    task: str | None = None
+    ordinal: int | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """An application and what is known of it."""
+
+    key: Key
+    rows: Mapping[str, list[Row]]
+    """Its rows of each table that a report reads."""
+    first: datetime
+    last: datetime
+    up: Direction
+    down: Direction
+    held_s: float
+    held_by_reason: Mapping[str, float]
+    worst: Blame
+    gap: Row | None
+    """The row of `s_downtime` with the longest gap of a step."""
+    totals: Mapping[str, int]
+    """Sums over days of what `g_autoscaler_daily` and `g_churn_daily` count."""
+    imbalance: float | None
+    """Mean over days, weighted by the time seen."""
+    grades: Mapping[str, int]
+    """Times behind by grade of their samples."""
+    unknown: tuple[str, ...] = field(default=())
+    """What cannot be told, in sentences."""
+
+    @property
+    def name(self) -> str:
+        """As people call it."""
+        return self.key[2]
+
+    @property
+    def place(self) -> str:
+        """Where it runs: namespace, and the cluster where that has a name."""
+        return f"{self.key[1]} on {self.key[0]}" if self.key[0] else self.key[1]
+
+
+SUMMED = {
+    "g_autoscaler_daily": ("events", "reversals", "flap_pairs", "wasted_events"),
+    "g_churn_daily": ("rebalances", "tasks_moved", "moved_back", "pid_changes", "ghost_members"),
+}
+
+
+def applications(tables: Tables) -> list[App]:
+    """All applications that were seen, those that were held longest first, then those with the longest gap."""
+    by_table = {table: tables.of(table) for table in (*OF_SILVER, *OF_GOLD)}
+    found = [
+        _application(key, {table: rows.get(key, []) for table, rows in by_table.items()}) for key in by_table["s_seen"]
+    ]
+    return sorted(found, key=lambda app: (-app.held_s, -(app.gap["downtime_s"] if app.gap else 0.0), app.key))
+
+
+def _application(key: Key, rows: Mapping[str, list[Row]]) -> App:
+    blame = rows["g_hold_blame"]
+    by_reason: dict[str, float] = defaultdict(float)
+    by_what: dict[tuple[str, str | None, int | None], float] = defaultdict(float)
+    for row in blame:
+        by_reason[row["reason"]] += row["blame_s"]
+        by_what[row["reason"], row["task"], row["ordinal"]] += row["blame_s"]
+    worst = max(by_what.items(), key=lambda one: (one[1], str(one[0])), default=None)
+    gaps = [row for row in rows["s_downtime"] if row["source"] == "step" and row["downtime_s"] is not None]
+    grades = Counter(row["grade"] for row in rows["s_learner_stint"] if row["grade"])
+    return App(
+        key=key,
+        rows=rows,
+        first=min(row["t_first"] for row in rows["s_seen"]),
+        last=max(row["t_last"] for row in rows["s_seen"]),
+        up=direction(rows["s_scale_episode"], "up"),
+        down=direction(rows["s_scale_episode"], "down"),
+        held_s=sum(by_reason.values()),
+        held_by_reason=dict(by_reason),
+        worst=Blame(*worst[0], worst[1]) if worst else Blame(),
+        gap=max(gaps, key=lambda row: row["downtime_s"], default=None),
+        totals=totals(rows),
+        imbalance=_weighted(rows["g_skew_daily"]),
+        grades={grade: grades[grade] for grade in sorted(grades)},
+        unknown=_unknown(rows, gaps, grades),
+    )
+
+
+def curve(episodes: Iterable[Row], way: str) -> list[Point]:
+    """Kaplan and Meier's curve of the steps in one direction."""
+    return survival(row for row in episodes if row["direction"] == way)
+
+
+def direction(episodes: Iterable[Row], way: str) -> Direction:
+    """The steps in one direction."""
+    steps = [row for row in episodes if row["direction"] == way]
+    converged = sum(row["outcome"] == "converged" for row in steps)
+    return Direction(len(steps), converged, quantile(survival(steps), 0.5))
+
+
+def totals(rows: Mapping[str, list[Row]]) -> dict[str, int]:
+    """Sums over days."""
+    return {name: sum(row[name] or 0 for row in rows[table]) for table, names in SUMMED.items() for name in names}
+
+
+def _weighted(rows: list[Row]) -> float | None:
+    seen = sum(row["seen_s"] for row in rows)
+    return float(sum(row["imbalance"] * row["seen_s"] for row in rows) / seen) if seen else None
+
+
+def _unknown(rows: Mapping[str, list[Row]], gaps: list[Row], grades: Mapping[str, int]) -> tuple[str, ...]:
+    """What a reader might look for and nobody can tell."""
+    steps = rows["s_scale_episode"]
+    found = []
+    open_steps = sum(row["outcome"] == "open" for row in steps)
+    if open_steps:
+        found.append(f"{open_steps} steps were not seen to their end: they count as long as they were seen.")
+    downs = sum(row["direction"] == "down" for row in steps)
+    if downs and not gaps:
+        found.append("No gap was measured at a removal: agents or positions were not there to tell.")
+    without = sum(row["err_s"] is None for row in gaps)
+    if without:
+        found.append(f"The error of {without} gaps is not known.")
+    poor = sum(number for grade, number in grades.items() if grade in {"C", "D"})
+    if poor:
+        found.append(
+            f"{poor} of {sum(grades.values())} times behind have too few samples (grade C or D) "
+            "and count for no restore rate."
+        )
+    lost = sum(row["lost_lines"] or 0 for row in steps)
+    if lost:
+        found.append(f"The recorder lost {lost} lines during steps: their figures may be too small.")
+    found += _absent(rows)
+    return tuple(found)
+
+
+def _absent(rows: Mapping[str, list[Row]]) -> list[str]:
+    words: dict[str, Any] = {
+        "s_config": "Its configuration is not in the record: every lag counts as behind.",
+        "s_assignment_interval": "Which process ran which task is not in the record.",
+        "s_decision_interval": "No decision is in the record: what was granted and held is not known.",
+    }
+    return [told for table, told in words.items() if not rows[table]]

@@ -1,0 +1,227 @@
+"""The tables that stand under the charts: which columns, under which headings, and each cell with its exact value."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from streamapp.analytics.report.amounts import answer, count, duration, hours, rate, ratio, share
+from streamapp.analytics.report.tables import Row, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    heading: str
+    """With the unit, where the values do not bear it."""
+    tell: Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """How a table is shown."""
+
+    title: str
+    under: str
+    """The chart it belongs to."""
+    columns: tuple[Column, ...]
+    order: tuple[str, ...]
+    """Columns that it is ordered by; the last rows are kept where there are too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A figure as it is shown, and exactly."""
+
+    column: str
+    told: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A table of a page."""
+
+    table: str
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    left_out: int
+
+
+def text(value: Any) -> str:
+    """A word, or that there is none."""
+    return "—" if value in (None, "") else str(value)
+
+
+def _when(value: datetime | None) -> str:
+    return shown(value)
+
+
+def _phases(value: Any) -> str:
+    spent = [(name, seconds) for name, seconds in dict(value or {}).items() if seconds]
+    return ", ".join(f"{name} {duration(seconds)}" for name, seconds in spent) or "—"
+
+
+def _shares(value: Any) -> str:
+    parts = sorted(dict(value or {}).items(), key=lambda one: -one[1])
+    return ", ".join(f"{name} {share(part)}" for name, part in parts if part >= 0.005) or "—"
+
+
+def _signed_pod(value: int | None) -> str:
+    return "—" if value is None else f"{value}"
+
+
+def _columns(*told: tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
+    return tuple(Column(*one) for one in told)
+
+
+LISTINGS: Final[dict[str, Listing]] = {
+    "s_scale_episode": Listing(
+        "Steps",
+        "phases",
+        _columns(
+            ("t_event", "change of the wish (UTC)", _when),
+            ("from_replicas", "from (pods)", count),
+            ("to_replicas", "to (pods)", count),
+            ("actor", "by", text),
+            ("outcome", "outcome", text),
+            ("convergence_s", "converged after", duration),
+            ("observed_s", "seen for", duration),
+            ("worst_gap_s", "longest gap", duration),
+            ("phases", "phases", _phases),
+            ("critical_task", "last task to catch up", text),
+            ("moved_tasks", "tasks moved", count),
+            ("rebalances", "rebalances", count),
+            ("restored", "restored (slots)", count),
+        ),
+        ("t_event",),
+    ),
+    "s_downtime": Listing(
+        "Gaps",
+        "gaps",
+        _columns(
+            ("t_stop", "not before (UTC)", _when),
+            ("t_resume", "over by (UTC)", _when),
+            ("source", "seen by", text),
+            ("task", "task", text),
+            ("downtime_s", "gap", duration),
+            ("err_s", "error", duration),
+            ("hold_id", "hold", text),
+        ),
+        ("t_resume", "task"),
+    ),
+    "g_hold_blame": Listing(
+        "Blame by day",
+        "blame",
+        _columns(
+            ("dt", "day (UTC)", text),
+            ("reason", "reason", text),
+            ("task", "task", text),
+            ("ordinal", "pod", _signed_pod),
+            ("blame_s", "held", duration),
+            ("critical_n", "times the last", count),
+            ("holds", "holds", count),
+        ),
+        ("dt", "blame_s"),
+    ),
+    "g_convergence_daily": Listing(
+        "Convergence by day",
+        "survival",
+        _columns(
+            ("dt", "day (UTC)", text),
+            ("direction", "direction", text),
+            ("n", "steps", count),
+            ("n_converged", "converged", count),
+            ("n_censored", "not seen to", count),
+            ("km_p50", "half within", duration),
+            ("km_p90", "90 % within", duration),
+            ("km_p99", "99 % within", duration),
+            ("slo_met", "aim met", answer),
+            ("phase_share", "where the time went", _shares),
+        ),
+        ("dt", "direction"),
+    ),
+    "g_restore_profile": Listing(
+        "Restore rates (slots/s)",
+        "rates",
+        _columns(
+            ("scope", "of", text),
+            ("subtopology", "subtopology", text),
+            ("task", "task", text),
+            ("volume", "volume", text),
+            ("n_stints", "times", count),
+            ("rate_p10", "P10", rate),
+            ("rate_p50", "median", rate),
+            ("rate_p90", "P90", rate),
+            ("rate_mean", "recent mean", rate),
+            ("rate_learned", "learned", rate),
+            ("updated", "last (UTC)", _when),
+        ),
+        ("scope", "subtopology", "task", "volume"),
+    ),
+    "g_skew_daily": Listing(
+        "Spread by day",
+        "skew",
+        _columns(
+            ("dt", "day (UTC)", text),
+            ("max_share", "largest part on one process", share),
+            ("imbalance", "busiest over mean (ratio)", ratio),
+            ("gini", "Gini (ratio)", ratio),
+            ("bad_s", "above 1.5 for", duration),
+            ("seen_s", "seen for", duration),
+        ),
+        ("dt",),
+    ),
+    "g_churn_daily": Listing(
+        "Rebalances by day",
+        "rebalances",
+        _columns(
+            ("dt", "day (UTC)", text),
+            ("rebalances", "rebalances", count),
+            ("tasks_moved", "tasks moved", count),
+            ("moved_back", "moved back", count),
+            ("pid_changes", "changed process IDs", count),
+            ("ghost_members", "members without a pod", count),
+        ),
+        ("dt",),
+    ),
+    "g_autoscaler_daily": Listing(
+        "Changes of the wish by day",
+        "autoscaler",
+        _columns(
+            ("dt", "day (UTC)", text),
+            ("events", "changes", count),
+            ("reversals", "taken back", count),
+            ("flap_pairs", "flaps", count),
+            ("wasted_events", "wasted", count),
+            ("wasted_slots", "restored for nothing (slots)", count),
+            ("replica_h", "pods (h)", hours),
+            ("held_replica_h", "held pods (h)", hours),
+        ),
+        ("dt",),
+    ),
+}
+
+
+def exact(value: Any) -> str:
+    """A value in full, as a cell bears it for who reads the page by program."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, list | dict):
+        return ",".join(f"{name}={part!r}" for name, part in sorted(dict(value).items()))
+    return "" if value is None else str(value)
+
+
+def listed(table: str, rows: Sequence[Row], most: int) -> Listed:
+    """The last rows of a table, at most so many."""
+    how = LISTINGS[table]
+    ordered = sorted(rows, key=lambda row: tuple((row[name] is not None, row[name]) for name in how.order))
+    told = tuple(
+        tuple(Cell(one.name, one.tell(row[one.name]), exact(row[one.name])) for one in how.columns)
+        for row in ordered[-most:]
+    )
+    headings = tuple(one.heading for one in how.columns)
+    return Listed(table, how.title, headings, told, max(0, len(rows) - most))

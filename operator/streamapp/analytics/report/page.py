@@ -1,0 +1,277 @@
+"""The report as files: one page of HTML that loads nothing, its figures as JSON, a few lines of Markdown.
+
+Called by the command line. What is too much for a page is left out, the oldest first, and that is said on it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import altair as alt
+import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from streamapp.analytics.report.amounts import count, duration, gap, unit
+from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
+from streamapp.analytics.report.facts import App, applications
+from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
+from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
+from streamapp.analytics.report.series import MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
+from streamapp.analytics.report.tables import OF_GOLD, Row, Tables, shown
+
+MOST_APPS: Final = 150
+"""Applications with a page of their own; the others stand in the fleet's table."""
+MOST_DRAWN: Final = 200_000
+"""Rows of data under the charts of a whole report: some 15 MB."""
+MOST_LISTED: Final = 4_000
+"""Rows of each kind of table, in a whole report."""
+TOP: Final = 20
+"""Applications in a chart of the fleet."""
+OF_APP: Final = ("timeline", "gaps", "phases", "blame", "survival", "rates", "skew", "rebalances", "autoscaler")
+OF_FLEET: Final = ("fleet_held", "fleet_gap", "survival")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report before it is written."""
+
+    tables: Tables
+    apps: list[App]
+    """All of them, the most notable first."""
+    made: datetime
+    most_apps: int = MOST_APPS
+
+    @property
+    def paged(self) -> list[App]:
+        """Those that have a page."""
+        return self.apps[: self.most_apps]
+
+    def reasons(self) -> list[str]:
+        """Reasons with a colour of their own on all pages: those that held longest."""
+        held: Counter[str] = Counter()
+        for app in self.apps:
+            held.update(app.held_by_reason)
+        found = [reason for reason, _ in held.most_common(MOST_REASONS)]
+        return [*found, OTHER] if len(held) > len(found) else found
+
+
+def report(tables: Tables, made: datetime, most_apps: int = MOST_APPS) -> Report:
+    """Everything that a page, a file of figures or a summary is made of."""
+    return Report(tables, applications(tables), made, most_apps)
+
+
+def _in_script(value: Any) -> Markup:
+    """JSON that may stand inside a script element, whatever texts are in it."""
+    told = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for char in "<>&\u2028\u2029":
+        told = told.replace(char, f"\\u{ord(char):04x}")
+    return Markup(told)  # noqa: S704 - all that could end the script is escaped above
+
+
+def _bundle() -> Markup:
+    """Vega, Vega-Lite and Vega-Embed in one script, for all charts of the page."""
+    version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    told: str = vl_convert.javascript_bundle(vl_version=version)  # type: ignore[call-arg] # none is wanted
+    return Markup(told.replace("</script", "<\\/script"))  # noqa: S704 - a library's own code
+
+
+def _own(name: str) -> Markup:
+    return Markup((files("streamapp.analytics.report") / name).read_text())  # noqa: S704 - our own file
+
+
+def _fleet_series(told: Report, reasons: Sequence[str]) -> Series:
+    found = Series()
+    held: Drawn = []
+    top = [app for app in told.apps if app.held_s][:TOP]
+    word, seconds = unit(max((app.held_s for app in top), default=0.0))
+    for app in top:
+        by_name: Counter[str] = Counter()
+        for reason, of_reason in app.held_by_reason.items():
+            by_name[named(reason, reasons)] += of_reason  # type: ignore[assignment]
+        base = {"app": _title(app), "told": duration(app.held_s)}
+        held += [base | {"reason": reason, "held": value / seconds} for reason, value in by_name.items()]
+    found.put("fleet_held", held, len(held) or 1)
+    found.units["fleet_held"] = word
+    with_gap = sorted((app for app in told.apps if app.gap), key=lambda app: -app.gap["downtime_s"] if app.gap else 0)
+    word, seconds = unit(max((app.gap["downtime_s"] for app in with_gap if app.gap), default=0.0))
+    gaps = [
+        {"app": _title(app), "gap": app.gap["downtime_s"] / seconds, "told": _gap(app)}
+        for app in with_gap[:TOP]
+        if app.gap
+    ]
+    found.put("fleet_gap", gaps, TOP)
+    found.units["fleet_gap"] = word
+    curves = survival_rows([row for app in told.apps for row in app.rows["s_scale_episode"]])
+    word, seconds = unit(max((row["after"] for row in curves), default=0.0))
+    found.put("survival", [row | {"after": round(row["after"] / seconds, 4)} for row in curves], 4_000)
+    found.units["survival"] = word
+    return found
+
+
+def _title(app: App) -> str:
+    return f"{app.key[1]}/{app.name}"
+
+
+def _gap(app: App) -> str:
+    return gap(app.gap["downtime_s"], app.gap["err_s"]) if app.gap else "not known"
+
+
+def _tiles(app: App) -> list[tuple[str, str]]:
+    """Figures that are looked for first."""
+    return [
+        ("scale-ups converged", f"{app.up.converged} of {app.up.steps}"),
+        ("half of them within", duration(app.up.median_s) if app.up.steps else "—"),
+        ("scale-downs converged", f"{app.down.converged} of {app.down.steps}"),
+        ("half of them within", duration(app.down.median_s) if app.down.steps else "—"),
+        ("held", duration(app.held_s)),
+        ("longest gap of a step", _gap(app) if app.down.steps else "—"),
+        ("taken back within the hour", f"{app.totals['reversals']} of {app.totals['events']}"),
+        ("flaps", count(app.totals["flap_pairs"])),
+        ("rebalances", count(app.totals["rebalances"])),
+        ("tasks moved", count(app.totals["tasks_moved"])),
+    ]
+
+
+def _settings(app: App) -> list[tuple[str, str]]:
+    if not app.rows["s_config"]:
+        return []
+    newest: Row = max(app.rows["s_config"], key=lambda row: row["valid_from"])
+    words = ("application_id", "image", "tasks", "learner_source", "standby_replicas", "acceptable_recovery_lag")
+    return [(name.replace("_", " "), exact(newest[name]) or "not known") for name in (*words, "scale_down_policy")]
+
+
+def _page(told: Report, app: App, number: int, reasons: Sequence[str]) -> tuple[dict[str, Any], Series]:
+    """What the template shows of an application."""
+    share_of = max(1, len(told.paged))
+    drawn = series(app, reasons, max(100, MOST_DRAWN // share_of // 10))
+    most = max(20, min(500, MOST_LISTED // share_of))
+    tables: dict[str, list[Listed]] = {}
+    for table, how in LISTINGS.items():
+        if app.rows[table]:
+            tables.setdefault(how.under, []).append(listed(table, app.rows[table], most))
+    page = {
+        "id": f"app-{number}",
+        "app": app,
+        "title": app.name,
+        "sentence": sentence(app),
+        "tiles": _tiles(app),
+        "settings": _settings(app),
+        "charts": [(name, CHARTS[name]) for name in OF_APP],
+        "tables": tables,
+        "left_out": drawn.left_out,
+        "drawn": drawn.data,
+        "seen": f"{shown(app.first)} to {shown(app.last)} UTC",
+    }
+    return page, drawn
+
+
+def html(told: Report) -> str:
+    """The page: everything is inside it, and its policy forbids it to load anything."""
+    reasons = told.reasons()
+    fleet = _fleet_series(told, reasons)
+    pages, data = [], {"fleet": {"data": fleet.data, "units": fleet.units}}
+    for number, app in enumerate(told.paged):
+        page, drawn = _page(told, app, number, reasons)
+        pages.append(page)
+        data[page["id"]] = {"data": drawn.data, "units": drawn.units}
+    environment = Environment(
+        loader=PackageLoader("streamapp.analytics.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"duration": duration, "count": count, "script": _in_script, "exact": exact}
+    return environment.get_template("page.html.j2").render(
+        told=told,
+        pages=pages,
+        data=data,
+        fleet_charts=[(name, CHARTS[name]) for name in OF_FLEET],
+        fleet=fleet,
+        sentence=fleet_sentence(told.apps, told.tables) if told.apps else "No application was seen.",
+        caveats=caveats(told.tables),
+        span=span(told.apps),
+        made=shown(told.made, seconds=False),
+        gap=_gap,
+        specifications={name: {"data": CHARTS[name].data, "spec": s} for name, s in specifications(reasons).items()},
+        palettes={"light": LIGHT, "dark": DARK},
+        libraries={"Altair": alt.__version__, "Vega-Lite": alt.SCHEMA_VERSION.lstrip("v")},
+        bundle=_bundle(),
+        style=_own("page.css"),
+        code=_own("page.js"),
+    )
+
+
+def figures(told: Report) -> dict[str, Any]:
+    """The same for programs: gold row by row, unrounded, and the words; seconds, slots, UTC."""
+    return {
+        "made": told.made.astimezone(UTC).isoformat(),
+        "days": list(told.tables.days),
+        "versions": dict(told.tables.versions),
+        "sentence": fleet_sentence(told.apps, told.tables) if told.apps else "",
+        "not_known": caveats(told.tables),
+        "applications": [
+            {
+                "cluster": app.key[0],
+                "namespace": app.key[1],
+                "app": app.name,
+                "uid": app.key[3],
+                "first": app.first.isoformat(),
+                "last": app.last.isoformat(),
+                "sentence": sentence(app),
+                "not_known": list(app.unknown),
+                "up": asdict(app.up),
+                "down": asdict(app.down),
+                "held_s": app.held_s,
+                "grades": dict(app.grades),
+                "steps": _plain(app.rows["s_scale_episode"]),
+                "gaps": _plain(app.rows["s_downtime"]),
+                "gold": {table: _plain(app.rows[table]) for table in OF_GOLD},
+            }
+            for app in told.apps
+        ],
+    }
+
+
+def _plain(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def value(one: Any) -> Any:
+        if isinstance(one, datetime):
+            return one.isoformat()
+        return dict(one) if isinstance(one, list | Mapping) else one
+
+    return [{name: value(one) for name, one in row.items()} for row in rows]
+
+
+def markdown(told: Report, most: int = 20) -> str:
+    """A summary for a pull request or a chat."""
+
+    def cell(text: str) -> str:
+        """A name that neither breaks the table nor becomes markup."""
+        return escape(text, quote=False).replace("|", "\\|").replace("\n", " ")
+
+    lines = ["# What scaling cost", "", cell(fleet_sentence(told.apps, told.tables)) if told.apps else "", ""]
+    lines += ["| application | up | down | held | longest gap | taken back |", "| --- | --- | --- | --- | --- | --- |"]
+    for app in told.apps[:most]:
+        up, down = (f"{one.converged}/{one.steps}, P50 {duration(one.median_s)}" for one in (app.up, app.down))
+        turned = f"{app.totals['reversals']}/{app.totals['events']}"
+        lines.append(f"| {cell(_title(app))} | {up} | {down} | {duration(app.held_s)} | {_gap(app)} | {turned} |")
+    if len(told.apps) > most:
+        lines += ["", f"{len(told.apps) - most} more applications are in the page."]
+    notes = [*caveats(told.tables), *(f"{app.name}: {note}" for app in told.apps[:most] for note in app.unknown)]
+    lines += ["", "Not known:", "", *(f"- {cell(note)}" for note in notes)] if notes else []
+    return "\n".join([*lines, "", f"{span(told.apps)}; made {shown(told.made, seconds=False)} UTC.", ""])
+
+
+def write(path: Path, text: str) -> None:
+    """Put a file in its place as a whole."""
+    draft = path.with_name(f".{path.name}.tmp")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)

@@ -1,0 +1,131 @@
+"""What a report is made of: the rows of the newest versions of silver and gold, and what else the manifests tell.
+
+Reads Parquet files by Arrow; no Spark runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any, Final
+
+from streamapp.analytics.bronze_schemas import QUARANTINE
+from streamapp.analytics.build import DEFINITIONS, gold, silver
+from streamapp.analytics.derived_schemas import GOLD, KEY
+from streamapp.analytics.failures import AnalyticsError
+from streamapp.analytics.ingest import bronze
+from streamapp.analytics.store import Store, Version, changed_days
+
+Row = Mapping[str, Any]
+Key = tuple[str, ...]
+"""An application: cluster, namespace, app, uid."""
+
+OF_SILVER: Final = (
+    "s_seen",
+    "s_config",
+    "s_decision_interval",
+    "s_scale_episode",
+    "s_downtime",
+    "s_learner_stint",
+    "s_assignment_interval",
+    "s_rebalance",
+)
+OF_GOLD: Final = tuple(table for table in GOLD if table != "g_lag_hourly")
+"""Lag by hour is too much for a page, and the only table of gold that a report leaves out."""
+WIDE: Final = {"blocking", "holders", "kll"}
+"""Columns that no figure of the report needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What was read."""
+
+    rows: Mapping[str, list[Row]]
+    """By table."""
+    days: tuple[str, ...]
+    """UTC days that are in the report."""
+    days_left_out: int = 0
+    """Older days of which there are figures too."""
+    bad_lines: int = 0
+    """In the quarantine of bronze, of all days."""
+    lines: int = 0
+    """In bronze, of all days."""
+    unbuilt: int = 0
+    """Days of bronze that silver and gold do not know yet, or know otherwise."""
+    dropped: int = 0
+    """Lines that recorders say they lost on these days."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, table: str) -> dict[Key, list[Row]]:
+        """The rows of a table by application."""
+        found: dict[Key, list[Row]] = {}
+        for row in self.rows.get(table, []):
+            found.setdefault(tuple(row[name] or "" for name in KEY), []).append(row)
+        return found
+
+
+def read_tables(root: Path, days: int) -> Tables:
+    """Read the last days of which there are figures.
+
+    Args:
+        root: folder of the tables.
+        days: how many, at most.
+
+    Raises:
+        AnalyticsError: there are no tables, or they follow other definitions.
+    """
+    of_bronze, of_silver, of_gold = (store(root).current() for store in (bronze, silver, gold))
+    _require(root, of_bronze, of_gold)
+    every = sorted({day for table in of_silver.tables.values() for day in table})
+    chosen = every[-days:]
+    rows = {table: _rows(silver(root), of_silver, table, chosen) for table in OF_SILVER}
+    rows |= {table: _rows(gold(root), of_gold, table, chosen) for table in OF_GOLD}
+    # Learned from all days, and kept under the day of its last stint.
+    rows["g_restore_profile"] = _rows(gold(root), of_gold, "g_restore_profile", every)
+    recorders = _rows(bronze(root), of_bronze, "b_recorder", chosen)
+    return Tables(
+        rows=rows,
+        days=tuple(chosen),
+        days_left_out=len(every) - len(chosen),
+        bad_lines=of_bronze.count(QUARANTINE),
+        lines=sum(of_bronze.count(table) for table in of_bronze.tables),
+        unbuilt=len(changed_days(of_bronze.days(QUARANTINE), of_gold.built_from)),
+        dropped=sum(row["dropped"] or 0 for row in recorders),
+        versions={
+            "streamapp-analytics": installed("streamapp-operator"),
+            "definitions": str(of_gold.definitions),
+            "tables": f"bronze {of_bronze.number}, silver {of_silver.number}, gold {of_gold.number}",
+            "operator": ", ".join(sorted({row["operator_version"] for row in recorders if row["operator_version"]}))
+            or "not known",
+        },
+    )
+
+
+def _require(root: Path, of_bronze: Version, of_gold: Version) -> None:
+    if not of_gold.number:
+        step = "build" if of_bronze.number else "ingest RECORD"
+        why = "nothing was built yet" if of_bronze.number else "there are no tables in it"
+        raise AnalyticsError(str(root), why, f"run `streamapp-analytics {step} --root {root}` first")
+    if of_gold.definitions != DEFINITIONS:
+        why = f"its figures follow definitions {of_gold.definitions}, this program knows {DEFINITIONS}"
+        raise AnalyticsError(str(root), why, f"run `streamapp-analytics build --root {root}` first")
+
+
+def _rows(store: Store, version: Version, table: str, days: list[str]) -> list[Row]:
+    live = {day: runs for day, runs in version.tables.get(table, {}).items() if day in days}
+    told = store.arrow(replace(version, tables={table: live}), table)
+    rows: list[Row] = told.drop_columns([name for name in told.column_names if name in WIDE]).to_pylist()
+    return rows
+
+
+def millis(time: datetime) -> int:
+    """Milliseconds since 1970, as charts want them."""
+    return int(time.timestamp() * 1000)
+
+
+def shown(time: datetime | None, *, seconds: bool = True) -> str:
+    """A time for people, in UTC."""
+    if time is None:
+        return "not known"
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
