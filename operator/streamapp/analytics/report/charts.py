@@ -80,9 +80,17 @@ def _timeline(reasons: Sequence[str]) -> Any:
         .encode(
             x=_time("t"),
             y=alt.Y("replicas:Q", title="replicas (pods)", axis=alt.Axis(format="d", tickMinStep=1)),
-            color=alt.Color("number:N", title=None, scale=alt.Scale(domain=names, range=["#D55E00", INK, "#8C8C8C"])),
+            color=alt.Color(
+                "number:N",
+                title=None,
+                legend=alt.Legend(orient="top"),
+                scale=alt.Scale(domain=names, range=["#D55E00", INK, "#8C8C8C"]),
+            ),
             strokeDash=alt.StrokeDash(
-                "number:N", title=None, scale=alt.Scale(domain=names, range=[[5, 3], [1, 0], [2, 2]])
+                "number:N",
+                title=None,
+                legend=alt.Legend(orient="top"),
+                scale=alt.Scale(domain=names, range=[[5, 3], [1, 0], [2, 2]]),
             ),
             tooltip=["t_utc:N", "desired:Q", "granted:Q", "actual:Q", "ready:Q"],
         )

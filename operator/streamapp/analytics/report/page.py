@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -75,6 +76,7 @@ def _in_script(value: Any) -> Markup:
     return Markup(told)  # noqa: S704 - all that could end the script is escaped above
 
 
+@cache
 def _bundle() -> Markup:
     """Vega, Vega-Lite and Vega-Embed in one script, for all charts of the page."""
     version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])

@@ -1,11 +1,16 @@
 """What the report says in plain words: one paragraph for each application, and one for the fleet. Pure."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, gap, ratio, share
 from streamapp.analytics.report.facts import App, Direction, direction
 from streamapp.analytics.report.series import culprit
 from streamapp.analytics.report.tables import Tables, shown
+
+MOST_NAMES: Final = 3
+SKEWED: Final = 1.5
+"""As in `g_skew_daily`: from there on tasks count as badly spread."""
 
 
 def _steps(told: Direction, word: str) -> str:
@@ -43,7 +48,7 @@ def sentence(app: App) -> str:
     turned = app.totals["reversals"]
     if turned:
         found.append(f"{turned} of {app.totals['events']} changes were taken back within the hour.")
-    if app.imbalance is not None and app.imbalance > 1.5:
+    if app.imbalance is not None and app.imbalance > SKEWED:
         found.append(f"Its tasks are badly spread: the busiest process has {ratio(app.imbalance)} times the mean.")
     if app.totals["pid_changes"]:
         found.append(f"{app.totals['pid_changes']} process IDs changed on the same volume, which is a defect.")
@@ -67,7 +72,16 @@ def fleet_sentence(apps: Sequence[App], tables: Tables) -> str:
         worst = max(gaps, key=lambda app: app.gap["downtime_s"] if app.gap else 0.0)
         told = gap(worst.gap["downtime_s"], worst.gap["err_s"]) if worst.gap else UNKNOWN
         found.append(f"The longest gap of a step was {told}, at {worst.name}.")
+    found += _named("flapped", [app for app in apps if app.totals["flap_pairs"]])
+    found += _named("had badly spread tasks", [app for app in apps if (app.imbalance or 0.0) > SKEWED])
     return " ".join(found)
+
+
+def _named(what: str, apps: Sequence[App]) -> list[str]:
+    """Those of which something is true, the first few by name."""
+    names = [app.name for app in apps[:MOST_NAMES]]
+    more = f" and {len(apps) - len(names)} more" if len(apps) > len(names) else ""
+    return [f"{', '.join(names)}{more} {what}."] if names else []
 
 
 def _days(tables: Tables) -> str:

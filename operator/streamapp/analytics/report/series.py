@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, Final
 
 from streamapp.analytics.report.amounts import duration, gap, unit
@@ -70,7 +70,7 @@ def _replicas(decisions: Iterable[Row]) -> Drawn:
     """One row for each change, one at each end; an empty one where nothing was recorded in between."""
     rows = sorted(decisions, key=lambda row: row["t_start"])
     found: Drawn = []
-    for row, after in zip(rows, [*rows[1:], None], strict=True):
+    for row, after in zip_longest(rows, rows[1:]):
         values = dict(zip(("desired", "granted", "actual", "ready"), _wished(row), strict=True))
         if not found or any(found[-1].get(name) != value for name, value in values.items()):
             found.append({"t": millis(row["t_start"]), **values})

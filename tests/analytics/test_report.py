@@ -1,0 +1,266 @@
+"""The report from tables written by hand: it loads nothing, shows what the tables hold, and says what nobody knows."""
+
+import json
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamapp.analytics.__main__ import main
+from streamapp.analytics.build import DEFINITIONS, gold, silver
+from streamapp.analytics.derived_schemas import GOLD
+from streamapp.analytics.ingest import bronze
+from streamapp.analytics.report import page
+from streamapp.analytics.report.listing import LISTINGS, exact
+from streamapp.analytics.report.survival import quantile, survival
+from streamapp.analytics.report.tables import read_tables
+from streamapp.analytics.store import Version
+from tests.analytics.handmade import NASTY, demo, demo_gold, demo_silver, write
+from tests.analytics.reading import records
+
+NOW = datetime(2026, 11, 21, 11, tzinfo=UTC)
+LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "cite", "formaction", "xlink:href"}
+
+
+class Page(HTMLParser):
+    """What stands in a page: what it would load, its scripts, its tables cell by cell."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.links: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.scripts: dict[str, str] = {}
+        self.code: list[str] = []
+        self.styles = ""
+        self.policy = ""
+        self.cells: list[tuple[str, str, str, str, str]] = []
+        self._app = self._table = self._id = self._in = ""
+        self._cell: tuple[str, str] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = {name: value or "" for name, value in attrs}
+        self.tags[tag] += 1
+        self.links += [told[name] for name in LOADING if name in told]
+        self.styles += told.get("style", "")
+        self._in = tag
+        self._id = told.get("id", "")
+        self._app = told.get("data-app", "") if tag == "section" else self._app
+        self._table = told.get("data-table", "") if tag == "table" else self._table
+        if tag == "meta" and told.get("http-equiv") == "Content-Security-Policy":
+            self.policy = told["content"]
+        if "data-c" in told:
+            self._cell = told["data-c"], told["data-v"]
+
+    def handle_data(self, data: str) -> None:
+        if self._in == "script" and self._id:
+            self.scripts[self._id] = data
+        elif self._in == "script":
+            self.code.append(data)
+        elif self._in == "style":
+            self.styles += data
+        elif self._cell is not None:
+            self.cells.append((self._app, self._table, *self._cell, data))
+            self._cell = None
+
+    def handle_endtag(self, tag: str) -> None:
+        del tag
+        self._in = ""
+
+
+def told(root: Path, days: int = 30, most_apps: int = page.MOST_APPS) -> page.Report:
+    return page.report(read_tables(root, days), NOW, most_apps)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("demo")
+    demo(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def text(root: Path) -> str:
+    return page.html(told(root))
+
+
+def test_the_page_loads_nothing_and_its_policy_forbids_it(text: str) -> None:
+    found = Page(text)
+    assert found.links
+    assert [link for link in found.links if not link.startswith("#")] == []
+    assert "url(" not in found.styles
+    assert "@import" not in found.styles
+    assert not {"link", "iframe", "img", "object", "embed", "base"} & set(found.tags)
+    assert found.policy.startswith("default-src 'none';")
+    assert "http" not in found.policy
+    assert "$schema" not in found.scripts["specifications"]
+    assert '"url"' not in found.scripts["specifications"]
+
+
+def test_there_is_one_bundle_however_many_charts(text: str) -> None:
+    found = Page(text)
+    assert [("vegaEmbed" in code, "use strict" in code[:20]) for code in found.code] == [(True, False), (True, True)]
+    assert len(json.loads(found.scripts["specifications"])) == len(page.CHARTS)
+    assert {"data-fleet", "data-app-0", "data-app-1"} <= set(found.scripts)
+
+
+def test_every_figure_of_gold_that_is_shown_equals_the_table(text: str, root: Path) -> None:
+    cells = Page(text).cells
+    shown_tables = {table for _, table, *_ in cells if table.startswith("g_")}
+    assert shown_tables == set(demo_gold("x"))
+    for table in shown_tables:
+        columns = {column.name: column for column in LISTINGS[table].columns}
+        wanted: Counter[tuple[str, str, str, str]] = Counter()
+        for row in records(root, table):
+            app = "/".join(row[name] for name in ("cluster", "namespace", "app", "uid"))
+            for name, column in columns.items():
+                wanted[app, name, exact(row[name]), column.tell(row[name])] += 1
+        assert Counter((app, name, value, words) for app, of, name, value, words in cells if of == table) == wanted
+
+
+def test_figures_are_told_as_a_person_reads_them(text: str) -> None:
+    shown = {(table, name, value): words for _, table, name, value, words in Page(text).cells}
+    assert shown["g_hold_blame", "blame_s", "50.125"] == "50 s"
+    assert shown["g_convergence_daily", "km_p99", ""] == "not known"
+    assert shown["g_skew_daily", "max_share", "0.75"] == "75 %"
+    assert shown["g_restore_profile", "rate_learned", "25000.0"] == "25,000"
+    assert shown["g_autoscaler_daily", "held_replica_h", ""] == "not known"
+
+
+def test_each_application_has_a_sentence_and_what_is_not_known(root: Path) -> None:
+    first, second = page.figures(told(root))["applications"]
+    assert first["sentence"] == (
+        "1 of 1 scale-up converged, in 70 s; 1 of 1 scale-down converged, in 65 s. "
+        "Pods were held for 60 s, 83 % of it for LearnersCatchingUp (task 0_1, pod 1). "
+        "The longest gap of a step was 1.2 s ± 0.25 s. 1 of 2 changes were taken back within the hour. "
+        "Its tasks are badly spread: the busiest process has 1.83 times the mean."
+    )
+    assert second["sentence"] == "0 of 1 scale-up converged, fewer than half of them were seen to converge."
+    assert "1 steps were not seen to their end: they count as long as they were seen." in second["not_known"]
+    assert any("grade C or D" in note for note in first["not_known"])
+    assert any("configuration is not in the record" in note for note in second["not_known"])
+    assert any("in quarantine" in note for note in page.figures(told(root))["not_known"])
+
+
+def test_the_figures_as_json_are_gold_to_the_digit(root: Path) -> None:
+    found = json.loads(json.dumps(page.figures(told(root)), allow_nan=False))
+    of_first = found["applications"][0]["gold"]
+    assert set(of_first) == set(GOLD) - {"g_lag_hourly"}
+    assert [(row["reason"], row["blame_s"]) for row in of_first["g_hold_blame"]] == [
+        ("LearnersCatchingUp", 50.125),
+        ("FactsStale", 10.0),
+    ]
+    assert of_first["g_skew_daily"][0]["imbalance"] == 1.5 + 1 / 3
+
+
+def test_charts_have_the_holds_by_reason_and_the_gap_with_its_error(text: str) -> None:
+    told = json.loads(Page(text).scripts["data-app-0"])["data"]
+    holds = [(row["reason"], (row["to"] - row["from"]) / 1000) for row in told["holds"]]
+    assert holds == [("LearnersCatchingUp", 50.0), ("FactsStale", 10.0)]
+    assert [(row["desired"], row["granted"], row["actual"]) for row in told["replicas"]] == [
+        (2, 2, 2),
+        (3, 3, 2),
+        (3, 3, 3),
+        (2, 3, 3),
+        (2, 2, 2),
+        (2, 2, 2),
+    ]
+    assert [(row["low"], row["gap"], row["high"]) for row in told["gaps"]] == [(1.0, 1.25, 1.5)]
+    assert [row["imbalance"] for row in told["skew"]] == [1.5, 1.5]
+    assert [(row["phase"], row["to"] - row["from"]) for row in told["phases"][:2]] == [
+        ("grant", 1.0),
+        ("restore", 69.0),
+    ]
+
+
+def test_names_cannot_become_markup(tmp_path: Path) -> None:
+    demo(tmp_path, NASTY)
+    made, harmless = page.html(told(tmp_path)), tmp_path / "harmless"
+    demo(harmless)
+    assert Page(made).tags == Page(page.html(told(harmless))).tags
+    assert "<script>alert" not in made
+    assert NASTY in {row["app"].split("/", 1)[1] for row in _fleet(made)["fleet_held"]}
+    summary = page.markdown(told(tmp_path))
+    assert "<script" not in summary
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in summary.splitlines() if line.startswith("|")} == {7}
+
+
+def _fleet(text: str) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = json.loads(Page(text).scripts["data-fleet"])["data"]
+    return found
+
+
+def test_tables_without_rows_make_a_page_that_says_so(tmp_path: Path) -> None:
+    write(bronze(tmp_path), {}, Version())
+    write(silver(tmp_path), {"s_seen": []})
+    write(gold(tmp_path), {})
+    assert "No application was seen." in page.html(told(tmp_path))
+    only_seen = tmp_path / "only_seen"
+    write(silver(only_seen), {"s_seen": demo_silver("a", "b")["s_seen"]})
+    write(gold(only_seen), {})
+    text = page.html(told(only_seen))
+    for name in page.OF_APP:
+        assert text.count(page.CHARTS[name].empty) >= 2, name
+    assert "nothing was scaled." in text
+    assert "No decision is in the record" in text
+
+
+def test_what_is_too_much_is_left_out_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    demo(tmp_path)
+    monkeypatch.setattr(page, "MOST_LISTED", 0)
+    rows = demo_gold("counter")["g_skew_daily"][0]
+    more = [{**rows, "dt": f"2026-10-{day:02d}"} for day in range(1, 31)]
+    version = gold(tmp_path).current()
+    write(gold(tmp_path), {"g_skew_daily": more}, version)
+    seen = [{**demo_silver("counter", "b")["s_seen"][0], "dt": row["dt"]} for row in more]
+    write(silver(tmp_path), {"s_seen": seen}, silver(tmp_path).current())
+    found = Page(page.html(told(tmp_path, days=25)))
+    assert sum(name == "dt" for _, table, name, *_ in found.cells if table == "g_skew_daily") == 20
+    text = page.html(told(tmp_path, days=25, most_apps=1))
+    assert "4 more rows are not shown" in text
+    assert "6 earlier days are left out; --days 31 shows them." in text
+
+
+def test_applications_without_a_page_stand_in_the_fleets_table(root: Path) -> None:
+    text = page.html(told(root, most_apps=1))
+    assert "data-app-1" not in Page(text).scripts
+    assert "demo/second" in text
+    assert "1 of them have no page here" in text
+
+
+def test_survival_counts_what_was_not_seen_to_its_end_as_long_as_it_was_seen() -> None:
+    rows = [{"observed_s": float(t), "outcome": how} for t, how in ((1, "converged"), (2, "open"), (4, "converged"))]
+    assert [(one.seconds, round(one.share, 6), one.censored) for one in survival(rows)] == [
+        (0.0, 1.0, 0),
+        (1.0, 0.666667, 0),
+        (2.0, 0.666667, 1),
+        (4.0, 0.0, 0),
+    ]
+    assert quantile(survival(rows), 0.5) == 4.0
+    assert quantile(survival(rows[:2]), 0.9) is None
+    assert survival([]) == []
+
+
+def test_the_command_writes_three_files_and_says_what_to_run_first(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {name: tmp_path / name for name in ("out.html", "out.json", "out.md")}
+    out, as_json, as_markdown = map(str, places.values())
+    arguments = ["report", "--root", str(root), "--out", out, "--json", as_json, "--markdown", as_markdown]
+    assert main(arguments) == 0
+    assert "2 applications, 1 days" in capsys.readouterr().out
+    assert places["out.html"].stat().st_size < 1_500_000
+    assert len(json.loads(places["out.json"].read_text())["applications"]) == 2
+    assert (
+        "| demo/counter | 1/1, P50 70 s | 1/1, P50 65 s | 60 s | 1.2 s ± 0.25 s | 1/2 |" in places["out.md"].read_text()
+    )
+    for layers, step in (((), "ingest RECORD"), ((bronze,), "build"), ((bronze, gold), "build")):
+        empty = tmp_path / f"with {len(layers)}"
+        for layer in layers:
+            write(layer(empty), {}, Version(definitions=DEFINITIONS - 1))
+        assert main(["report", "--root", str(empty), "--out", out]) == 1
+        assert f"next:  run `streamapp-analytics {step} --root {empty}` first" in capsys.readouterr().err
