@@ -15,6 +15,7 @@ from streamapp.analytics.build import DEFINITIONS, gold, silver
 from streamapp.analytics.derived_schemas import GOLD
 from streamapp.analytics.ingest import bronze
 from streamapp.analytics.report import page
+from streamapp.analytics.report.charts import CHARTS
 from streamapp.analytics.report.listing import LISTINGS, exact
 from streamapp.analytics.report.survival import quantile, survival
 from streamapp.analytics.report.tables import read_tables
@@ -104,7 +105,7 @@ def test_the_page_loads_nothing_and_its_policy_forbids_it(text: str) -> None:
 def test_there_is_one_bundle_however_many_charts(text: str) -> None:
     found = Page(text)
     assert [("vegaEmbed" in code, "use strict" in code[:20]) for code in found.code] == [(True, False), (True, True)]
-    assert len(json.loads(found.scripts["specifications"])) == len(page.CHARTS)
+    assert len(json.loads(found.scripts["specifications"])) == len(CHARTS)
     assert {"data-fleet", "data-app-0", "data-app-1"} <= set(found.scripts)
 
 
@@ -204,7 +205,7 @@ def test_tables_without_rows_make_a_page_that_says_so(tmp_path: Path) -> None:
     write(gold(only_seen), {})
     text = page.html(told(only_seen))
     for name in page.OF_APP:
-        assert text.count(page.CHARTS[name].empty) >= 2, name
+        assert text.count(CHARTS[name].empty) >= 2, name
     assert "nothing was scaled." in text
     assert "No decision is in the record" in text
 

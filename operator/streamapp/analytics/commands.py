@@ -19,6 +19,7 @@ from rich.table import Table
 from streamapp.analytics import bench as benches
 from streamapp.analytics.build import Build, Built, require_bronze
 from streamapp.analytics.failures import AnalyticsError
+from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic
 from streamapp.analytics.generate import generate as generated
 from streamapp.analytics.generated_world import Fleet
 from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
@@ -50,15 +51,19 @@ def _engine(command: Command) -> Command:
     return command
 
 
+def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
+    odd = [one for one in given if "=" not in one]
+    if odd:
+        raise click.BadParameter(f"{odd[0]} has no =", param_hint=option)
+    return dict(one.split("=", 1) for one in given)
+
+
 @contextmanager
 def _spark(
     master: str, memory: str, archive: Path | None, conf: tuple[str, ...], debug: bool
 ) -> Iterator[SparkSession]:
     del debug  # `__main__` looks for it.
-    odd = [one for one in conf if "=" not in one]
-    if odd:
-        raise click.BadParameter(f"{odd[0]} has no =", param_hint="--conf")
-    settings = dict(one.split("=", 1) for one in conf)
+    settings = _pairs(conf, "--conf")
     spark = open_session(Engine(master=master, memory=memory, archive=archive, conf=settings))
     try:
         yield spark
@@ -94,6 +99,14 @@ def _told_ingest(done: Ingested) -> None:
     )
 
 
+def _told_topic(done: Ingested, topic: str) -> None:
+    if not done.rows:
+        click.echo(f"nothing new in topic {topic}")
+        return
+    told = f"{done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
+    click.echo(f"topic {topic}, {done.rows} lines: {told}")
+
+
 def _told_build(done: Built) -> None:
     if not done.days:
         click.echo("nothing to build: silver and gold are up to date")
@@ -110,21 +123,39 @@ ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the ta
 
 
 @analytics.command()
-@click.argument("record", nargs=-1, required=True, type=FOLDER)
+@click.argument("record", nargs=-1, type=FOLDER)
 @ROOT
 @click.option("--max-bad", default=MOST_BAD, show_default=True, help="Share of bad lines above which the run fails.")
+@click.option("--kafka", default="", metavar="BOOTSTRAP", help="Read the record from Kafka and not from files.")
+@click.option("--topic", default="streamapp-flight-records", show_default=True, help="The record's topic.")
+@click.option("--kafka-property", "given", multiple=True, metavar="NAME=VALUE", help="For the consumer: TLS, SASL.")
+@click.option("--jars", type=FOLDER, help=f"Folder of Spark's Kafka connector; else {JARS_VARIABLE}.")
 @_engine
 def ingest(
     record: tuple[Path, ...],
     root: Path,
     max_bad: float,
+    kafka: str,
+    topic: str,
+    given: tuple[str, ...],
+    jars: Path | None,
     **engine: Any,
 ) -> None:
-    """Take files of the flight record (RECORD: files or folders) into bronze, each file and line once."""
-    record_files(record)  # Says what is missing before Spark takes its seconds to start.
+    """Take the flight record (RECORD: files or folders, or a Kafka topic) into bronze, each file and line once."""
+    if bool(record) == bool(kafka):
+        raise click.UsageError("Name files of the record, or --kafka BOOTSTRAP; one of them.")
+    if kafka:
+        engine["conf"] = (f"spark.jars={connector_jars(jars)}", *engine["conf"])
+    else:
+        record_files(record)  # Says what is missing before Spark takes its seconds to start.
+    properties = _pairs(given, "--kafka-property")
     _writable(root)
     with _spark(**engine) as spark:
-        _told_ingest(Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad).run(record))
+        run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad)
+        if kafka:
+            _told_topic(ingest_topic(run, Topic(kafka, topic, properties)), topic)
+        else:
+            _told_ingest(run.run(record))
 
 
 @analytics.command()

@@ -46,6 +46,8 @@ MERGE_AT: Final = 24
 """Runs of a day from which on they are written together with what is new."""
 WRITERS: Final = 4
 BAD: Final = "bad"
+KAFKA: Final = "kafka:"
+"""What the names of partitions begin with, where files have their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +167,37 @@ class Ingest:
             fresh, known = self._fresh(record_files(places), before)
         if not fresh:
             return Ingested(0, known, 0, 0, 0, 0, before)
+        names = {path.resolve().as_uri(): digest for digest, path in fresh.items()}
+        inputs = {digest: Input(str(path), 0, {}) for digest, path in fresh.items()}
+        done = self._take(lambda staging: self._stage(fresh, staging), before, inputs, lambda uri: names[uri])
+        return replace(done, files=len(fresh), known_files=known)
+
+    def take(self, lines: DataFrame, name: str) -> Ingested:
+        """Take in lines from elsewhere: `value`, `file` (begins with `kafka:`), `position`, all of them one input.
+
+        Raises:
+            AnalyticsError: too many bad lines, another run at the same time.
+        """
+        key = f"{name} {new_run()}"
+        write = lambda staging: self._write(lines, staging)  # noqa: E731 - it is a function for a moment
+        return self._take(write, self.store.current(), {key: Input(name, 0, {})}, lambda _: key)
+
+    def _take(
+        self,
+        stage: Callable[[Path], None],
+        before: Version,
+        inputs: dict[str, Input],
+        digest_of: Callable[[str], str],
+    ) -> Ingested:
+        """Stage, judge, write and commit; whatever happens before the last of these changes nothing."""
         run = new_run()
         staging = self.store.folder / "staging" / f"run={run}"
         try:
             with self.stages.stage("bronze: read lines"):
-                self._stage(fresh, staging)
+                stage(staging)
             with self.stages.stage("bronze: judge"):
                 staged = self.spark.read.schema(_staging_schema()).parquet(str(staging))
-                inputs, rows = self._inputs(staged, fresh)
+                rows = self._count(staged, inputs, digest_of)
                 bad = self._judge(staged, rows)
                 suspects = suspicious(list(inputs.values()), list(before.inputs.values()), self._repeats(staged))
             with self.stages.stage("bronze: write tables"):
@@ -181,7 +206,7 @@ class Ingest:
             shutil.rmtree(staging, ignore_errors=True)
         with self.stages.stage("bronze: commit"):
             version = self.store.commit(replace(after, inputs={**before.inputs, **inputs}))
-        return Ingested(len(fresh), known, rows, kept, bad, rows - bad - kept, version)
+        return Ingested(0, 0, rows, kept, bad, rows - bad - kept, version)
 
     def _fresh(self, files: list[Path], before: Version) -> tuple[dict[str, Path], int]:
         """Files by digest that were not read before."""
@@ -200,12 +225,8 @@ class Ingest:
             F.col("_metadata.file_path").alias("file"),
             F.monotonically_increasing_id().alias("position"),
         )
-        frame = parsed(lines.where(F.length("value") > 0), self.now)
-        part = F.when(F.col("rule").isNotNull(), BAD).otherwise(F.col("kind"))
         try:
-            frame.withColumn("part", part).drop("kind").write.option("compression", "lz4").option(
-                "maxRecordsPerFile", 0
-            ).partitionBy("part").parquet(str(staging))
+            self._write(lines, staging)
         except PySparkException as error:
             damaged = next((path for path in fresh.values() if not _is_whole(path)), None)
             if damaged is None:
@@ -213,17 +234,25 @@ class Ingest:
             why = f"it is damaged: {first_line(error)}"
             raise AnalyticsError(str(damaged), why, "move it away, and look at the disk it came from") from error
 
-    def _inputs(self, staged: DataFrame, fresh: Mapping[str, Path]) -> tuple[dict[str, Input], int]:
-        """What each file holds, and the number of all lines."""
-        names = {path.resolve().as_uri(): digest for digest, path in fresh.items()}
-        inputs = {digest: Input(str(path), 0, {}) for digest, path in fresh.items()}
+    def _write(self, lines: DataFrame, staging: Path) -> None:
+        frame = parsed(lines.where(F.length("value") > 0), self.now)
+        part = F.when(F.col("rule").isNotNull(), BAD).otherwise(F.col("kind"))
+        frame.withColumn("part", part).drop("kind").write.option("compression", "lz4").option(
+            "maxRecordsPerFile", 0
+        ).partitionBy("part").parquet(str(staging))
+
+    def _count(self, staged: DataFrame, inputs: dict[str, Input], digest_of: Callable[[str], str]) -> int:
+        """Fill in what each input holds; give the number of all lines."""
         counts = staged.groupBy("file", "recorder").agg(F.count(F.lit(1)), F.min("seq"), F.max("seq")).collect()
         for file, recorder, count, low, high in counts:
-            digest = names[_plain_uri(file)]
+            digest = digest_of(_plain_uri(file))
             one = inputs[digest]
-            spans = {**one.recorders, recorder: (low, high)} if recorder and low is not None else one.recorders
+            spans = dict(one.recorders)
+            if recorder and low is not None:
+                known = spans.get(recorder, (low, high))
+                spans[recorder] = (min(low, known[0]), max(high, known[1]))
             inputs[digest] = Input(one.name, one.rows + count, spans)
-        return inputs, sum(one.rows for one in inputs.values())
+        return sum(one.rows for one in inputs.values())
 
     def _judge(self, staged: DataFrame, rows: int) -> int:
         """The number of bad lines.
@@ -249,6 +278,8 @@ class Ingest:
     def _repeats(self, staged: DataFrame) -> set[str]:
         """Recorders of which a file holds one number twice: exact, by bitmaps of 4 kB for 32,768 numbers."""
         good = staged.where(F.col("part") != BAD)
+        # All partitions of a topic are one input.
+        good = good.withColumn("file", F.when(_of_kafka(), KAFKA).otherwise(F.col("file")))
         bucket = F.bitmap_bucket_number("seq")
         bits = F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position("seq")))
         counts = good.groupBy("file", "recorder", bucket.alias("bucket")).agg(
@@ -312,10 +343,21 @@ def _staging_schema() -> StructType:
 
 
 def _with_line_numbers(staged: DataFrame) -> DataFrame:
-    """The bad lines with their number in their file: a file is read in one piece, so positions rise by one."""
+    """The bad lines with their number in their file, or their offset in their partition.
+
+    A file is read in one piece, so positions rise by one.
+    """
     first = staged.groupBy("file").agg(F.min("position").alias("first"))
     bad = staged.where(F.col("part") == BAD).join(F.broadcast(first), "file")
-    return bad.select("raw", "rule", "file", (F.col("position") - F.col("first") + 1).alias("line"))
+    return bad.select("raw", "rule", "file", _number().alias("line"))
+
+
+def _of_kafka() -> Column:
+    return F.col("file").startswith(KAFKA)
+
+
+def _number() -> Column:
+    return F.when(_of_kafka(), F.col("position")).otherwise(F.col("position") - F.col("first") + 1)
 
 
 def suspicious(fresh: Sequence[Input], known: Sequence[Input], repeated: Iterable[str]) -> set[str]:

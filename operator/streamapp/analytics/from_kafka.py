@@ -1,0 +1,126 @@
+"""The record from its Kafka topic, by Spark's own connector: all that is there now, then it ends.
+
+Called by the command line. Spark's checkpoint says how far the topic was read, the manifest which lines count. They are
+not written at one instant: a run that is killed in between reads a portion again, and its lines are known by recorder
+and number. So every line is taken once, as from files.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from streamapp.analytics.failures import AnalyticsError
+from streamapp.analytics.ingest import KAFKA, Ingest, Ingested
+from streamapp.analytics.session import first_line
+
+JARS_VARIABLE: Final = "STREAMAPP_KAFKA_JARS"
+CONNECTOR: Final = "spark-sql-kafka"
+PORTION: Final = 5_000_000
+"""Records that are taken in and committed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Where the record is."""
+
+    bootstrap: str
+    name: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Of the consumer, for TLS and SASL."""
+    portion: int = PORTION
+
+    def checkpoint(self, store: Path) -> Path:
+        """Where Spark keeps how far this topic was read; another cluster or topic has another place."""
+        named = re.sub("[^A-Za-z0-9._-]", "_", self.name)
+        return store / "kafka" / f"{named}-{sha256(f'{self.bootstrap}/{self.name}'.encode()).hexdigest()[:12]}"
+
+
+def connector_jars(folder: Path | None) -> str:
+    """The connector's jars as `spark.jars` wants them.
+
+    Raises:
+        AnalyticsError: there is no connector in the folder, or none is named.
+    """
+    told = str(folder or os.environ.get(JARS_VARIABLE, ""))
+    step = f"fetch them once as docs/analytics.md says, and name their folder with --jars or {JARS_VARIABLE}"
+    if not told:
+        raise AnalyticsError("Spark's Kafka connector", "pyspark does not bring it, and no folder is named", step)
+    jars = sorted(Path(told).glob("*.jar"))
+    if not any(jar.name.startswith(CONNECTOR) for jar in jars):
+        raise AnalyticsError(told, f"no {CONNECTOR}-*.jar is in it", step)
+    return ",".join(str(jar.resolve()) for jar in jars)
+
+
+def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
+    """Take in what the topic holds beyond what was read before.
+
+    Raises:
+        AnalyticsError: the topic cannot be read, too many bad lines, another run at the same time.
+    """
+    done = Ingested(0, 0, 0, 0, 0, 0, ingest.store.current())
+    failed: list[AnalyticsError] = []
+
+    def take(batch: DataFrame, _: int) -> None:
+        nonlocal done
+        kept = batch.persist()
+        try:
+            if not kept.isEmpty():
+                new = ingest.take(kept, f"{KAFKA}{topic.name}")
+                sums = {name: getattr(done, name) + getattr(new, name) for name in ("rows", "kept", "bad", "doubled")}
+                done = replace(done, version=new.version, **sums)
+        except AnalyticsError as error:
+            failed.append(error)
+            raise
+        finally:
+            kept.unpersist()
+
+    try:
+        # The query runs in a session of its own, which is why it is given the frame and not its name.
+        query = (
+            _lines(ingest, topic)
+            .writeStream.foreachBatch(take)
+            .option("checkpointLocation", str(topic.checkpoint(ingest.store.folder)))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    except PySparkException as error:
+        if failed:
+            raise failed[0] from error
+        step = "look at the broker's address, the topic's name and the rights to read it; --debug shows Spark's words"
+        raise AnalyticsError(f"topic {topic.name} at {topic.bootstrap}", _why(error), step) from error
+    return done
+
+
+def _lines(ingest: Ingest, topic: Topic) -> DataFrame:
+    options = {f"kafka.{name}": value for name, value in topic.properties.items()}
+    # What retention took away before it was read is lost anyway; what is there is read all the same.
+    options |= {"startingOffsets": "earliest", "failOnDataLoss": "false", "maxOffsetsPerTrigger": str(topic.portion)}
+    options |= {"kafka.bootstrap.servers": topic.bootstrap, "subscribe": topic.name}
+    return (
+        ingest.spark.readStream.format("kafka")
+        .options(**options)
+        .load()
+        .select(
+            F.col("value").cast("string").alias("value"),
+            F.concat(F.lit(KAFKA), "topic", F.lit("/"), F.col("partition").cast("string")).alias("file"),
+            F.col("offset").alias("position"),
+        )
+    )
+
+
+def _why(error: PySparkException) -> str:
+    """The line that names the cause, where Spark passes on what the client said."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [
+        line for line in lines if "org.apache.kafka" in line and "Exception" in line and not line.startswith("at ")
+    ]
+    return (causes[-1] if causes else first_line(error))[:300]
