@@ -1,4 +1,4 @@
-"""Runs Maven: the broker's jars from `lab/kafka/pom.xml`, applications from their own folders, and the agent.
+"""Runs Maven: jars of the broker and of Spark's connector from our poms, applications from their folders, the agent.
 
 Called by `lab.build.plan` and `lab.build.launchers`. Maven works on a copy, so a project's `target/` is neither used
 nor written, and its tests are not run: that is what `make test` does. Maven reaches its registry only for what is not
@@ -20,6 +20,7 @@ from lab.settings import LAB, REPOSITORY, Versions
 from lab.terminal import step
 
 BROKER = LAB / "kafka" / "pom.xml"
+CONNECTOR = LAB / "spark" / "pom.xml"
 AGENT = REPOSITORY / "agent"
 AGENT_JAR = "streamapp-agent.jar"
 TIMEOUTS = ("-Daether.connector.connectTimeout=10000", "-Daether.connector.requestTimeout=60000")
@@ -37,6 +38,11 @@ ADVICE = (
 def broker_jars(versions: Versions, cache: Cache, pom: Path = BROKER) -> Path:
     """Give the folder with the jars of the broker and of everything it needs at run time."""
     return libraries("broker-jars", "Fetch the jars of the Kafka broker", pom, versions, cache)
+
+
+def connector_jars(versions: Versions, cache: Cache, pom: Path = CONNECTOR) -> Path:
+    """Give the folder with the jars that Spark needs beyond its own to read Kafka."""
+    return libraries("spark-kafka-jars", "Fetch the jars of Spark's Kafka connector", pom, versions, cache)
 
 
 def libraries(
