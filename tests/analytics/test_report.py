@@ -140,8 +140,8 @@ def test_each_application_has_a_sentence_and_what_is_not_known(root: Path) -> No
         "The longest gap of a step was 1.2 s ± 0.25 s. 1 of 2 changes were taken back within the hour. "
         "Its tasks are badly spread: the busiest process has 1.83 times the mean."
     )
-    assert second["sentence"] == "0 of 1 scale-up converged, fewer than half of them were seen to converge."
-    assert "1 steps were not seen to their end: they count as long as they were seen." in second["not_known"]
+    assert second["sentence"] == "0 of 1 scale-up converged, as far as it was seen."
+    assert "1 step was not seen to the end, and counts as long as it was seen." in second["not_known"]
     assert any("grade C or D" in note for note in first["not_known"])
     assert any("configuration is not in the record" in note for note in second["not_known"])
     assert any("in quarantine" in note for note in page.figures(told(root))["not_known"])

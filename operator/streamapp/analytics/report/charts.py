@@ -100,7 +100,7 @@ def _timeline(reasons: Sequence[str]) -> Any:
 
 
 def _gaps(_reasons: Sequence[str]) -> Any:
-    base = alt.Chart(alt.NamedData("gaps")).encode(y=alt.Y("step:N", sort=None, title="step (UTC, replicas)"))
+    base = alt.Chart(alt.NamedData("gaps")).encode(y=alt.Y("step:N", sort=None, title="step"))
     tip = ["step:N", alt.Tooltip("told:N", title="gap")]
     error = base.mark_rule(strokeWidth=2, color="#8c8c8c").encode(x="low:Q", x2="high:Q", tooltip=tip)
     point = base.mark_point(filled=True, size=70, opacity=1).encode(
@@ -115,7 +115,7 @@ def _phases(_reasons: Sequence[str]) -> Any:
         alt.Chart(alt.NamedData("phases"))
         .mark_bar(stroke="#8884", strokeWidth=0.5)
         .encode(
-            y=alt.Y("step:N", sort=None, title="step (UTC, replicas)"),
+            y=alt.Y("step:N", sort=None, title="step"),
             x=alt.X("from:Q", title=f"time since the change of the wish ({UNIT})"),
             x2="to:Q",
             color=alt.Color("phase:N", scale=alt.Scale(domain=list(PHASES)), title="phase"),
@@ -150,7 +150,7 @@ def _blame(reasons: Sequence[str]) -> Any:
         alt.Chart(alt.NamedData("blame"))
         .mark_bar()
         .encode(
-            y=alt.Y("what:N", sort="-x", title="what it waited for", axis=alt.Axis(labelLimit=260)),
+            y=alt.Y("what:N", sort="-x", title="waited for", axis=alt.Axis(labelLimit=260)),
             x=alt.X("held:Q", title=f"time held ({UNIT})"),
             color=_reason(reasons),
             tooltip=["what:N", "reason:N", alt.Tooltip("told:N", title="held")],
@@ -241,14 +241,15 @@ CHARTS: Final[dict[str, Chart]] = {
     ),
     "gaps": Chart(
         "Gap per step",
-        "The longest time without a running copy of a task at each removal, with its error.",
+        "The longest time without a running copy of a task at each removal (UTC, replicas), with its error.",
         "No gap was measured.",
         "gaps",
         _gaps,
     ),
     "phases": Chart(
         "Where the time went",
-        "The phases of each step, from the change of the wish to convergence or to the end of what was seen.",
+        "The phases of each step (UTC, replicas), from the change of the wish to convergence or to the end of what was "
+        "seen.",
         "Nothing was scaled.",
         "phases",
         _phases,

@@ -137,7 +137,8 @@ def _unknown(rows: Mapping[str, list[Row]], gaps: list[Row], grades: Mapping[str
     found = []
     open_steps = sum(row["outcome"] == "open" for row in steps)
     if open_steps:
-        found.append(f"{open_steps} steps were not seen to their end: they count as long as they were seen.")
+        words = "1 step was" if open_steps == 1 else f"{open_steps} steps were"
+        found.append(f"{words} not seen to the end, and counts as long as it was seen.")
     downs = sum(row["direction"] == "down" for row in steps)
     if downs and not gaps:
         found.append("No gap was measured at a removal: agents or positions were not there to tell.")

@@ -14,7 +14,7 @@
 
   const isDark = () => (wanted === "system" ? system.matches : wanted === "dark");
 
-  function config() {
+  function config(width) {
     const dark = isDark();
     const ink = dark ? "#e8ecef" : "#1d2329";
     const soft = dark ? "#a3adb6" : "#5b6570";
@@ -28,7 +28,7 @@
       mark: { color: first[0] },
       bar: { color: first[0] }, line: { color: first[0] }, point: { color: first[0] },
       axis: { labelColor: soft, titleColor: soft, domainColor: soft, tickColor: soft, gridColor: grid, titleFontWeight: 500, labelFontSize: 11.5, titleFontSize: 12 },
-      legend: { labelColor: ink, titleColor: soft, orient: "bottom", direction: "horizontal", columns: window.innerWidth < 700 ? 2 : 5, labelFontSize: 12, titleFontSize: 12, labelLimit: 220, symbolLimit: 12 },
+      legend: { labelColor: ink, titleColor: soft, orient: "bottom", direction: "horizontal", columns: Math.max(1, Math.min(8, Math.floor(width / 150))), labelFontSize: 12, titleFontSize: 12, labelLimit: 220, symbolLimit: 12 },
     };
   }
 
@@ -44,7 +44,7 @@
       if (shown.has(element)) shown.get(element).finalize();
       try {
         const result = await vegaEmbed(element, spec, {
-          mode: "vega-lite", actions: false, renderer: "svg", ast: true, config: config(),
+          mode: "vega-lite", actions: false, renderer: "svg", ast: true, config: config(element.clientWidth),
           tooltip: { theme: isDark() ? "dark" : "light" },
         });
         shown.set(element, result);

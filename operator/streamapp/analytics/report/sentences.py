@@ -17,8 +17,10 @@ def _steps(told: Direction, word: str) -> str:
     if not told.steps:
         return ""
     plural = word if told.steps == 1 else f"{word}s"
-    if told.median_s is None:
-        within = "fewer than half of them were seen to converge"
+    if not told.converged:
+        within = "as far as they were seen" if told.steps > 1 else "as far as it was seen"
+    elif told.median_s is None:
+        within = "fewer than half of them as far as they were seen"
     elif told.steps == 1:
         within = f"in {duration(told.median_s)}"
     else:
