@@ -6,7 +6,7 @@ import pytest
 
 from streamapp.analytics.__main__ import main
 from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars
+from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, properties_in
 
 
 def test_missing_jars_are_named_with_the_way_to_them(
@@ -49,3 +49,13 @@ def test_each_topic_of_each_cluster_has_a_checkpoint_of_its_own(tmp_path: Path) 
     assert len(places) == 3
     assert {place.parent for place in places} == {tmp_path / "kafka"}
     assert "/" not in Topic("a:1", "../t").checkpoint(tmp_path).name
+
+
+def test_properties_are_read_as_a_mounted_secret_has_them(tmp_path: Path) -> None:
+    (tmp_path / "..data").mkdir()
+    (tmp_path / ".hidden").write_text("x")
+    (tmp_path / "security.protocol").write_text("SASL_SSL\n")
+    assert properties_in(tmp_path) == {"security.protocol": "SASL_SSL"}
+    assert properties_in(None) == {}
+    with pytest.raises(AnalyticsError, match="a file for each property"):
+        properties_in(tmp_path / "nowhere")

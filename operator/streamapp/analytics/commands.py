@@ -19,7 +19,7 @@ from rich.table import Table
 from streamapp.analytics import bench as benches
 from streamapp.analytics.build import Build, Built, require_bronze
 from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic
+from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
 from streamapp.analytics.generate import generate as generated
 from streamapp.analytics.generated_world import Fleet
 from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
@@ -128,7 +128,7 @@ ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the ta
 @click.option("--max-bad", default=MOST_BAD, show_default=True, help="Share of bad lines above which the run fails.")
 @click.option("--kafka", default="", metavar="BOOTSTRAP", help="Read the record from Kafka and not from files.")
 @click.option("--topic", default="streamapp-flight-records", show_default=True, help="The record's topic.")
-@click.option("--kafka-property", "given", multiple=True, metavar="NAME=VALUE", help="For the consumer: TLS, SASL.")
+@click.option("--kafka-properties", type=FOLDER, help="Folder with the consumer's properties (TLS, SASL), a file each.")
 @click.option("--jars", type=FOLDER, help=f"Folder of Spark's Kafka connector; else {JARS_VARIABLE}.")
 @_engine
 def ingest(
@@ -137,7 +137,7 @@ def ingest(
     max_bad: float,
     kafka: str,
     topic: str,
-    given: tuple[str, ...],
+    kafka_properties: Path | None,
     jars: Path | None,
     **engine: Any,
 ) -> None:
@@ -148,7 +148,7 @@ def ingest(
         engine["conf"] = (f"spark.jars={connector_jars(jars)}", *engine["conf"])
     else:
         record_files(record)  # Says what is missing before Spark takes its seconds to start.
-    properties = _pairs(given, "--kafka-property")
+    properties = properties_in(kafka_properties)
     _writable(root)
     with _spark(**engine) as spark:
         run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad)

@@ -59,6 +59,20 @@ def connector_jars(folder: Path | None) -> str:
     return ",".join(str(jar.resolve()) for jar in jars)
 
 
+def properties_in(folder: Path | None) -> dict[str, str]:
+    """Properties, one file each, as a mounted Secret has them: none of them stands on a command line.
+
+    Raises:
+        AnalyticsError: there is no such folder.
+    """
+    if folder is None:
+        return {}
+    if not folder.is_dir():
+        raise AnalyticsError(str(folder), "there is no such folder", "name one with a file for each property")
+    files = (path for path in folder.iterdir() if not path.name.startswith(".") and path.is_file())
+    return {path.name: path.read_text().strip() for path in files}
+
+
 def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
     """Take in what the topic holds beyond what was read before.
 
