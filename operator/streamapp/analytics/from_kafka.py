@@ -96,6 +96,8 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
         finally:
             kept.unpersist()
 
+    # What fails is told once, by what is raised here: Spark would write two stack traces beside it.
+    ingest.spark.sparkContext.setLogLevel("OFF")
     try:
         # The query runs in a session of its own, which is why it is given the frame and not its name.
         query = (
@@ -109,8 +111,10 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
     except PySparkException as error:
         if failed:
             raise failed[0] from error
-        step = "look at the broker's address, the topic's name and the rights to read it; --debug shows Spark's words"
+        step = "look at the broker's address, the topic's name and the rights to read it"
         raise AnalyticsError(f"topic {topic.name} at {topic.bootstrap}", _why(error), step) from error
+    finally:
+        ingest.spark.sparkContext.setLogLevel("ERROR")
     return done
 
 
@@ -132,9 +136,6 @@ def _lines(ingest: Ingest, topic: Topic) -> DataFrame:
 
 
 def _why(error: PySparkException) -> str:
-    """The line that names the cause, where Spark passes on what the client said."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    causes = [
-        line for line in lines if "org.apache.kafka" in line and "Exception" in line and not line.startswith("at ")
-    ]
-    return (causes[-1] if causes else first_line(error))[:300]
+    """What the Kafka client said, where Spark passes it on."""
+    causes = re.findall(r"org\.apache\.kafka\.[\w.]*?(\w+Exception: [^\n]*)", str(error))
+    return (causes[-1].split(" SQLSTATE")[0] if causes else first_line(error))[:300]
