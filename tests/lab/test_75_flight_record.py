@@ -37,7 +37,7 @@ from streamapp.kafka.producing import Message, Producer
 from streamapp.kafka.settings import read_settings
 from tests.analytics.reading import records, rows
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 FLEET = Fleet(apps=2, days=1, tasks=4, pods=3, file_seconds=7200)
