@@ -8,7 +8,7 @@ from streamapp.cli.explaining import Question, explain
 from streamapp.core import example
 from streamapp.core.coverage_gates import OVERRIDABLE
 from streamapp.core.reasons import Reason
-from tests.builders import NOW, a_pod, a_record, a_snapshot, a_step, an_unreadable, seconds
+from tests.builders import NOW, a_pod, a_record, a_snapshot, a_step, a_wish, an_unreadable, seconds
 from tests.cli.showing import Json, a_resource
 from tests.cli.states import every_cell
 from tests.statuses import answer, held_status
@@ -99,6 +99,27 @@ def test_the_missing_standbys_are_advised_with_the_reasons_own_words() -> None:
 def test_what_a_release_does_not_override_is_not_advised_to_be_released() -> None:
     told = answers(a_resource(answer(a_snapshot(readings=(an_unreadable(),))), HELD))
     assert told[Question.YOU_CAN] == (Reason.BrokersUnreachable.next_step, CALL_OFF)
+
+
+def test_who_holds_is_answered_with_the_command_that_ends_it() -> None:
+    told = answers(a_resource(answer(a_snapshot(app={"held_because": "Black Friday"})), HELD))
+    assert told[Question.YOU_CAN] == (
+        Reason.HeldByUser.next_step,
+        "To have pods go again: `kubectl streamapp release wordcount --namespace demo`",
+        CALL_OFF,
+    )
+
+
+@pytest.mark.parametrize("app", [{"held_because": "Black Friday"}, {"wish": a_wish(2, (10, 2))}])
+def test_a_hold_that_waits_for_no_copies_is_given_no_time_until_they_are_caught_up(app: Json) -> None:
+    told = answers(a_resource(answer(a_snapshot(app=app, record=None)), HELD))
+    assert Question.ENDS in told
+    assert Question.HOW_LONG not in told
+
+
+def test_a_wish_that_is_too_young_is_told_how_old_it_has_to_be_in_seconds() -> None:
+    told = answers(a_resource(answer(a_snapshot(app={"wish": a_wish(2, (10, 2))})), HELD))
+    assert "It must last for 30 s. (Stabilizing)" in told[Question.WHY][0]
 
 
 def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again() -> None:

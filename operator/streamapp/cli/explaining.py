@@ -142,7 +142,7 @@ def _how_long(view: View) -> Iterator[str]:
         return
     if going is not None and going.waiting_for:
         yield _left(view, going.eta, "Until the copies that the next pod waits for are caught up")
-    elif convergence is not None and view.answer("Converged") is Answer.FALSE:
+    elif convergence is not None and view.state is not State.HELD and view.answer("Converged") is Answer.FALSE:
         yield _left(view, convergence.eta, "Until every copy is caught up")
 
 

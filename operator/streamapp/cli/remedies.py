@@ -44,6 +44,8 @@ def _about_a_hold(view: View) -> Iterator[str]:
         return
     target = f"{view.found.metadata.name} --namespace {view.found.metadata.namespace}"
     reason = reason_of(told.reason)
+    if reason is Reason.HeldByUser:
+        yield f"To have pods go again: `kubectl streamapp release {target}`"
     if granted is not None and granted > view.found.replicas:
         yield (
             "To call it off, unless an autoscaler sets its own number again: "

@@ -42,7 +42,7 @@ def scale_down(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulS
         return _hold(Reason.ZeroNotAllowed, "", None)
     target = snapshot.app.wish.highest_within(policy.stabilization, snapshot.now)
     if target is None or target >= statefulset.replicas:
-        return _hold(Reason.Stabilizing, f"It must last for {policy.stabilization}.", current)
+        return _hold(Reason.Stabilizing, f"It must last for {policy.stabilization.total_seconds():g} s.", current)
     if isinstance(statefulset.record, RecordUnreadable):
         return _hold(Reason.HoldRecordUnreadable, statefulset.record.detail, None)
     hold = _continued(current, target, snapshot, statefulset)
