@@ -96,6 +96,7 @@ def test_nobody_else_lowers_the_statefulset_itself(kubectl: Kubectl, app: Stream
     told = refusal(kubectl, *patch("statefulset/counter", {"spec": {"replicas": 1}}))
     assert f"StatefulSet {PLACE}/counter belongs to a StreamApp" in told
     assert f"kubectl scale streamapp/counter --namespace {PLACE} --replicas=1" in told
+    assert f"kubectl label namespace {PLACE} streamapp.dev/guard=off" in told
     assert app.granted() == 3
 
 
