@@ -134,7 +134,7 @@ TASK = "instances.0.tasks.1"
 @pytest.mark.parametrize(
     ("changes", "where", "why"),
     [
-        ({"version": 2}, "version", "Input should be less than or equal to 1"),
+        ({"version": 2}, "version", "Input should be 1"),
         ({"agent": ABSENT}, "agent", "Field required"),
         ({"agent.sequence": 0}, "agent.sequence", "Input should be greater than or equal to 1"),
         ({"agent.sequence": "7"}, "agent.sequence", "Input should be a valid integer"),

@@ -7,7 +7,7 @@ type, and fields that are not named here are those of a newer agent and mean not
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
@@ -37,6 +37,13 @@ class _NeverNull:
 
 _T = TypeVar("_T")
 Maybe = Annotated[_T | None, _NeverNull()]
+
+
+def _no_truth_value(said: Any) -> Any:
+    """Refuse `true`, which Python takes for 1."""
+    if isinstance(said, bool):
+        raise ValueError("it should be a number")  # noqa: TRY004 (pydantic tells of this one)
+    return said
 
 
 class _Fields(BaseModel):
@@ -187,7 +194,7 @@ class InstanceFields(_Fields):
 class ReportFields(_Fields):
     """The whole."""
 
-    version: Annotated[int, Field(ge=1, le=1)]  # a Literal would take `true` for 1
+    version: Annotated[Literal[1], BeforeValidator(_no_truth_value)]
     agent: AgentFields
     announcement: AnnouncementFields
     instances: list[InstanceFields]
