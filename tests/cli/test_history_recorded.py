@@ -115,9 +115,17 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
         "The scale-down 3 to 2 began as hold h-1.",
         "Copies on the pods that stay are still behind. 2 tasks wait. Wished for 2, granted 3, 3 of 3 pods ready.",
     ]
-    ran = run("history", "wordcount")
-    assert (ran.code, ran.err) == (0, "")
     assert there.proxied[0] == f"/api/v1/namespaces/{SYSTEM}/pods/operator-a:8080/proxy{PATH}"
+
+
+def test_a_record_that_began_later_than_what_is_asked_for_says_so(there: OperatorThere, run: Run) -> None:
+    keep(there, *STORY)
+    began = "The flight record that the leading replica has begins at 2026-11-21 11:45:00 UTC: "
+    for asked in ((), ("--since", "20m")):
+        ran = run("history", "wordcount", *asked)
+        assert (ran.code, ran.err) == (0, f"{began}what was before, status and Events tell.\n")
+    ran = run("history", "wordcount", "--since", "14m")
+    assert (ran.code, ran.err) == (0, "")
 
 
 def test_a_step_is_told_while_it_is_open_and_as_a_whole_when_it_is_closed(there: OperatorThere, run: Run) -> None:

@@ -65,6 +65,12 @@ def test_what_is_worth_telling_is_told_in_order_the_open_file_too(folder: Path) 
     assert status == 200
     assert told(found) == [(0, "scale"), (3, "decision"), (6, "step"), (7, "stepClosed")]
     assert found["isWhole"] is True
+    assert found["beginsAt"] == json.loads(line(0, "scale"))["ts"]
+
+
+def test_a_record_without_a_line_begins_nowhere(tmp_path: Path) -> None:
+    _, found = asyncio.run(asked(History(tmp_path, lambda: True), PATH))
+    assert "beginsAt" not in found
 
 
 def test_a_hold_that_stands_for_hours_leaves_room_for_what_began_it(tmp_path: Path) -> None:

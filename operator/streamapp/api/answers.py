@@ -194,6 +194,8 @@ class History(Answered):
     v: Literal[1]
     is_whole: bool
     """Whether those are all lines that it has."""
+    begins_at: datetime | None = None
+    """The oldest line of any application; absent where there is none yet."""
     lines: tuple[Recorded, ...]
 
 

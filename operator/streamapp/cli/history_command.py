@@ -29,6 +29,11 @@ Json = dict[str, Any]
 _MORE = "The flight record has more than is told here: --since asks for less, and gets all of that."
 
 
+_LATER = "The flight record that the leading replica has begins at"
+_AT_ONCE = timedelta(seconds=30)
+"""A record that begins so soon after the StreamApp was made has all of it."""
+
+
 def history(where: Where, operator_namespace: str, name: str, since: timedelta | None, output: Output) -> int:
     """Tell what happened; give the exit code."""
     return run(_history(where, operator_namespace, name, since, output))
@@ -79,7 +84,13 @@ async def _recorded(
         return (), f"The flight record is left out: {error.why}; {error.next_step}."
     except KubeError as error:
         return (), f"The flight record is left out: {plain(error.why)}; run the command again."
-    return tuple(entries_of_record(told.lines, view.found.metadata.uid)), None if told.is_whole else _MORE
+    entries = tuple(entries_of_record(told.lines, view.found.metadata.uid))
+    if not told.is_whole:
+        return entries, _MORE
+    asked = view.found.metadata.creation_timestamp if since is None else since
+    if told.begins_at is None or told.begins_at <= asked + _AT_ONCE:
+        return entries, None
+    return entries, f"{_LATER} {told.begins_at:%Y-%m-%d %H:%M:%S} UTC: what was before, status and Events tell."
 
 
 def _show(view: View, entries: tuple[Entry, ...], since: timedelta | None) -> None:

@@ -9,6 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +46,16 @@ class Told:
 _NO_RECORD = Told(404, f"{NO_RECORD}: STREAMAPP_RECORD_FOLDER names no folder")
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was read."""
+
+    lines: list[Line]
+    is_whole: bool
+    begins_at: str | None
+    """Time of the oldest line of any application; None where there is none yet."""
+
+
 class History:
     """Reads the record for whoever asks."""
 
@@ -64,13 +75,13 @@ class History:
             return Told(400, f"since={since!r} is no time: give it like 2026-11-21T12:00:00Z")
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                lines, is_whole = await self._read(self._folder, key, after)
+                read = await self._read(self._folder, key, after)
         except TimeoutError:
             return Told(503, f"the disk of the flight record has not answered for {PATIENCE_SECONDS:g} s")
         except OSError as error:
             return Told(503, f"the flight record cannot be read: {error}")
-        told = {"v": 1, "namespace": key.namespace, "app": key.name, "isWhole": is_whole, "lines": lines}
-        return Told(200, json.dumps(told))
+        told = {"v": 1, "namespace": key.namespace, "app": key.name, "isWhole": read.is_whole, "lines": read.lines}
+        return Told(200, json.dumps(told | ({} if read.begins_at is None else {"beginsAt": read.begins_at})))
 
     def _refusal(self) -> Told | None:
         if not self._leads():
@@ -79,12 +90,12 @@ class History:
             return Told(503, "somebody else is reading the flight record, or its disk does not answer: ask again")
         return None
 
-    async def _read(self, folder: Path, key: Key, since: datetime) -> tuple[list[Line], bool]:
+    async def _read(self, folder: Path, key: Key, since: datetime) -> "Found":
         """Read in a thread that the end of the process does not wait for."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[tuple[list[Line], bool]] = loop.create_future()
+        done: asyncio.Future[Found] = loop.create_future()
 
-        def tell(found: tuple[list[Line], bool] | Exception) -> None:
+        def tell(found: Found | Exception) -> None:
             self._is_reading = False
             if done.cancelled():
                 return
@@ -94,9 +105,9 @@ class History:
                 done.set_result(found)
 
         def read() -> None:
-            found: tuple[list[Line], bool] | Exception
+            found: Found | Exception
             try:
-                found = notable(folder, key, since)
+                found = Found(*notable(folder, key, since), beginning(folder))
             except Exception as error:  # noqa: BLE001 (told to whoever asked)
                 found = error
             if not loop.is_closed():
@@ -105,6 +116,15 @@ class History:
         self._is_reading = True
         threading.Thread(target=read, name="flight record reader", daemon=True).start()
         return await done
+
+
+def beginning(folder: Path) -> str | None:
+    """Give the time of the oldest line that there is: what was before it nobody can read here."""
+    for _, path in every_file(folder):
+        with suppress(FileNotFoundError):
+            for text in whole_lines(path):
+                return str(json.loads(text)["ts"])
+    return None
 
 
 def notable(folder: Path, key: Key, since: datetime) -> tuple[list[Line], bool]:
