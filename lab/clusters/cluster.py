@@ -1,5 +1,6 @@
 """What the commands and scenarios may ask of a cluster, whichever it is."""
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -24,6 +25,18 @@ class Session:
     """Words before the command; empty where no namespaces are entered."""
     environment: dict[str, str]
     """Whole environment, with `KUBECONFIG` and `KAFKA_BOOTSTRAP`."""
+
+    def run(self, *command: str, stdin: str | None, timeout_seconds: float) -> subprocess.CompletedProcess[str]:
+        """Run a command in it to its end, whatever its exit code; raises what `subprocess.run` does."""
+        return subprocess.run(
+            (*self.prefix, *command),
+            input=stdin,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_seconds,
+        )
 
 
 def session_environment(environment: Mapping[str, str], kubeconfig: str) -> dict[str, str]:

@@ -36,15 +36,7 @@ class Helm:
     def run(self, *arguments: str, stdin: str | None = None, timeout_seconds: float = 240) -> str:
         """Run Helm and give its standard output."""
         try:
-            ran = subprocess.run(
-                (*self._session.prefix, str(self._program), *arguments),
-                input=stdin,
-                env=self._session.environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=timeout_seconds,
-            )
+            ran = self._session.run(str(self._program), *arguments, stdin=stdin, timeout_seconds=timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise LabError(
                 f"helm {' '.join(arguments)}: no answer",

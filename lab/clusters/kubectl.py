@@ -24,17 +24,8 @@ class Kubectl:
 
     def run(self, *arguments: str, stdin: str | None = None, timeout_seconds: float = 120) -> str:
         """Run kubectl and give its standard output."""
-        command = (*self._session.prefix, "kubectl", *arguments)
         try:
-            ran = subprocess.run(
-                command,
-                input=stdin,
-                env=self._session.environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=timeout_seconds,
-            )
+            ran = self._session.run("kubectl", *arguments, stdin=stdin, timeout_seconds=timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise NotYetError(
                 f"kubectl {' '.join(arguments)}: no answer",
