@@ -112,12 +112,8 @@ class Case:
             return ends
         return map_copies(universe, attribution, self.snapshot.workload, join, ends, self._before(join))
 
-    def running(self, believed: Container[str]) -> frozenset[TaskId] | Refusal:
-        """The tasks that are known to run.
-
-        Args:
-            believed: IDs of the members whose own word counts where no agent gives a better one.
-        """
+    def known(self) -> tuple[GroupDescription, Universe, Attribution] | Refusal:
+        """The group, the tasks there are, and who belongs where; else why the first of them is not known."""
         group, universe, attribution = self.group(), self.universe(), self.attribution()
         if isinstance(group, Refusal):
             return group
@@ -125,6 +121,18 @@ class Case:
             return universe
         if isinstance(attribution, Refusal):
             return attribution
+        return group, universe, attribution
+
+    def running(self, believed: Container[str]) -> frozenset[TaskId] | Refusal:
+        """The tasks that are known to run.
+
+        Args:
+            believed: IDs of the members whose own word counts where no agent gives a better one.
+        """
+        known = self.known()
+        if isinstance(known, Refusal):
+            return known
+        group, universe, attribution = known
         if self.view is None:
             return running_tasks(group, universe, believed)
         return running_by_agents(group, attribution, self.view.reports) & universe.ids

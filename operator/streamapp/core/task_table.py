@@ -104,14 +104,8 @@ def task_table(snapshot: Snapshot, policy: ScalingPolicy) -> TaskTable | Refusal
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     case = _measured(case_now(snapshot, limited, Departure(Going.RESTART, ()), latest))
-    group, universe, attribution = case.group(), case.universe(), case.attribution()
-    if isinstance(group, Refusal):
-        return group
-    if isinstance(universe, Refusal):
-        return universe
-    if isinstance(attribution, Refusal):
-        return attribution
-    return _Table(case, group, universe, attribution, case.copies()).table()
+    known = case.known()
+    return known if isinstance(known, Refusal) else _Table(case, *known, case.copies()).table()
 
 
 class _Table:
