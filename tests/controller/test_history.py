@@ -14,7 +14,7 @@ from streamapp.controller import history, sending
 from streamapp.controller.health import Health, serve
 from streamapp.controller.history import History
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.record_files import OpenFile
+from streamapp.controller.record_files import OpenFile, every_file
 from streamapp.controller.routes import of_history
 from streamapp.kube.places import Key
 
@@ -98,7 +98,7 @@ def test_an_answer_is_refused_while_too_many_are_on_their_way(folder: Path, monk
 
 def test_an_answer_is_bounded_and_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MOST_LINES", 3)
-    lines, is_whole = history.notable(folder, Key("shop", "orders"), START)
+    lines, is_whole = history.notable(every_file(folder), Key("shop", "orders"), START)
     assert [one["seq"] for one in lines] == [3, 6, 7]
     assert not is_whole
 

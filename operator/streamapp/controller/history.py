@@ -33,6 +33,8 @@ _CHANGES = ("verdict", "reason", "desired", "granted", "actual", "ready", "holdI
 """What makes a decision worth telling; while a hold stands there is a line of it for each look."""
 
 Line = dict[str, Any]
+Files = list[tuple[float, Path]]
+"""As `record_files.every_file` gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ class History:
         def read() -> None:
             found: Found | Exception
             try:
-                found = Found(*notable(folder, key, since), beginning(folder))
+                files = every_file(folder)
+                found = Found(*notable(files, key, since), beginning(files))
             except Exception as error:  # noqa: BLE001 (told to whoever asked)
                 found = error
             if not loop.is_closed():
@@ -118,20 +121,20 @@ class History:
         return await done
 
 
-def beginning(folder: Path) -> str | None:
+def beginning(files: Files) -> str | None:
     """Give the time of the oldest line that there is: what was before it nobody can read here."""
-    for _, path in every_file(folder):
+    for _, path in files:
         with suppress(FileNotFoundError):
             for text in whole_lines(path):
                 return str(json.loads(text)["ts"])
     return None
 
 
-def notable(folder: Path, key: Key, since: datetime) -> tuple[list[Line], bool]:
+def notable(files: Files, key: Key, since: datetime) -> tuple[list[Line], bool]:
     """Give the lines worth telling, oldest first, and whether those are all since then that there are."""
     began, found = time.monotonic(), list[Line]()
     is_whole = True
-    for at, path in reversed(every_file(folder)):
+    for at, path in reversed(files):
         if at < since.timestamp():
             break
         if len(found) >= MOST_LINES or time.monotonic() - began > LONGEST_SECONDS:
