@@ -15,7 +15,7 @@ from streamapp.controller.record_queue import Entry, RecordQueue
 from streamapp.controller.record_topic import TopicWriter, properties_in
 from streamapp.controller.recording import recording
 from streamapp.controller.settings import Settings
-from streamapp.kafka.errors import KafkaAccessError
+from streamapp.kafka.errors import KafkaAccessError, RecordsTooLargeError
 from streamapp.kafka.producing import Message
 
 
@@ -28,6 +28,7 @@ class Broker:
 
     def __init__(self) -> None:
         self.is_there = True
+        self.most_bytes = 1_000_000
         self.taken: list[Message] = []
         self.is_closed = False
 
@@ -36,6 +37,8 @@ class Broker:
         await asyncio.sleep(0)
         if not self.is_there:
             raise KafkaAccessError("topic records: write", "it is away", "wait")
+        if sum(len(one.value) for one in messages) > self.most_bytes:
+            raise RecordsTooLargeError("topic records: write", "the broker answers message_too_large", "raise it")
         self.taken += messages
 
     def close(self) -> None:
@@ -106,6 +109,44 @@ def test_while_the_broker_is_away_the_oldest_are_dropped_and_that_is_told() -> N
     asyncio.run(run())
 
 
+def test_a_topic_that_takes_less_gets_less_at_a_time() -> None:
+    async def run() -> None:
+        broker, queue, metrics = Broker(), RecordQueue(told), Metrics()
+        broker.most_bytes = 100
+        writer = TopicWriter(broker, queue, metrics)
+        writer.start()
+        queue.add([line(seq) for seq in range(200)])
+        queue.close()
+        await writer.close(1)
+        assert broker.seqs() == list(range(200))
+        assert (counted(metrics, "lines"), counted(metrics, "dropped")) == (200, 0)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("most_bytes", "what_is_told"), [(100, [1]), (15, [])])
+def test_a_line_that_is_too_large_for_the_topic_is_lost_and_told_and_others_do_not_wait_for_it(
+    most_bytes: int, what_is_told: list[int]
+) -> None:
+    async def run() -> None:
+        broker, queue, metrics = Broker(), RecordQueue(told), Metrics()
+        broker.most_bytes = most_bytes
+        writer = TopicWriter(broker, queue, metrics)
+        writer.start()
+        large = Entry(1, json.dumps({"seq": 1, "detail": "x" * 200}).encode() + b"\n", b"shop/orders")
+        queue.add([line(0), large, line(2)])
+        queue.close()
+        with capture_logs() as lines:
+            await writer.close(1)
+        found = [json.loads(one.value) for one in broker.taken]
+        assert [one["seq"] for one in found if "dropped" not in one] == [0, 2]
+        assert [one["dropped"] for one in found if one["seq"] == 1] == what_is_told
+        assert counted(metrics, "dropped") >= 1
+        assert "line of the flight record not sent" in [one["event"] for one in lines]
+
+    asyncio.run(run())
+
+
 def test_a_broker_that_is_away_at_the_end_keeps_nobody() -> None:
     async def run() -> None:
         broker, queue, metrics = Broker(), RecordQueue(told), Metrics()
@@ -140,3 +181,33 @@ def test_a_secret_that_is_missing_is_told_and_nothing_else_waits_for_it(
     assert made.topic is not None
     told_of_it = [one for one in lines if one["event"] == "flight record without client properties"]
     assert [(one["folder"], one["log_level"]) for one in told_of_it] == [(str(tmp_path), "warning")] * warned
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "properties"),
+    [
+        ("127.0.0.1:1", {"security.protocol": "NONSENSE"}),
+        ("no port", {}),
+        ("127.0.0.1:1", {"security.protocol": "SASL_SSL", "sasl.mechanism": "NONSENSE"}),
+    ],
+)
+def test_settings_of_the_topic_that_cannot_be_used_are_told_and_do_not_end_the_operator(
+    tmp_path: Path, bootstrap: str, properties: dict[str, str]
+) -> None:
+    for name, value in properties.items():
+        (tmp_path / name).write_text(value)
+    settings = replace(
+        Settings(),
+        record_bootstrap=bootstrap,
+        record_config_folder=str(tmp_path) if properties else "",
+        record_folder=str(tmp_path / "record"),
+    )
+    metrics = Metrics()
+    with capture_logs() as lines:
+        made = recording(settings, metrics)
+    assert made.topic is None
+    assert made.writer is not None, "files are written all the same"
+    assert counted(metrics, "errors") == 1
+    told_of_it = [one for one in lines if one["event"] == "flight record not sent to its topic"]
+    assert len(told_of_it) == 1
+    assert told_of_it[0]["next"]

@@ -32,7 +32,7 @@ class RecordQueue:
             told_of_dropped: Makes the line with this number, which says that so many were lost.
             most_bytes: What may wait.
         """
-        self._told_of_dropped = told_of_dropped
+        self.told_of_dropped = told_of_dropped
         self._most_bytes = most_bytes
         self._changed = threading.Condition()
         self._entries: deque[Entry] = deque()
@@ -76,7 +76,7 @@ class RecordQueue:
                 self._changed.wait(patience)
             taken = list(self._entries)
             if self._dropped:
-                taken.insert(0, self._told_of_dropped(self._last_dropped, self._dropped))
+                taken.insert(0, self.told_of_dropped(self._last_dropped, self._dropped))
             self._entries.clear()
             self._bytes = self._dropped = 0
             return taken

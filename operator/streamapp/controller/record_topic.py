@@ -14,13 +14,13 @@ import structlog
 
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record_queue import Entry, RecordQueue
-from streamapp.kafka.errors import KafkaAccessError
+from streamapp.kafka.errors import KafkaAccessError, RecordsTooLargeError
 from streamapp.kafka.producing import Message
 
 log = structlog.get_logger()
 
 PIECE = 500_000
-"""Bytes of lines in one request: half of what a broker takes unless it is told otherwise."""
+"""Bytes of lines in one request: half of what a broker takes unless it is told otherwise. A topic may take less."""
 EVERY_SECONDS = 1.0
 DEADLINE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
@@ -45,6 +45,7 @@ class TopicWriter:
         self._queue = queue
         self._metrics = metrics
         self._taken: deque[Entry] = deque()
+        self._most_bytes = PIECE
         self._failures = 0
         self._dropped_told = 0
         self._task: asyncio.Task[None] | None = None
@@ -82,16 +83,37 @@ class TopicWriter:
             self._dropped_told = dropped
         try:
             while self._taken:
-                piece = self._piece()
-                await self._outlet.send([Message(one.key, one.text.rstrip(b"\n")) for one in piece], DEADLINE_SECONDS)
-                for _ in piece:
-                    self._taken.popleft()
-                self._metrics.record_lines.labels("topic").inc(len(piece))
+                await self._send_some()
         except Exception as error:  # noqa: BLE001 (nobody else would ever send anything again)
             self._failed(error)
             return False
         self._failures = 0
         return True
+
+    async def _send_some(self) -> None:
+        piece = self._piece()
+        try:
+            await self._outlet.send([Message(one.key, one.text.rstrip(b"\n")) for one in piece], DEADLINE_SECONDS)
+        except RecordsTooLargeError as error:
+            self._make_smaller(piece, error)
+            return
+        for _ in piece:
+            self._taken.popleft()
+        self._metrics.record_lines.labels("topic").inc(len(piece))
+
+    def _make_smaller(self, piece: list[Entry], error: RecordsTooLargeError) -> None:
+        """Take less at a time; a single line that is too large is lost, lest all others wait behind it for ever."""
+        if len(piece) > 1:
+            self._most_bytes = sum(_size(one) for one in piece) // 2
+            return
+        lost = self._taken.popleft()
+        # The line that says so is small, and has the lost one's number, as after lines that had no room.
+        told = self._queue.told_of_dropped(lost.seq, 1)
+        if _size(told) < _size(lost):
+            self._taken.appendleft(told)
+        self._metrics.record_dropped.labels("topic").inc()
+        self._metrics.record_errors.labels("topic").inc()
+        log.warning("line of the flight record not sent", seq=lost.seq, bytes=_size(lost), error=str(error))
 
     def _failed(self, error: Exception) -> None:
         self._failures += 1
@@ -104,11 +126,15 @@ class TopicWriter:
         found: list[Entry] = []
         size = 0
         for entry in self._taken:
-            size += len(entry.text) + len(entry.key)
-            if found and size > PIECE:
+            size += _size(entry)
+            if found and size > self._most_bytes:
                 break
             found.append(entry)
         return found
+
+
+def _size(entry: Entry) -> int:
+    return len(entry.text) + len(entry.key)
 
 
 def properties_in(folder: str) -> Mapping[str, str]:

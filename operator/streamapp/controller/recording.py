@@ -20,7 +20,7 @@ from streamapp.controller.record_queue import Entry, RecordQueue
 from streamapp.controller.record_topic import TopicWriter, properties_in
 from streamapp.controller.record_writer import Place, RecordWriter
 from streamapp.controller.recorder import Name, Recorder
-from streamapp.controller.settings import InvalidSettingError, Settings
+from streamapp.controller.settings import Settings
 from streamapp.kafka.errors import KafkaAccessError
 from streamapp.kafka.producing import Producer
 from streamapp.kafka.settings import read_settings
@@ -29,6 +29,7 @@ log = structlog.get_logger()
 
 PATIENCE_SECONDS = 5.0
 """For the last lines, when the process ends; a disk that hangs does not keep it longer."""
+_MEND = "mend STREAMAPP_RECORD_BOOTSTRAP or the properties, then start the operator again"
 _NO_PROPERTIES = "see that the Secret is there and has a key for each property, then start the operator again"
 
 
@@ -71,8 +72,12 @@ def recording(
         queues.append(RecordQueue(told_of_dropped))
         writer = RecordWriter(_place(settings, name), queues[-1], metrics, now)
     if settings.record_bootstrap:
-        queues.append(RecordQueue(told_of_dropped))
-        topic = TopicWriter(_producer(settings), queues[-1], metrics)
+        producer = _producer(settings)
+        if producer is None:
+            metrics.record_errors.labels("topic").inc()
+        else:
+            queues.append(RecordQueue(told_of_dropped))
+            topic = TopicWriter(producer, queues[-1], metrics)
     return Recording(Recorder(name, tuple(queues), now), writer, topic)
 
 
@@ -86,7 +91,8 @@ def _place(settings: Settings, name: Name) -> Place:
     )
 
 
-def _producer(settings: Settings) -> Producer:
+def _producer(settings: Settings) -> Producer | None:
+    """None where the settings cannot be used: the record is for later, and applications are to be scaled now."""
     try:
         properties = properties_in(settings.record_config_folder)
         if settings.record_config_folder and not properties:
@@ -94,7 +100,8 @@ def _producer(settings: Settings) -> Producer:
             log.warning("flight record without client properties", folder=folder, next=_NO_PROPERTIES)
         return Producer(read_settings(settings.record_bootstrap, properties), settings.record_topic)
     except (KafkaAccessError, OSError, ValueError) as error:
-        raise InvalidSettingError(f"the flight record's topic cannot be used: {error}") from error
+        log.warning("flight record not sent to its topic", topic=settings.record_topic, error=str(error), next=_MEND)
+        return None
 
 
 def _made_up(instance: str) -> str:

@@ -8,6 +8,7 @@
     ├── KafkaTimeoutError         nobody answered within the deadline
     ├── TopicUnknownError         a topic or partition is not on the cluster
     ├── TemporarilyUnavailableError  a coordinator or leader moves or loads
+    ├── RecordsTooLargeError      the topic takes no batch of this size
     ├── GroupNotClassicError      the group is not a Kafka Streams group of the classic protocol
     ├── BrokerUnsupportedError    the broker is too old for a request
     └── UnexpectedAnswerError     the broker answered something else
@@ -64,6 +65,10 @@ class TopicUnknownError(KafkaAccessError):
 
 class TemporarilyUnavailableError(KafkaAccessError):
     """A coordinator or a partition's leader is moving or loading; a later attempt will find it."""
+
+
+class RecordsTooLargeError(KafkaAccessError):
+    """A batch is larger than its topic takes."""
 
 
 class GroupNotClassicError(KafkaAccessError):
