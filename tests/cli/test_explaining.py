@@ -119,7 +119,7 @@ def test_a_hold_that_waits_for_no_copies_is_given_no_time_until_they_are_caught_
 
 def test_a_wish_that_is_too_young_is_told_how_old_it_has_to_be_in_seconds() -> None:
     told = answers(a_resource(answer(a_snapshot(app={"wish": a_wish(2, (10, 2))})), HELD))
-    assert "It must last for 30 s. (Stabilizing)" in told[Question.WHY][0]
+    assert "It must last for 30 s, which is until" in told[Question.WHY][0]
 
 
 def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again() -> None:

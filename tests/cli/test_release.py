@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import a_snapshot
+from tests.builders import a_snapshot, a_wish
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
 from tests.cli.showing import Json, a_resource, one_line
@@ -141,6 +141,15 @@ def test_where_nothing_is_held_that_is_said(cluster: Cluster, run: Run) -> None:
     ran = run("release", "wordcount", "-o", "json")
     assert (ran.code, ran.document["written"]) == (0, False)
     assert ran.document["why"] == "no scale-down is held"
+
+
+def test_while_the_wish_is_too_young_it_is_said_when_it_will_not_be(cluster: Cluster, run: Run) -> None:
+    cluster.put(a_resource(answer(a_snapshot(app={"wish": a_wish(2, (10, 2))}, record=None)), {"spec.replicas": 2}))
+    ran = run("release", "wordcount", "--reason", "why", "-o", "json")
+    assert (ran.code, ran.document["written"]) == (0, False)
+    assert "the wish is too young yet" in ran.document["why"]
+    assert "It must last for 30 s, which is until" in ran.document["why"]
+    assert "scaleDown.stabilization" in ran.document["why"]
 
 
 def test_a_release_has_a_reason(cluster: Cluster, run: Run) -> None:

@@ -16,7 +16,7 @@ from streamapp.core.identity import Ordinal, TopicPartition
 from streamapp.core.planning import decide
 from streamapp.core.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Release, Snapshot
+from streamapp.core.snapshot import Release, Snapshot, Wish
 from streamapp.core.universe import TopologyUnknown, Universe
 from tests.builders import (
     NOW,
@@ -151,6 +151,21 @@ def test_nothing_is_told_twice() -> None:
 )
 def test_a_wish_must_have_been_lower_for_the_whole_window(wish: object, verdict: tuple[str, str]) -> None:
     assert told(decide(a_snapshot(app={"wish": wish}), POLICY)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("wish", "until"),
+    [
+        pytest.param(a_wish(2, (600, 3), (29, 2)), 1, id="since it fell"),
+        pytest.param(a_wish(2, (29, 2)), 1, id="as far back as is known"),
+        pytest.param(a_wish(1, (600, 2), (20, 3), (10, 2), (5, 1)), 20, id="since it fell for the last time"),
+        pytest.param(a_wish(2), None, id="nothing is known"),
+    ],
+)
+def test_how_long_it_must_last_is_a_time_of_day(wish: Wish, until: int | None) -> None:
+    detail = decide(a_snapshot(app={"wish": wish}), POLICY).detail
+    last = "" if until is None else f", which is until {NOW + timedelta(seconds=until):%H:%M:%S} UTC"
+    assert detail == f"It must last for 30 s{last}."
 
 
 def test_nothing_is_prepared_before_the_wish_is_stable() -> None:

@@ -10,6 +10,7 @@ from streamapp.cli.told import reason_of
 from streamapp.cli.view import View
 from streamapp.cli.wording import counted
 from streamapp.core.coverage_gates import OVERRIDABLE
+from streamapp.core.reasons import Reason
 
 Json = dict[str, Any]
 
@@ -70,13 +71,21 @@ def what_to_release(view: View, hold_id: str | None, reason: str | None) -> Rele
         )
         raise CliError(what, f"it has no hold {hold_id}: {there}", step)
     if present is None:
-        return Nothing("no scale-down is held" if going is None else "the hold has no ID yet, since it has just begun")
+        return Nothing("no scale-down is held" if going is None else _why_no_hold_yet(view))
     if view.user_release == present:
         return Nothing(f"hold {present} is released already")
     if not reason:
         step = "say why with --reason: it is kept on record with every step that goes without caught-up copies"
         raise CliError(what, f"hold {present} is not released without a reason", step)
     return OfTheOperator(present, reason)
+
+
+def _why_no_hold_yet(view: View) -> str:
+    going = view.status.scale_down
+    if going is None or reason_of(going.reason) is not Reason.Stabilizing:
+        return "the hold has no ID yet, since it has just begun: try again in a few seconds"
+    detail = "" if view.told_by is None else f" {view.told_by.message}"
+    return f"the wish is too young yet, and that is all.{detail} `spec.scaleDown.stabilization` says how long it takes."
 
 
 def takes_no_more(shown: View, present: View) -> bool:

@@ -42,7 +42,7 @@ def scale_down(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulS
         return _hold(Reason.ZeroNotAllowed, "", None)
     target = snapshot.app.wish.highest_within(policy.stabilization, snapshot.now)
     if target is None or target >= statefulset.replicas:
-        return _hold(Reason.Stabilizing, f"It must last for {policy.stabilization.total_seconds():g} s.", current)
+        return _hold(Reason.Stabilizing, _how_long_it_must_last(snapshot, policy, statefulset), current)
     if isinstance(statefulset.record, RecordUnreadable):
         return _hold(Reason.HoldRecordUnreadable, statefulset.record.detail, None)
     hold = _continued(current, target, snapshot, statefulset)
@@ -55,6 +55,13 @@ def current_hold(statefulset: StatefulSet) -> Hold | None:
     record = statefulset.record
     hold = record.hold if isinstance(record, HoldRecord) else None
     return hold if hold is not None and hold.granted == statefulset.replicas else None
+
+
+def _how_long_it_must_last(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> str:
+    window = f"It must last for {policy.stabilization.total_seconds():g} s"
+    since = snapshot.app.wish.lower_since(statefulset.replicas)
+    # A point in time and not a countdown, which would be another status at every look.
+    return f"{window}." if since is None else f"{window}, which is until {since + policy.stabilization:%H:%M:%S} UTC."
 
 
 def _hold(reason: Reason, detail: str, hold: Hold | None) -> Outcome:

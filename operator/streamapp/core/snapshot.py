@@ -45,6 +45,16 @@ class Wish:
         later = [seen.replicas for seen in self.history if opening < seen.at <= now]
         return max([self.replicas, known[-1].replicas, *later])
 
+    def lower_since(self, granted: int) -> datetime | None:
+        """When the wish fell below what is granted, as far back as the memory reaches; None where it has nothing."""
+        since: datetime | None = None
+        for seen in self.history:
+            if seen.replicas >= granted:
+                since = None
+            elif since is None:
+                since = seen.at
+        return since
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
