@@ -3,13 +3,15 @@
 Each makes one run of the pipeline; a run that fails changes no table.
 """
 
+import functools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from pyspark.sql import SparkSession
@@ -17,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from streamapp.analytics import bench as benches
+from streamapp.analytics.bronze_schemas import QUARANTINE
 from streamapp.analytics.build import Build, Built, require_bronze
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
@@ -26,7 +29,7 @@ from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze, recor
 from streamapp.analytics.progress import Bars, Lines, Stages
 from streamapp.analytics.report import page as pages
 from streamapp.analytics.report.tables import read_tables
-from streamapp.analytics.session import Engine, open_session
+from streamapp.analytics.session import Engine, close_session, cores_of, open_session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FOLDER = click.Path(path_type=Path)
@@ -42,7 +45,12 @@ def _engine(command: Command) -> Command:
     options: Iterable[Callable[[Command], Command]] = (
         click.option("--master", default="", help="Where Spark runs; all cores of this machine unless given."),
         click.option("--memory", default="2g", show_default=True, help="Heap of Spark's driver."),
-        click.option("--archive", type=FOLDER, help="AppCDS archive: used if it exists, else written at the end."),
+        click.option(
+            "--archive",
+            type=FOLDER,
+            envvar="STREAMAPP_CLASS_ARCHIVE",
+            help="AppCDS archive: used if it exists, else written at the end.",
+        ),
         click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
         click.option("--debug", is_flag=True, help="Show all of Spark's words when it fails."),
     )
@@ -64,11 +72,12 @@ def _spark(
 ) -> Iterator[SparkSession]:
     del debug  # `__main__` looks for it.
     settings = _pairs(conf, "--conf")
-    spark = open_session(Engine(master=master, memory=memory, archive=archive, conf=settings))
+    engine = Engine(master=master, memory=memory, cores=cores_of(master), archive=archive, conf=settings)
+    spark = open_session(engine)
     try:
         yield spark
     finally:
-        spark.stop()
+        close_session(spark, engine)
 
 
 def _stages(spark: SparkSession) -> Stages:
@@ -122,40 +131,77 @@ def _told_build(done: Built) -> None:
 ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the tables.")
 
 
-@analytics.command()
-@click.argument("record", nargs=-1, type=FOLDER)
-@ROOT
-@click.option("--max-bad", default=MOST_BAD, show_default=True, help="Share of bad lines above which the run fails.")
-@click.option("--kafka", default="", metavar="BOOTSTRAP", help="Read the record from Kafka and not from files.")
-@click.option("--topic", default="streamapp-flight-records", show_default=True, help="The record's topic.")
-@click.option("--kafka-properties", type=FOLDER, help="Folder with the consumer's properties (TLS, SASL), a file each.")
-@click.option("--jars", type=FOLDER, help=f"Folder of Spark's Kafka connector; else {JARS_VARIABLE}.")
-@_engine
-def ingest(
-    record: tuple[Path, ...],
-    root: Path,
-    max_bad: float,
-    kafka: str,
-    topic: str,
-    kafka_properties: Path | None,
-    jars: Path | None,
-    **engine: Any,
-) -> None:
-    """Take the flight record (RECORD: files or folders, or a Kafka topic) into bronze, each file and line once."""
-    if bool(record) == bool(kafka):
-        raise click.UsageError("Name files of the record, or --kafka BOOTSTRAP; one of them.")
-    if kafka:
-        engine["conf"] = (f"spark.jars={connector_jars(jars)}", *engine["conf"])
-    else:
-        record_files(record)  # Says what is missing before Spark takes its seconds to start.
-    properties = properties_in(kafka_properties)
-    _writable(root)
-    with _spark(**engine) as spark:
-        run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad)
-        if kafka:
-            _told_topic(ingest_topic(run, Topic(kafka, topic, properties)), topic)
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """Where the record comes from, seen to be there before Spark takes its seconds to start."""
+
+    record: tuple[Path, ...]
+    topic: Topic | None
+    jars: str
+    max_bad: float
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"topic {self.topic.name} at {self.topic.bootstrap}" if self.topic else ", ".join(map(str, self.record))
+
+    def conf(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """What Spark is configured with, the connector's jars included where they are not its own."""
+        return (f"spark.jars={self.jars}", *given) if self.jars else given
+
+    def ingest(self, spark: SparkSession, root: Path) -> None:
+        """Take in what is new, and tell."""
+        run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), self.max_bad)
+        if self.topic:
+            _told_topic(ingest_topic(run, self.topic), self.topic.name)
         else:
-            _told_ingest(run.run(record))
+            _told_ingest(run.run(self.record))
+
+
+def _record(command: Command) -> Command:
+    """The options that say where the record comes from; the command is given one `_Input` for all of them."""
+
+    @functools.wraps(command)
+    def taken(
+        record: tuple[Path, ...],
+        max_bad: float,
+        kafka: str,
+        topic: str,
+        kafka_properties: Path | None,
+        jars: Path | None,
+        **others: Any,
+    ) -> Any:
+        if bool(record) == bool(kafka):
+            raise click.UsageError("Name files of the record, or --kafka BOOTSTRAP; one of them.")
+        if kafka:
+            found = _Input((), Topic(kafka, topic, properties_in(kafka_properties)), connector_jars(jars), max_bad)
+        else:
+            record_files(record)
+            found = _Input(record, None, "", max_bad)
+        return command(source=found, **others)
+
+    bad = "Share of bad lines above which the run fails."
+    properties = "Folder with the consumer's properties (TLS, SASL), a file each."
+    options: Iterable[Callable[[Any], Any]] = (
+        click.option("--jars", type=FOLDER, help=f"Folder of Spark's Kafka connector; else {JARS_VARIABLE}."),
+        click.option("--kafka-properties", type=FOLDER, help=properties),
+        click.option("--topic", default="streamapp-flight-records", show_default=True, help="The record's topic."),
+        click.option("--kafka", default="", metavar="BOOTSTRAP", help="Read the record from Kafka and not from files."),
+        click.option("--max-bad", default=MOST_BAD, show_default=True, help=bad),
+        click.argument("record", nargs=-1, type=FOLDER),
+    )
+    return cast("Command", functools.reduce(lambda done, option: option(done), options, taken))
+
+
+@analytics.command()
+@_record
+@ROOT
+@_engine
+def ingest(source: _Input, root: Path, **engine: Any) -> None:
+    """Take the flight record (RECORD: files or folders, or a Kafka topic) into bronze, each file and line once."""
+    _writable(root)
+    with _spark(**{**engine, "conf": source.conf(engine["conf"])}) as spark:
+        source.ingest(spark, root)
 
 
 @analytics.command()
@@ -174,15 +220,30 @@ def build(
         _told_build(Build(spark, root, _stages(spark), full).run())
 
 
+MOST = "Most with a page."
+
+
+def _limits(command: Command) -> Command:
+    """The options that say how much is on the page."""
+    apps = click.option("--apps", default=pages.MOST_APPS, show_default=True, type=click.IntRange(1), help=MOST)
+    days = click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="Last days with figures.")
+    return days(apps(command))
+
+
 @analytics.command()
 @ROOT
 @click.option("--out", type=FOLDER, default=Path("report.html"), show_default=True, help="The page to write.")
 @click.option("--json", "as_json", type=FOLDER, help="Write the figures there too, unrounded.")
 @click.option("--markdown", "as_markdown", type=FOLDER, help="Write a summary there too, for a pull request or a chat.")
-@click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="The last days with figures.")
-@click.option("--apps", default=pages.MOST_APPS, show_default=True, type=click.IntRange(1), help="Most with a page.")
+@_limits
 def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None, days: int, apps: int) -> None:
     """Write what the tables say as one page that needs no network and no Spark."""
+    _written(root, days, apps, out, as_json, as_markdown)
+
+
+def _written(
+    root: Path, days: int, apps: int, out: Path, as_json: Path | None = None, as_markdown: Path | None = None
+) -> pages.Report:
     tables = read_tables(root, days)
     told = pages.report(tables, datetime.now(UTC), apps)
     written = {out: pages.html(told)}
@@ -195,6 +256,26 @@ def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None
         click.echo(
             f"{path}: {path.stat().st_size / 1e6:.1f} MB, {len(told.apps)} applications, {len(tables.days)} days"
         )
+    return told
+
+
+@analytics.command()
+@_record
+@ROOT
+@click.option("--out", type=FOLDER, help="The page to write; report.html in the folder of the tables unless given.")
+@_limits
+@_engine
+def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, **engine: Any) -> None:
+    """Do it all at one start of Spark: ingest RECORD or a topic, build, and write the report. For a job."""
+    _writable(root)
+    with _spark(**{**engine, "conf": source.conf(engine["conf"])}) as spark:
+        source.ingest(spark, root)
+        if not bronze(root).current().days(QUARANTINE):
+            raise AnalyticsError(
+                source.name, "no line of the record is in it yet", "wait until the operator wrote some"
+            )
+        _told_build(Build(spark, root, _stages(spark)).run())
+    click.echo("\n" + pages.markdown(_written(root, days, apps, out or root / "report.html")))
 
 
 @analytics.command()

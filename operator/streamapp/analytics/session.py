@@ -4,6 +4,8 @@ Called by the command line and by tests. Sets nothing that a given configuration
 """
 
 import os
+import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
 
+import pyspark
+from pyspark import SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -19,6 +23,8 @@ from streamapp.analytics.failures import AnalyticsError
 
 MIN_JAVA = 17
 LOOPBACK = "127.0.0.1"
+ARCHIVE_SECONDS = 300
+"""Longest time that the JVM may take to write its archive; about ten."""
 
 
 QUICK = {
@@ -45,6 +51,22 @@ class Engine:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
+def cores_of(master: str) -> int:
+    """Cores that a master has: of `local[N]` N, of any other those of this machine."""
+    named = re.fullmatch(r"local\[(\d+)\]", master)
+    return int(named[1]) if named else os.cpu_count() or 1
+
+
+def spark_jars() -> list[Path]:
+    """The jars that Spark itself loads, in order of their names."""
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    return sorted(Path(home, "jars").glob("*.jar"))
+
+
+def _draft(archive: Path) -> Path:
+    return archive.with_name(f"{archive.name}.new")
+
+
 def java_options(engine: Engine) -> str:
     """Options of the driver's JVM."""
     # Without the last one the JVM would interpret for ever what Spark generates for a table of many columns.
@@ -54,8 +76,9 @@ def java_options(engine: Engine) -> str:
         "-XX:-DontCompileHugeMethods",
     ]
     if engine.archive is not None:
-        how = "SharedArchiveFile" if engine.archive.exists() else "ArchiveClassesAtExit"
-        options += [f"-XX:{how}={engine.archive}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+        there = engine.archive.exists()
+        how = f"SharedArchiveFile={engine.archive}" if there else f"ArchiveClassesAtExit={_draft(engine.archive)}"
+        options += [f"-XX:{how}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if engine.quick_start else ["-XX:+UseParallelGC"]
     return " ".join(options)
 
@@ -64,8 +87,12 @@ def settings(engine: Engine) -> dict[str, str]:
     """What the session is configured with."""
     local = (engine.master or "local").startswith("local")
     bound = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK} if local else {}
+    # Java takes `jars/*` in the order of the folder, which a copy of it does not share, and an archive of classes is
+    # good for one order only.
+    ordered = {"spark.driver.extraClassPath": ":".join(map(str, spark_jars()))} if engine.archive is not None else {}
     return {
         **bound,
+        **ordered,
         "spark.driver.memory": engine.memory,
         "spark.driver.extraJavaOptions": java_options(engine),
         "spark.ui.enabled": "false",
@@ -107,13 +134,30 @@ def check_java() -> None:
         raise AnalyticsError(java, f"Spark needs Java {MIN_JAVA} or newer, this one is {version}", needs)
 
 
+def check_user() -> None:
+    """See that this user has a name: Spark asks Java for it, and says only that it is null.
+
+    Raises:
+        AnalyticsError: it has none, as in a container that runs as any number.
+    """
+    number = os.getuid()
+    try:
+        pwd.getpwuid(number)
+    except KeyError:
+        line = f"{number}:x:{number}:{os.getgid()}::/tmp:/usr/sbin/nologin"
+        step = f"run as a user that has one, or add `{line}` to /etc/passwd, by a mounted file perhaps"
+        raise AnalyticsError(f"user {number}", "it has no name in /etc/passwd, and Spark needs one", step) from None
+
+
 def open_session(engine: Engine) -> SparkSession:
     """Start Spark, or take the session that runs already.
 
     Raises:
-        AnalyticsError: no fit Java, or Spark cannot start; its message is the first line of Spark's own.
+        AnalyticsError: no fit Java, no name of this user, or Spark cannot start; its message is the first line of
+            Spark's own.
     """
     check_java()
+    check_user()
     # Python workers start as whatever `python3` the PATH has, in a virtual environment often the wrong one.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if (engine.master or "local").startswith("local"):
@@ -126,6 +170,19 @@ def open_session(engine: Engine) -> SparkSession:
         return builder.getOrCreate()
     except (PySparkRuntimeError, PySparkException, OSError) as error:
         raise AnalyticsError("Spark", first_line(error), "look at Spark's own words above, and at --master") from error
+
+
+def close_session(spark: SparkSession, engine: Engine) -> None:
+    """Stop Spark and end its JVM: what that held is free, and an archive that it wrote at its end is in its place."""
+    gateway = SparkContext._gateway  # noqa: SLF001 - nothing else knows the JVM's process
+    spark.stop()
+    if gateway is not None and gateway.proc is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(ARCHIVE_SECONDS)
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - a later session needs another JVM
+    if engine.archive is not None and _draft(engine.archive).exists():
+        _draft(engine.archive).replace(engine.archive)
 
 
 def first_line(error: BaseException) -> str:
