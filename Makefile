@@ -73,6 +73,7 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) test
 
 test-proofs: ## The hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
+	$(LAB) build --analytics
 	$(LAB) test -m proofs tests/lab
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache
