@@ -1,11 +1,12 @@
 """The command line says what is wrong before Spark starts, with the object, the cause and the next step."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from streamapp.analytics.__main__ import main
-from streamapp.analytics.session import Engine, java_options, settings
+from streamapp.analytics.session import Engine, java_options, master_of, settings
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str]]:
@@ -75,3 +76,31 @@ def test_an_archive_is_written_first_and_used_then(tmp_path: Path) -> None:
     assert f"-XX:ArchiveClassesAtExit={archive}" in java_options(Engine(archive=archive))
     archive.touch()
     assert f"-XX:SharedArchiveFile={archive}" in java_options(Engine(archive=archive))
+
+
+def test_a_master_that_does_not_answer_is_named_before_spark_starts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["generate", str(tmp_path / "record"), "--apps", "1", "--tasks", "2"]) == 0
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        master = f"spark://127.0.0.1:{port},localhost:{port}"
+        arguments = ["ingest", str(tmp_path / "record"), "--root", str(tmp_path / "t"), "--master"]
+        code, lines = told(capsys, *arguments, master)
+    assert (code, lines[0]) == (1, f"error: Spark's master {master}")
+    refused = "Connection refused"
+    assert lines[1] == f"cause: 127.0.0.1:{port}: {refused}; localhost:{port}: {refused}"
+    code, lines = told(capsys, *arguments, "spark://there")
+    assert (code, lines[1:]) == (
+        1,
+        ["cause: there is not a host and a port", "next:  write it as the master's page does: spark://HOST:PORT"],
+    )
+
+
+def test_what_a_submission_says_is_kept_and_its_master_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER", "local[7]")
+    assert (master_of(Engine()), master_of(Engine(master="local[2]"))) == ("local[7]", "local[2]")
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert (master_of(Engine()), master_of(Engine(master="local[2]"))) == ("", "local[2]")
+    assert "spark.driver.bindAddress" not in settings(Engine())

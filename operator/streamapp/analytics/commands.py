@@ -18,6 +18,7 @@ from rich.table import Table
 
 from streamapp.analytics import bench as benches
 from streamapp.analytics.build import Build, Built, require_bronze
+from streamapp.analytics.cluster import WORKER_SECONDS, check_workers
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
 from streamapp.analytics.generate import generate as generated
@@ -43,6 +44,12 @@ def _engine(command: Command) -> Command:
         click.option("--master", default="", help="Where Spark runs; all cores of this machine unless given."),
         click.option("--memory", default="2g", show_default=True, help="Heap of Spark's driver."),
         click.option("--archive", type=FOLDER, help="AppCDS archive: used if it exists, else written at the end."),
+        click.option(
+            "--wait",
+            default=WORKER_SECONDS,
+            show_default=True,
+            help="Seconds until a cluster's workers must be at work.",
+        ),
         click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
         click.option("--debug", is_flag=True, help="Show all of Spark's words when it fails."),
     )
@@ -60,12 +67,13 @@ def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 
 @contextmanager
 def _spark(
-    master: str, memory: str, archive: Path | None, conf: tuple[str, ...], debug: bool
+    root: Path, master: str, memory: str, archive: Path | None, wait: float, conf: tuple[str, ...], debug: bool
 ) -> Iterator[SparkSession]:
     del debug  # `__main__` looks for it.
     settings = _pairs(conf, "--conf")
     spark = open_session(Engine(master=master, memory=memory, archive=archive, conf=settings))
     try:
+        check_workers(spark, root, wait)
         yield spark
     finally:
         spark.stop()
@@ -150,7 +158,7 @@ def ingest(
         record_files(record)  # Says what is missing before Spark takes its seconds to start.
     properties = properties_in(kafka_properties)
     _writable(root)
-    with _spark(**engine) as spark:
+    with _spark(root, **engine) as spark:
         run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad)
         if kafka:
             _told_topic(ingest_topic(run, Topic(kafka, topic, properties)), topic)
@@ -170,7 +178,7 @@ def build(
     """Bring silver and gold up to what bronze holds."""
     require_bronze(root)
     _writable(root)
-    with _spark(**engine) as spark:
+    with _spark(root, **engine) as spark:
         _told_build(Build(spark, root, _stages(spark), full).run())
 
 
@@ -231,6 +239,6 @@ def bench(
     _writable(root)
     if any(root.iterdir()):
         raise AnalyticsError(str(root), "it is not empty", "name a folder that the bench may fill")
-    with _spark(**engine) as spark:
+    with _spark(root, **engine) as spark:
         counts = [int(one) for one in days.split(",")]
         click.echo(benches.measure(spark, root, Fleet(apps=apps, tasks=tasks), counts, _stages))

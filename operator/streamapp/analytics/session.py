@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
 
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from streamapp.analytics.cluster import check_master
 from streamapp.analytics.failures import AnalyticsError
 
 MIN_JAVA = 17
@@ -45,14 +48,13 @@ class Engine:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
+HUGE_METHODS = "-XX:+IgnoreUnrecognizedVMOptions -XX:-DontCompileHugeMethods"
+"""Without it a JVM would interpret for ever what Spark generates for a table of many columns."""
+
+
 def java_options(engine: Engine) -> str:
     """Options of the driver's JVM."""
-    # Without the last one the JVM would interpret for ever what Spark generates for a table of many columns.
-    options = [
-        "-Djava.net.preferIPv4Stack=true",
-        "-XX:+IgnoreUnrecognizedVMOptions",
-        "-XX:-DontCompileHugeMethods",
-    ]
+    options = ["-Djava.net.preferIPv4Stack=true", HUGE_METHODS]
     if engine.archive is not None:
         how = "SharedArchiveFile" if engine.archive.exists() else "ArchiveClassesAtExit"
         options += [f"-XX:{how}={engine.archive}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
@@ -60,14 +62,25 @@ def java_options(engine: Engine) -> str:
     return " ".join(options)
 
 
+def is_submitted() -> bool:
+    """Whether `spark-submit` started this program: then its JVM runs already, with what the submission says."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def master_of(engine: Engine) -> str:
+    """Where Spark runs; empty where a submission says it."""
+    return engine.master or ("" if is_submitted() else os.environ.get("MASTER", "local[*]"))
+
+
 def settings(engine: Engine) -> dict[str, str]:
     """What the session is configured with."""
-    local = (engine.master or "local").startswith("local")
+    local = master_of(engine).startswith("local")
     bound = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK} if local else {}
     return {
         **bound,
         "spark.driver.memory": engine.memory,
         "spark.driver.extraJavaOptions": java_options(engine),
+        "spark.executor.extraJavaOptions": HUGE_METHODS,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -78,6 +91,10 @@ def settings(engine: Engine) -> dict[str, str]:
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000000",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.autoBroadcastJoinThreshold": "64m",
+        # A run has more stages than the hundred whose code Spark keeps, and the next run in this JVM the same ones.
+        "spark.sql.codegen.cache.maxEntries": "2000",
+        # Folders of many days are listed faster by the driver than by a job.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
         # Files of all kinds and days stay open side by side, so that nothing is sorted to split it.
         "spark.sql.maxConcurrentOutputFileWriters": "64",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -116,19 +133,33 @@ def open_session(engine: Engine) -> SparkSession:
     check_java()
     # Python workers start as whatever `python3` the PATH has, in a virtual environment often the wrong one.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if (engine.master or "local").startswith("local"):
+    master = master_of(engine)
+    check_master(master)
+    if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
-    master = engine.master or os.environ.get("MASTER", "local[*]")
-    builder = SparkSession.builder.appName("streamapp-analytics").master(master)
-    for name, value in settings(engine).items():
-        builder = builder.config(name, value)
+    builder = SparkSession.builder.appName("streamapp-analytics")
+    if master:
+        builder = builder.master(master)
     try:
+        for name, value in _unsaid(settings(engine), engine.conf).items():
+            builder = builder.config(name, value)
         return builder.getOrCreate()
-    except (PySparkRuntimeError, PySparkException, OSError) as error:
+    except (PySparkRuntimeError, PySparkException, Py4JError, OSError) as error:
         raise AnalyticsError("Spark", first_line(error), "look at Spark's own words above, and at --master") from error
+
+
+def _unsaid(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Our settings without those that a submission makes and the command line does not."""
+    if not is_submitted():
+        return dict(ours)
+    SparkContext._ensure_initialized()  # noqa: SLF001 - it connects to the JVM that runs
+    said = SparkConf()
+    return {name: value for name, value in ours.items() if name in given or not said.contains(name)}
 
 
 def first_line(error: BaseException) -> str:
     """What an error of Spark's says, without the stack traces that follow."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:300]
+    # Py4J's own first line names the call that failed, the second one the exception.
+    told = next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0] if lines else "")
+    return (told or type(error).__name__)[:300]

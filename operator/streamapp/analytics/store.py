@@ -19,6 +19,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from streamapp.analytics.failures import AnalyticsError
@@ -59,6 +60,11 @@ class Version:
     definitions: int = 0
     """Version of the definitions that the rows follow; silver and gold only."""
     layout: int = LAYOUT
+
+    @property
+    def lines(self) -> int:
+        """Lines of all files that were read; bronze only."""
+        return sum(one.rows for one in self.inputs.values())
 
     def days(self, but: str) -> dict[str, tuple[str, ...]]:
         """The runs of each day over all tables but one."""
@@ -134,7 +140,7 @@ class Store:
             for run in runs
         ]
         if not paths:
-            return spark.createDataFrame([], schema)
+            return _nothing(spark, schema)
         read = spark.read.schema(schema).option("basePath", str(self.folder / table)).parquet(*paths)
         return read.select(schema.names)
 
@@ -210,6 +216,12 @@ class Store:
 
     def _run(self, table: str, run: str) -> Path:
         return self.folder / table / f"run={run}"
+
+
+def _nothing(spark: SparkSession, schema: StructType) -> DataFrame:
+    """No rows. `createDataFrame` would start Python workers, on every machine of a cluster, to make none."""
+    columns = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema]
+    return spark.sql("SELECT 1 WHERE false").select(*columns)
 
 
 def _with_day(schema: StructType) -> StructType:
