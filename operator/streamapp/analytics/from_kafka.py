@@ -18,8 +18,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.ingest import KAFKA, Ingest, Ingested
+from streamapp.analytics.ingest import Ingest, Ingested
 from streamapp.analytics.session import first_line
+from streamapp.analytics.staging import KAFKA
 
 JARS_VARIABLE: Final = "STREAMAPP_KAFKA_JARS"
 CONNECTOR: Final = "spark-sql-kafka"

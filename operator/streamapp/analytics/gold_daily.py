@@ -8,7 +8,7 @@ SKEWED = 1.5
 """Imbalance from which on an application counts as badly spread."""
 
 
-def lag_hourly(judged: DataFrame) -> DataFrame:
+def lag_hourly(lagged: DataFrame) -> DataFrame:
     """`g_lag_hourly`: the lag of copies, with a sketch (KLL, k = 200) that can be merged further."""
     return query(
         """
@@ -17,10 +17,10 @@ def lag_hourly(judged: DataFrame) -> DataFrame:
             count(*) AS n, size(collect_set(process_id)) AS copies, avg(lag) AS mean, max(lag) AS max,
             kll_sketch_agg_bigint(lag) AS kll,
             least(1D, sum(least(interval_seconds, 3600D)) / 3600 / size(collect_set(process_id))) AS completeness
-        FROM {judged} WHERE lag IS NOT NULL AND NOT (role = 'ACTIVE' AND coalesce(state, '') = 'RUNNING')
+        FROM {lagged} WHERE lag IS NOT NULL AND NOT (role = 'ACTIVE' AND coalesce(state, '') = 'RUNNING')
         GROUP BY cluster, namespace, app, uid, dt, task, role, floor(unix_seconds(ts) / 3600)
         """,
-        judged=judged,
+        lagged=lagged,
     )
 
 

@@ -61,17 +61,21 @@ def _followed(samples: DataFrame, seen: DataFrame) -> DataFrame:
         WITH processes AS (
             SELECT cluster, namespace, app, uid, process_id, to_date(dt) AS day, max(ts) AS t_last
             FROM {samples} GROUP BY cluster, namespace, app, uid, process_id, dt),
-        days AS (SELECT cluster, namespace, app, uid, to_date(dt) AS day, t_last FROM {seen})
-        SELECT m.*, greatest(p.t_last, q.t_last) AS process_last, greatest(a.t_last, b.t_last) AS app_last
+        followed AS (
+            SELECT *, greatest(t_last, CASE WHEN lead(day) OVER w = date_add(day, 1) THEN lead(t_last) OVER w END)
+                AS process_last
+            FROM processes WINDOW w AS (PARTITION BY cluster, namespace, app, uid, process_id ORDER BY day)),
+        days AS (
+            SELECT cluster, namespace, app, uid, to_date(dt) AS day, greatest(
+                t_last, CASE WHEN lead(to_date(dt)) OVER w = date_add(to_date(dt), 1) THEN lead(t_last) OVER w END)
+                AS app_last
+            FROM {seen} WINDOW w AS (PARTITION BY cluster, namespace, app, uid ORDER BY dt))
+        SELECT m.*, p.process_last, a.app_last
         FROM {measured} m
-        LEFT JOIN processes p ON m.cluster = p.cluster AND m.namespace = p.namespace AND m.app = p.app AND m.uid = p.uid
+        LEFT JOIN followed p ON m.cluster = p.cluster AND m.namespace = p.namespace AND m.app = p.app AND m.uid = p.uid
             AND m.process_id = p.process_id AND to_date(m.t_end) = p.day
-        LEFT JOIN processes q ON m.cluster = q.cluster AND m.namespace = q.namespace AND m.app = q.app AND m.uid = q.uid
-            AND m.process_id = q.process_id AND date_add(m.t_end, 1) = q.day
         LEFT JOIN days a ON m.cluster = a.cluster AND m.namespace = a.namespace AND m.app = a.app AND m.uid = a.uid
             AND to_date(m.t_end) = a.day
-        LEFT JOIN days b ON m.cluster = b.cluster AND m.namespace = b.namespace AND m.app = b.app AND m.uid = b.uid
-            AND date_add(m.t_end, 1) = b.day
         """,
         samples=samples,
         measured=_measured(_runs(samples)),
