@@ -7,7 +7,9 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from streamapp.analytics import bench as benches
+from streamapp.analytics import bench_page as page
 from streamapp.analytics.build import Build, Built, require_bronze
 from streamapp.analytics.cluster import WORKER_SECONDS, check_workers
 from streamapp.analytics.failures import AnalyticsError
@@ -24,13 +27,14 @@ from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars,
 from streamapp.analytics.generate import generate as generated
 from streamapp.analytics.generated_world import Fleet
 from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
-from streamapp.analytics.progress import Bars, Lines, Stages
+from streamapp.analytics.progress import Bars, Lines, Stages, Steps
 from streamapp.analytics.report import page as pages
 from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.session import Engine, open_session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FOLDER = click.Path(path_type=Path)
+PLAN = benches.Plan()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -222,23 +226,40 @@ def generate(folder: Path, apps: int, days: int, tasks: int, pods: int, seed: in
     click.echo(f"{lines} lines in {files} files, {size / 1e6:.1f} MB, in {folder}")
 
 
+def _day_counts(_: click.Context, __: click.Parameter, told: str) -> tuple[int, ...]:
+    """Days as in 1,7,30: each is measured on two days more."""
+    parts = [part.strip() for part in told.split(",") if part.strip()]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise click.BadParameter("name days as in 1,7,30")
+    found = tuple(map(int, parts))
+    if any(later - earlier < 2 for earlier, later in pairwise(found)):
+        raise click.BadParameter("name them in order, at least two days apart")
+    return found
+
+
 @analytics.command()
 @ROOT
-@click.option("--apps", default=100, show_default=True, type=click.IntRange(3, 1000), help="Applications.")
-@click.option("--tasks", default=64, show_default=True, type=click.IntRange(2), help="Tasks of each application.")
-@click.option("--days", default="1", show_default=True, help="How many days to measure with, as in 1,7,30.")
+@click.option("--apps", default=PLAN.apps, show_default=True, type=click.IntRange(3, 1000), help="Applications.")
+@click.option("--tasks", default=PLAN.tasks, show_default=True, type=click.IntRange(2), help="Tasks of each.")
+@click.option("--repeats", default=PLAN.repeats, show_default=True, type=click.IntRange(1), help="Runs of that day.")
+@click.option("--on-top", default="1,7,30", show_default=True, callback=_day_counts, help="Add a day to so many days.")
+@click.option("--small-apps", default=PLAN.small_apps, show_default=True, type=click.IntRange(3), help="Of these days.")
+@click.option("--json", "as_json", type=FOLDER, help="Write the figures there too, unrounded.")
+@click.option("--markdown", "as_markdown", type=FOLDER, help="Write the tables there too.")
 @_engine
-def bench(
-    root: Path,
-    apps: int,
-    tasks: int,
-    days: str,
-    **engine: Any,
-) -> None:
-    """Measure the pipeline on a made-up fleet, beside DuckDB and Polars; ROOT must be empty."""
+def bench(root: Path, as_json: Path | None, as_markdown: Path | None, **given: Any) -> None:
+    """Measure the pipeline on a made-up fleet: a day end to end, and a day on top of many; ROOT must be empty."""
     _writable(root)
     if any(root.iterdir()):
         raise AnalyticsError(str(root), "it is not empty", "name a folder that the bench may fill")
-    with _spark(root, **engine) as spark:
-        counts = [int(one) for one in days.split(",")]
-        click.echo(benches.measure(spark, root, Fleet(apps=apps, tasks=tasks), counts, _stages))
+    sizes = ("apps", "tasks", "repeats", "on_top", "small_apps")
+    plan = replace(PLAN, **{name: given.pop(name) for name in sizes})
+    with _spark(root, **given) as spark:
+        steps = Steps(benches.expected_seconds(plan), sys.stderr)
+        found = benches.Bench(spark, root, plan, given["memory"], steps, lambda: _stages(spark)).measure()
+    title, told = f"{found.at} UTC", benches.sections(found)
+    if as_json is not None:
+        pages.write(as_json, json.dumps(asdict(found), indent=1) + "\n")
+    if as_markdown is not None:
+        pages.write(as_markdown, page.markdown(title, benches.about(found), told))
+    page.show(Console(), title, benches.about(found), told)
