@@ -72,7 +72,8 @@ def check_workers(spark: SparkSession, root: Path, seconds: float) -> None:
         pool.submit(work.parquet, str(probe)).result(seconds)
         arrived = sum(pq.read_metadata(file).num_rows for file in probe.glob("*.parquet"))
     except TooLateError:
-        spark.sparkContext.cancelAllJobs()
+        # Not only its jobs: on a slow machine the first one may begin after all were cancelled, and wait for ever.
+        spark.stop()
         raise AnalyticsError(f"workers of {master}", f"none has done anything for {seconds:.0f} s", NO_WORKER) from None
     except (PySparkException, Py4JError) as error:
         lines = [line.strip() for line in str(error).splitlines() if "Exception" in line or "denied" in line]
