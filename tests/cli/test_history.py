@@ -80,6 +80,7 @@ def test_steps_holds_events_and_writers_stand_in_the_order_of_time(cluster: Clus
         "message": "Somebody wrote the wish; as it stands it is 2.",
         "by": "kube-controller-manager through scale",
         "warning": False,
+        "folded": False,
     }
     assert told[5]["message"] == "The note of late."
     assert told[6]["message"] == "The scale-down 3 to 2 that goes on began as hold h-1."
@@ -89,12 +90,12 @@ def test_the_table_has_times_at_every_width(cluster: Cluster, run: Run, monkeypa
     cluster.put(a_resource(SETTLED))
     tell(cluster, an_event("it", 90))
     monkeypatch.setenv("COLUMNS", "80")
-    narrow = run("history", "wordcount").out.splitlines()
+    narrow = run("history", "wordcount", "--all").out.splitlines()
     assert narrow[0] == "demo/wordcount"
     assert narrow[1].split() == ["when", "(UTC)", "what"]
     assert narrow[-1].split(maxsplit=3) == ["11-21", "11:58:30", "Growing", "The note of it."]
     monkeypatch.setenv("COLUMNS", "120")
-    wide = run("history", "wordcount").out.splitlines()
+    wide = run("history", "wordcount", "--all").out.splitlines()
     assert one_line(wide[-1]) == "2026-11-21 11:58:30 UTC, 1m30s ago Growing operator The note of it."
 
 

@@ -102,6 +102,7 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
         ("record", "Wish", "kube-controller-manager (HPA)"),
         ("record", "Step", "operator"),
         ("record", "Wish", "kube-controller-manager (HPA)"),
+        ("record", "Hold", "operator"),
         ("record", "HoldBegan", "operator"),
         ("record", "LearnersCatchingUp", "operator"),
         ("event", "LearnersCatchingUp", "gitops"),
@@ -112,10 +113,63 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
         "The wish went from 4 to 3.",
         "4 to 3: held for 4m10s, took 12s, worst gap 140ms to 640ms, hold h-0",
         "The wish went from 3 to 2.",
+        "3 to 2: held for 1m so far, as hold h-1: LearnersCatchingUp 1m",
         "The scale-down 3 to 2 began as hold h-1.",
         "Copies on the pods that stay are still behind. 2 tasks wait. Wished for 2, granted 3, 3 of 3 pods ready.",
     ]
     assert there.proxied[0] == f"/api/v1/namespaces/{SYSTEM}/pods/operator-a:8080/proxy{PATH}"
+
+
+def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
+    there: OperatorThere, cluster: Cluster, run: Run
+) -> None:
+    held: Json = {"hold_id": "h-2", "hold_since": ago(500), "target": 2}
+    keep(
+        there,
+        *STORY[:5],
+        decided(500, 5, "LearnersCatchingUp", **held),
+        decided(400, 6, "FactsStale", **held),
+        decided(390, 7, "LearnersCatchingUp", **held),
+        decided(100, 8, "Steady", "Steady", desired=3),
+        decided(90, 9, "TasksNotRunning", "CloseStep", desired=3),
+        line(flight.Step, 80, 10, step="Nudge", outcome=flight.StepOutcome.DONE, reason="Covered"),
+        line(flight.Step, 70, 11, step="Nudge", outcome=flight.StepOutcome.FAILED, reason="Covered"),
+        decided(60, 12, "HeldByUser", detail="disks", desired=3),
+    )
+    tell(cluster, an_event("behind", 300, {"reason": "GroupRebalancing"}))
+    every = entries(run)
+    shown = [(one["what"], one["message"].partition(".")[0]) for one in every if not one["folded"]]
+    assert shown[4:] == [
+        ("Hold", "3 to 2: held for 6m40s, as hold h-2: LearnersCatchingUp 6m30s, FactsStale 10s"),
+        ("Nudge", shown[5][1]),
+        ("Wish", "Somebody wrote the wish; as it stands it is 2"),
+        ("HeldByUser", shown[7][1]),
+        ("HoldBegan", "The scale-down 3 to 2 that goes on began as hold h-1"),
+    ]
+    folded = [one["what"] for one in every if one["folded"]]
+    assert folded[:3] == ["HoldBegan", "LearnersCatchingUp", "FactsStale"]
+    assert set(folded[3:]) == {"LearnersCatchingUp", "GroupRebalancing", "Steady", "TasksNotRunning", "Nudge"}
+    ran, all_of_it = run("history", "wordcount"), run("history", "wordcount", "--all")
+    assert "TasksNotRunning" not in ran.out
+    assert ran.out.splitlines()[-1] == f"{len(folded)} more entries are part of these: --all shows them."
+    assert "TasksNotRunning" in all_of_it.out
+    assert "--all" not in all_of_it.out
+
+
+def test_a_hold_that_goes_on_is_told_however_little_time_is_asked_for(there: OperatorThere, run: Run) -> None:
+    keep(there, *STORY)
+    (hold,) = [one for one in entries(run, "--since", "55s") if not one["folded"]]
+    assert hold["message"] == "3 to 2: held for 1m so far, as hold h-1: LearnersCatchingUp 50s"
+
+
+def test_each_process_that_went_on_with_the_record_is_told_once(there: OperatorThere, run: Run) -> None:
+    other = {"recorder": "operator-b_x7k2_1a2b", "verdict": "Steady"}
+    keep(
+        there, *STORY[:2], decided(700, 0, "Steady", **other), wished(690, 3, 3, 4), decided(680, 1, "Steady", **other)
+    )
+    (leader,) = [one for one in entries(run) if one["what"] == "Leader"]
+    assert (leader["at"], leader["folded"]) == (f"{ago(700).isoformat()}", False)
+    assert leader["message"] == "The operator's pod operator-b leads from here on."
 
 
 def test_a_record_that_began_later_than_what_is_asked_for_says_so(there: OperatorThere, run: Run) -> None:
@@ -159,6 +213,7 @@ def test_since_is_handed_on(there: OperatorThere, run: Run) -> None:
     keep(there, *STORY)
     assert [what for source, what, _ in told(run, "--since", "5m") if source == "record"] == [
         "Wish",
+        "Hold",
         "HoldBegan",
         "LearnersCatchingUp",
     ]
@@ -169,7 +224,7 @@ def test_since_is_handed_on(there: OperatorThere, run: Run) -> None:
 def test_a_new_recorder_repeats_nothing_and_the_wish_that_it_missed_is_told(there: OperatorThere, run: Run) -> None:
     again = {"recorder": "pod_2", "actor": flight.Actor.UNKNOWN, "manager": ""}
     keep(there, *STORY[:2], wished(700, 0, None, 3, **again), wished(650, 0, None, 5, **again))
-    wishes = [one["message"] for one in entries(run) if one["source"] == "record"]
+    wishes = [one["message"] for one in entries(run) if (one["source"], one["what"]) == ("record", "Wish")]
     assert wishes[1:] == ["The wish went from 4 to 3.", "The wish went from 3 to 5."]
 
 

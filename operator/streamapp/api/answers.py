@@ -160,6 +160,7 @@ class Recorded(Answered):
     kind: str
     uid: str = ""
     ts: AwareDatetime
+    recorder: str = ""
     seq: int = 0
     old_replicas: int | None = None
     new_replicas: int | None = None

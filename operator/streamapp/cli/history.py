@@ -17,8 +17,19 @@ from streamapp.cli import ages
 from streamapp.cli.plain import plain
 from streamapp.cli.scale_down_screen import gap_text
 from streamapp.cli.view import View
+from streamapp.core.reasons import Reason
 
 Json = dict[str, Any]
+
+_NOTABLE = frozenset(
+    {
+        *(Reason.HoldBegan, Reason.HoldCancelled, Reason.GaveUp, Reason.LargeDrop, Reason.StepClosed),
+        *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout, Reason.StepSlow),
+        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.BeingDeleted),
+        *(Reason.Paused, Reason.DryRun, Reason.HeldByUser, Reason.ZeroNotAllowed),
+    }
+)
+"""Beside these, reasons come and go with every look, and what they add up to is told by holds and steps."""
 
 
 class Source(Enum):
@@ -43,7 +54,11 @@ class Entry:
     told: str
     """A sentence."""
     by: str
+    until: datetime | None = None
+    """The end of what lasted."""
     is_warning: bool = False
+    is_detail: bool = False
+    """Part of what another entry tells as a whole, or of the operator's inner life: told where all is asked for."""
     known_as: tuple[tuple[object, datetime], ...] = ()
     """What it is about, and when that was, for another source that tells the same."""
 
@@ -57,7 +72,13 @@ class Entry:
             "message": self.told,
             "by": self.by,
             "warning": self.is_warning,
+            "folded": self.is_folded,
         }
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether a person sees it only where all is asked for; what went wrong is seen always."""
+        return self.is_detail and not self.is_warning
 
 
 def reason(name: str) -> object:
@@ -75,9 +96,14 @@ def granted(from_replicas: int | None, to_replicas: int | None) -> object:
     return "granted", from_replicas, to_replicas
 
 
+def is_notable(name: str) -> bool:
+    """Tell whether a reason of the operator's is about the course of a scale-down, or a refusal, and no inner state."""
+    return name not in Reason.__members__ or Reason[name] in _NOTABLE
+
+
 def in_order(entries: Iterable[Entry], since: datetime | None) -> tuple[Entry, ...]:
-    """The newest last; those before `since` are left out."""
-    kept = [one for one in entries if since is None or one.at >= since]
+    """The newest last; those that were over before `since` are left out."""
+    kept = [one for one in entries if since is None or (one.until or one.at) >= since]
     return tuple(sorted(kept, key=lambda one: one.at))
 
 
@@ -157,6 +183,7 @@ def entries_of_events(events: Iterable[Mapping[str, Any]], view: View) -> Iterat
                 by=by,
                 known_as=((reason(what), at),) if by == "operator" else (),
                 is_warning=event.get("type") == "Warning",
+                is_detail=by == "operator" and not is_notable(what),
             )
 
 

@@ -1,6 +1,7 @@
 """What `history` does: reads the StreamApp, its Events and the operator's flight record, and tells all by time."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,35 +30,50 @@ Json = dict[str, Any]
 _MORE = "The flight record has more than is told here: --since asks for less, and gets all of that."
 
 
+_ENTRIES = ("entry is", "entries are")
+
 _LATER = "The flight record that the leading replica has begins at"
 _AT_ONCE = timedelta(seconds=30)
 """A record that begins so soon after the StreamApp was made has all of it."""
 
 
-def history(where: Where, operator_namespace: str, name: str, since: timedelta | None, output: Output) -> int:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be told."""
+
+    name: str
+    operator_namespace: str
+    span: timedelta | None
+    """Only what is not older."""
+    all: bool
+    """What is folded otherwise, too."""
+    output: Output
+
+
+def history(where: Where, asked: Asked) -> int:
     """Tell what happened; give the exit code."""
-    return run(_history(where, operator_namespace, name, since, output))
+    return run(_history(where, asked))
 
 
-async def _history(where: Where, operator_namespace: str, name: str, span: timedelta | None, output: Output) -> int:
+async def _history(where: Where, asked: Asked) -> int:
     found = await reading.find(where)
-    key = Key(reading.namespace_of(where, found), name)
-    async with reading.opened(found, reading.title_of(key.namespace, name)) as client:
+    key = Key(reading.namespace_of(where, found), asked.name)
+    async with reading.opened(found, reading.title_of(key.namespace, asked.name)) as client:
         resource = await reading.read(client, found, key)
         view = view_of(resource, watching.now())
-        since = None if span is None else view.now - span
+        since = None if asked.span is None else view.now - asked.span
         events, no_events = await _events(client, key)
-        recorded, no_record = await _recorded(client, operator_namespace, key, since, view)
+        recorded, no_record = await _recorded(client, asked.operator_namespace, key, since, view)
     told = (*entries_of_status(view), *entries_of_writers(resource, view), *entries_of_events(events, view))
     entries = in_order(without_doubles(recorded, told), since)
     missing = [sentence for sentence in (no_events, no_record) if sentence is not None]
-    if output is Output.TABLE:
-        _show(view, entries, span)
+    if asked.output is Output.TABLE:
+        _show(view, entries, asked)
         for sentence in missing:
             click.echo(sentence, err=True)
     else:
         document = {"namespace": key.namespace, "name": key.name, "entries": [one.document for one in entries]}
-        printing.write(document | ({"missing": " ".join(missing)} if missing else {}), output)
+        printing.write(document | ({"missing": " ".join(missing)} if missing else {}), asked.output)
     return Exit.FINE
 
 
@@ -84,7 +100,7 @@ async def _recorded(
         return (), f"The flight record is left out: {error.why}; {error.next_step}."
     except KubeError as error:
         return (), f"The flight record is left out: {plain(error.why)}; run the command again."
-    entries = tuple(entries_of_record(told.lines, view.found.metadata.uid))
+    entries = tuple(entries_of_record(told.lines, view.found.metadata.uid, view.now))
     if not told.is_whole:
         return entries, _MORE
     asked = view.found.metadata.creation_timestamp if since is None else since
@@ -93,10 +109,14 @@ async def _recorded(
     return entries, f"{_LATER} {told.begins_at:%Y-%m-%d %H:%M:%S} UTC: what was before, status and Events tell."
 
 
-def _show(view: View, entries: tuple[Entry, ...], since: timedelta | None) -> None:
+def _show(view: View, entries: tuple[Entry, ...], asked: Asked) -> None:
     title = Text(view.name, style="bold")
-    if entries:
-        printing.show(Group(title, history_screen(entries, view.now)))
+    shown = tuple(one for one in entries if asked.all or not one.is_folded)
+    folded = len(entries) - len(shown)
+    left = [Text(f"{folded} more {_ENTRIES[folded > 1]} part of these: --all shows them.", style="dim")]
+    if shown:
+        printing.show(Group(title, history_screen(shown, view.now), *(left if folded else [])))
         return
-    span = "" if since is None else " in this time; --since asks for a longer one"
-    printing.show(Group(title, Text(f"Nothing is on record{span}.")))
+    span = "" if asked.span is None else " in this time; --since asks for a longer one"
+    nothing = f"Nothing that is told at a glance is on record{span}; --all shows {folded}." if folded else None
+    printing.show(Group(title, Text(nothing or f"Nothing is on record{span}.")))

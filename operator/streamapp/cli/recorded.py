@@ -6,12 +6,13 @@ word is taken.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from streamapp.api.answers import Recorded
 from streamapp.api.conditions import said
 from streamapp.cli import ages
-from streamapp.cli.history import Entry, Source, granted, hold, reason
+from streamapp.cli.held import Held, holds_of
+from streamapp.cli.history import Entry, Source, granted, hold, is_notable, reason
 from streamapp.cli.plain import plain
 from streamapp.core.reasons import Reason
 
@@ -23,9 +24,15 @@ _TOLD = frozenset({"CreateStatefulSet", "GrantReplicas", "RestartPod", "WriteTem
 """Steps that change something for an application; others are the operator's bookkeeping, told where they fail."""
 
 
-def entries_of_record(lines: Iterable[Recorded], uid: str) -> Iterator[Entry]:
+_INNER = frozenset({"Nudge"})
+"""Of these what only serves a change that is told anyway."""
+
+
+def entries_of_record(lines: Iterable[Recorded], uid: str, now: datetime) -> Iterator[Entry]:
     """Give what the record tells of the StreamApp with this UID, and not of one of its name that there was before."""
     own = sorted((line for line in lines if line.uid == uid), key=lambda line: (line.ts, line.seq))
+    yield from _leaders(own)
+    yield from map(_held, holds_of([line for line in own if line.kind == "decision"], now))
     yield from _wishes([line for line in own if line.kind == "scale"])
     yield from _decisions([line for line in own if line.kind == "decision"])
     closed = [line for line in own if line.kind == "stepClosed"]
@@ -95,9 +102,34 @@ def _decisions(lines: Sequence[Recorded]) -> Iterator[Entry]:
 def _hold(line: Recorded) -> Entry:
     at = line.hold_since or line.ts
     target = "" if line.target is None else f" {line.granted} to {line.target}"
-    told = f"The scale-down{target} began as hold {line.hold_id}."
-    known = ((hold(line.hold_id), at), (reason("HoldBegan"), at))
-    return Entry(at=at, source=Source.RECORD, what="HoldBegan", told=told, by="operator", known_as=known)
+    told = plain(f"The scale-down{target} began as hold {line.hold_id}.")
+    return Entry(at=at, source=Source.RECORD, what="HoldBegan", told=told, by="operator", is_detail=True)
+
+
+def _held(one: Held) -> Entry:
+    """A hold as a whole."""
+    known = ((hold(one.hold_id), one.at), (reason("HoldBegan"), one.at))
+    told = plain(one.told)
+    return Entry(
+        at=one.at,
+        until=one.until,
+        source=Source.RECORD,
+        what="Hold",
+        told=told,
+        by="operator",
+        known_as=known,
+    )
+
+
+def _leaders(lines: Sequence[Recorded]) -> Iterator[Entry]:
+    """Each process of the operator that went on with the record of another one."""
+    known: set[str] = set()
+    for line in lines:
+        if line.recorder and line.recorder not in known:
+            if known:
+                told = plain(f"The operator's pod {line.recorder.partition('_')[0]} leads from here on.")
+                yield Entry(at=line.ts, source=Source.RECORD, what="Leader", told=told, by="operator")
+            known.add(line.recorder)
 
 
 def _decision(line: Recorded) -> Entry:
@@ -110,6 +142,7 @@ def _decision(line: Recorded) -> Entry:
         told=f"{_why(line.reason, line.detail, with_next_step=is_warning)} {numbers}".strip(),
         by="operator",
         is_warning=is_warning,
+        is_detail=not is_notable(line.reason) or bool(line.hold_id),
         known_as=((reason(line.reason), line.ts),),
     )
 
@@ -137,6 +170,7 @@ def _step(line: Recorded) -> Entry:
         told=": ".join(parts),
         by="operator",
         is_warning=failed,
+        is_detail=line.step in _INNER,
         known_as=((reason(line.reason), line.ts),),
     )
 

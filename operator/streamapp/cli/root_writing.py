@@ -158,16 +158,20 @@ def _span(_context: click.Context, _parameter: click.Parameter, text: str | None
 @click.command(epilog=EXIT_CODES)
 @name_argument()
 @click.option("--since", metavar="DURATION", callback=_span, help="Only what is not older, such as 2h.")
+@click.option("--all", "everything", is_flag=True, help="Every decision and Event too, not only what they add up to.")
 @operator_namespace_option
 @where_options
 @output_option
-def history(*, where: Where, operator_namespace: str, name: str, since: timedelta | None, output: str) -> int:
-    """Tell what happened with NAME, the newest last: steps, holds, decisions, Events, and who wrote the wish.
+def history(
+    *, where: Where, operator_namespace: str, name: str, since: timedelta | None, everything: bool, output: str
+) -> int:
+    """Tell what happened with NAME, the newest last: changes of the wish and by whom, holds, steps, and what failed.
 
     The operator's flight record tells most of it; without that, the last ten steps and what Events are left.
     """
     command = import_module("streamapp.cli.history_command")
-    return int(command.history(where, operator_namespace, name, since, command.Output(output)))
+    asked = command.Asked(name, operator_namespace, since, everything, command.Output(output))
+    return int(command.history(where, asked))
 
 
 COMMANDS: tuple[click.Command, ...] = (scale, hold, release, pause, resume, history)
