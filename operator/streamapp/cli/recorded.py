@@ -31,9 +31,9 @@ _INNER = frozenset({"Nudge"})
 def entries_of_record(lines: Iterable[Recorded], uid: str, now: datetime) -> Iterator[Entry]:
     """Give what the record tells of the StreamApp with this UID, and not of one of its name that there was before."""
     own = sorted((line for line in lines if line.uid == uid), key=lambda line: (line.ts, line.seq))
+    yield from _wishes([line for line in own if line.kind == "scale"])
     yield from _leaders(own)
     yield from map(_held, holds_of([line for line in own if line.kind == "decision"], now))
-    yield from _wishes([line for line in own if line.kind == "scale"])
     yield from _decisions([line for line in own if line.kind == "decision"])
     closed = [line for line in own if line.kind == "stepClosed"]
     yield from map(_closed, closed)
