@@ -15,7 +15,10 @@ from streamapp.analytics.generated_world import Fleet
 from streamapp.analytics.ingest import Ingest, bronze
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.session import Engine, open_session
+from tests.analytics.disorder import disorder
 
+ODD = 12
+"""Applications to which everything odd happens, beside the fleet."""
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 FLEET = Fleet(apps=4, days=2, tasks=12, file_seconds=7200)
 ENGINE = Engine(master="local[2]", cores=1, memory="1g", quick_start=True)
@@ -44,7 +47,9 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     place = tmp_path_factory.mktemp("whole")
-    files = tuple(path for path, _ in generate(FLEET, place / "record"))
+    files = [path for path, _ in generate(FLEET, place / "record")]
+    for number, path in enumerate(disorder(place / "record", seed=1, apps=ODD)):
+        files.insert(2 + 5 * number, path)
     root = place / "tables"
     Ingest(spark, bronze(root), Stages(), NOW).run([place / "record"])
-    return Whole(place / "record", files, root, Build(spark, root, Stages()).run())
+    return Whole(place / "record", tuple(files), root, Build(spark, root, Stages()).run())

@@ -36,9 +36,11 @@ WITH lined AS (
     SELECT *, lag > a AS behind, lag(lag > a) OVER w AS was, lag(t) OVER w AS before,
         lag(interval_seconds) OVER w AS usual
     FROM lagged WHERE lag IS NOT NULL WINDOW w AS (PARTITION BY k, task, ordinal, process_id ORDER BY t, seq)),
-cut AS (SELECT *, before IS NULL OR t - before > 1e6 * greatest(300, 5 * usual) AS broken FROM lined),
+cut AS (SELECT *, before IS NULL OR t - before > 1e6 * greatest(300, 5 * usual) AS broken,
+    coalesce("offset" < lag("offset") OVER (PARTITION BY k, task, ordinal, process_id ORDER BY t, seq), false) AS fell
+    FROM lined),
 numbered AS (
-    SELECT *, count(*) FILTER (behind AND (broken OR NOT was)) OVER (
+    SELECT *, count(*) FILTER (behind AND (broken OR fell OR NOT was)) OVER (
         PARTITION BY k, task, ordinal, process_id ORDER BY t, seq ROWS UNBOUNDED PRECEDING) AS run
     FROM cut),
 kept AS (SELECT * FROM numbered WHERE behind OR (was AND NOT broken))

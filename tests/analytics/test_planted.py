@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,14 +13,20 @@ from streamapp.analytics.generated_world import SICK_SHARE
 from streamapp.analytics.ingest import Ingest, bronze
 from streamapp.analytics.progress import Stages
 from tests.analytics.conftest import FLEET, NOW, Whole
+from tests.analytics.disorder import NAMESPACE
 from tests.analytics.reading import records
 
 pytestmark = [pytest.mark.analytics, pytest.mark.timeout(900)]
 
 
+def planted_in(whole: Whole, table: str) -> list[dict[str, Any]]:
+    """The rows of the fleet; of the others nothing is planted."""
+    return [row for row in records(whole.root, table) if row["namespace"] != NAMESPACE]
+
+
 def test_rates_of_restoring_are_found_within_five_per_cent(whole: Whole) -> None:
     truth = planted(whole.record)
-    rows = [row for row in records(whole.root, "g_restore_profile") if row["scope"] == "subtopology"]
+    rows = [row for row in planted_in(whole, "g_restore_profile") if row["scope"] == "subtopology"]
     found = {(row["app"], row["subtopology"]): row["rate_p50"] for row in rows if row["app"] != truth.sick_volume[0]}
     wanted = {
         (app, sub): rate
@@ -34,7 +41,7 @@ def test_the_sick_volume_stands_out_from_all_others(whole: Whole) -> None:
     truth = planted(whole.record)
     ratios = {
         (row["app"], row["volume"]): row["rate_p50"] / truth.rates[row["app"]][row["subtopology"]]
-        for row in records(whole.root, "g_restore_profile")
+        for row in planted_in(whole, "g_restore_profile")
         if row["scope"] == "volume" and row["n_stints"] >= 5
     }
     sick = {which for which, ratio in ratios.items() if ratio < 0.5}
@@ -44,7 +51,7 @@ def test_the_sick_volume_stands_out_from_all_others(whole: Whole) -> None:
 
 def test_the_flapping_autoscaler_is_found_to_the_pair(whole: Whole) -> None:
     truth = planted(whole.record)
-    rows = records(whole.root, "g_autoscaler_daily")
+    rows = planted_in(whole, "g_autoscaler_daily")
     assert {(row["app"], row["flap_pairs"], row["wasted_events"]) for row in rows if row["flap_pairs"]} == {
         (truth.flapping, truth.flap_pairs_a_day, truth.wasted_a_day)
     }
@@ -53,7 +60,7 @@ def test_the_flapping_autoscaler_is_found_to_the_pair(whole: Whole) -> None:
 
 def test_the_skewed_application_is_found(whole: Whole) -> None:
     truth = planted(whole.record)
-    rows = records(whole.root, "g_skew_daily")
+    rows = planted_in(whole, "g_skew_daily")
     skewed = [row for row in rows if row["bad_s"] > 0.5 * row["seen_s"]]
     assert {row["app"] for row in skewed} == {truth.skewed}
     assert [row["max_share"] for row in skewed] == pytest.approx([truth.max_share] * FLEET.days, rel=0.01)

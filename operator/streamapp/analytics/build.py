@@ -20,13 +20,16 @@ from streamapp.analytics.derived_schemas import GOLD, KEY, SILVER
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.ingest import WRITERS, bronze
 from streamapp.analytics.progress import Stages
+from streamapp.analytics.reach import Limits, known_before, limits_in, reached
 from streamapp.analytics.silver_episodes import Facts, episodes
-from streamapp.analytics.store import Store, Version, changed_days, merged, new_run
+from streamapp.analytics.store import Days, Store, Version, merged, new_run, stale_days
 
-DEFINITIONS: Final = 1
+DEFINITIONS: Final = 2
 """Rises with each change of what a column means or how it is computed: all of silver and gold is then built again."""
 DAILY: Final = ("s_seen", "s_behind", "s_learner_sample")
 """Tables of which each day needs its own lines only."""
+WHOLE: Final = ("s_config", "g_restore_profile")
+"""Tables whose rows are not of one day, and are kept or computed all together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class _Draft:
     store: Store
     version: Version
     run: str = field(default_factory=new_run)
+    settled: str = ""
+    """Days before it stay as they are in the tables that are computed as a whole: what they were made of is gone."""
 
     def read(self, table: str, days: set[str] | None = None) -> DataFrame:
         return self.store.read(self.spark, self.version, table, days)
@@ -56,10 +61,11 @@ class _Draft:
 
         def one(table: str) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int]]:
             compute, days = frames[table]
-            frame = compute() if days is None else compute().where(F.col("dt").isin(*days))
-            written, rows = self.store.write(frame.coalesce(_files(table)), table, self.run)
+            settled = "" if table in WHOLE else self.settled
+            wanted = F.col("dt") >= settled if days is None else F.col("dt").isin(*days)
+            written, rows = self.store.write(compute().where(wanted).coalesce(_files(table)), table, self.run)
             live = self.version.tables.get(table, {})
-            stays = {} if days is None else {day: runs for day, runs in live.items() if day not in days}
+            stays = {day: runs for day, runs in live.items() if (day < settled if days is None else day not in days)}
             return table, merged(stays.items(), written.items()), rows
 
         with ThreadPoolExecutor(WRITERS) as pool:
@@ -120,22 +126,23 @@ class Build:
         new_gold, gold_days = self._gold(source, days, new_silver)
         return Built(tuple(sorted(silver_days | gold_days)), new_silver, new_gold)
 
-    def _stale(self, version: Version, days: Mapping[str, tuple[str, ...]]) -> tuple[Version, set[str]]:
-        """What of a version can stay, and the days to be built."""
+    def _stale(self, version: Version, source: _Draft, days: Days) -> tuple[Version, set[str]]:
+        """What of a version can stay, and the days to be built; what bronze has removed can be built no more."""
+        kept_from = source.version.kept_from
         if self.full or version.definitions != DEFINITIONS:
-            return Version(number=version.number), set(days)
-        return version, changed_days(days, version.built_from)
+            return version.only(lambda _, day: day < kept_from), set(days)
+        return version, stale_days(days, version, kept_from)
 
-    def _silver(self, source: _Draft, days: Mapping[str, tuple[str, ...]]) -> tuple[Version, set[str]]:
+    def _silver(self, source: _Draft, days: Days) -> tuple[Version, set[str]]:
         store = silver(self.root)
-        kept, changed = self._stale(store.current(), days)
+        kept, changed = self._stale(store.current(), source, days)
         if not changed:
             return kept, set()
         draft = _Draft(self.spark, store, kept)
         with self.stages.stage("silver: configuration"):
-            before = _limits(draft.read("s_config"))
+            before, known = limits_in(draft.read("s_config")), known_before(draft.read("s_seen"), min(changed))
             draft.put({"s_config": (lambda: self._with_day(silver_samples.config(source.read("b_config"))), None)})
-            changed = _reached(changed, before, _limits(draft.read("s_config")), set(days))
+            changed = reached(changed, set(days), Limits(before, limits_in(draft.read("s_config")), known))
         _Silver(source, draft, changed, set(days), self.stages).write()
         with self.stages.stage("silver: commit"):
             version = store.commit(replace(draft.version, built_from=days, definitions=DEFINITIONS))
@@ -145,12 +152,12 @@ class Build:
     def _with_day(frame: DataFrame) -> DataFrame:
         return frame.withColumn("dt", F.date_format("valid_from", "yyyy-MM-dd"))
 
-    def _gold(self, source: _Draft, days: Mapping[str, tuple[str, ...]], made: Version) -> tuple[Version, set[str]]:
+    def _gold(self, source: _Draft, days: Days, made: Version) -> tuple[Version, set[str]]:
         store = gold(self.root)
-        kept, changed = self._stale(store.current(), days)
+        kept, changed = self._stale(store.current(), source, days)
         if not changed:
             return kept, set()
-        draft = _Draft(self.spark, store, kept)
+        draft = _Draft(self.spark, store, kept, settled=made.kept_from)
         base = _Draft(self.spark, silver(self.root), made)
         # The limits may have changed with the configuration of other days; lag itself does not depend on them.
         judged = silver_samples.judged(source.read("b_sample", changed), silver_samples.limits(base.read("s_config")))
@@ -184,35 +191,6 @@ def _updated(frame: DataFrame) -> DataFrame:
     return frame.withColumn("dt", F.date_format("updated", "yyyy-MM-dd"))
 
 
-def _limits(config: DataFrame) -> set[tuple[object, ...]]:
-    """What of the configuration other tables are computed with, and from when to when."""
-    # As text: Python would give times in the zone of this machine.
-    times = [F.date_format(name, "yyyy-MM-dd HH:mm:ss.SSSSSS").alias(name) for name in ("valid_from", "valid_to")]
-    rows = config.select(*KEY, *times, "acceptable_recovery_lag", "stateful_tasks").collect()
-    return {(*row[:-1], tuple(row[-1] or ())) for row in rows}
-
-
-def _reached(
-    changed: set[str], before: set[tuple[object, ...]], after: set[tuple[object, ...]], days: set[str]
-) -> set[str]:
-    """The days to be built: with another configuration the later ones too, and all if it reaches further back."""
-    if before == after or not before:
-        return changed
-    first = min(changed)
-
-    def earlier(rows: set[tuple[object, ...]]) -> set[tuple[object, ...]]:
-        """Rows from before the first changed day, as far as they reach up to it."""
-        cut = set()
-        for *key, start, end, limit, tasks in rows:
-            if str(start)[:10] < first:
-                cut.add((*key, start, end if end is not None and str(end)[:10] < first else None, limit, tasks))
-        return cut
-
-    if earlier(before) == earlier(after):
-        return {day for day in days if day >= first}
-    return days
-
-
 @dataclass(slots=True)
 class _Silver:
     """The tables of silver, in the order in which one needs the other."""
@@ -226,7 +204,8 @@ class _Silver:
     def write(self) -> None:
         """All but the configuration."""
         # The day before a changed one ends at midnight now, or no longer; days after it begin as it ended.
-        first = _shift(min(self.changed), -1)
+        # What bronze has removed stays: its last states are carried on.
+        first = max(_shift(min(self.changed), -1), self.source.version.kept_from)
         later = {day for day in self.days if day >= first}
         with self.stages.stage("silver: samples"):
             self._daily()
@@ -273,7 +252,7 @@ class _Silver:
 
     def _sessions(self, first: str, later: set[str]) -> None:
         back = self._start_of_stints(first)
-        since = {day for day in self.days if day >= back}
+        since = {day for day in {*self.days, *self.draft.version.tables["s_learner_sample"]} if day >= back}
         samples = self.draft.read("s_learner_sample", since)
         seen, config = self.draft.read("s_seen"), self.draft.read("s_config")
         context = {*later, _shift(first, -1)}

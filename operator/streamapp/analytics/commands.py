@@ -26,6 +26,7 @@ from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze, recor
 from streamapp.analytics.progress import Bars, Lines, Stages
 from streamapp.analytics.report import page as pages
 from streamapp.analytics.report.tables import read_tables
+from streamapp.analytics.retention import Keep, Removed, remove_old
 from streamapp.analytics.session import Engine, open_session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -77,7 +78,9 @@ def _stages(spark: SparkSession) -> Stages:
 
 
 def _writable(root: Path) -> None:
-    """See now, and not after minutes, that the output can be written."""
+    """See now, and not after minutes, that the output can be written, and read again."""
+    if set(str(root.absolute())) & set("[]{}*?\\"):
+        raise AnalyticsError(str(root), "Spark takes [ ] { } * ? and \\ for patterns", "choose another --root")
     try:
         root.mkdir(parents=True, exist_ok=True)
         probe = root / f".probe-{datetime.now(UTC).timestamp()}"
@@ -95,8 +98,13 @@ def _told_ingest(done: Ingested) -> None:
         return
     click.echo(
         f"{done.files} files, {done.rows} lines: {done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
+        + _told_old(done)
         + (f"; {done.known_files} files were read before" if done.known_files else "")
     )
+
+
+def _told_old(done: Ingested) -> str:
+    return f"; {done.too_old} are from before {done.version.kept_from} and left out" if done.too_old else ""
 
 
 def _told_topic(done: Ingested, topic: str) -> None:
@@ -104,7 +112,7 @@ def _told_topic(done: Ingested, topic: str) -> None:
         click.echo(f"nothing new in topic {topic}")
         return
     told = f"{done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
-    click.echo(f"topic {topic}, {done.rows} lines: {told}")
+    click.echo(f"topic {topic}, {done.rows} lines: {told}{_told_old(done)}")
 
 
 def _told_build(done: Built) -> None:
@@ -117,6 +125,24 @@ def _told_build(done: Built) -> None:
         for name in sorted(version.tables):
             table.add_row(name, str(version.count(name)))
     Console().print(table)
+
+
+def _told_removed(removed: Removed) -> None:
+    if removed.waits_for is not None:
+        click.echo(f"old days stay for now: another run works in {removed.waits_for}, or was killed there today")
+    for layer, first, days in zip(("bronze", "silver", "gold"), removed.first_days, removed.days, strict=True):
+        if days:
+            click.echo(f"{layer}: {days} days from before {first} are removed, their files a day from now")
+
+
+def _keep(command: Command) -> Command:
+    """The options that say how long rows are kept."""
+    keep = Keep()
+    for layer, days in (("gold", keep.gold), ("silver", keep.silver), ("bronze", keep.bronze)):
+        told = f"Days that {layer} keeps, back from the newest one; 0: for ever."
+        option = click.option(f"--keep-{layer}", default=days, show_default=True, type=click.IntRange(0), help=told)
+        command = option(command)
+    return command
 
 
 ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the tables.")
@@ -161,17 +187,26 @@ def ingest(
 @analytics.command()
 @ROOT
 @click.option("--full", is_flag=True, help="Build all again, not only what has changed.")
+@_keep
 @_engine
 def build(
     root: Path,
     full: bool,
+    keep_bronze: int,
+    keep_silver: int,
+    keep_gold: int,
     **engine: Any,
 ) -> None:
-    """Bring silver and gold up to what bronze holds."""
+    """Bring silver and gold up to what bronze holds, then remove what is older than is to be kept."""
+    try:
+        keep = Keep(keep_bronze, keep_silver, keep_gold)
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
     require_bronze(root)
     _writable(root)
     with _spark(**engine) as spark:
         _told_build(Build(spark, root, _stages(spark), full).run())
+    _told_removed(remove_old(root, keep))
 
 
 @analytics.command()

@@ -88,7 +88,10 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
         try:
             if not kept.isEmpty():
                 new = ingest.take(kept, f"{KAFKA}{topic.name}")
-                sums = {name: getattr(done, name) + getattr(new, name) for name in ("rows", "kept", "bad", "doubled")}
+                sums = {
+                    name: getattr(done, name) + getattr(new, name)
+                    for name in ("rows", "kept", "bad", "doubled", "too_old")
+                }
                 done = replace(done, version=new.version, **sums)
         except AnalyticsError as error:
             failed.append(error)

@@ -6,6 +6,8 @@ same tables, in whatever portions they come.
 
 import gzip
 import hashlib
+import os
+import re
 import shutil
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,6 +18,7 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,11 +43,15 @@ from streamapp.analytics.session import first_line
 from streamapp.analytics.store import Input, Store, Version, merged, new_run
 
 SUFFIX: Final = ".jsonl.gz"
+HIDDEN: Final = (".", "_")
+"""Names that begin so are of drafts and of other programs."""
 MOST_BAD: Final = 0.01
 """Share of bad lines above which a run fails: the recorder is broken, or not this one."""
 MERGE_AT: Final = 24
 """Runs of a day from which on they are written together with what is new."""
 WRITERS: Final = 4
+_PATTERN: Final = r"([][{}*?\\])"
+"""Characters of a path that Spark would take for a pattern."""
 BAD: Final = "bad"
 KAFKA: Final = "kafka:"
 """What the names of partitions begin with, where files have their own."""
@@ -65,6 +72,8 @@ class Ingested:
     doubled: int
     """Lines whose recorder and number are there already."""
     version: Version
+    too_old: int = 0
+    """Lines of days that bronze has removed."""
 
 
 def bronze(root: Path) -> Store:
@@ -83,7 +92,10 @@ def record_files(places: Iterable[Path]) -> list[Path]:
     for place in places:
         if not place.exists():
             raise AnalyticsError(str(place), "there is no such file or folder", "name the folder of the flight record")
-        found |= set(place.rglob(f"*{SUFFIX}")) if place.is_dir() else {place}
+        if place.is_file() and place.name.startswith(HIDDEN):
+            raise AnalyticsError(str(place), "Spark passes over names that begin with . or _", "give it another name")
+        inside = (path for path in place.rglob(f"*{SUFFIX}") if not path.name.startswith(HIDDEN))
+        found |= set(inside) if place.is_dir() else {place}
     if not found:
         where = ", ".join(map(str, places))
         raise AnalyticsError(where, f"no file *{SUFFIX} is in it", "name the folder that the operator's recorder fills")
@@ -167,7 +179,7 @@ class Ingest:
             fresh, known = self._fresh(record_files(places), before)
         if not fresh:
             return Ingested(0, known, 0, 0, 0, 0, before)
-        names = {path.resolve().as_uri(): digest for digest, path in fresh.items()}
+        names = {f"file://{_as_spark_has_it(path)}": digest for digest, path in fresh.items()}
         inputs = {digest: Input(str(path), 0, {}) for digest, path in fresh.items()}
         done = self._take(lambda staging: self._stage(fresh, staging), before, inputs, lambda uri: names[uri])
         return replace(done, files=len(fresh), known_files=known)
@@ -199,6 +211,7 @@ class Ingest:
                 staged = self.spark.read.schema(_staging_schema()).parquet(str(staging))
                 rows = self._count(staged, inputs, digest_of)
                 bad = self._judge(staged, rows)
+                too_old = _too_old(staged, before)
                 suspects = suspicious(list(inputs.values()), list(before.inputs.values()), self._repeats(staged))
             with self.stages.stage("bronze: write tables"):
                 after, kept = self._tables(staged, before, run, suspects)
@@ -206,11 +219,12 @@ class Ingest:
             shutil.rmtree(staging, ignore_errors=True)
         with self.stages.stage("bronze: commit"):
             version = self.store.commit(replace(after, inputs={**before.inputs, **inputs}))
-        return Ingested(0, 0, rows, kept, bad, rows - bad - kept, version)
+        return Ingested(0, 0, rows, kept, bad, rows - bad - too_old - kept, version, too_old)
 
     def _fresh(self, files: list[Path], before: Version) -> tuple[dict[str, Path], int]:
-        """Files by digest that were not read before."""
+        """Files by digest that were not read before; one without a byte is a copy that has only begun."""
         found: dict[str, Path] = {}
+        files = [path for path in files if path.stat().st_size]
         for path in files:
             with path.open("rb") as file:
                 found.setdefault(hashlib.file_digest(file, "sha256").hexdigest(), path)
@@ -219,7 +233,7 @@ class Ingest:
 
     def _stage(self, fresh: Mapping[str, Path], staging: Path) -> None:
         """Read every line once: one file set for each kind, one for what is bad."""
-        paths = [str(path) for path in fresh.values()]
+        paths = [re.sub(_PATTERN, r"\\\1", _as_spark_has_it(path)) for path in fresh.values()]
         lines = self.spark.read.text(paths).select(
             "value",
             F.col("_metadata.file_path").alias("file"),
@@ -293,7 +307,7 @@ class Ingest:
         def one(kind: str) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
             table = TABLES[kind]
             frame = staged.where(F.col("part") == kind).select(SCHEMAS[table].names)
-            frame = frame.withColumn("dt", F.date_format("ts", "yyyy-MM-dd"))
+            frame = frame.withColumn("dt", F.date_format("ts", "yyyy-MM-dd")).where(F.col("dt") >= before.kept_from)
             if suspects:
                 frame = self._once(frame, before, table, suspects)
             return self._append(frame, before, table, run)
@@ -352,6 +366,13 @@ def _with_line_numbers(staged: DataFrame) -> DataFrame:
     return bad.select("raw", "rule", "file", _number().alias("line"))
 
 
+def _too_old(staged: DataFrame, before: Version) -> int:
+    """Good lines of days that were removed: taken in, they would make days of little that look whole."""
+    if not before.kept_from:
+        return 0
+    return staged.where((F.col("part") != BAD) & (F.date_format("ts", "yyyy-MM-dd") < before.kept_from)).count()
+
+
 def _of_kafka() -> Column:
     return F.col("file").startswith(KAFKA)
 
@@ -379,8 +400,13 @@ def suspicious(fresh: Sequence[Input], known: Sequence[Input], repeated: Iterabl
 
 
 def _plain_uri(told: str) -> str:
-    """Spark writes `file:/x` or `file:///x` for the same."""
-    return "file:///" + told.split(":", 1)[1].lstrip("/") if told.startswith("file:") else told
+    """As `file:///x`, where Spark writes `file:/x` or `file:///x`, and any character as itself: it encodes some."""
+    return "file:///" + unquote(told.split(":", 1)[1]).lstrip("/") if told.startswith("file:") else told
+
+
+def _as_spark_has_it(path: Path) -> str:
+    """Absolute and without dots; links stay links, or the name would not be known again."""
+    return os.path.abspath(path)  # noqa: PTH100 - Path's own way follows links
 
 
 def _is_whole(path: Path) -> bool:

@@ -8,7 +8,8 @@ from streamapp.analytics.querying import query
 def _runs(samples: DataFrame) -> DataFrame:
     """Samples that belong to a time behind, with its number `run`: the ones behind, and the one that ended it.
 
-    A run is broken where a copy was not seen for five minutes, or five times as long as was to be expected.
+    A run is broken where a copy was not seen for five minutes, or five times as long as was to be expected; another one
+    begins where its offset falls: it lost what it had, and starts anew.
     """
     return query(
         """
@@ -16,13 +17,14 @@ def _runs(samples: DataFrame) -> DataFrame:
             SELECT *, lag > coalesce(lag_limit, 0) AS behind, role = 'ACTIVE' AND state = 'RUNNING' AS runs
             FROM {samples} WHERE lag IS NOT NULL),
         lined AS (
-            SELECT *, coalesce(lag(behind) OVER w, false) AS was_behind,
+            SELECT *, coalesce(offset < lag(offset) OVER w, false) AS anew,
+                coalesce(lag(behind) OVER w, false) AS was_behind,
                 coalesce(unix_micros(ts) - unix_micros(lag(ts) OVER w)
                     > 1000000 * greatest(300, 5 * lag(interval_seconds) OVER w), true) AS broken
             FROM told
             WINDOW w AS (PARTITION BY cluster, namespace, app, uid, task, ordinal, process_id ORDER BY ts, seq)),
         numbered AS (
-            SELECT *, sum(CASE WHEN behind AND (NOT was_behind OR broken) THEN 1 ELSE 0 END) OVER (
+            SELECT *, sum(CASE WHEN behind AND (NOT was_behind OR broken OR anew) THEN 1 ELSE 0 END) OVER (
                 PARTITION BY cluster, namespace, app, uid, task, ordinal, process_id ORDER BY ts, seq) AS run
             FROM lined)
         SELECT * FROM numbered WHERE behind OR (was_behind AND NOT broken)

@@ -10,7 +10,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -28,7 +29,7 @@ LAYOUT: Final = 1
 KEPT: Final = 3
 """Versions that stay readable."""
 RUBBISH_AGE: Final = 24 * 3600
-"""Seconds after which a folder that no kept manifest names is removed: no run takes that long."""
+"""Seconds after which a folder that no manifest names any more is removed: no run takes that long, and no reader."""
 
 Days = Mapping[str, tuple[str, ...]]
 """Runs that hold a day's rows, by day."""
@@ -58,15 +59,20 @@ class Version:
     """Runs of bronze by day that this version was computed from; silver and gold only."""
     definitions: int = 0
     """Version of the definitions that the rows follow; silver and gold only."""
+    kept_from: str = ""
+    """First day whose rows are kept; earlier ones were removed for good, and come in no more."""
+    leaving: Mapping[str, float] = field(default_factory=dict)
+    """Folders that were named once and are not any more, with the time since when, in seconds since 1970."""
     layout: int = LAYOUT
 
     def days(self, but: str) -> dict[str, tuple[str, ...]]:
-        """The runs of each day over all tables but one."""
+        """The runs of each day that is kept, over all tables but one."""
         found: dict[str, set[str]] = {}
         for table, days in self.tables.items():
             if table != but:
                 for day, runs in days.items():
-                    found.setdefault(day, set()).update(runs)
+                    if day >= self.kept_from:
+                        found.setdefault(day, set()).update(runs)
         return {day: tuple(sorted(found[day])) for day in sorted(found)}
 
     def with_table(self, table: str, days: Days, rows: Mapping[str, int]) -> "Version":
@@ -78,6 +84,19 @@ class Version:
             tables={**self.tables, table: dict(days)},
             rows={**self.rows, table: {at: known[at] for at in sorted(live)}},
         )
+
+    def only(self, chosen: Callable[[str, str], bool]) -> "Version":
+        """The same without the rows of each table and day that are not chosen."""
+        found = self
+        for table, days in self.tables.items():
+            found = found.with_table(table, {day: runs for day, runs in days.items() if chosen(table, day)}, {})
+        return found
+
+    def named(self) -> set[str]:
+        """Folders of a layer that hold its rows."""
+        return {
+            _place(table, run, day) for table, days in self.tables.items() for day, runs in days.items() for run in runs
+        }
 
     def count(self, table: str) -> int:
         """Rows of a table."""
@@ -122,7 +141,10 @@ class Store:
         }
         tables = {table: {day: tuple(runs) for day, runs in days.items()} for table, days in told["tables"].items()}
         built_from = {day: tuple(runs) for day, runs in told["built_from"].items()}
-        return Version(told["number"], tables, told["rows"], inputs, built_from, told["definitions"])
+        kept_from, leaving = told.get("kept_from", ""), told.get("leaving", {})
+        return Version(
+            told["number"], tables, told["rows"], inputs, built_from, told["definitions"], kept_from, leaving
+        )
 
     def read(self, spark: SparkSession, version: Version, table: str, days: Collection[str] | None = None) -> DataFrame:
         """A table's rows as of a version, with `dt`; of the given days only, if some are given."""
@@ -161,6 +183,8 @@ class Store:
             day = part.name.removeprefix("dt=")
             days[day] = (run,)
             rows[f"{run}/{day}"] = sum(pq.read_metadata(file).num_rows for file in part.glob("*.parquet"))
+        if not days:
+            shutil.rmtree(folder, ignore_errors=True)  # Else it would look like that of a run which still works.
         return days, rows
 
     def commit(self, version: Version) -> Version:
@@ -169,7 +193,7 @@ class Store:
         Raises:
             AnalyticsError: another run was faster.
         """
-        told = replace(version, number=version.number + 1)
+        told = self._left(replace(version, number=version.number + 1))
         path = self._manifest(told.number)
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{uuid4().hex}")
@@ -184,32 +208,50 @@ class Store:
         pointer = self.folder / f".{uuid4().hex}"
         pointer.write_text(f"{told.number}\n")
         pointer.rename(self.folder / "CURRENT")
-        self._tidy(told.number)
+        self._tidy(told)
         return told
 
-    def _tidy(self, newest: int) -> None:
-        """Remove what no kept version names and no run that may still go on can be writing."""
-        old = [path for path in (self.folder / "manifest").glob("[0-9]*.json") if int(path.stem) <= newest - KEPT]
-        kept = [json.loads(self._manifest(n).read_text()) for n in range(max(1, newest - KEPT + 1), newest + 1)]
-        named = {
-            (table, run)
-            for told in kept
-            for table, days in told["tables"].items()
-            for runs in days.values()
-            for run in runs
-        }
-        for folder in self.folder.glob("*/run=*"):
-            aged = time.time() - folder.stat().st_mtime > RUBBISH_AGE
-            if aged and (folder.parent.name, folder.name.removeprefix("run=")) not in named:
+    def works_on(self) -> Path | None:
+        """A folder that some run fills, or filled when it was killed less than a day ago; None where there is none."""
+        return next((folder for folder, is_old in self._unknown(self.current()) if not is_old), None)
+
+    def _unknown(self, version: Version) -> Iterator[tuple[Path, bool]]:
+        """Folders of runs that a version knows nothing of, and whether they are too old to be of one that works."""
+        known = {place.rpartition("/")[0] for place in (*version.named(), *version.leaving)}
+        for folder in sorted(self.folder.glob("*/run=*")):
+            with suppress(FileNotFoundError):
+                if f"{folder.parent.name}/{folder.name}" not in known:
+                    yield folder, time.time() - folder.stat().st_mtime > RUBBISH_AGE
+
+    def _left(self, version: Version) -> Version:
+        """The same with the folders that the version before named and this one does not."""
+        before = self.current()
+        since = dict.fromkeys(before.named(), time.time()) | dict(before.leaving)
+        there = {place: at for place, at in since.items() if (self.folder / place).exists()}
+        return replace(version, leaving={place: there[place] for place in sorted({*there} - version.named())})
+
+    def _tidy(self, version: Version) -> None:
+        """Remove what nobody can be reading or writing any more."""
+        for place, since in version.leaving.items():
+            if time.time() - since > RUBBISH_AGE:
+                shutil.rmtree(self.folder / place, ignore_errors=True)
+        for folder, is_old in self._unknown(version):
+            if is_old:
                 shutil.rmtree(folder, ignore_errors=True)
-        for path in old:
-            path.unlink()
+        for path in (self.folder / "manifest").glob("[0-9]*.json"):
+            if int(path.stem) <= version.number - KEPT:
+                path.unlink(missing_ok=True)
 
     def _manifest(self, number: int) -> Path:
         return self.folder / "manifest" / f"{number}.json"
 
     def _run(self, table: str, run: str) -> Path:
         return self.folder / table / f"run={run}"
+
+
+def _place(table: str, run: str, day: str) -> str:
+    """Where the rows of a run and day lie, in the layer's folder."""
+    return f"{table}/run={run}/dt={day}"
 
 
 def _with_day(schema: StructType) -> StructType:
@@ -219,6 +261,11 @@ def _with_day(schema: StructType) -> StructType:
 def changed_days(now: Days, before: Days) -> set[str]:
     """Days whose runs differ."""
     return {day for day in {*now, *before} if set(now.get(day, ())) != set(before.get(day, ()))}
+
+
+def stale_days(bronze: Days, made: Version, kept_from: str) -> set[str]:
+    """Days of bronze that silver or gold were not built from as they are now; those that bronze has removed stay."""
+    return changed_days(bronze, {day: runs for day, runs in made.built_from.items() if day >= kept_from})
 
 
 def merged(*parts: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:

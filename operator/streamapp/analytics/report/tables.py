@@ -15,7 +15,7 @@ from streamapp.analytics.build import DEFINITIONS, gold, silver
 from streamapp.analytics.derived_schemas import GOLD, KEY
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.ingest import bronze
-from streamapp.analytics.store import Store, Version, changed_days
+from streamapp.analytics.store import Store, Version, stale_days
 
 Row = Mapping[str, Any]
 Key = tuple[str, ...]
@@ -90,7 +90,7 @@ def read_tables(root: Path, days: int) -> Tables:
         days_left_out=len(every) - len(chosen),
         bad_lines=of_bronze.count(QUARANTINE),
         lines=sum(of_bronze.count(table) for table in of_bronze.tables),
-        unbuilt=len(changed_days(of_bronze.days(QUARANTINE), of_gold.built_from)),
+        unbuilt=len(stale_days(of_bronze.days(QUARANTINE), of_gold, of_bronze.kept_from)),
         dropped=sum(row["dropped"] or 0 for row in recorders),
         versions={
             "streamapp-analytics": installed("streamapp-operator"),
