@@ -13,14 +13,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lab.settings import REPOSITORY
-from streamapp.analytics.bronze_schemas import TABLES
+from streamapp.analytics.bronze_schemas import QUARANTINE, TABLES
 from streamapp.analytics.build import Build, gold, silver
 from streamapp.analytics.derived_schemas import GOLD, SILVER
 from streamapp.analytics.generate import generate
 from streamapp.analytics.generated_world import Fleet
 from streamapp.analytics.ingest import Ingest, Ingested, bronze
 from streamapp.analytics.progress import Stages
+from streamapp.analytics.retention import Keep, remove_old
 from tests.analytics.conftest import NOW, Whole
+from tests.analytics.killed import AMID, environment
 from tests.analytics.reading import rows
 
 pytestmark = [pytest.mark.analytics, pytest.mark.timeout(1800)]
@@ -59,6 +61,22 @@ def test_late_and_doubled_files_and_lines_in_several_runs_give_the_same_tables(
     assert [layer(root).current().number for layer in (bronze, silver, gold)] == versions
 
 
+def test_days_that_bronze_has_removed_stay_and_are_gone_on_from(
+    spark: SparkSession, whole: Whole, tmp_path: Path
+) -> None:
+    root, late = tmp_path / "tables", tmp_path / "late.jsonl.gz"
+    shutil.copytree(whole.root, root)
+    last = max(bronze(root).current().days(QUARANTINE))
+    assert remove_old(root, Keep(bronze=1)).days == (1, 0, 0)
+    lines = gzip.decompress(whole.files[0].read_bytes())
+    late.write_bytes(gzip.compress(lines + b"\n"))
+    done = Ingest(spark, bronze(root), Stages(), NOW).run([late])
+    assert (done.kept, done.too_old) == (0, lines.count(b"\n"))
+    assert Build(spark, root, Stages(), full=True).run().days == (last,)
+    for table in (*SILVER, *GOLD):
+        assert rows(root, table) == rows(whole.root, table), table
+
+
 STAGES = (
     "bronze: read lines",
     "bronze: judge",
@@ -76,22 +94,31 @@ STAGES = (
 )
 
 
+def run_until_killed(record: Path, root: Path, stage: str, *more: str, **environment: str) -> None:
+    """Start a run that dies; see that it did."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.analytics.killed", str(record), str(root), stage, *more],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": "operator:.", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+    )
+    assert ran.returncode == -signal.SIGKILL, (stage, ran.stderr[-2000:])
+
+
 def test_a_run_killed_at_any_stage_and_started_again_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
-    list(generate(Fleet(apps=3, tasks=4, file_seconds=43_200), tmp_path / "record"))
+    record, root = tmp_path / "record", tmp_path / "killed"
+    list(generate(Fleet(apps=3, tasks=4, file_seconds=43_200), record))
     stages = Stages()
-    Ingest(spark, bronze(tmp_path / "whole"), stages, NOW).run([tmp_path / "record"])
+    Ingest(spark, bronze(tmp_path / "whole"), stages, NOW).run([record])
     Build(spark, tmp_path / "whole", stages).run()
     assert (*stages.took,) == ("bronze: find files", *STAGES)
+    run_until_killed(record, root, "bronze: write tables", AMID)
+    assert list(root.glob("*/*/run=*/_temporary/**/*.parquet")) != []
     for stage in STAGES:
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.analytics.killed", str(tmp_path / "record"), str(tmp_path / "killed"), stage],
-            cwd=REPOSITORY,
-            env={**os.environ, "PYTHONPATH": "operator:."},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == -signal.SIGKILL, (stage, ran.stderr[-2000:])
-    take(spark, tmp_path / "killed", [tmp_path / "record"])
-    assert_same(tmp_path / "killed", tmp_path / "whole")
-    assert [layer(tmp_path / "killed").current().number for layer in (bronze, silver, gold)] == [1, 1, 1]
+        run_until_killed(record, root, stage, **environment(spark))
+    take(spark, root, [record])
+    assert_same(root, tmp_path / "whole")
+    assert [layer(root).current().number for layer in (bronze, silver, gold)] == [1, 1, 1]

@@ -39,6 +39,12 @@ def test_an_output_that_cannot_be_written_and_tables_that_are_not_there(
     assert (code, lines[1]) == (1, "cause: it is not empty")
 
 
+def test_tables_do_not_lie_where_spark_would_not_find_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").touch()
+    code, lines = told(capsys, "ingest", str(tmp_path), "--root", str(tmp_path / "t[1]"))
+    assert (code, lines[1]) == (1, "cause: Spark takes [ ] { } * ? and \\ for patterns")
+
+
 def test_a_missing_java_is_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import StringType, StructField, StructType
 
-from streamapp.analytics import store as stores
 from streamapp.analytics.__main__ import main
 from streamapp.analytics.bronze_schemas import QUARANTINE
 from streamapp.analytics.build import gold, silver
@@ -118,7 +117,7 @@ def test_files_go_a_day_after_they_were_named_last(tmp_path: Path, monkeypatch: 
 
     now = time.time()
     for later, gone in ((RUBBISH_AGE - 60, []), (RUBBISH_AGE + 60, list(range(10)))):
-        monkeypatch.setattr(stores.time, "time", lambda later=later: now + later)
+        monkeypatch.setattr("streamapp.analytics.store.time.time", lambda later=later: now + later)
         assert again() == again() == gone
     assert bronze(tmp_path).current().leaving == {}
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.ingest import record_files, suspicious
@@ -58,6 +60,25 @@ def test_recorders_are_suspicious_where_new_numbers_overlap(
 ) -> None:
     new, old = ([Input("f", 1, {"r": span}) for span in spans] for spans in (fresh, known))
     assert suspicious(new, old, []) == found
+
+
+FILES = st.lists(st.sets(st.integers(0, 30), min_size=1), max_size=5)
+
+
+@given(FILES, FILES)
+def test_no_number_that_is_there_twice_goes_unsuspected(fresh: list[set[int]], known: list[set[int]]) -> None:
+    new, old = ([Input("f", 1, {"r": (min(one), max(one))}) for one in files] for files in (fresh, known))
+    is_twice = any(one & other for n, one in enumerate(fresh) for other in (*fresh[n + 1 :], *known))
+    assert not is_twice or suspicious(new, old, []) == {"r"}
+
+
+def test_names_that_spark_passes_over_are_no_files_of_the_record(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").touch()
+    for name in (".draft.jsonl.gz", "_other.jsonl.gz"):
+        (tmp_path / name).touch()
+        with pytest.raises(AnalyticsError, match="begin with"):
+            record_files([tmp_path / name])
+    assert record_files([tmp_path]) == [tmp_path / "a.jsonl.gz"]
 
 
 def test_a_record_that_is_not_there_says_so(tmp_path: Path) -> None:

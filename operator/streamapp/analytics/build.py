@@ -157,7 +157,9 @@ class Build:
         kept, changed = self._stale(store.current(), source, days)
         if not changed:
             return kept, set()
-        draft = _Draft(self.spark, store, kept, settled=made.kept_from)
+        # The first day that silver keeps lost what lies before it; its figures were made when that was there.
+        settled = _shift(made.kept_from, 1) if made.kept_from else ""
+        draft = _Draft(self.spark, store, kept, settled=min(settled, source.version.kept_from))
         base = _Draft(self.spark, silver(self.root), made)
         # The limits may have changed with the configuration of other days; lag itself does not depend on them.
         judged = silver_samples.judged(source.read("b_sample", changed), silver_samples.limits(base.read("s_config")))

@@ -78,9 +78,7 @@ def _stages(spark: SparkSession) -> Stages:
 
 
 def _writable(root: Path) -> None:
-    """See now, and not after minutes, that the output can be written, and read again."""
-    if set(str(root.absolute())) & set("[]{}*?\\"):
-        raise AnalyticsError(str(root), "Spark takes [ ] { } * ? and \\ for patterns", "choose another --root")
+    """See now, and not after minutes, that the output can be written."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         probe = root / f".probe-{datetime.now(UTC).timestamp()}"
@@ -90,6 +88,13 @@ def _writable(root: Path) -> None:
         raise AnalyticsError(
             str(root), f"it cannot be written to: {error.strerror}", "choose another --root"
         ) from error
+
+
+def _tables_at(root: Path) -> None:
+    """The same of tables, which Spark reads again."""
+    if set(str(root.absolute())) & set("[]{}*?\\"):
+        raise AnalyticsError(str(root), "Spark takes [ ] { } * ? and \\ for patterns", "choose another --root")
+    _writable(root)
 
 
 def _told_ingest(done: Ingested) -> None:
@@ -175,7 +180,7 @@ def ingest(
     else:
         record_files(record)  # Says what is missing before Spark takes its seconds to start.
     properties = properties_in(kafka_properties)
-    _writable(root)
+    _tables_at(root)
     with _spark(**engine) as spark:
         run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad)
         if kafka:
@@ -203,7 +208,7 @@ def build(
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
     require_bronze(root)
-    _writable(root)
+    _tables_at(root)
     with _spark(**engine) as spark:
         _told_build(Build(spark, root, _stages(spark), full).run())
     _told_removed(remove_old(root, keep))

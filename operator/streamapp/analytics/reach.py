@@ -41,7 +41,10 @@ def limits_in(config: DataFrame) -> frozenset[Limit]:
     # As text: Python would give times in the zone of this machine.
     times = [F.date_format(name, "yyyy-MM-dd HH:mm:ss.SSSSSS").alias(name) for name in ("valid_from", "valid_to")]
     rows = config.select(*KEY, *times, "acceptable_recovery_lag", "stateful_tasks").collect()
-    return frozenset(Limit(tuple(row[: len(KEY)]), *row[len(KEY) : -1], tuple(row[-1] or ())) for row in rows)
+    return frozenset(
+        Limit(tuple(row[name] for name in KEY), row["valid_from"], row["valid_to"], row[-2], tuple(row[-1] or ()))
+        for row in rows
+    )
 
 
 def known_before(seen: DataFrame, day: str) -> frozenset[App]:
