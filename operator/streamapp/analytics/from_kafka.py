@@ -23,6 +23,8 @@ from streamapp.analytics.session import first_line
 
 JARS_VARIABLE: Final = "STREAMAPP_KAFKA_JARS"
 CONNECTOR: Final = "spark-sql-kafka"
+SUMMED: Final = ("rows", "kept", "bad", "doubled", "too_old")
+"""Counts of a portion that add up."""
 PORTION: Final = 5_000_000
 """Records that are taken in and committed at once."""
 
@@ -88,10 +90,7 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
         try:
             if not kept.isEmpty():
                 new = ingest.take(kept, f"{KAFKA}{topic.name}")
-                sums = {
-                    name: getattr(done, name) + getattr(new, name)
-                    for name in ("rows", "kept", "bad", "doubled", "too_old")
-                }
+                sums = {name: getattr(done, name) + getattr(new, name) for name in SUMMED}
                 done = replace(done, version=new.version, **sums)
         except AnalyticsError as error:
             failed.append(error)
