@@ -49,9 +49,9 @@ prove: ## Sweep faults through the whole operator in virtual time: ten thousand 
 prove-judge: ## Take one safeguard after another away from the operator and see that the sweep notices
 	$(UV) pytest -m judge tests/prove
 
-test: check test-java test-lab ## Everything but long proofs and Spark: checks, unit tests, then the lab tests (root, about an hour the first time)
+test: check test-java test-analytics test-lab ## Everything but long proofs: checks, unit tests, Spark, then the lab tests (root, about an hour the first time)
 
-test-analytics: ## The pipeline on a real Spark, its tables beside DuckDB's (Java 17; beside `make test`)
+test-analytics: ## The pipeline on a real Spark, its tables beside DuckDB's, killed at every stage (Java 17)
 	$(UV) pytest -m analytics tests/analytics
 
 test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM

@@ -29,14 +29,16 @@ GATEWAY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 
 def environment(spark: SparkSession) -> dict[str, str]:
     """What a process needs in its environment to use the same Spark."""
-    told = spark.sparkContext._gateway.gateway_parameters
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    told = gateway.gateway_parameters
     return dict(zip(GATEWAY, (str(told.port), str(told.auth_token)), strict=True))
 
 
 def _session() -> SparkSession:
     if GATEWAY[0] not in os.environ:
         return open_session(ENGINE)
-    gateway = launch_gateway()
+    gateway = launch_gateway()  # type: ignore[no-untyped-call]
     java = gateway.jvm.org.apache.spark
     context = java.api.java.JavaSparkContext.fromSparkContext(java.SparkContext.getOrCreate())
     conf = SparkConf(_jvm=gateway.jvm, _jconf=context.getConf())
