@@ -264,7 +264,9 @@ class _Silver:
                 "s_learner_stint": (lambda: silver_learning.stints(samples, seen), since),
                 "s_downtime": (
                     lambda: silver_learning.downtime(
-                        self.draft.read("s_learner_sample", later), self.source.read("b_step_closed", later)
+                        self.draft.read("s_learner_sample", later),
+                        self.source.read("b_step_closed", later),
+                        self.source.read("b_gap", later),
                     ),
                     later,
                 ),

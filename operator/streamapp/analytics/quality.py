@@ -23,6 +23,7 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "decision": ("verdict", "reason", "desired", "granted", "actual", "ready"),
     "step": ("step", "outcome", "reason"),
     "stepClosed": ("hold_id", "from_replicas", "to_replicas", "granted_at", "took_seconds"),
+    "gap": ("task", "ordinal", "process_id", "last_ran_at", "stood_seconds", "source"),
     "pod": ("ordinal", "pod_uid"),
     "group": ("epoch", "state"),
     "autoscaler": ("name", "aims_at"),
@@ -43,6 +44,7 @@ WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("sample", "source"): ("GROUP", "AGENT"),
     ("scale", "actor"): ("HPA", "KEDA", "USER", "UNKNOWN"),
     ("step", "outcome"): ("DONE", "FAILED"),
+    ("gap", "source"): ("GROUP", "AGENT"),
     ("recorder", "mark"): ("STARTED", "DROPPED", "STOPPED"),
 }
 """Words that a field may hold, by kind and field."""
@@ -78,7 +80,7 @@ def rule(now: Column) -> Column:
     required = {kind: [F.col(name).isNull() for name in (*_OF_ALL, *names)] for kind, names in REQUIRED.items()}
     broken = F.col(CORRUPT).isNotNull()
     future = F.col("ts") > now + F.expr(f"INTERVAL {FUTURE_SECONDS} SECONDS")
-    task = (F.col("kind") == "sample") & ~F.col("task").rlike("^[0-9]+_[0-9]+$")
+    task = F.col("kind").isin("sample", "gap") & ~F.col("task").rlike("^[0-9]+_[0-9]+$")
     return (
         F.when(broken & F.col("kind").isNull(), "unparsable")
         .when(broken, "wrongType")
