@@ -178,7 +178,8 @@ GOLD = {
         FROM lagged WHERE lag IS NOT NULL AND NOT coalesce(runs, false) GROUP BY ALL""",
     "g_restore_profile": """
         WITH rated AS (
-            SELECT s.*, restored / spent AS rate, split_part(task, '_', 1) AS sub FROM stint s WHERE n >= 3 AND spent > 0),
+            SELECT s.*, restored / spent AS rate, split_part(task, '_', 1) AS sub
+            FROM stint s WHERE n >= 3 AND spent > 0),
         good AS (
             SELECT r.*, v.volume, max(t_start) OVER (PARTITION BY r.k) AS newest,
                 exp(-ln(2) * (newest - t_start) / 86400e6 / 14) AS w

@@ -148,7 +148,10 @@ def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     record.mkdir()
     (place / "link").symlink_to(record)
     texts = []
-    lines = sorted((*spread(), *superseded(), *learning(), *identity(), *held(), *handed_over(), *told_at_joins()), key=lambda line: line[0])
+    lines = sorted(
+        (*spread(), *superseded(), *learning(), *identity(), *held(), *handed_over(), *told_at_joins()),
+        key=lambda line: line[0],
+    )
     for seq, (at, app, kind, fields) in enumerate(lines):
         ts = (NOON + timedelta(seconds=at)).isoformat().replace("+00:00", "Z")
         own = {"v": 1, "cluster": "c", "namespace": "n", "app": app, "uid": f"u-{app}", "ts": ts, "recorder": "r"}

@@ -83,9 +83,7 @@ OWN: Final[dict[str, tuple[StructField, ...]]] = {
         gap_error_seconds=DOUBLE,
         forced_by=TEXT,
     ),
-    "gap": _fields(
-        task=TEXT, ordinal=LONG, process_id=TEXT, last_ran_at=TIME, stood_seconds=DOUBLE, source=TEXT
-    ),
+    "gap": _fields(task=TEXT, ordinal=LONG, process_id=TEXT, last_ran_at=TIME, stood_seconds=DOUBLE, source=TEXT),
     "pod": _fields(
         ordinal=LONG,
         pod_uid=TEXT,

@@ -45,6 +45,7 @@ def _engine(command: Command) -> Command:
         click.option("--memory", default="2g", show_default=True, help="Heap of Spark's driver."),
         click.option("--archive", type=FOLDER, help="AppCDS archive: used if it exists, else written at the end."),
         click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
+        click.option("--small", is_flag=True, help="Start sooner, compute slower: for a record of minutes or hours."),
         click.option("--debug", is_flag=True, help="Show all of Spark's words when it fails."),
     )
     for option in options:
@@ -61,11 +62,11 @@ def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 
 @contextmanager
 def _spark(
-    master: str, memory: str, archive: Path | None, conf: tuple[str, ...], debug: bool
+    master: str, memory: str, archive: Path | None, conf: tuple[str, ...], small: bool, debug: bool
 ) -> Iterator[SparkSession]:
     del debug  # `__main__` looks for it.
     settings = _pairs(conf, "--conf")
-    spark = open_session(Engine(master=master, memory=memory, archive=archive, conf=settings))
+    spark = open_session(Engine(master=master, memory=memory, archive=archive, quick_start=small, conf=settings))
     try:
         yield spark
     finally:

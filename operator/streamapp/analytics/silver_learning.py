@@ -114,8 +114,7 @@ def stints(samples: DataFrame, seen: DataFrame) -> DataFrame:
 
 
 def downtime(samples: DataFrame, closed: DataFrame, gaps: DataFrame) -> DataFrame:
-    """`s_downtime`: what closed steps say of their worst gap, what was seen of each task that ran again, and times in
-    which an active copy was seen restoring.
+    """`s_downtime`: the worst gap of closed steps, that of each task that ran again, and times of restoring.
 
     A gap took `downtime_s` at most, and at least `err_s` less. Times of restoring are of one day each, as far as
     samples show: one that lasts over midnight is two.

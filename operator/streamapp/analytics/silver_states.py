@@ -124,7 +124,8 @@ def rebalances(layouts: DataFrame) -> DataFrame:
             SELECT *, array_distinct(transform(holders, h -> h.process_id)) AS who,
                 transform(holders, h -> struct(h.process_id, h.active, h.standby)) AS held FROM {known}),
         lined AS (
-            SELECT *, lag(epoch) OVER w AS old_epoch, lag(held) OVER w AS old_held, lag(t_end) OVER w AS old_end, lag(who) OVER w AS old_who
+            SELECT *, lag(epoch) OVER w AS old_epoch, lag(held) OVER w AS old_held,
+                lag(t_end) OVER w AS old_end, lag(who) OVER w AS old_who
             FROM named
             WINDOW w AS (PARTITION BY cluster, namespace, app, uid ORDER BY t_start, epoch))
         SELECT l.cluster, l.namespace, l.app, l.uid, l.epoch, l.t_start AS ts, l.dt, l.follow_up,

@@ -18,7 +18,6 @@ from streamapp.core.membership import Attribution
 from streamapp.core.universe import Universe
 from streamapp.core.workload import Workload
 
-
 SET_BACK = timedelta(minutes=1)
 """A look that is older than what is known by more than this is no late one: the clock was set back."""
 

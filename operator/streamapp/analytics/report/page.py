@@ -19,12 +19,13 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from streamapp.analytics.report.amounts import count, duration, gap, unit
+from streamapp.analytics.report.amounts import UNKNOWN, count, duration, unit
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
 from streamapp.analytics.report.facts import App, applications
 from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
 from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
-from streamapp.analytics.report.series import MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
+from streamapp.analytics.report.series import BARS, MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
+from streamapp.analytics.report.steps import figures as figures_of
 from streamapp.analytics.report.tables import OF_GOLD, Row, Tables, shown
 
 MOST_APPS: Final = 150
@@ -101,13 +102,9 @@ def _fleet_series(told: Report, reasons: Sequence[str]) -> Series:
         held += [base | {"reason": reason, "held": value / seconds} for reason, value in by_name.items()]
     found.put("fleet_held", held, len(held) or 1)
     found.units["fleet_held"] = word
-    with_gap = sorted((app for app in told.apps if app.gap), key=lambda app: -app.gap["downtime_s"] if app.gap else 0)
-    word, seconds = unit(max((app.gap["downtime_s"] for app in with_gap if app.gap), default=0.0))
-    gaps = [
-        {"app": _title(app), "gap": app.gap["downtime_s"] / seconds, "told": _gap(app)}
-        for app in with_gap[:TOP]
-        if app.gap
-    ]
+    with_gap = sorted((app for app in told.apps if app.gap), key=lambda app: -app.gap_s)
+    word, seconds = unit(max((app.gap_s for app in with_gap), default=0.0))
+    gaps = [{"app": _title(app), "gap": app.gap_s / seconds, "told": _gap(app)} for app in with_gap[:TOP]]
     found.put("fleet_gap", gaps, TOP)
     found.units["fleet_gap"] = word
     curves = survival_rows([row for app in told.apps for row in app.rows["s_scale_episode"]])
@@ -122,7 +119,7 @@ def _title(app: App) -> str:
 
 
 def _gap(app: App) -> str:
-    return gap(app.gap["downtime_s"], app.gap["err_s"]) if app.gap else "not known"
+    return app.gap.gap if app.gap else UNKNOWN
 
 
 def _tiles(app: App) -> list[tuple[str, str]]:
@@ -133,7 +130,7 @@ def _tiles(app: App) -> list[tuple[str, str]]:
         ("scale-downs converged", f"{app.down.converged} of {app.down.steps}"),
         ("half of them within", duration(app.down.median_s) if app.down.steps else "—"),
         ("held", duration(app.held_s)),
-        ("longest gap of a step", _gap(app) if app.down.steps else "—"),
+        ("longest gap of a step", _gap(app) if app.steps else "—"),
         ("taken back within the hour", f"{app.totals['reversals']} of {app.totals['events']}"),
         ("flaps", count(app.totals["flap_pairs"])),
         ("rebalances", count(app.totals["rebalances"])),
@@ -169,6 +166,8 @@ def _page(told: Report, app: App, number: int, reasons: Sequence[str]) -> tuple[
         "tables": tables,
         "left_out": drawn.left_out,
         "drawn": drawn.data,
+        "steps": app.steps[-BARS:],
+        "steps_left_out": max(0, len(app.steps) - BARS),
         "seen": f"{shown(app.first)} to {shown(app.last)} UTC",
     }
     return page, drawn
@@ -190,7 +189,7 @@ def html(told: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"duration": duration, "count": count, "script": _in_script, "exact": exact}
+    environment.filters |= {"duration": duration, "count": count, "script": _in_script, "exact": exact, "moment": shown}
     return environment.get_template("page.html.j2").render(
         told=told,
         pages=pages,
@@ -233,7 +232,7 @@ def figures(told: Report) -> dict[str, Any]:
                 "down": asdict(app.down),
                 "held_s": app.held_s,
                 "grades": dict(app.grades),
-                "steps": _plain(app.rows["s_scale_episode"]),
+                "steps": [{**_plain([cost.row])[0], **figures_of(cost)} for cost in app.steps],
                 "gaps": _plain(app.rows["s_downtime"]),
                 "gold": {table: _plain(app.rows[table]) for table in OF_GOLD},
             }
