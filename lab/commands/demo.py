@@ -111,8 +111,9 @@ def _report(session: Session, contenders: Sequence[Contender], folder: Path) -> 
     costs = [cost for one in contenders for cost in costs_of(session, one.application, one.title, made)]
     results.print(cost_table(costs))
     results.print(
-        "gap: the longest time that a task did not run; metered: that its users waited. Both are ranges, and agree "
-        "where these meet.",
+        "gap on record: the longest time that a task did not run; metered: that its users waited. Both are ranges, and "
+        "agree where these meet."
+        + ("\n* until the next wish" if any(cost.step.outcome != "converged" for cost in costs) else ""),
         style="dim",
         soft_wrap=True,
     )

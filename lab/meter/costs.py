@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from lab.meter.gaps import GapReport, PartitionGap, Window
 
@@ -80,6 +82,11 @@ class Cost:
     """The longest gap itself, as the meter's own tables show it."""
 
     @property
+    def name(self) -> str:
+        """The step with its application."""
+        return f"{self.title} {self.step.before} -> {self.step.after}"
+
+    @property
     def agree(self) -> bool | None:
         """Whether both can be true; None where one of them is not known."""
         if self.step.gap is None or self.meter is None:
@@ -131,23 +138,29 @@ def _interval(row: PartitionGap) -> Interval:
     return Interval(max(0.0, seconds - quiet), float("inf") if row.at_least else seconds + row.idle_ms / 1000)
 
 
-def cost_table(costs: Sequence[Cost]) -> Table:
-    """Show the steps of all applications, one row each."""
+def cost_table(costs: Sequence[Cost]) -> RenderableType:
+    """Show the steps of all applications, one row each, and below what held them; 80 columns are enough."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("step", "held for", "because", "gap on record", "gap metered", "agree"):
-        table.add_column(name, overflow="fold", no_wrap=name in {"step", "held for", "agree"})
+    for name in ("step", "took", "held for", "gap on record", "gap metered", "agree"):
+        table.add_column(name, no_wrap=True)
     for cost in costs:
         table.add_row(*_cells(cost))
-    return table
+    held = [cost for cost in costs if cost.step.held_by]
+    why = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=bool(held))
+    why.add_column("step", no_wrap=True)
+    why.add_column("why it was held")
+    for cost in held:
+        why.add_row(cost.name, because(cost.step))
+    return Group(table, Text(), why) if held else table
 
 
 def _cells(cost: Cost) -> tuple[str, ...]:
     step = cost.step
     agree = {True: "yes", False: "NO", None: "-"}[cost.agree]
     return (
-        f"{cost.title} {step.before} -> {step.after}",
+        cost.name,
+        f"{step.took_s:.0f} s{'' if step.outcome == 'converged' else '*'}",
         f"{step.held_s:.0f} s" if step.held_s else "not held",
-        because(step) or "-",
         "not seen" if step.gap is None else str(step.gap),
         "unknown" if cost.meter is None else str(cost.meter),
         agree,

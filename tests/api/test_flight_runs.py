@@ -1,6 +1,5 @@
 """Gaps of tasks, as the looks leave them open: by the word of agents, and by that of members."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +9,6 @@ from streamapp.core import example
 from streamapp.core.agents import AgentReport, LocalTask, TaskState
 from streamapp.core.example import NOW, SECOND
 from streamapp.core.group import GroupDescription, GroupReading, Member
-from streamapp.core.identity import Ordinal
 from streamapp.core.membership import attribute
 
 HEAD = {"cluster": "c", "namespace": "n", "app": "a", "uid": "u", "recorder": "r"}
@@ -31,8 +29,7 @@ def told(at: float, ordinal: int, incarnation: str = "", **tasks: TaskState) -> 
 
 def heard(log: RunsLog, *reports: AgentReport) -> list[tuple[str, int, float, float]]:
     """Task, pod, and the gap at least and at most, in seconds."""
-    by_ordinal: Mapping[Ordinal, AgentReport] = {report.ordinal: report for report in reports}
-    return [range_of(line) for line in log.by_agents(HEAD, by_ordinal)]
+    return [range_of(line) for line in log.by_agents(HEAD, {report.ordinal: report for report in reports})]
 
 
 def range_of(line: TaskGap) -> tuple[str, int, float, float]:

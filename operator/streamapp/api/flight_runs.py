@@ -118,10 +118,11 @@ class RunsLog:
         before = self._runs.get(task)
         if before is not None and before.at - SET_BACK < at <= before.at:
             return
+        if before is not None and at > before.at and before.stood is None and before.runner == runner:
+            before.at = at
+            return
         self._runs[task] = _Run(runner, at)
         if before is None or at < before.at or self._source is None:
-            return
-        if before.runner == runner and before.stood is None:
             return
         stood = before.stood
         yield TaskGap(
