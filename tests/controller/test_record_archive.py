@@ -1,4 +1,4 @@
-"""What the operator hands out of its flight record: every whole line, of open files too, as files that a reader knows."""
+"""What the operator hands out of its flight record: every whole line, those of open files too, as files of gzip."""
 
 import gzip
 import io

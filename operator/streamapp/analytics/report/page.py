@@ -26,6 +26,7 @@ from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
 from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
 from streamapp.analytics.report.series import BARS, MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
 from streamapp.analytics.report.steps import figures as figures_of
+from streamapp.analytics.report.steps import meanings
 from streamapp.analytics.report.tables import OF_GOLD, Row, Tables, shown
 
 MOST_APPS: Final = 150
@@ -167,6 +168,7 @@ def _page(told: Report, app: App, number: int, reasons: Sequence[str]) -> tuple[
         "left_out": drawn.left_out,
         "drawn": drawn.data,
         "steps": app.steps[-BARS:],
+        "meanings": meanings(app.steps[-BARS:]),
         "steps_left_out": max(0, len(app.steps) - BARS),
         "seen": f"{shown(app.first)} to {shown(app.last)} UTC",
     }

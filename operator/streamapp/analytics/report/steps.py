@@ -7,6 +7,7 @@ from typing import Any
 
 from streamapp.analytics.report.amounts import duration, gap
 from streamapp.analytics.report.tables import Row
+from streamapp.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,12 @@ def _waited(holds: Sequence[Row]) -> tuple[Waited, ...]:
     for row in holds:
         sums[row["reason"], row["task"], row["ordinal"]] += row["share_s"]
     return tuple(Waited(*what, seconds) for what, seconds in sorted(sums.items(), key=lambda one: -one[1]))
+
+
+def meanings(costs: Iterable[StepCost]) -> list[tuple[str, str]]:
+    """What the reasons of some steps mean, in their order; one that this version does not know is left out."""
+    names = dict.fromkeys(reason for cost in costs for reason in cost.reasons)
+    return [(name, Reason[name].note) for name in names if name in Reason.__members__]
 
 
 def figures(cost: StepCost) -> dict[str, Any]:
