@@ -87,7 +87,7 @@ lab-down: ## Stop the lab and remove what it wrote
 lab-status: ## Show the lab's parts and pods
 	$(LAB) status
 
-demo: ## Scale StreamApps up and down under load, on demand and with a standby, then a plain StatefulSet (root, 9 minutes)
+demo: ## Scale StreamApps up and down under load and a plain StatefulSet beside them, and report what each step cost (root, 10 minutes)
 	$(LAB) up --reuse
 	$(LAB) demo
 

@@ -96,11 +96,11 @@ class Cost:
 
 def steps_of(application: Mapping[str, Any]) -> list[Step]:
     """Read the steps of one application out of the report's figures, oldest first."""
-    gaps = [(_time(row["t_resume"]), row) for row in application["gaps"] if row["source"] == "gap"]
+    gaps = [row for row in application["gaps"] if row["source"] == "gap"]
     return [_step(row, gaps) for row in application["steps"]]
 
 
-def _step(row: Mapping[str, Any], gaps: Iterable[tuple[datetime, Mapping[str, Any]]]) -> Step:
+def _step(row: Mapping[str, Any], gaps: Iterable[Mapping[str, Any]]) -> Step:
     began, ended = _time(row["t_event"]), _time(row["t_end"])
     most, error = row["worst_gap_s"], row["worst_gap_err_s"]
     return Step(
@@ -114,7 +114,11 @@ def _step(row: Mapping[str, Any], gaps: Iterable[tuple[datetime, Mapping[str, An
         held_by=tuple((one["reason"], one["seconds"]) for one in row["held_by"]),
         waited_for=tuple((one["task"], one["ordinal"]) for one in row["waited_for"]),
         gap=None if most is None else Interval(0.0 if error is None else max(0.0, most - error), most),
-        moved=frozenset(int(gap["task"].rpartition("_")[2]) for at, gap in gaps if began < at <= ended),
+        moved=frozenset(
+            int(gap["task"].rpartition("_")[2])
+            for gap in gaps
+            if _time(gap["t_resume"]) > began and _time(gap["t_stop"]) <= ended
+        ),
     )
 
 

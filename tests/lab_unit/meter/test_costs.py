@@ -10,6 +10,7 @@ from lab.meter.costs import Cost, Interval, Step, compared, cost_table, steps_of
 from lab.meter.gaps import Gap, GapReport, PartitionGap, Window
 
 BEGAN = "2026-11-21T12:00:00+00:00"
+BEFORE, AFTER = "2026-11-21T11:59:55+00:00", "2026-11-21T12:00:21+00:00"
 START_MS = 1_795_262_400_000
 
 
@@ -29,9 +30,10 @@ def application(**changes: Any) -> dict[str, Any]:
         "waited_for": [{"reason": "LearnersCatchingUp", "task": "0_2", "ordinal": 1, "seconds": 9.0}],
     }
     gaps = [
-        {"source": "gap", "task": "0_2", "t_resume": "2026-11-21T12:00:09+00:00"},
-        {"source": "gap", "task": "0_5", "t_resume": "2026-11-21T12:00:21+00:00"},
-        {"source": "step", "task": None, "t_resume": "2026-11-21T12:00:19+00:00"},
+        {"source": "gap", "task": "0_2", "t_stop": BEGAN, "t_resume": "2026-11-21T12:00:09+00:00"},
+        {"source": "gap", "task": "0_3", "t_stop": BEFORE, "t_resume": BEGAN},
+        {"source": "gap", "task": "0_5", "t_stop": AFTER, "t_resume": AFTER},
+        {"source": "step", "task": None, "t_stop": BEGAN, "t_resume": "2026-11-21T12:00:19+00:00"},
     ]
     return {"steps": [row | changes], "gaps": gaps}
 
