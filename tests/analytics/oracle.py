@@ -173,8 +173,9 @@ GOLD = {
     "g_lag_hourly": f"""
         SELECT k, t // {DAY} AS d, task, role, make_timestamptz(t // 3600000000 * 3600000000) AS hour, count(*) AS n,
             count(DISTINCT process_id) AS copies, avg(lag) AS mean, max(lag) AS max,
-            least(1, sum(least(interval_seconds, 3600)) FILTER (source = 'AGENT') / 3600
-                / count(DISTINCT process_id) FILTER (source = 'AGENT')) AS completeness
+            CASE WHEN bool_or(source = 'AGENT') THEN
+                least(1, sum(least(interval_seconds, 3600)) FILTER (source = 'AGENT') / 3600
+                    / count(DISTINCT process_id) FILTER (source = 'AGENT')) END AS completeness
         FROM lagged WHERE lag IS NOT NULL AND NOT coalesce(runs, false) GROUP BY ALL""",
     "g_restore_profile": """
         WITH rated AS (

@@ -19,8 +19,9 @@ def lag_hourly(judged: DataFrame) -> DataFrame:
             timestamp_seconds(floor(unix_seconds(ts) / 3600) * 3600) AS hour,
             count(*) AS n, size(collect_set(process_id)) AS copies, avg(lag) AS mean, max(lag) AS max,
             kll_sketch_agg_bigint(lag) AS kll,
-            least(1D, sum(CASE WHEN source = 'AGENT' THEN least(interval_seconds, 3600D) END) / 3600
-                / size(collect_set(CASE WHEN source = 'AGENT' THEN process_id END))) AS completeness
+            CASE WHEN count_if(source = 'AGENT') > 0 THEN
+                least(1D, sum(CASE WHEN source = 'AGENT' THEN least(interval_seconds, 3600D) END) / 3600
+                    / size(collect_set(CASE WHEN source = 'AGENT' THEN process_id END))) END AS completeness
         FROM {judged} WHERE lag IS NOT NULL AND NOT (role = 'ACTIVE' AND coalesce(state, '') = 'RUNNING')
         GROUP BY cluster, namespace, app, uid, dt, task, role, floor(unix_seconds(ts) / 3600)
         """,
