@@ -98,7 +98,7 @@ def _report(session: Session, contenders: Sequence[Contender], folder: Path) -> 
     results.print("\nwhat each step cost, from the operator's own flight record", style="bold")
     kubectl, place = Kubectl(session), reports.clear(folder)
     with step("take the flight record out of the operator's pods"):
-        files = flight_record.take(kubectl, place)
+        flight_record.take(kubectl, place)
     if lacking := reports.missing():
         results.print(f"no report: {lacking}; then", soft_wrap=True)
         for command in ("ingest", "build", "report"):
@@ -107,7 +107,7 @@ def _report(session: Session, contenders: Sequence[Contender], folder: Path) -> 
             results.print(f"  streamapp-analytics {command}{given} --root {folder / 'tables'}{out}", soft_wrap=True)
         return
     made = reports.make(folder)
-    results.print(f"{len(files)} files: {made.ingested}", style="dim", soft_wrap=True)
+    results.print(f"the record: {made.ingested}", style="dim", soft_wrap=True)
     costs = [cost for one in contenders for cost in costs_of(session, one.application, one.title, made)]
     results.print(cost_table(costs))
     results.print(

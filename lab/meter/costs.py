@@ -174,6 +174,8 @@ def _cells(cost: Cost) -> tuple[str, ...]:
 def because(step: Step, most: int = 3) -> str:
     """Say what held it, the longest first, and which tasks it waited for."""
     told = ", ".join(f"{reason} {seconds:.0f} s" for reason, seconds in step.held_by[:most])
+    if rest_of := step.held_by[most:]:
+        told += f", {len(rest_of)} more {sum(seconds for _, seconds in rest_of):.0f} s"
     tasks = ", ".join(f"{task}" + (f" on pod {pod}" if pod is not None else "") for task, pod in step.waited_for[:most])
     more = len(step.waited_for) - most
     rest = f" and {more} more" if more > 0 else ""

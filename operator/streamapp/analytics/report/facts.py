@@ -69,11 +69,23 @@ class App:
         return 0.0 if self.gap is None or self.gap.gap_s is None else self.gap.gap_s
 
     @property
+    def title(self) -> str:
+        """The name with its namespace, which tells it from others of the same name."""
+        return f"{self.key[1]}/{self.name}"
+
+    @property
+    def flaps(self) -> int:
+        """Flaps of an autoscaler; who scales by hand has a reason."""
+        by_machine = any(step.row["actor"] in AUTOSCALERS for step in self.steps)
+        return self.totals["flap_pairs"] if by_machine else 0
+
+    @property
     def place(self) -> str:
         """Where it runs: namespace, and the cluster where that has a name."""
         return f"{self.key[1]} on {self.key[0]}" if self.key[0] else self.key[1]
 
 
+AUTOSCALERS = frozenset({"HPA", "KEDA"})
 SUMMED = {
     "g_autoscaler_daily": ("events", "reversals", "flap_pairs", "wasted_events"),
     "g_churn_daily": ("rebalances", "tasks_moved", "moved_back", "pid_changes", "ghost_members"),

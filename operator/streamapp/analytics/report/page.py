@@ -99,13 +99,13 @@ def _fleet_series(told: Report, reasons: Sequence[str]) -> Series:
         by_name: Counter[str] = Counter()
         for reason, of_reason in app.held_by_reason.items():
             by_name[named(reason, reasons)] += of_reason  # type: ignore[assignment]
-        base = {"app": _title(app), "told": duration(app.held_s)}
+        base = {"app": app.title, "told": duration(app.held_s)}
         held += [base | {"reason": reason, "held": value / seconds} for reason, value in by_name.items()]
     found.put("fleet_held", held, len(held) or 1)
     found.units["fleet_held"] = word
     with_gap = sorted((app for app in told.apps if app.gap), key=lambda app: -app.gap_s)
     word, seconds = unit(max((app.gap_s for app in with_gap), default=0.0))
-    gaps = [{"app": _title(app), "gap": app.gap_s / seconds, "told": _gap(app)} for app in with_gap[:TOP]]
+    gaps = [{"app": app.title, "gap": app.gap_s / seconds, "told": _gap(app)} for app in with_gap[:TOP]]
     found.put("fleet_gap", gaps, TOP)
     found.units["fleet_gap"] = word
     curves = survival_rows([row for app in told.apps for row in app.rows["s_scale_episode"]])
@@ -113,10 +113,6 @@ def _fleet_series(told: Report, reasons: Sequence[str]) -> Series:
     found.put("survival", [row | {"after": round(row["after"] / seconds, 4)} for row in curves], 4_000)
     found.units["survival"] = word
     return found
-
-
-def _title(app: App) -> str:
-    return f"{app.key[1]}/{app.name}"
 
 
 def _gap(app: App) -> str:
@@ -264,7 +260,7 @@ def markdown(told: Report, most: int = 20) -> str:
     for app in told.apps[:most]:
         up, down = (f"{one.converged}/{one.steps}, P50 {duration(one.median_s)}" for one in (app.up, app.down))
         turned = f"{app.totals['reversals']}/{app.totals['events']}"
-        lines.append(f"| {cell(_title(app))} | {up} | {down} | {duration(app.held_s)} | {_gap(app)} | {turned} |")
+        lines.append(f"| {cell(app.title)} | {up} | {down} | {duration(app.held_s)} | {_gap(app)} | {turned} |")
     if len(told.apps) > most:
         lines += ["", f"{len(told.apps) - most} more applications are in the page."]
     notes = [*caveats(told.tables), *(f"{app.name}: {note}" for app in told.apps[:most] for note in app.unknown)]

@@ -68,20 +68,20 @@ def fleet_sentence(apps: Sequence[App], tables: Tables) -> str:
     ]
     if held:
         first = apps[0]
-        most = f", most of all {first.name} ({duration(first.held_s)})" if len(apps) > 1 else ""
+        most = f", most of all {first.title} ({duration(first.held_s)})" if len(apps) > 1 else ""
         found.append(f"Pods were held for {duration(held)} in all{most}.")
     if gaps:
         worst = max(gaps, key=lambda app: app.gap_s)
         told = worst.gap.gap if worst.gap else UNKNOWN
-        found.append(f"The longest gap of a step was {told}, at {worst.name}.")
-    found += _named("flapped", [app for app in apps if app.totals["flap_pairs"]])
+        found.append(f"The longest gap of a step was {told}, at {worst.title}.")
+    found += _named("flapped", [app for app in apps if app.flaps])
     found += _named("had badly spread tasks", [app for app in apps if (app.imbalance or 0.0) > SKEWED])
     return " ".join(found)
 
 
 def _named(what: str, apps: Sequence[App]) -> list[str]:
     """Those of which something is true, the first few by name."""
-    names = [app.name for app in apps[:MOST_NAMES]]
+    names = [app.title for app in apps[:MOST_NAMES]]
     more = f" and {len(apps) - len(names)} more" if len(apps) > len(names) else ""
     return [f"{', '.join(names)}{more} {what}."] if names else []
 

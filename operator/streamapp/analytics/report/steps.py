@@ -61,8 +61,11 @@ class StepCost:
 
     @property
     def why(self) -> str:
-        """What held it, in words, the longest first."""
-        return "; ".join(f"{reason} {duration(seconds)}" for reason, seconds in self.reasons.items())
+        """What held it, in words, the longest first; the shortest of many are summed up."""
+        told = [f"{reason} {duration(seconds)}" for reason, seconds in self.reasons.items()][:MOST_REASONS]
+        rest = list(self.reasons.values())[MOST_REASONS:]
+        more = [f"{len(rest)} more {duration(sum(rest))}"] if rest else []
+        return "; ".join([*told, *more])
 
     @property
     def whom(self) -> str:
@@ -73,6 +76,7 @@ class StepCost:
 
 
 MOST_TASKS = 3
+MOST_REASONS = 4
 
 
 def step_costs(rows: Mapping[str, list[Row]]) -> list[StepCost]:
