@@ -200,7 +200,7 @@ def test_each_step_is_told_with_its_gap_and_what_held_it(text: str, root: Path) 
 def _steps(text: str, place: str) -> list[list[str]]:
     """The cells of an application's table of steps."""
     table = text.partition(f'id="{place}-steps"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
-    rows = [re.findall(r"<td>(.*?)</td>", row, re.DOTALL) for row in table.split("</tr>")[:-1]]
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in table.split("</tr>")[:-1]]
     return [[re.sub("<.*?>", "", cell) for cell in row] for row in rows]
 
 

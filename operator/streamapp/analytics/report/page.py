@@ -129,7 +129,7 @@ def _tiles(app: App) -> list[tuple[str, str]]:
         ("held", duration(app.held_s)),
         ("longest gap of a step", _gap(app) if app.steps else "—"),
         ("taken back within the hour", f"{app.totals['reversals']} of {app.totals['events']}"),
-        ("flaps", count(app.totals["flap_pairs"])),
+        ("flaps of an autoscaler", count(app.flaps)),
         ("rebalances", count(app.totals["rebalances"])),
         ("tasks moved", count(app.totals["tasks_moved"])),
     ]
