@@ -176,7 +176,8 @@ def because(step: Step, most: int = 3) -> str:
     told = ", ".join(f"{reason} {seconds:.0f} s" for reason, seconds in step.held_by[:most])
     if rest_of := step.held_by[most:]:
         told += f", {len(rest_of)} more {sum(seconds for _, seconds in rest_of):.0f} s"
-    tasks = ", ".join(f"{task}" + (f" on pod {pod}" if pod is not None else "") for task, pod in step.waited_for[:most])
-    more = len(step.waited_for) - most
+    waited = list(dict.fromkeys(step.waited_for))
+    tasks = ", ".join(f"{task}" + (f" on pod {pod}" if pod is not None else "") for task, pod in waited[:most])
+    more = len(waited) - most
     rest = f" and {more} more" if more > 0 else ""
     return f"{told} (tasks {tasks}{rest})" if tasks else told

@@ -30,7 +30,10 @@ def application(**changes: Any) -> dict[str, Any]:
             {"reason": reason, "seconds": seconds}
             for reason, seconds in (("LearnersCatchingUp", 9.0), ("GroupChanged", 1.0), ("FactsStale", 0.6), ("A", 0.4))
         ],
-        "waited_for": [{"reason": "LearnersCatchingUp", "task": "0_2", "ordinal": 1, "seconds": 9.0}],
+        "waited_for": [
+            {"reason": reason, "task": "0_2", "ordinal": 1, "seconds": 4.5}
+            for reason in ("LearnersCatchingUp", "TasksReadyToMove")
+        ],
     }
     gaps = [
         {"source": "gap", "task": "0_2", "t_stop": BEGAN, "t_resume": "2026-11-21T12:00:09+00:00"},
@@ -55,7 +58,7 @@ def test_a_step_is_read_with_what_held_it_and_with_the_partitions_whose_tasks_mo
     (step,) = steps_of(application())
     assert (step.before, step.after, step.took_s, step.held_s) == (4, 2, 20, 11)
     assert list(step.held_by)[:2] == [("LearnersCatchingUp", 9.0), ("GroupChanged", 1.0)]
-    assert list(step.waited_for) == [("0_2", 1)]
+    assert list(step.waited_for) == [("0_2", 1), ("0_2", 1)]
     assert step.gap == Interval(0.5, 2)
     assert step.moved == {2}
     assert step.window.seconds == 22

@@ -70,7 +70,8 @@ class StepCost:
     @property
     def whom(self) -> str:
         """The tasks that it waited for, the first few of them."""
-        told = [f"{one.task}" + (f" (pod {one.ordinal})" if one.ordinal is not None else "") for one in self.waited]
+        texts = (one.task + (f" (pod {one.ordinal})" if one.ordinal is not None else "") for one in self.waited)
+        told = list(dict.fromkeys(texts))  # One task may have been waited for by several reasons.
         rest = f" and {len(told) - MOST_TASKS} more" if len(told) > MOST_TASKS else ""
         return ", ".join(told[:MOST_TASKS]) + rest
 
