@@ -73,6 +73,7 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) test
 
 test-proofs: ## The hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
+	$(LAB) build --analytics
 	$(LAB) test -m proofs tests/lab
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache
@@ -87,7 +88,7 @@ lab-down: ## Stop the lab and remove what it wrote
 lab-status: ## Show the lab's parts and pods
 	$(LAB) status
 
-demo: ## Scale StreamApps up and down under load, on demand and with a standby, then a plain StatefulSet (root, 9 minutes)
+demo: ## Scale StreamApps up and down under load and a plain StatefulSet beside them, and report what each step cost (root, 10 minutes)
 	$(LAB) up --reuse
 	$(LAB) demo
 
@@ -114,6 +115,7 @@ bench-assignor: ## Measure the learner assignor, and what it moves, beside Kafka
 	cd agent/assignor && java -Dorg.slf4j.simpleLogger.defaultLogLevel=error \
 	  -cp "target/test-classes:target/classes:$$(cat target/classpath)" dev.streamapp.assignor.bench.Bench
 
-bench-analytics: ## Measure the pipeline on a day of 100 applications, beside DuckDB and Polars (Java 17; some minutes)
-	rm -rf .bench-analytics && $(UV) streamapp-analytics bench --root .bench-analytics --master 'local[2]' --memory 4g; \
-	  rm -rf .bench-analytics
+bench-analytics: ## Measure the pipeline on a day of 100 applications, beside DuckDB and Polars (Java 17; 25 minutes)
+	rm -rf .bench-analytics
+	$(UV) python -m tests.benchmarks.pipeline --root .bench-analytics --json bench-analytics.json --markdown bench-analytics.md
+	rm -rf .bench-analytics

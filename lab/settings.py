@@ -32,6 +32,10 @@ class Versions:
     helm: str
     helm_3: str
     prometheus_operator: str
+    spark_connector: str
+    spark_token_provider: str
+    spark_kafka_clients: str
+    spark_commons_pool: str
     go: str
     java: str
     maven: str
@@ -51,6 +55,10 @@ class Versions:
             helm=table["helm"]["helm"],
             helm_3=table["helm"]["helm-3"],
             prometheus_operator=table["prometheus"]["operator"],
+            spark_connector=table["spark"]["kafka-connector"],
+            spark_token_provider=table["spark"]["token-provider"],
+            spark_kafka_clients=table["spark"]["kafka-clients"],
+            spark_commons_pool=table["spark"]["commons-pool"],
             go=table["toolchains"]["go"],
             java=table["toolchains"]["java"],
             maven=table["toolchains"]["maven"],

@@ -28,6 +28,7 @@ JAVA_MODULES = (
     "jdk.charsets",
     "jdk.crypto.ec",
     "jdk.httpserver",  # the agent's reports
+    "jdk.incubator.vector",  # Spark asks for it at each start
     "jdk.jcmd",
     "jdk.jfr",
     "jdk.management",

@@ -50,6 +50,8 @@ class Image:
     base: BuiltImage | None = None
     """Takes the place of the Dockerfile's default base in the embedded lab."""
     build_args: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, BuiltImage] = field(default_factory=dict)
+    """Images that it copies from, by the argument that names them: they too take the place of public ones."""
 
     @property
     def reference(self) -> str:
@@ -70,6 +72,7 @@ def build_image(image: Image, versions: Versions, cache: Cache) -> BuiltImage:
     inputs = {f"context {name}": _content(path, cache) for name, path in image.context.items()}
     inputs |= {f"argument {name}": value for name, value in image.build_args.items()}
     inputs |= {"dockerfile": image.dockerfile, "reference": image.reference}
+    inputs |= {f"image {name}": _content(part.archive, cache) for name, part in image.parts.items()}
     if image.base is not None:
         inputs["base"] = _content(image.base.archive, cache)
 
@@ -107,8 +110,8 @@ def _build_archive(image: Image, archive: Path, versions: Versions, cache: Cache
     with tempfile.TemporaryDirectory(dir=archive.parent) as storage, _assembled(image, archive.parent) as context:
         places = ["--root", f"{storage}/root", "--runroot", f"{storage}/run", "--storage-driver", "vfs"]
         arguments = ["--tag", f"docker-archive:{archive}:{image.reference}", *_arguments(image)]
-        if image.base is not None:
-            arguments += ["--build-arg", f"BASE=docker-archive:{image.base.archive}"]
+        for name, part in {**image.parts, **({"BASE": image.base} if image.base else {})}.items():
+            arguments += ["--build-arg", f"{name}=docker-archive:{part.archive}"]
         if CERTIFICATES.is_file():
             arguments += ["--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro"]
         command: Command = [find(needed(versions)["buildah"]), *places, "build", *arguments, context]

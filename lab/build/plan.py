@@ -36,6 +36,7 @@ REBUILT = 1000 * MB
 KAFKA = LAB / "images" / "kafka"
 COUNTER = EXAMPLES / "counter"
 OPERATOR = REPOSITORY / "operator" / "images" / "operator"
+ANALYTICS = REPOSITORY / "operator" / "images" / "analytics"
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,24 @@ def operator(cache: Cache, base: BuiltImage | None = None) -> Image:
         "streamapp": python_packages.product(cache),
     }
     return Image("streamapp/operator", "lab", OPERATOR / "Dockerfile", context, base)
+
+
+def analytics(versions: Versions, cache: Cache, parts: Mapping[str, BuiltImage], base: BuiltImage | None) -> Image:
+    """Describe the pipeline's image; `parts` has the one that Java is copied from."""
+    context = {
+        "dependencies": python_packages.dependencies("analytics", cache),
+        "kafka-jars": maven.connector_jars(versions, cache),
+        "streamapp": python_packages.product(cache),
+        **{name: ANALYTICS / name for name in (".dockerignore", "streamapp-analytics")},
+    }
+    return Image("streamapp/analytics", "lab", ANALYTICS / "Dockerfile", context, base, parts=parts)
+
+
+def build_analytics(settings: Settings) -> BuiltImage:
+    """Build the pipeline's image, which is large and which nothing in the lab needs but the tests of it; LabError."""
+    versions, cache = settings.versions, Cache(settings.cache)
+    java = {"JAVA": bases.debian_java(versions, cache)}
+    return build_image(analytics(versions, cache, java, bases.debian_python(versions, cache)), versions, cache)
 
 
 def build_for_docker(settings: Settings) -> list[str]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from lab.settings import Settings
 from lab.terminal import progress, step
 
 _START_DEADLINE_SECONDS = 180.0
+_IMPORT_SECONDS = 300.0
 
 
 class EmbeddedCluster:
@@ -171,33 +171,27 @@ class EmbeddedCluster:
 
     def _import_images(self, built: Built, session: Session) -> set[str]:
         """Import what is new and give its names; pods that run an older image of the same name go on with it."""
-        changed = set()
-        record = self.layout.imported
-        imported: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
-        for image in built.images.values():
-            # The archive's path carries the hash of its content.
-            if imported.get(image.reference) == str(image.archive):
-                continue
-            with step(f"import {image.reference}"):
-                self._import(image, session)
-            imported[image.reference] = str(image.archive)
-            record.write_text(json.dumps(imported))
-            changed.add(image.reference)
-        return changed
+        return {image.reference for image in built.images.values() if import_image(self.layout, image, session)}
 
-    def _import(self, image: BuiltImage, session: Session) -> None:
-        command = (
-            *session.prefix,
-            *("ctr", "--address", str(self.layout.containerd_socket), "--namespace", "k8s.io"),
-            *("images", "import", str(image.archive)),
+
+def import_image(layout: Layout, image: BuiltImage, session: Session) -> bool:
+    """Give containerd an image, from wherever the session begins; tell whether that was new to it. LabError."""
+    record = layout.imported
+    imported: dict[str, str] = json.loads(record.read_text()) if record.exists() else {}
+    # The archive's path carries the hash of its content.
+    if imported.get(image.reference) == str(image.archive):
+        return False
+    command = ("ctr", "--address", str(layout.containerd_socket), "--namespace", "k8s.io", "images", "import")
+    with step(f"import {image.reference}"):
+        ran = session.run(*command, str(image.archive), stdin=None, timeout_seconds=_IMPORT_SECONDS)
+    if ran.returncode:
+        raise LabError(
+            f"image {image.reference}: containerd does not take it",
+            ran.stderr.strip(),
+            f"delete {image.archive.parent} to have it built again, and read `python -m lab logs containerd`",
         )
-        ran = subprocess.run(command, env=session.environment, capture_output=True, text=True, check=False)
-        if ran.returncode:
-            raise LabError(
-                f"image {image.reference}: containerd does not take it",
-                ran.stderr.strip(),
-                f"delete {image.archive.parent} to have it built again, and read `python -m lab logs containerd`",
-            )
+    record.write_text(json.dumps({**imported, image.reference: str(image.archive)}))
+    return True
 
 
 def _is_inside() -> bool:

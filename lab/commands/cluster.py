@@ -7,6 +7,7 @@ import time
 import click
 from rich.table import Table
 
+from lab.build.plan import build_analytics
 from lab.clusters.choice import chosen, embedded
 from lab.errors import LabError
 from lab.node.layout import Layout
@@ -33,9 +34,13 @@ def up(*, reuse: bool) -> None:
 
 
 @click.command()
-def build() -> None:
+@click.option("--analytics", is_flag=True, help="Build the pipeline's image too, which only its own tests need.")
+def build(*, analytics: bool) -> None:
     """Build what the chosen cluster needs; what is in the cache stays as it is."""
-    chosen(Settings.from_environment()).build()
+    settings = Settings.from_environment()
+    chosen(settings).build()
+    if analytics:
+        build_analytics(settings)
 
 
 @click.command()

@@ -1,21 +1,32 @@
-"""The demo: the same scale-in with learners on demand, with a standby and plain, with the worst gaps side by side."""
+"""The demo: the same scale-in with learners on demand, with a standby and plain, with the worst gaps side by side.
+
+It ends with the report of what just happened: the operator's flight record through the pipeline.
+"""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from lab.clusters.cluster import Session
+from lab.clusters.kubectl import Kubectl
 from lab.commands.inside import inside
 from lab.commands.measure import require_kept
 from lab.commands.watching import watching
 from lab.meter.compared import count_table, gap_bars, step_table, worst_table
+from lab.meter.costs import Cost, compared, cost_table, steps_of
 from lab.meter.counts import CountReport
+from lab.meter.measure import measure_gaps
+from lab.scenarios import flight_record
+from lab.scenarios import report as reports
 from lab.scenarios.demo_application import NAMESPACE, DemoApplication, fresh_name
 from lab.scenarios.held_scale_in import GROWN, SHRUNK, START, Comparison, Contender, HeldAgainstPlain, Shown
 from lab.scenarios.plain_scale_in import ScaleIn
-from lab.scenarios.stream_app import ON_DEMAND
-from lab.terminal import results
+from lab.scenarios.report import Report
+from lab.scenarios.stream_app import NAME, ON_DEMAND, StreamAppScenario
+from lab.terminal import results, step
 
 PLAIN = "plain StatefulSet"
 STANDBYS = "STREAMS_NUM_STANDBY_REPLICAS"
@@ -26,8 +37,16 @@ STANDBYS = "STREAMS_NUM_STANDBY_REPLICAS"
 @click.option("--rate", default=500, show_default=True, help="Records a second of the steady load.")
 @click.option("--exactly-once", is_flag=True, help="Run the applications with exactly-once.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
-def demo(*, records: int, rate: int, exactly_once: bool, json_file: Path | None) -> None:
-    """Scale StreamApps up and down under load, then a plain StatefulSet, and show the gaps side by side."""
+@click.option(
+    "--report",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo-report"),
+    show_default=True,
+    help="Folder of the report; that of an earlier run goes.",
+)
+def demo(*, records: int, rate: int, exactly_once: bool, json_file: Path | None, folder: Path) -> None:
+    """Scale StreamApps up and down under load, then a plain StatefulSet; show the gaps, and the operator's record."""
     name = fresh_name()
 
     def application(word: str, standbys: int, namespace: str) -> DemoApplication:
@@ -42,9 +61,11 @@ def demo(*, records: int, rate: int, exactly_once: bool, json_file: Path | None)
     plain = application("plain", 1, "demo-plain")
     with inside() as session:
         found = HeldAgainstPlain(session, contenders, plain, watching).run()
-    _show(found)
-    if json_file:
-        json_file.write_text(_figures(found, plain))
+        _show(found)
+        if json_file:
+            json_file.write_text(_figures(found, plain))
+        _report(session, contenders, folder)
+    _show_more()
     for counts, title in _counted(found):
         require_kept(counts, f"the application {title}")
 
@@ -66,6 +87,52 @@ def _show(found: Comparison) -> None:
     results.print(worst_table([(title, _worst(one)) for title, one in scale_ins]))
     results.print("\nevery record counted", style="bold")
     results.print(count_table([(title, counts) for counts, title in _counted(found)]))
+
+
+def _report(session: Session, contenders: Sequence[Contender], folder: Path) -> None:
+    """Take the operator's record, make the report of it, and show what each step cost beside what the meter measured.
+
+    Raises:
+        LabError: the record cannot be taken, or the pipeline failed. A machine that cannot run it is told so.
+    """
+    results.print("\nwhat each step cost, from the operator's own flight record", style="bold")
+    kubectl, place = Kubectl(session), reports.clear(folder)
+    with step("take the flight record out of the operator's pods"):
+        flight_record.take(kubectl, place)
+    if lacking := reports.missing():
+        results.print(f"no report: {lacking}; then", soft_wrap=True)
+        for command in ("ingest", "build", "report"):
+            given = f" {place}" if command == "ingest" else ""
+            out = f" --out {folder / 'report.html'}" if command == "report" else ""
+            results.print(f"  streamapp-analytics {command}{given} --root {folder / 'tables'}{out}", soft_wrap=True)
+        return
+    made = reports.make(folder)
+    results.print(f"the record: {made.ingested}", style="dim", soft_wrap=True)
+    costs = [cost for one in contenders for cost in costs_of(session, one.application, one.title, made)]
+    results.print(cost_table(costs))
+    results.print(
+        "gap on record: the longest time that a task did not run; metered: that its users waited. Both are ranges, and "
+        "agree where these meet."
+        + ("\n* until the next wish" if any(cost.step.outcome != "converged" for cost in costs) else ""),
+        style="dim",
+        soft_wrap=True,
+    )
+    results.print(f"the report: [bold]{made.page.absolute()}[/]", soft_wrap=True)
+
+
+def costs_of(session: Session, application: DemoApplication, title: str, made: Report) -> list[Cost]:
+    """What each step of an application cost, by the report and by the meter."""
+    uid = StreamAppScenario(Kubectl(session), application).read()["metadata"]["uid"]
+    costs = []
+    for one in steps_of(made.application(application.namespace, NAME, uid)):
+        topics = application.input_topic, application.output_topic
+        with step(f"meter the step {title} {one.before} → {one.after}"):
+            gaps = measure_gaps(session.environment["KAFKA_BOOTSTRAP"], *topics, one.window)
+        costs.append(compared(title, one, gaps))
+    return costs
+
+
+def _show_more() -> None:
     results.print("\nlook further", style="bold")
     for command, meaning in _NEXT:
         results.print(f"  [dim]# {meaning}[/]\n  {command}", soft_wrap=True)

@@ -114,7 +114,7 @@ class HeldAgainstPlain:
         with step("remove what an earlier run left"):
             demo_application.remove(kubectl, self._bootstrap, *(each.namespace for each in everyone))
         with step("install the operator under its own service account"):
-            operator_deployment.deploy(kubectl)
+            operator_deployment.deploy_anew(kubectl, self._plain_application.application_id)
         with step(f"preload {everyone[0].records:,} keys, once for each of {len(everyone)} applications"):
             for each in everyone:
                 demo_application.begin_preload(kubectl, each)

@@ -43,6 +43,11 @@ def deploy(kubectl: Kubectl, *namespaces: str, **values: Any) -> None:
     pod_name(kubectl)
 
 
+def deploy_anew(kubectl: Kubectl, run: str) -> None:
+    """Install it with pods of its own for a run, so that its flight record begins with that run."""
+    deploy(kubectl, podAnnotations={"streamapp.dev/lab-run": run})
+
+
 def lab_values(namespaces: Sequence[str] = ()) -> dict[str, Any]:
     """Give the chart's values for the lab's images and these namespaces; all where there is none."""
     # The tag of an image stays the same when the image changes, and pods that run the old one must go.

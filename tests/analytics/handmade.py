@@ -81,11 +81,16 @@ def demo_silver(first: str, second: str) -> Rows:
         "s_decision_interval": _decisions(first),
         "s_scale_episode": [
             _episode(first, 60, 70, (2, 3)),
-            _episode(first, 240, 65, (3, 2), worst_gap_s=1.25),
+            _episode(first, 240, 65, (3, 2), worst_gap_s=1.25, worst_gap_err_s=0.25),
             _episode(second, 300, 180, (2, 3), outcome="open", convergence_s=None),
         ],
         "s_downtime": [
             _of(first, source="step", hold_id="h1", t_stop=at(300), t_resume=at(304), downtime_s=1.25, err_s=0.25)
+        ],
+        "s_hold_interval": [
+            _of(first, hold_id="h1", reason="LearnersCatchingUp", task="0_1", ordinal=1, share_s=30.0, hold_s=60.0),
+            _of(first, hold_id="h1", reason="LearnersCatchingUp", task="0_3", ordinal=0, share_s=20.0, hold_s=60.0),
+            _of(first, hold_id="h1", reason="FactsStale", share_s=10.0, hold_s=60.0),
         ],
         "s_learner_stint": [
             _of(first, **copies, t_start=at(70), t_end=at(100), gross_rate=25_000.0, restored=500_000, grade="A"),

@@ -34,7 +34,7 @@ FROM b_sample s ASOF LEFT JOIN config c ON s.k = c.k AND s.t >= c.t;
 CREATE TABLE stint AS
 WITH lined AS (
     SELECT *, lag > a AS behind, lag(lag > a) OVER w AS was, lag(t) OVER w AS before,
-        lag(interval_seconds) OVER w AS usual
+        lag(interval_seconds) OVER w AS usual, lead(t) OVER w AS after
     FROM lagged WHERE lag IS NOT NULL WINDOW w AS (PARTITION BY k, task, ordinal, process_id ORDER BY t, seq)),
 cut AS (SELECT *, before IS NULL OR t - before > 1e6 * greatest(300, 5 * usual) AS broken,
     coalesce("offset" < lag("offset") OVER (PARTITION BY k, task, ordinal, process_id ORDER BY t, seq), false) AS fell
@@ -46,13 +46,17 @@ numbered AS (
 kept AS (SELECT * FROM numbered WHERE behind OR (was AND NOT broken))
 SELECT k, task, ordinal, process_id, min(t) AS t_start, max(t) AS t_end, max(t) FILTER (NOT behind) AS t_caught_up,
     count(*) FILTER (behind) AS n, max("offset") FILTER (behind) - min("offset") AS restored,
-    (max(t) FILTER (behind) - min(t)) / 1e6 AS spent, avg(interval_seconds) FILTER (behind) AS interval_s
-FROM kept GROUP BY k, task, ordinal, process_id, run;
+    (max(t) FILTER (behind) - min(t)) / 1e6 AS spent,
+    count(*) FILTER (followed) / sum(greatest(1, (after - t)::BIGINT // (interval_seconds * 1e6)::BIGINT))
+        FILTER (followed) AS complete
+FROM (SELECT *, coalesce(behind AND source = 'AGENT' AND after - t <= 1e6 * greatest(300, 5 * interval_seconds), false)
+    AS followed FROM kept) GROUP BY k, task, ordinal, process_id, run;
 """
 
 STEPS = f"""
 CREATE TABLE layout AS
-SELECT g.*, coalesce(lead(t) OVER w, e.t_end) AS stop, lag(epoch) OVER w AS old_epoch
+SELECT g.*, coalesce(lead(t) OVER w, e.t_end) AS stop, lag(epoch) OVER w AS old_epoch,
+    [(h.process_id, h.active, h.standby) for h in holders]::VARCHAR AS held, lag(held) OVER w AS old_held
 FROM b_group g JOIN app_end e USING (k) WHERE len(holders) > 0 WINDOW w AS (PARTITION BY k ORDER BY t, recorder, seq);
 CREATE TABLE owner AS
 WITH held AS (SELECT k, t, stop, epoch, unnest(holders) AS h FROM layout),
@@ -65,7 +69,7 @@ FROM owner a WHERE a.old <> a.process_id;
 CREATE TABLE rebalance AS
 SELECT l.k, l.t, (SELECT count(*) FROM move m WHERE m.k = l.k AND m.t = l.t) AS moved,
     (SELECT count(*) FROM move m WHERE m.k = l.k AND m.t = l.t AND m.back) AS back
-FROM layout l WHERE l.old_epoch <> l.epoch;
+FROM layout l WHERE l.old_epoch <> l.epoch AND l.old_held <> l.held;
 CREATE TABLE event AS
 WITH lined AS (
     SELECT *, coalesce(lag(new_replicas) OVER (PARTITION BY k ORDER BY t, recorder, seq), old_replicas) AS old
@@ -169,12 +173,14 @@ GOLD = {
     "g_lag_hourly": f"""
         SELECT k, t // {DAY} AS d, task, role, make_timestamptz(t // 3600000000 * 3600000000) AS hour, count(*) AS n,
             count(DISTINCT process_id) AS copies, avg(lag) AS mean, max(lag) AS max,
-            least(1, sum(least(interval_seconds, 3600)) / 3600 / copies) AS completeness
+            CASE WHEN bool_or(source = 'AGENT') THEN
+                least(1, sum(least(interval_seconds, 3600)) FILTER (source = 'AGENT') / 3600
+                    / count(DISTINCT process_id) FILTER (source = 'AGENT')) END AS completeness
         FROM lagged WHERE lag IS NOT NULL AND NOT coalesce(runs, false) GROUP BY ALL""",
     "g_restore_profile": """
         WITH rated AS (
-            SELECT s.*, restored / spent AS rate, split_part(task, '_', 1) AS sub,
-                (n - 1) * interval_s / spent AS complete FROM stint s WHERE n >= 3 AND spent > 0),
+            SELECT s.*, restored / spent AS rate, split_part(task, '_', 1) AS sub
+            FROM stint s WHERE n >= 3 AND spent > 0),
         good AS (
             SELECT r.*, v.volume, max(t_start) OVER (PARTITION BY r.k) AS newest,
                 exp(-ln(2) * (newest - t_start) / 86400e6 / 14) AS w

@@ -1,11 +1,15 @@
 """The command line says what is wrong before Spark starts, with the object, the cause and the next step."""
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from streamapp.analytics.__main__ import main
-from streamapp.analytics.session import Engine, java_options, settings
+from streamapp.analytics.failures import AnalyticsError
+from streamapp.analytics.from_kafka import connector_jars, properties_in
+from streamapp.analytics.session import Engine, cores_of, java_options, master_of, settings
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[str]]:
@@ -78,6 +82,99 @@ def test_the_session_stays_on_this_machine_and_what_is_given_wins() -> None:
 
 def test_an_archive_is_written_first_and_used_then(tmp_path: Path) -> None:
     archive = tmp_path / "spark.jsa"
-    assert f"-XX:ArchiveClassesAtExit={archive}" in java_options(Engine(archive=archive))
+    assert f"-XX:ArchiveClassesAtExit={archive}.new " in java_options(Engine(archive=archive))
     archive.touch()
-    assert f"-XX:SharedArchiveFile={archive}" in java_options(Engine(archive=archive))
+    assert f"-XX:SharedArchiveFile={archive} " in java_options(Engine(archive=archive))
+
+
+def test_classes_are_looked_for_in_one_order_where_an_archive_is_to_know_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    (tmp_path / "jars").mkdir()
+    for name in ("b.jar", "c.jar", "a.jar", "notes.txt"):
+        (tmp_path / "jars" / name).touch()
+    ordered = settings(Engine(archive=tmp_path / "spark.jsa"))["spark.driver.extraClassPath"].split(":")
+    assert ordered == [str(tmp_path / "jars" / name) for name in ("a.jar", "b.jar", "c.jar")]
+    assert "spark.driver.extraClassPath" not in settings(Engine())
+
+
+def test_partitions_follow_the_cores_that_are_named_and_not_those_of_the_machine() -> None:
+    assert (cores_of("local[3]"), cores_of("local[*]"), cores_of("")) == (3, os.cpu_count(), os.cpu_count())
+
+
+def test_a_user_without_a_name_is_told_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.jsonl.gz").touch()
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    monkeypatch.setattr("streamapp.analytics.session.check_java", lambda: None)
+    code, lines = told(capsys, "run", str(tmp_path), "--root", str(tmp_path / "t"))
+    assert (code, lines[:2]) == (
+        1,
+        ["error: user 4000000", "cause: it has no name in /etc/passwd, and Spark needs one"],
+    )
+    assert f"`4000000:x:4000000:{os.getgid()}" in lines[2]
+
+
+@pytest.mark.parametrize("command", ["ingest", "run"])
+def test_the_record_comes_from_files_or_from_a_topic(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    for record in ([], [str(tmp_path), "--kafka", "a:9092"]):
+        code, lines = told(capsys, command, *record, "--root", str(tmp_path / "t"))
+        assert (code, lines[-1]) == (2, "Error: Name files of the record, or --kafka BOOTSTRAP; one of them.")
+
+
+def test_the_connector_is_one_of_sparks_own_jars_or_lies_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STREAMAPP_KAFKA_JARS", raising=False)
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+    with pytest.raises(AnalyticsError, match="no folder is named"):
+        connector_jars(None)
+    for folder in (tmp_path / "spark" / "jars", tmp_path / "other"):
+        folder.mkdir(parents=True)
+        (folder / "spark-sql-kafka-0-10_2.13-4.2.0.jar").touch()
+    assert connector_jars(None) == ""
+    assert connector_jars(tmp_path / "other") == str(tmp_path / "other" / "spark-sql-kafka-0-10_2.13-4.2.0.jar")
+
+
+def test_a_secret_of_the_operators_is_read_as_the_operator_reads_it(tmp_path: Path) -> None:
+    with pytest.raises(AnalyticsError, match="no property is in it"):
+        properties_in(tmp_path)
+    given = {"security.protocol": "SSL\n", "ssl.truststore.certificates": "-----BEGIN", "..data": "no property"}
+    for name, text in given.items():
+        (tmp_path / name).write_text(text)
+    read = {"security.protocol": "SSL", "ssl.truststore.certificates": "-----BEGIN", "ssl.truststore.type": "PEM"}
+    assert properties_in(tmp_path) == read
+    (tmp_path / "ssl.truststore.type").write_text("JKS")
+    assert properties_in(tmp_path)["ssl.truststore.type"] == "JKS"
+
+
+def test_a_master_that_does_not_answer_is_named_before_spark_starts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["generate", str(tmp_path / "record"), "--apps", "1", "--tasks", "2"]) == 0
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        master = f"spark://127.0.0.1:{port},localhost:{port}"
+        arguments = ["ingest", str(tmp_path / "record"), "--root", str(tmp_path / "t"), "--master"]
+        code, lines = told(capsys, *arguments, master)
+    assert (code, lines[0]) == (1, f"error: Spark's master {master}")
+    refused = "Connection refused"
+    assert lines[1] == f"cause: 127.0.0.1:{port}: {refused}; localhost:{port}: {refused}"
+    code, lines = told(capsys, *arguments, "spark://there")
+    assert (code, lines[1:]) == (
+        1,
+        ["cause: there is not a host and a port", "next:  write it as the master's page does: spark://HOST:PORT"],
+    )
+
+
+def test_what_a_submission_says_is_kept_and_its_master_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER", "local[7]")
+    assert (master_of(Engine()), master_of(Engine(master="local[2]"))) == ("local[7]", "local[2]")
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert (master_of(Engine()), master_of(Engine(master="local[2]"))) == ("", "local[2]")
+    assert "spark.driver.bindAddress" not in settings(Engine())

@@ -105,6 +105,42 @@ def held() -> Lines:
     ]
 
 
+def handed_over() -> Lines:
+    """A growth during which another replica of the operator takes the lead and begins its record with all it sees."""
+    app, second = "handed-over", {"recorder": "s"}
+    small = [{"processId": f"p{n}", "ordinal": n, "active": TASKS[3 * n : 3 * n + 3], "threads": 1} for n in range(2)]
+    large = [{"processId": f"p{n}", "ordinal": n, "active": TASKS[2 * n : 2 * n + 2], "threads": 1} for n in range(3)]
+    wish = {"newReplicas": 3, "actor": "USER", "generation": 2}
+
+    def gap(at: float, task: str, most: float, stood: float) -> tuple[float, str, str, dict[str, Any]]:
+        last = (NOON + timedelta(seconds=at - most)).isoformat().replace("+00:00", "Z")
+        told = {"task": task, "ordinal": 2, "processId": "p2", "lastRanAt": last, "stoodSeconds": stood}
+        return (at, app, "gap", {**told, "source": "AGENT", **second})
+
+    return [
+        (0, app, "group", {"epoch": 1, "state": "Stable", "holders": small}),
+        (10, app, "scale", {**wish, "oldReplicas": 2}),
+        decided(11, app, 3, actual=2, converged=False),
+        (20, app, "scale", {**wish, **second}),
+        (20, app, "group", {"epoch": 2, "state": "Stable", "holders": small, **second}),
+        decided(21, app, 3, converged=False, **second),
+        (40, app, "group", {"epoch": 3, "state": "Stable", "holders": large, **second}),
+        gap(41, "0_4", 2, 0.5),
+        gap(42, "0_5", 1.5, 1),
+        decided(50, app, 3, converged=True, **second),
+        gap(51, "0_3", 3, 2.5),
+        gap(60, "0_5", 5, 0),
+    ]
+
+
+def told_at_joins() -> Lines:
+    """A standby without an agent: at each of four joins it says how far it is, and is seen in between."""
+    app = "joins"
+    said = [sampled(at, app, 1, "STANDBY", offset) for at, offset in ((0, 100), (60, 500), (200, 800), (260, 1000))]
+    seen = [sampled(at, app, 1, "STANDBY", None) for at in (30, 100, 150, 230)]
+    return [config(app), *[(*one[:3], {**one[3], "source": "GROUP"}) for one in (*said, *seen)], decided(3600, app, 3)]
+
+
 @pytest.fixture(scope="module")
 def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ingested]:
     place = tmp_path_factory.mktemp("histories")
@@ -113,7 +149,10 @@ def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     record.mkdir()
     (place / "link").symlink_to(record)
     texts = []
-    lines = sorted((*spread(), *superseded(), *learning(), *identity(), *held()), key=lambda line: line[0])
+    lines = sorted(
+        (*spread(), *superseded(), *learning(), *identity(), *held(), *handed_over(), *told_at_joins()),
+        key=lambda line: line[0],
+    )
     for seq, (at, app, kind, fields) in enumerate(lines):
         ts = (NOON + timedelta(seconds=at)).isoformat().replace("+00:00", "Z")
         own = {"v": 1, "cluster": "c", "namespace": "n", "app": app, "uid": f"u-{app}", "ts": ts, "recorder": "r"}
@@ -179,6 +218,39 @@ def test_copies_that_fall_back_are_lost_or_take_over(drawn: tuple[Path, Ingested
     ]
     (gap,) = of(drawn, "s_downtime", "learning")
     assert (gap["task"], gap["source"], gap["downtime_s"], gap["err_s"]) == ("0_0", "sample", 20, 10)
+
+
+def test_a_leader_that_takes_over_makes_no_step_breaks_none_and_rebalances_nothing(
+    drawn: tuple[Path, Ingested],
+) -> None:
+    (row,) = of(drawn, "s_scale_episode", "handed-over")
+    assert (row["from_replicas"], row["to_replicas"], row["outcome"], row["convergence_s"]) == (2, 3, "converged", 40)
+    assert (row["rebalances"], row["moved_tasks"]) == (1, 3)
+    (day,) = of(drawn, "g_autoscaler_daily", "handed-over")
+    assert day["events"] == 1
+    assert [rebalance["epoch"] for rebalance in of(drawn, "s_rebalance", "handed-over")] == [3]
+
+
+def test_the_gap_of_a_step_is_that_of_its_worst_task_as_a_range(drawn: tuple[Path, Ingested]) -> None:
+    (row,) = of(drawn, "s_scale_episode", "handed-over")
+    # At most what a task took of which only a part may lie within, at least what one took that lies within wholly.
+    assert (row["worst_gap_s"], row["worst_gap_err_s"]) == (3, 2)
+    gaps = sorted(of(drawn, "s_downtime", "handed-over"), key=lambda gap: gap["t_resume"])
+    told = [(gap["source"], gap["task"], gap["downtime_s"], gap["err_s"]) for gap in gaps]
+    assert told == [("gap", "0_4", 2, 1.5), ("gap", "0_5", 1.5, 0.5), ("gap", "0_3", 3, 0.5), ("gap", "0_5", 5, 5)]
+
+
+def test_what_members_tell_at_joins_alone_has_no_grade_and_no_rate(drawn: tuple[Path, Ingested]) -> None:
+    (stint,) = of(drawn, "s_learner_stint", "joins")
+    assert (stint["end_reason"], stint["samples"], stint["restored"]) == ("caught_up", 3, 700)
+    assert (stint["grade"], stint["gross_rate"], stint["net_rate"]) == (None, None, None)
+    assert of(drawn, "g_restore_profile", "joins") == []
+    assert {row["completeness"] for row in of(drawn, "g_lag_hourly", "joins")} == {None}
+
+
+def test_grades_count_the_samples_that_were_to_be_expected(drawn: tuple[Path, Ingested]) -> None:
+    grades = {(row["ordinal"], row["samples"]): row["grade"] for row in of(drawn, "s_learner_stint", "learning")}
+    assert set(grades.values()) == {"A"}
 
 
 def test_a_changed_process_id_on_one_volume_and_a_member_without_a_pod(drawn: tuple[Path, Ingested]) -> None:

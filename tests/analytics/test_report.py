@@ -15,6 +15,7 @@ from streamapp.analytics.build import DEFINITIONS, gold, silver
 from streamapp.analytics.derived_schemas import GOLD
 from streamapp.analytics.ingest import bronze
 from streamapp.analytics.report import page
+from streamapp.analytics.report.amounts import gap
 from streamapp.analytics.report.charts import CHARTS
 from streamapp.analytics.report.listing import LISTINGS, exact
 from streamapp.analytics.report.survival import quantile, survival
@@ -137,10 +138,10 @@ def test_each_application_has_a_sentence_and_what_is_not_known(root: Path) -> No
     assert first["sentence"] == (
         "1 of 1 scale-up converged, in 70 s; 1 of 1 scale-down converged, in 65 s. "
         "Pods were held for 60 s, 83 % of it for LearnersCatchingUp (task 0_1, pod 1). "
-        "The longest gap of a step was 1.2 s ± 0.25 s. 1 of 2 changes were taken back within the hour. "
+        "The longest gap of a step was 1 s to 1.2 s. 1 of 2 changes were taken back within the hour. "
         "Its tasks are badly spread: the busiest process has 1.83 times the mean."
     )
-    assert second["sentence"] == "0 of 1 scale-up converged, as far as it was seen."
+    assert second["sentence"] == "0 of 1 scale-up converged, as far as it was seen. Its gaps are not known."
     assert "1 step was not seen to the end, and counts as long as it was seen." in second["not_known"]
     assert any("grade C or D" in note for note in first["not_known"])
     assert any("configuration is not in the record" in note for note in second["not_known"])
@@ -170,12 +171,51 @@ def test_charts_have_the_holds_by_reason_and_the_gap_with_its_error(text: str) -
         (2, 2, 2),
         (2, 2, 2),
     ]
-    assert [(row["low"], row["gap"], row["high"]) for row in told["gaps"]] == [(1.0, 1.25, 1.5)]
+    assert [(row["low"], row["high"], row["told"]) for row in told["gaps"]] == [(1.0, 1.25, "1 s to 1.2 s")]
     assert [row["imbalance"] for row in told["skew"]] == [1.5, 1.5]
     assert [(row["phase"], row["to"] - row["from"]) for row in told["phases"][:2]] == [
         ("grant", 1.0),
         ("restore", 69.0),
     ]
+
+
+def test_each_step_is_told_with_its_gap_and_what_held_it(text: str, root: Path) -> None:
+    (first, _), up, down = page.figures(told(root))["applications"], *_steps(text, "app-0")
+    assert up[1:] == ["2 → 3", "not known", "not held", "—", "—", "70 s", "3", "user"]
+    assert down == [
+        *("2026-11-21 10:04:00", "3 → 2", "1 s to 1.2 s", "60 s", "LearnersCatchingUp 50 s; FactsStale 10 s"),
+        *("0_1 (pod 1), 0_3 (pod 0)", "65 s", "3", "user"),
+    ]
+    assert "<b>LearnersCatchingUp</b>: Copies on the pods that stay are still behind." in text
+    assert _steps(text, "app-1")[0][6] == "open after 3 min"
+    step = first["steps"][1]
+    assert (step["worst_gap_s"], step["worst_gap_err_s"], step["held_s"]) == (1.25, 0.25, 60)
+    assert step["held_by"] == [
+        {"reason": "LearnersCatchingUp", "seconds": 50},
+        {"reason": "FactsStale", "seconds": 10},
+    ]
+    assert [(one["task"], one["seconds"]) for one in step["waited_for"]] == [("0_1", 30), ("0_3", 20)]
+
+
+def _steps(text: str, place: str) -> list[list[str]]:
+    """The cells of an application's table of steps."""
+    table = text.partition(f'id="{place}-steps"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in table.split("</tr>")[:-1]]
+    return [[re.sub("<.*?>", "", cell) for cell in row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error", "words"),
+    [
+        (9.16, 8.66, "0.5 s to 9.2 s"),
+        (2.0, 2.0, "at most 2 s"),
+        (2.0, None, "at most 2 s"),
+        (2.0, 0.0, "2 s"),
+        (None, None, "not known"),
+    ],
+)
+def test_a_gap_is_told_as_the_range_it_is(seconds: float | None, error: float | None, words: str) -> None:
+    assert gap(seconds, error) == words
 
 
 def test_names_cannot_become_markup(tmp_path: Path) -> None:
@@ -257,7 +297,7 @@ def test_the_command_writes_three_files_and_says_what_to_run_first(
     assert places["out.html"].stat().st_size < 1_500_000
     assert len(json.loads(places["out.json"].read_text())["applications"]) == 2
     assert (
-        "| demo/counter | 1/1, P50 70 s | 1/1, P50 65 s | 60 s | 1.2 s ± 0.25 s | 1/2 |" in places["out.md"].read_text()
+        "| demo/counter | 1/1, P50 70 s | 1/1, P50 65 s | 60 s | 1 s to 1.2 s | 1/2 |" in places["out.md"].read_text()
     )
     for layers, step in (((), "ingest RECORD"), ((bronze,), "build"), ((bronze, gold), "build")):
         empty = tmp_path / f"with {len(layers)}"

@@ -49,6 +49,14 @@ ALL_ON: Json = {
         "volume": {"existingClaim": "shared", "accessMode": "ReadWriteMany"},
         "kafka": {"bootstrapServers": "a:9092,b:9092", "topic": "flights", "configSecret": "record-client"},
     },
+    "analytics": {
+        "enabled": True,
+        "source": "kafka",
+        "tables": {"existingClaim": "tables"},
+        "args": ["--max-bad=0.05"],
+        "nodeSelector": {"pool": "batch"},
+        "tolerations": [{"key": "batch", "operator": "Exists"}],
+    },
 }
 NAMESPACED: Json = {"watchNamespaces": ["blue", "green"]}
 MINIMAL: Json = {
@@ -84,6 +92,7 @@ class Rendered:
         """The specification of every pod."""
         yield self.one("Deployment")["spec"]["template"]["spec"]
         yield self.one("Pod", "streamapp-operator-check")["spec"]
+        yield from (job["spec"]["jobTemplate"]["spec"]["template"]["spec"] for job in self.of("CronJob"))
 
 
 @functools.cache

@@ -18,7 +18,11 @@ from streamapp.controller.settings import Settings
 CHART = REPOSITORY / "charts" / "streamapp-operator"
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
 VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
-ALERTS: list[dict[str, Any]] = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())
+ALERTS: list[dict[str, Any]] = [
+    alert
+    for name in ("alerts.yaml", "analytics-alerts.yaml")
+    for alert in yaml.safe_load((CHART / "files" / name).read_text())
+]
 DASHBOARD: dict[str, Any] = json.loads((CHART / "files" / "dashboard.json").read_text())
 
 

@@ -130,7 +130,8 @@ def test_pods_keep_to_the_restricted_standard(rendered: Rendered) -> None:
 def test_images_are_of_the_charts_version_and_never_latest(rendered: Rendered) -> None:
     version = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "Chart.yaml").read_text())["appVersion"]
     images = {container["image"] for pod in rendered.pods() for container in pod["containers"]}
-    assert images == {f"ghcr.io/streamapp/operator:{version}"}
+    of_jobs = {f"ghcr.io/streamapp/analytics:{version}"} if rendered.of("CronJob") else set()
+    assert images == {f"ghcr.io/streamapp/operator:{version}"} | of_jobs
     environment = environment_of(rendered)
     assert environment["STREAMAPP_SEED_IMAGE"] == f"ghcr.io/streamapp/seed:{version}" == Settings().seed_image
     assert environment["STREAMAPP_AGENT_IMAGE"] == f"ghcr.io/streamapp/agent:{version}" == Settings().agent_image

@@ -65,6 +65,21 @@ def test_the_broker_of_the_manifests_is_the_image_that_is_built() -> None:
     assert images == [f"localhost/streamapp/kafka:{VERSIONS.broker}"]
 
 
+def test_the_jars_of_sparks_connector_are_of_the_pinned_versions() -> None:
+    names = ("connector.version", "token.provider.version", "kafka.clients.version", "commons.pool2.version")
+    assert [property_of(LAB / "spark" / "pom.xml", name) for name in names] == [
+        VERSIONS.spark_connector,
+        VERSIONS.spark_token_provider,
+        VERSIONS.spark_kafka_clients,
+        VERSIONS.spark_commons_pool,
+    ]
+
+
+def test_the_java_of_the_pipelines_image_is_the_pinned_one() -> None:
+    dockerfile = (REPOSITORY / "operator" / "images" / "analytics" / "Dockerfile").read_text()
+    assert re.findall(r"^ARG JAVA=(\S+)$", dockerfile, re.MULTILINE) == [f"eclipse-temurin:{VERSIONS.java}-jre"]
+
+
 @pytest.mark.parametrize("dockerfile", [LAB / "images" / "kafka" / "Dockerfile", EXAMPLES / "counter" / "Dockerfile"])
 def test_the_public_base_of_java_images_is_of_the_pinned_java(dockerfile: Path) -> None:
     bases = re.findall(r"^ARG BASE=(\S+)$", dockerfile.read_text(), re.MULTILINE)

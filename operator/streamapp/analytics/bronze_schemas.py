@@ -83,6 +83,7 @@ OWN: Final[dict[str, tuple[StructField, ...]]] = {
         gap_error_seconds=DOUBLE,
         forced_by=TEXT,
     ),
+    "gap": _fields(task=TEXT, ordinal=LONG, process_id=TEXT, last_ran_at=TIME, stood_seconds=DOUBLE, source=TEXT),
     "pod": _fields(
         ordinal=LONG,
         pod_uid=TEXT,
@@ -136,6 +137,7 @@ TABLES: Final = {
     "decision": "b_decision",
     "step": "b_step",
     "stepClosed": "b_step_closed",
+    "gap": "b_gap",
     "pod": "b_pod",
     "group": "b_group",
     "autoscaler": "b_autoscaler",

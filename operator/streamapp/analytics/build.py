@@ -4,10 +4,12 @@ Called by the command line. Silver and gold have a version each that names the r
 days whose runs differ are built again, with what reaches into them. What comes out equals what a build of all gives.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import reduce
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +28,9 @@ from streamapp.analytics.store import Days, Store, Version, merged, new_run, sta
 
 DEFINITIONS: Final = 2
 """Rises with each change of what a column means or how it is computed: all of silver and gold is then built again."""
+SAMPLES: Final = TABLES["sample"]
+MOST_AT_HAND: Final = 8
+"""Days whose copies, some hundred bytes each, are held in every task's memory."""
 DAILY: Final = ("s_seen", "s_behind", "s_learner_sample")
 """Tables of which each day needs its own lines only."""
 WHOLE: Final = ("s_config", "g_restore_profile")
@@ -71,6 +76,16 @@ class _Draft:
         with ThreadPoolExecutor(WRITERS) as pool:
             for table, days, rows in list(pool.map(one, frames)):
                 self.version = self.version.with_table(table, days, rows)
+
+
+@contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Rows that several tables are computed from: computed once, and again only if a worker is lost with them."""
+    kept = frame.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
 
 
 def _files(table: str) -> int:
@@ -161,10 +176,9 @@ class Build:
         settled = _shift(made.kept_from, 1) if made.kept_from else ""
         draft = _Draft(self.spark, store, kept, settled=min(settled, source.version.kept_from))
         base = _Draft(self.spark, silver(self.root), made)
-        # The limits may have changed with the configuration of other days; lag itself does not depend on them.
-        judged = silver_samples.judged(source.read("b_sample", changed), silver_samples.limits(base.read("s_config")))
+        lagged = silver_samples.lagged(source.read(SAMPLES, changed))
         with self.stages.stage("gold: lag by hour"):
-            draft.put({"g_lag_hourly": (lambda: gold_daily.lag_hourly(judged), changed)})
+            draft.put({"g_lag_hourly": (lambda: gold_daily.lag_hourly(lagged), changed)})
         with self.stages.stage("gold: figures by day"):
             draft.put({table: (compute, None) for table, compute in _figures(base).items()})
         with self.stages.stage("gold: commit"):
@@ -220,19 +234,27 @@ class _Silver:
 
     def _daily(self) -> None:
         lines = self.source.read
-        every = [lines(table, self.changed).select(*KEY, "ts", "dt") for table in TABLES.values()]
-        together = every[0]
-        for more in every[1:]:
-            together = together.unionByName(more)
+        others = [lines(table, self.changed).select(*KEY, "ts", "dt") for table in TABLES.values() if table != SAMPLES]
+        samples = lines(SAMPLES, self.changed)
         limits = silver_samples.limits(self.draft.read("s_config"))
-        judged = silver_samples.judged(lines("b_sample", self.changed), limits)
-        self.draft.put(
-            {
-                "s_learner_sample": (lambda: silver_samples.learner_samples(judged), self.changed),
-                "s_behind": (lambda: silver_samples.behind(judged), self.changed),
-                "s_seen": (lambda: silver_samples.seen(together), self.changed),
-            }
-        )
+        with (
+            _kept(silver_samples.copies(silver_samples.judged(samples, limits))) as copies,
+            _kept(silver_samples.judged(self._noted(samples, copies), limits)) as judged,
+        ):
+            self.draft.put(
+                {
+                    "s_learner_sample": (lambda: silver_samples.learner_samples(judged), self.changed),
+                    "s_behind": (lambda: silver_samples.behind(judged), self.changed),
+                    "s_seen": (
+                        lambda: silver_samples.seen(copies, reduce(DataFrame.unionByName, others)),
+                        self.changed,
+                    ),
+                }
+            )
+
+    def _noted(self, samples: DataFrame, copies: DataFrame) -> DataFrame:
+        """Each task goes through its samples with all copies at hand, as long as these are of few days."""
+        return silver_samples.noted(samples, F.broadcast(copies) if len(self.changed) <= MOST_AT_HAND else copies)
 
     def _states(self, first: str, later: set[str]) -> None:
         seen = self.draft.read("s_seen")
@@ -264,7 +286,9 @@ class _Silver:
                 "s_learner_stint": (lambda: silver_learning.stints(samples, seen), since),
                 "s_downtime": (
                     lambda: silver_learning.downtime(
-                        self.draft.read("s_learner_sample", later), self.source.read("b_step_closed", later)
+                        self.draft.read("s_learner_sample", later),
+                        self.source.read("b_step_closed", later),
+                        self.source.read("b_gap", later),
                     ),
                     later,
                 ),
@@ -303,4 +327,6 @@ class _Silver:
             downtime=self.draft.read("s_downtime", later),
             marks=lines("b_recorder", later),
         )
-        self.draft.put({"s_scale_episode": (lambda: episodes(events, facts), later)})
+        # Whatever happened meanwhile is looked up for each event: they are few, and found once.
+        with _kept(events) as kept:
+            self.draft.put({"s_scale_episode": (lambda: episodes(kept, facts), later)})

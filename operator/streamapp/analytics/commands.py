@@ -3,13 +3,16 @@
 Each makes one run of the pipeline; a run that fails changes no table.
 """
 
+import functools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from pyspark.sql import SparkSession
@@ -17,20 +20,24 @@ from rich.console import Console
 from rich.table import Table
 
 from streamapp.analytics import bench as benches
+from streamapp.analytics import bench_page as page
+from streamapp.analytics.bronze_schemas import QUARANTINE
 from streamapp.analytics.build import Build, Built, require_bronze
+from streamapp.analytics.cluster import WORKER_SECONDS, check_workers
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
 from streamapp.analytics.generate import generate as generated
 from streamapp.analytics.generated_world import Fleet
 from streamapp.analytics.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
-from streamapp.analytics.progress import Bars, Lines, Stages
+from streamapp.analytics.progress import Bars, Lines, Stages, Steps
 from streamapp.analytics.report import page as pages
 from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.retention import Keep, Removed, remove_old
-from streamapp.analytics.session import Engine, open_session
+from streamapp.analytics.session import Engine, close_session, cores_of, open_session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FOLDER = click.Path(path_type=Path)
+PLAN = benches.Plan()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -43,8 +50,20 @@ def _engine(command: Command) -> Command:
     options: Iterable[Callable[[Command], Command]] = (
         click.option("--master", default="", help="Where Spark runs; all cores of this machine unless given."),
         click.option("--memory", default="2g", show_default=True, help="Heap of Spark's driver."),
-        click.option("--archive", type=FOLDER, help="AppCDS archive: used if it exists, else written at the end."),
+        click.option(
+            "--archive",
+            type=FOLDER,
+            envvar="STREAMAPP_CLASS_ARCHIVE",
+            help="AppCDS archive: used if it exists, else written at the end.",
+        ),
+        click.option(
+            "--wait",
+            default=WORKER_SECONDS,
+            show_default=True,
+            help="Seconds until a cluster's workers must be at work.",
+        ),
         click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
+        click.option("--small", is_flag=True, help="Start sooner, compute slower: for a record of minutes or hours."),
         click.option("--debug", is_flag=True, help="Show all of Spark's words when it fails."),
     )
     for option in options:
@@ -60,16 +79,17 @@ def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 @contextmanager
-def _spark(
-    master: str, memory: str, archive: Path | None, conf: tuple[str, ...], debug: bool
-) -> Iterator[SparkSession]:
+def _spark(root: Path, wait: float, small: bool, debug: bool, **given: Any) -> Iterator[SparkSession]:
+    """Spark as the options say, and at work: see `Engine` for those that are not named here."""
     del debug  # `__main__` looks for it.
-    settings = _pairs(conf, "--conf")
-    spark = open_session(Engine(master=master, memory=memory, archive=archive, conf=settings))
+    given["conf"] = _pairs(given["conf"], "--conf")
+    engine = Engine(cores=cores_of(given["master"]), quick_start=small, **given)
+    spark = open_session(engine)
     try:
+        check_workers(spark, root, wait)
         yield spark
     finally:
-        spark.stop()
+        close_session(spark, engine)
 
 
 def _stages(spark: SparkSession) -> Stages:
@@ -141,52 +161,98 @@ def _told_removed(removed: Removed) -> None:
 
 
 def _keep(command: Command) -> Command:
-    """The options that say how long rows are kept."""
-    keep = Keep()
+    """The options that say how long rows are kept; the command is given one `Keep` for all of them."""
+
+    @functools.wraps(command)
+    def taken(keep_bronze: int, keep_silver: int, keep_gold: int, **others: Any) -> Any:
+        try:
+            keep = Keep(keep_bronze, keep_silver, keep_gold)
+        except ValueError as error:
+            raise click.UsageError(f"{error}.") from error
+        return command(keep=keep, **others)
+
+    keep, kept = Keep(), cast("Command", taken)
     for layer, days in (("gold", keep.gold), ("silver", keep.silver), ("bronze", keep.bronze)):
         told = f"Days that {layer} keeps, back from the newest one; 0: for ever."
         option = click.option(f"--keep-{layer}", default=days, show_default=True, type=click.IntRange(0), help=told)
-        command = option(command)
-    return command
+        kept = option(kept)
+    return kept
 
 
 ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the tables.")
 
 
-@analytics.command()
-@click.argument("record", nargs=-1, type=FOLDER)
-@ROOT
-@click.option("--max-bad", default=MOST_BAD, show_default=True, help="Share of bad lines above which the run fails.")
-@click.option("--kafka", default="", metavar="BOOTSTRAP", help="Read the record from Kafka and not from files.")
-@click.option("--topic", default="streamapp-flight-records", show_default=True, help="The record's topic.")
-@click.option("--kafka-properties", type=FOLDER, help="Folder with the consumer's properties (TLS, SASL), a file each.")
-@click.option("--jars", type=FOLDER, help=f"Folder of Spark's Kafka connector; else {JARS_VARIABLE}.")
-@_engine
-def ingest(
-    record: tuple[Path, ...],
-    root: Path,
-    max_bad: float,
-    kafka: str,
-    topic: str,
-    kafka_properties: Path | None,
-    jars: Path | None,
-    **engine: Any,
-) -> None:
-    """Take the flight record (RECORD: files or folders, or a Kafka topic) into bronze, each file and line once."""
-    if bool(record) == bool(kafka):
-        raise click.UsageError("Name files of the record, or --kafka BOOTSTRAP; one of them.")
-    if kafka:
-        engine["conf"] = (f"spark.jars={connector_jars(jars)}", *engine["conf"])
-    else:
-        record_files(record)  # Says what is missing before Spark takes its seconds to start.
-    properties = properties_in(kafka_properties)
-    _tables_at(root)
-    with _spark(**engine) as spark:
-        run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), max_bad)
-        if kafka:
-            _told_topic(ingest_topic(run, Topic(kafka, topic, properties)), topic)
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """Where the record comes from, seen to be there before Spark takes its seconds to start."""
+
+    record: tuple[Path, ...]
+    topic: Topic | None
+    jars: str
+    max_bad: float
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"topic {self.topic.name} at {self.topic.bootstrap}" if self.topic else ", ".join(map(str, self.record))
+
+    def conf(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """What Spark is configured with, the connector's jars included where they are not its own."""
+        return (f"spark.jars={self.jars}", *given) if self.jars else given
+
+    def ingest(self, spark: SparkSession, root: Path) -> None:
+        """Take in what is new, and tell."""
+        run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), self.max_bad)
+        if self.topic:
+            _told_topic(ingest_topic(run, self.topic), self.topic.name)
         else:
-            _told_ingest(run.run(record))
+            _told_ingest(run.run(self.record))
+
+
+def _record(command: Command) -> Command:
+    """The options that say where the record comes from; the command is given one `_Input` for all of them."""
+
+    @functools.wraps(command)
+    def taken(
+        record: tuple[Path, ...],
+        max_bad: float,
+        kafka: str,
+        topic: str,
+        kafka_properties: Path | None,
+        jars: Path | None,
+        **others: Any,
+    ) -> Any:
+        if bool(record) == bool(kafka):
+            raise click.UsageError("Name files of the record, or --kafka BOOTSTRAP; one of them.")
+        if kafka:
+            found = _Input((), Topic(kafka, topic, properties_in(kafka_properties)), connector_jars(jars), max_bad)
+        else:
+            record_files(record)
+            found = _Input(record, None, "", max_bad)
+        return command(source=found, **others)
+
+    bad = "Share of bad lines above which the run fails."
+    properties = "Folder with the consumer's properties (TLS, SASL), a file each."
+    options: Iterable[Callable[[Any], Any]] = (
+        click.option("--jars", type=FOLDER, help=f"Folder of Spark's Kafka connector; else {JARS_VARIABLE}."),
+        click.option("--kafka-properties", type=FOLDER, help=properties),
+        click.option("--topic", default="streamapp-flight-records", show_default=True, help="The record's topic."),
+        click.option("--kafka", default="", metavar="BOOTSTRAP", help="Read the record from Kafka and not from files."),
+        click.option("--max-bad", default=MOST_BAD, show_default=True, help=bad),
+        click.argument("record", nargs=-1, type=FOLDER),
+    )
+    return cast("Command", functools.reduce(lambda done, option: option(done), options, taken))
+
+
+@analytics.command()
+@_record
+@ROOT
+@_engine
+def ingest(source: _Input, root: Path, **engine: Any) -> None:
+    """Take the flight record (RECORD: files or folders, or a Kafka topic) into bronze, each file and line once."""
+    _tables_at(root)
+    with _spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
+        source.ingest(spark, root)
 
 
 @analytics.command()
@@ -194,24 +260,23 @@ def ingest(
 @click.option("--full", is_flag=True, help="Build all again, not only what has changed.")
 @_keep
 @_engine
-def build(
-    root: Path,
-    full: bool,
-    keep_bronze: int,
-    keep_silver: int,
-    keep_gold: int,
-    **engine: Any,
-) -> None:
+def build(root: Path, full: bool, keep: Keep, **engine: Any) -> None:
     """Bring silver and gold up to what bronze holds, then remove what is older than is to be kept."""
-    try:
-        keep = Keep(keep_bronze, keep_silver, keep_gold)
-    except ValueError as error:
-        raise click.UsageError(f"{error}.") from error
     require_bronze(root)
     _tables_at(root)
-    with _spark(**engine) as spark:
+    with _spark(root, **engine) as spark:
         _told_build(Build(spark, root, _stages(spark), full).run())
     _told_removed(remove_old(root, keep))
+
+
+MOST = "Most with a page."
+
+
+def _limits(command: Command) -> Command:
+    """The options that say how much is on the page."""
+    apps = click.option("--apps", default=pages.MOST_APPS, show_default=True, type=click.IntRange(1), help=MOST)
+    days = click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="Last days with figures.")
+    return days(apps(command))
 
 
 @analytics.command()
@@ -219,10 +284,15 @@ def build(
 @click.option("--out", type=FOLDER, default=Path("report.html"), show_default=True, help="The page to write.")
 @click.option("--json", "as_json", type=FOLDER, help="Write the figures there too, unrounded.")
 @click.option("--markdown", "as_markdown", type=FOLDER, help="Write a summary there too, for a pull request or a chat.")
-@click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="The last days with figures.")
-@click.option("--apps", default=pages.MOST_APPS, show_default=True, type=click.IntRange(1), help="Most with a page.")
+@_limits
 def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None, days: int, apps: int) -> None:
     """Write what the tables say as one page that needs no network and no Spark."""
+    _written(root, days, apps, out, as_json, as_markdown)
+
+
+def _written(
+    root: Path, days: int, apps: int, out: Path, as_json: Path | None = None, as_markdown: Path | None = None
+) -> pages.Report:
     tables = read_tables(root, days)
     told = pages.report(tables, datetime.now(UTC), apps)
     written = {out: pages.html(told)}
@@ -235,6 +305,28 @@ def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None
         click.echo(
             f"{path}: {path.stat().st_size / 1e6:.1f} MB, {len(told.apps)} applications, {len(tables.days)} days"
         )
+    return told
+
+
+@analytics.command()
+@_record
+@ROOT
+@click.option("--out", type=FOLDER, help="The page to write; report.html in the folder of the tables unless given.")
+@_limits
+@_keep
+@_engine
+def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep: Keep, **engine: Any) -> None:
+    """Do it all at one start of Spark: ingest RECORD or a topic, build, remove old days, write the report."""
+    _tables_at(root)
+    with _spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
+        source.ingest(spark, root)
+        if not bronze(root).current().days(QUARANTINE):
+            raise AnalyticsError(
+                source.name, "no line of the record is in it yet", "wait until the operator wrote some"
+            )
+        _told_build(Build(spark, root, _stages(spark)).run())
+    _told_removed(remove_old(root, keep))
+    click.echo("\n" + pages.markdown(_written(root, days, apps, out or root / "report.html")))
 
 
 @analytics.command()
@@ -254,23 +346,40 @@ def generate(folder: Path, apps: int, days: int, tasks: int, pods: int, seed: in
     click.echo(f"{lines} lines in {files} files, {size / 1e6:.1f} MB, in {folder}")
 
 
+def _day_counts(_: click.Context, __: click.Parameter, told: str) -> tuple[int, ...]:
+    """Days as in 1,7,30: each is measured on two days more."""
+    parts = [part.strip() for part in told.split(",") if part.strip()]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise click.BadParameter("name days as in 1,7,30")
+    found = tuple(map(int, parts))
+    if any(later - earlier < 2 for earlier, later in pairwise(found)):
+        raise click.BadParameter("name them in order, at least two days apart")
+    return found
+
+
 @analytics.command()
 @ROOT
-@click.option("--apps", default=100, show_default=True, type=click.IntRange(3, 1000), help="Applications.")
-@click.option("--tasks", default=64, show_default=True, type=click.IntRange(2), help="Tasks of each application.")
-@click.option("--days", default="1", show_default=True, help="How many days to measure with, as in 1,7,30.")
+@click.option("--apps", default=PLAN.apps, show_default=True, type=click.IntRange(3, 1000), help="Applications.")
+@click.option("--tasks", default=PLAN.tasks, show_default=True, type=click.IntRange(2), help="Tasks of each.")
+@click.option("--repeats", default=PLAN.repeats, show_default=True, type=click.IntRange(1), help="Runs of that day.")
+@click.option("--on-top", default="1,7,30", show_default=True, callback=_day_counts, help="Add a day to so many days.")
+@click.option("--small-apps", default=PLAN.small_apps, show_default=True, type=click.IntRange(3), help="Of these days.")
+@click.option("--json", "as_json", type=FOLDER, help="Write the figures there too, unrounded.")
+@click.option("--markdown", "as_markdown", type=FOLDER, help="Write the tables there too.")
 @_engine
-def bench(
-    root: Path,
-    apps: int,
-    tasks: int,
-    days: str,
-    **engine: Any,
-) -> None:
-    """Measure the pipeline on a made-up fleet, beside DuckDB and Polars; ROOT must be empty."""
-    _writable(root)
+def bench(root: Path, as_json: Path | None, as_markdown: Path | None, **given: Any) -> None:
+    """Measure the pipeline on a made-up fleet: a day end to end, and a day on top of many; ROOT must be empty."""
+    _tables_at(root)
     if any(root.iterdir()):
         raise AnalyticsError(str(root), "it is not empty", "name a folder that the bench may fill")
-    with _spark(**engine) as spark:
-        counts = [int(one) for one in days.split(",")]
-        click.echo(benches.measure(spark, root, Fleet(apps=apps, tasks=tasks), counts, _stages))
+    sizes = ("apps", "tasks", "repeats", "on_top", "small_apps")
+    plan = replace(PLAN, **{name: given.pop(name) for name in sizes})
+    with _spark(root, **given) as spark:
+        steps = Steps(benches.expected_seconds(plan), sys.stderr)
+        found = benches.Bench(spark, root, plan, given["memory"], steps, lambda: _stages(spark)).measure()
+    title, told = f"{found.at} UTC", benches.sections(found)
+    if as_json is not None:
+        pages.write(as_json, json.dumps(asdict(found), indent=1) + "\n")
+    if as_markdown is not None:
+        pages.write(as_markdown, page.markdown(title, benches.about(found), told))
+    page.show(Console(), title, benches.about(found), told)

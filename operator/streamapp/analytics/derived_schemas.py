@@ -48,6 +48,7 @@ SILVER: Final = {
     "s_learner_sample": _table(
         **_COPY,
         state=TEXT,
+        source=TEXT,
         ts=TIME,
         seq=LONG,
         offset=LONG,
@@ -152,6 +153,7 @@ SILVER: Final = {
         restored=LONG,
         steps=LONG,
         worst_gap_s=SECONDS,
+        worst_gap_err_s=SECONDS,
         lost_lines=LONG,
     ),
 }

@@ -18,11 +18,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.ingest import KAFKA, Ingest, Ingested
-from streamapp.analytics.session import first_line
+from streamapp.analytics.ingest import Ingest, Ingested
+from streamapp.analytics.session import first_line, spark_jars
+from streamapp.analytics.staging import KAFKA
 
 JARS_VARIABLE: Final = "STREAMAPP_KAFKA_JARS"
 CONNECTOR: Final = "spark-sql-kafka"
+PEM: Final = {
+    "ssl.truststore.type": ("ssl.truststore.certificates",),
+    "ssl.keystore.type": ("ssl.keystore.certificate.chain", "ssl.keystore.key"),
+}
+"""Kinds of stores, each with the properties that only PEM has; Java's client takes JKS for granted."""
 SUMMED: Final = ("rows", "kept", "bad", "doubled", "too_old")
 """Counts of a portion that add up."""
 PORTION: Final = 5_000_000
@@ -46,12 +52,14 @@ class Topic:
 
 
 def connector_jars(folder: Path | None) -> str:
-    """The connector's jars as `spark.jars` wants them.
+    """The connector's jars as `spark.jars` wants them; empty where no folder is named and Spark has them among its own.
 
     Raises:
         AnalyticsError: there is no connector in the folder, or none is named.
     """
     told = str(folder or os.environ.get(JARS_VARIABLE, ""))
+    if not told and any(jar.name.startswith(CONNECTOR) for jar in spark_jars()):
+        return ""
     step = f"fetch them once as docs/analytics.md says, and name their folder with --jars or {JARS_VARIABLE}"
     if not told:
         raise AnalyticsError("Spark's Kafka connector", "pyspark does not bring it, and no folder is named", step)
@@ -65,14 +73,22 @@ def properties_in(folder: Path | None) -> dict[str, str]:
     """Properties, one file each, as a mounted Secret has them: none of them stands on a command line.
 
     Raises:
-        AnalyticsError: there is no such folder.
+        AnalyticsError: there is no such folder, or nothing in it.
     """
     if folder is None:
         return {}
     if not folder.is_dir():
         raise AnalyticsError(str(folder), "there is no such folder", "name one with a file for each property")
     files = (path for path in folder.iterdir() if not path.name.startswith(".") and path.is_file())
-    return {path.name: path.read_text().strip() for path in files}
+    given = {path.name: path.read_text().strip() for path in files}
+    if not given:
+        step = "put a file for each into it; where a Secret is mounted there, see that it exists"
+        raise AnalyticsError(str(folder), "no property is in it", step)
+    # As the operator reads the same Secret: where certificates stand in it as text, the stores are PEM.
+    for store, texts in PEM.items():
+        if any(text in given for text in texts):
+            given.setdefault(store, "PEM")
+    return given
 
 
 def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:

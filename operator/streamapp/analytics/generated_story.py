@@ -68,6 +68,8 @@ class Story:
             self._line(at, "autoscaler", {"name": self.app.name, "aimsAt": "StreamApp", "desiredReplicas": new})
             scale = {"oldReplicas": old, "newReplicas": new, "actor": "HPA", "generation": self.generation}
             self._line(at, "scale", scale)
+            if n % 3 == 1:
+                self._restart(at + 1)  # Another replica leads from then on, and begins with all it sees.
             (self._grow if new > self.pods else self._shrink)(at, new)
         for start in starts:
             self._restart(start)
@@ -96,7 +98,7 @@ class Story:
         self.lines.append((late, "scale", wish))
         for ordinal in range(self.pods):
             self.lines.append((late, "pod", self._pod(ordinal)))
-        self.lines.append((late, "group", self._layout(self.pods, self.owners, self.since)))
+        self.lines.append((late, "group", self._layout(self.pods, self.owners, late)))
         if not self.wished:
             self.wished = dict.fromkeys(("desired", "granted", "actual", "ready"), self.pods)
             self._decide(late, "Steady", "Steady", converged=True)
@@ -192,6 +194,11 @@ class Story:
         if at >= (self.until or np.inf):
             return
         self._steady(at)
+        for task in np.flatnonzero(owners != self.owners):
+            ordinal, away = int(owners[task]), self.rng.uniform(0.2, 2)
+            who = {"task": self.app.tasks[task], "ordinal": ordinal, "processId": self.app.processes[ordinal]}
+            told = {"lastRanAt": self._time(at - 0.5), "stoodSeconds": 0.5 * away, "source": "AGENT"}
+            self._line(at + away, "gap", {**who, **told})
         self.pods, self.owners, self.since = pods, owners, at
         self._line(at, "group", self._layout(pods, owners, at))
 

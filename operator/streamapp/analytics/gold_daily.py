@@ -8,19 +8,24 @@ SKEWED = 1.5
 """Imbalance from which on an application counts as badly spread."""
 
 
-def lag_hourly(judged: DataFrame) -> DataFrame:
-    """`g_lag_hourly`: the lag of copies, with a sketch (KLL, k = 200) that can be merged further."""
+def lag_hourly(lagged: DataFrame) -> DataFrame:
+    """`g_lag_hourly`: the lag of copies, with a sketch (KLL, k = 200) that can be merged further.
+
+    `completeness` is of what agents tell; null where only members told, at joins, between which nothing is expected.
+    """
     return query(
         """
         SELECT cluster, namespace, app, uid, dt, task, role,
             timestamp_seconds(floor(unix_seconds(ts) / 3600) * 3600) AS hour,
             count(*) AS n, size(collect_set(process_id)) AS copies, avg(lag) AS mean, max(lag) AS max,
             kll_sketch_agg_bigint(lag) AS kll,
-            least(1D, sum(least(interval_seconds, 3600D)) / 3600 / size(collect_set(process_id))) AS completeness
-        FROM {judged} WHERE lag IS NOT NULL AND NOT (role = 'ACTIVE' AND coalesce(state, '') = 'RUNNING')
+            CASE WHEN count_if(source = 'AGENT') > 0 THEN
+                least(1D, sum(CASE WHEN source = 'AGENT' THEN least(interval_seconds, 3600D) END) / 3600
+                    / size(collect_set(CASE WHEN source = 'AGENT' THEN process_id END))) END AS completeness
+        FROM {lagged} WHERE lag IS NOT NULL AND NOT (role = 'ACTIVE' AND coalesce(state, '') = 'RUNNING')
         GROUP BY cluster, namespace, app, uid, dt, task, role, floor(unix_seconds(ts) / 3600)
         """,
-        judged=judged,
+        lagged=lagged,
     )
 
 

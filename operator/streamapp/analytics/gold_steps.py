@@ -51,7 +51,7 @@ def convergence_daily(episodes: DataFrame) -> DataFrame:
             GROUP BY cluster, namespace, app, uid, dt, direction, phase),
         shares AS (
             SELECT cluster, namespace, app, uid, dt, direction,
-                map_from_entries(collect_list(struct(phase, seconds / total))) AS phase_share
+                map_from_entries(array_sort(collect_list(struct(phase, seconds / total)))) AS phase_share
             FROM (SELECT *, sum(seconds) OVER (PARTITION BY cluster, namespace, app, uid, dt, direction) AS total
                 FROM spent)
             WHERE total > 0 GROUP BY cluster, namespace, app, uid, dt, direction)

@@ -14,32 +14,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import reduce
-from operator import add
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType
 
-from streamapp.analytics.bronze_schemas import (
-    EXTRA,
-    LINE,
-    OWN,
-    QUARANTINE,
-    SCHEMAS,
-    TABLES,
-    camel,
-    columns,
-    in_line,
-)
+from streamapp.analytics.bronze_schemas import QUARANTINE, SCHEMAS, TABLES
 from streamapp.analytics.failures import AnalyticsError
+from streamapp.analytics.parsing import BAD
 from streamapp.analytics.progress import Stages
-from streamapp.analytics.quality import CORRUPT, rule
 from streamapp.analytics.session import first_line
+from streamapp.analytics.staging import Staging
 from streamapp.analytics.store import Input, Store, Version, merged, new_run
 
 SUFFIX: Final = ".jsonl.gz"
@@ -52,9 +41,6 @@ MERGE_AT: Final = 24
 WRITERS: Final = 4
 _PATTERN: Final = r"([][{}*?\\])"
 """Characters of a path that Spark would take for a pattern."""
-BAD: Final = "bad"
-KAFKA: Final = "kafka:"
-"""What the names of partitions begin with, where files have their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,61 +88,6 @@ def record_files(places: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def _shape(names: Iterable[str]) -> StructType:
-    known = columns()
-    shape = [StructField(camel(name), in_line(known[name])) for name in names]
-    return StructType([*shape, StructField(CORRUPT, StringType())])
-
-
-def parsed(lines: DataFrame, now: datetime) -> DataFrame:
-    """Lines (`value`) as columns of all kinds, with `kind`, `rule`, `raw` of bad ones, and `extra`.
-
-    Nearly all lines are samples: each is read as one first, and only those that are none once more, with all columns.
-    """
-    known, options = columns(), {"columnNameOfCorruptRecord": CORRUPT, "allowNonNumericNumbers": "false"}
-    of_sample = set(_own("sample"))
-    first = lines.withColumn("first", F.from_json("value", _shape(sorted(of_sample)), options))
-    is_sample = F.coalesce(F.col("first.kind") == "sample", F.lit(False))
-    whole = F.when(~is_sample, F.from_json("value", _shape(known), options))
-    read = first.withColumn("whole", whole).withColumn("is_sample", is_sample)
-
-    def column(name: str, *, shared: bool) -> Column:
-        other = F.col(f"whole.{name}")
-        return F.when(F.col("is_sample"), F.col(f"first.{name}")).otherwise(other) if shared else other
-
-    fields = [column(camel(name), shared=name in of_sample).cast(kind).alias(name) for name, kind in known.items()]
-    flat = read.select(*lines.columns, *fields, column(CORRUPT, shared=True).alias(CORRUPT))
-    judged = flat.withColumn("rule", rule(F.lit(now)))
-    return judged.select(
-        *[name for name in judged.columns if name not in {CORRUPT, "value"}],
-        F.when(F.col("rule").isNotNull(), F.col("value")).alias("raw"),
-        F.when(F.col("rule").isNull() & _has_more(), _extra()).alias(EXTRA),
-    )
-
-
-def _own(kind: str) -> list[str]:
-    return [field.name for field in (*LINE, *OWN[kind])] + ["kind"]
-
-
-def _has_more() -> Column:
-    """Whether a line has more fields than those of its kind that are filled; cheaper than to compare the names."""
-    filled = F.lit(0)
-    for kind in reversed(OWN):
-        count = reduce(add, [F.col(name).isNotNull().cast("int") for name in _own(kind)])
-        filled = F.when(F.col("kind") == kind, count).otherwise(filled)
-    return F.size(F.json_object_keys("value")) != filled
-
-
-def _extra() -> Column:
-    """The fields that are not of the line's kind; null where there is none."""
-    names = F.lit(None).cast("array<string>")
-    for kind in reversed(OWN):
-        names = F.when(F.col("kind") == kind, F.array(*[F.lit(camel(name)) for name in _own(kind)])).otherwise(names)
-    every = F.from_json("value", "map<string,string>")
-    found = F.map_filter(every, lambda name, _: ~F.array_contains(names, name))
-    return F.when(F.size(found) > 0, found)
-
-
 @dataclass(frozen=True, slots=True)
 class Ingest:
     """One run of the ingest."""
@@ -191,32 +122,34 @@ class Ingest:
             AnalyticsError: too many bad lines, another run at the same time.
         """
         key = f"{name} {new_run()}"
-        write = lambda staging: self._write(lines, staging)  # noqa: E731 - it is a function for a moment
-        return self._take(write, self.store.current(), {key: Input(name, 0, {})}, lambda _: key)
+        inputs = {key: Input(name, 0, {})}
+        return self._take(lambda staging: staging.write(lines, self.now), self.store.current(), inputs, lambda _: key)
 
     def _take(
         self,
-        stage: Callable[[Path], None],
+        stage: Callable[[Staging], None],
         before: Version,
         inputs: dict[str, Input],
         digest_of: Callable[[str], str],
     ) -> Ingested:
         """Stage, judge, write and commit; whatever happens before the last of these changes nothing."""
         run = new_run()
-        staging = self.store.folder / "staging" / f"run={run}"
+        staging = Staging(self.spark, self.store.folder / "staging" / f"run={run}")
         try:
             with self.stages.stage("bronze: read lines"):
                 stage(staging)
             with self.stages.stage("bronze: judge"):
-                staged = self.spark.read.schema(_staging_schema()).parquet(str(staging))
-                rows = self._count(staged, inputs, digest_of)
-                bad = self._judge(staged, rows)
-                too_old = _too_old(staged, before)
-                suspects = suspicious(list(inputs.values()), list(before.inputs.values()), self._repeats(staged))
+                counts = staging.counts(before.kept_from)
+                rows = _fill_in(inputs, counts, digest_of)
+                bad = self._judge(staging, counts, rows)
+                too_old = sum(row["old"] for row in counts)
+                repeated = {row["recorder"] for row in counts if row["good"] != row["different"]}
+                suspects = suspicious(list(inputs.values()), list(before.inputs.values()), repeated)
             with self.stages.stage("bronze: write tables"):
-                after, kept = self._tables(staged, before, run, suspects)
+                there = {part for row in counts for part, lines in row["kinds"].items() if lines}
+                after, kept = self._tables(staging, before, run, suspects, there)
         finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            shutil.rmtree(staging.folder, ignore_errors=True)
         with self.stages.stage("bronze: commit"):
             version = self.store.commit(replace(after, inputs={**before.inputs, **inputs}))
         return Ingested(0, 0, rows, kept, bad, rows - bad - too_old - kept, version, too_old)
@@ -231,8 +164,8 @@ class Ingest:
         fresh = {digest: path for digest, path in found.items() if digest not in before.inputs}
         return fresh, len(files) - len(fresh)
 
-    def _stage(self, fresh: Mapping[str, Path], staging: Path) -> None:
-        """Read every line once: one file set for each kind, one for what is bad."""
+    def _stage(self, fresh: Mapping[str, Path], staging: Staging) -> None:
+        """Read every line of the files once."""
         paths = [re.sub(_PATTERN, r"\\\1", _as_spark_has_it(path)) for path in fresh.values()]
         lines = self.spark.read.text(paths).select(
             "value",
@@ -240,7 +173,7 @@ class Ingest:
             F.monotonically_increasing_id().alias("position"),
         )
         try:
-            self._write(lines, staging)
+            staging.write(lines, self.now)
         except PySparkException as error:
             damaged = next((path for path in fresh.values() if not _is_whole(path)), None)
             if damaged is None:
@@ -248,78 +181,49 @@ class Ingest:
             why = f"it is damaged: {first_line(error)}"
             raise AnalyticsError(str(damaged), why, "move it away, and look at the disk it came from") from error
 
-    def _write(self, lines: DataFrame, staging: Path) -> None:
-        frame = parsed(lines.where(F.length("value") > 0), self.now)
-        part = F.when(F.col("rule").isNotNull(), BAD).otherwise(F.col("kind"))
-        frame.withColumn("part", part).drop("kind").write.option("compression", "lz4").option(
-            "maxRecordsPerFile", 0
-        ).partitionBy("part").parquet(str(staging))
-
-    def _count(self, staged: DataFrame, inputs: dict[str, Input], digest_of: Callable[[str], str]) -> int:
-        """Fill in what each input holds; give the number of all lines."""
-        counts = staged.groupBy("file", "recorder").agg(F.count(F.lit(1)), F.min("seq"), F.max("seq")).collect()
-        for file, recorder, count, low, high in counts:
-            digest = digest_of(_plain_uri(file))
-            one = inputs[digest]
-            spans = dict(one.recorders)
-            if recorder and low is not None:
-                known = spans.get(recorder, (low, high))
-                spans[recorder] = (min(low, known[0]), max(high, known[1]))
-            inputs[digest] = Input(one.name, one.rows + count, spans)
-        return sum(one.rows for one in inputs.values())
-
-    def _judge(self, staged: DataFrame, rows: int) -> int:
+    def _judge(self, staging: Staging, counts: Sequence[Row], rows: int) -> int:
         """The number of bad lines.
 
         Raises:
             AnalyticsError: they are too many.
         """
-        broken = staged.where(F.col("part") == BAD)
-        found = broken.groupBy("rule", "file").count().orderBy(F.desc("count"), "rule", "file").collect()
-        bad = sum(int(row["count"]) for row in found)
+        bad = sum(row["kinds"][BAD] for row in counts)
         if bad > self.most_bad * rows:
-            worst = found[0]
-            example = _with_line_numbers(staged).where(F.col("file") == worst["file"]).orderBy("line").first()
-            at = f", first in line {example['line']}" if example is not None else ""
+            lines = staging.bad()
+            worst = lines.groupBy("rule", "file").agg(F.count(F.lit(1)).alias("n"), F.min("line").alias("line"))
+            most = worst.orderBy(F.desc("n"), "rule", "file").collect()[0]
             why = (
                 f"{bad} of {rows} lines are bad ({bad / rows:.1%}, allowed {self.most_bad:.1%}); "
-                f"most break the rule {worst['rule']}: {worst['count']} in this file{at}"
+                f"most break the rule {most['rule']}: {most['n']} in this file, first in line {most['line']}"
             )
             step = "nothing was taken in; look at that line, and at the version of the operator that wrote it"
-            raise AnalyticsError(_plain_uri(worst["file"]).removeprefix("file://"), why, step)
-        return bad
+            raise AnalyticsError(_plain_uri(most["file"]).removeprefix("file://"), why, step)
+        return int(bad)
 
-    def _repeats(self, staged: DataFrame) -> set[str]:
-        """Recorders of which a file holds one number twice: exact, by bitmaps of 4 kB for 32,768 numbers."""
-        good = staged.where(F.col("part") != BAD)
-        # All partitions of a topic are one input.
-        good = good.withColumn("file", F.when(_of_kafka(), KAFKA).otherwise(F.col("file")))
-        bucket = F.bitmap_bucket_number("seq")
-        bits = F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position("seq")))
-        counts = good.groupBy("file", "recorder", bucket.alias("bucket")).agg(
-            F.count(F.lit(1)).alias("n"), bits.alias("d")
-        )
-        return {row[0] for row in counts.where("n <> d").select("recorder").distinct().collect()}
-
-    def _tables(self, staged: DataFrame, before: Version, run: str, suspects: set[str]) -> tuple[Version, int]:
-        """Write all tables, a few at a time."""
+    def _tables(
+        self, staging: Staging, before: Version, run: str, suspects: set[str], there: set[str]
+    ) -> tuple[Version, int]:
+        """Write the tables of the kinds that are there, a few at a time; also give how many rows are new."""
 
         def one(kind: str) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
             table = TABLES[kind]
-            frame = staged.where(F.col("part") == kind).select(SCHEMAS[table].names)
+            frame = staging.good(kind).select(SCHEMAS[table].names)
             frame = frame.withColumn("dt", F.date_format("ts", "yyyy-MM-dd")).where(F.col("dt") >= before.kept_from)
             if suspects:
                 frame = self._once(frame, before, table, suspects)
             return self._append(frame, before, table, run)
 
         def quarantine() -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
-            frame = _with_line_numbers(staged).withColumn("dt", F.lit(f"{self.now:%Y-%m-%d}"))
+            frame = staging.bad().withColumn("dt", F.lit(f"{self.now:%Y-%m-%d}"))
             name, days, rows, _ = self._append(frame, before, QUARANTINE, run)
             return name, days, rows, 0
 
         jobs: list[Callable[[], tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]]]
-        jobs = [lambda kind=kind: one(kind) for kind in TABLES] + [quarantine]
+        jobs = [partial(one, kind) for kind in TABLES if kind in there]
+        jobs += [quarantine] if BAD in there else []
         kept, after = 0, before
+        for table in {*SCHEMAS} - {*before.tables}:
+            after = after.with_table(table, {}, {})
         with ThreadPoolExecutor(WRITERS) as pool:
             for table, days, rows, new in pool.map(lambda job: job(), jobs):
                 after = after.with_table(table, days, rows)
@@ -341,44 +245,36 @@ class Ingest:
         full = {day for day, runs in live.items() if len(runs) >= MERGE_AT}
         if full:
             frame = frame.unionByName(self.store.read(self.spark, before, table, full))
-        order = [name for name in ("dt", "cluster", "namespace", "app", "task", "ts", "seq") if name in frame.columns]
-        days, rows = self.store.write(frame.sortWithinPartitions(*order), table, run)
+        days, rows = self.store.write(frame.sortWithinPartitions(*_order(frame)), table, run)
         gone = {day for day in full if day in days}
         moved = sum(before.rows[table][f"{old}/{day}"] for day in gone for old in live[day])
         stays = [(day, runs) for day, runs in live.items() if day not in gone]
         return table, merged(stays, days.items()), rows, sum(rows.values()) - moved
 
 
-def _staging_schema() -> StructType:
-    known = [StructField(name, kind) for name, kind in columns().items() if name != "kind"]
-    texts = [StructField(name, StringType()) for name in ("file", "rule", "raw")]
-    more = (StructField("position", LongType()), StructField(EXTRA, MapType(StringType(), StringType())))
-    return StructType([*texts, *known, *more, StructField("part", StringType())])
+def _order(frame: DataFrame) -> list[Column]:
+    """Rows of one copy together, in their time: they compress best so.
 
-
-def _with_line_numbers(staged: DataFrame) -> DataFrame:
-    """The bad lines with their number in their file, or their offset in their partition.
-
-    A file is read in one piece, so positions rise by one.
+    Names are told apart by hashes: Spark sorts by the first eight bytes as long as it can, and names begin alike.
     """
-    first = staged.groupBy("file").agg(F.min("position").alias("first"))
-    bad = staged.where(F.col("part") == BAD).join(F.broadcast(first), "file")
-    return bad.select("raw", "rule", "file", _number().alias("line"))
+    if "task" in frame.columns:
+        app = F.shiftleft(F.hash("cluster", "namespace", "app", "uid").cast("long"), 32)
+        task = F.hash("task").cast("long").bitwiseAND(F.lit(0xFFFFFFFF))
+        return [app.bitwiseOR(task), F.col("ts"), F.col("seq")]
+    return [F.hash("app"), F.col("ts"), F.col("seq")] if "app" in frame.columns else [F.col("file"), F.col("line")]
 
 
-def _too_old(staged: DataFrame, before: Version) -> int:
-    """Good lines of days that were removed: taken in, they would make days of little that look whole."""
-    if not before.kept_from:
-        return 0
-    return staged.where((F.col("part") != BAD) & (F.date_format("ts", "yyyy-MM-dd") < before.kept_from)).count()
-
-
-def _of_kafka() -> Column:
-    return F.col("file").startswith(KAFKA)
-
-
-def _number() -> Column:
-    return F.when(_of_kafka(), F.col("position")).otherwise(F.col("position") - F.col("first") + 1)
+def _fill_in(inputs: dict[str, Input], counts: Iterable[Row], digest_of: Callable[[str], str]) -> int:
+    """Put what each input holds into it; give the number of all lines."""
+    for row in counts:
+        digest = digest_of(_plain_uri(row["file"]))
+        one, recorder = inputs[digest], row["recorder"]
+        spans = dict(one.recorders)
+        if recorder and row["low"] is not None:
+            low, high = spans.get(recorder, (row["low"], row["high"]))
+            spans[recorder] = (min(row["low"], low), max(row["high"], high))
+        inputs[digest] = Input(one.name, one.rows + sum(row["kinds"].values()), spans)
+    return sum(one.rows for one in inputs.values())
 
 
 def suspicious(fresh: Sequence[Input], known: Sequence[Input], repeated: Iterable[str]) -> set[str]:

@@ -3,6 +3,7 @@
 They follow the contract field by field; what they cannot know is left to silver. Pure.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Final
 
@@ -23,6 +24,7 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "decision": ("verdict", "reason", "desired", "granted", "actual", "ready"),
     "step": ("step", "outcome", "reason"),
     "stepClosed": ("hold_id", "from_replicas", "to_replicas", "granted_at", "took_seconds"),
+    "gap": ("task", "ordinal", "process_id", "last_ran_at", "stood_seconds", "source"),
     "pod": ("ordinal", "pod_uid"),
     "group": ("epoch", "state"),
     "autoscaler": ("name", "aims_at"),
@@ -43,6 +45,7 @@ WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("sample", "source"): ("GROUP", "AGENT"),
     ("scale", "actor"): ("HPA", "KEDA", "USER", "UNKNOWN"),
     ("step", "outcome"): ("DONE", "FAILED"),
+    ("gap", "source"): ("GROUP", "AGENT"),
     ("recorder", "mark"): ("STARTED", "DROPPED", "STOPPED"),
 }
 """Words that a field may hold, by kind and field."""
@@ -52,11 +55,12 @@ def _any(conditions: list[Column]) -> Column:
     return reduce(lambda one, other: one | other, conditions)
 
 
-def _by_kind(conditions: dict[str, list[Column]]) -> Column:
+def _by_kind(conditions: dict[str, list[Column]], kinds: Sequence[str]) -> Column:
     """True where one of the conditions of the line's own kind holds."""
+    if len(kinds) == 1:
+        return _any(conditions[kinds[0]])
     chosen = F.lit(False)
-    # The kind that nearly all lines are of is asked for first.
-    for kind, of_kind in reversed(conditions.items()):
+    for kind, of_kind in conditions.items():
         chosen = F.when(F.col("kind") == kind, _any(of_kind)).otherwise(chosen)
     return chosen
 
@@ -73,21 +77,26 @@ def _words() -> dict[str, list[Column]]:
     return found
 
 
-def rule(now: Column) -> Column:
-    """The first rule that a line breaks, null of a good one; `now` is the time of the run."""
+def rule(now: Column, kinds: Sequence[str]) -> Column:
+    """The first rule that a line breaks, null of a good one.
+
+    Args:
+        now: the time of the run.
+        kinds: of all lines in question; if it is but one, they are known to be of it.
+    """
     required = {kind: [F.col(name).isNull() for name in (*_OF_ALL, *names)] for kind, names in REQUIRED.items()}
     broken = F.col(CORRUPT).isNotNull()
     future = F.col("ts") > now + F.expr(f"INTERVAL {FUTURE_SECONDS} SECONDS")
-    task = (F.col("kind") == "sample") & ~F.col("task").rlike("^[0-9]+_[0-9]+$")
-    return (
-        F.when(broken & F.col("kind").isNull(), "unparsable")
-        .when(broken, "wrongType")
-        .when(~F.coalesce(F.col("v"), F.lit(1)).isin(*VERSIONS), "unknownVersion")
-        .when(~F.coalesce(F.col("kind").isin(*OWN), F.lit(False)), "unknownKind")
-        .when(_by_kind(required), "missingField")
-        .when(_by_kind(_words()), "unknownWord")
-        .when(task, "malformedTask")
-        .when(_by_kind({kind: _negative(kind) for kind in OWN}), "negativeNumber")
-        .when((F.col("kind") == "sample") & (F.col("end_offset") < F.col("offset")), "endBeforeOffset")
-        .when(future, "fromTheFuture")
-    )
+    found = F.when(broken & F.col("kind").isNull(), "unparsable")
+    found = found.when(broken, "wrongType").when(~F.coalesce(F.col("v"), F.lit(1)).isin(*VERSIONS), "unknownVersion")
+    if len(kinds) > 1:
+        found = found.when(~F.coalesce(F.col("kind").isin(*kinds), F.lit(False)), "unknownKind")
+    found = found.when(_by_kind(required, kinds), "missingField").when(_by_kind(_words(), kinds), "unknownWord")
+    sample = F.col("kind") == "sample"
+    if "sample" in kinds:
+        of_task = F.col("kind").isin("sample", "gap")
+        found = found.when(of_task & ~F.col("task").rlike("^[0-9]+_[0-9]+$"), "malformedTask")
+    found = found.when(_by_kind({kind: _negative(kind) for kind in kinds}, kinds), "negativeNumber")
+    if "sample" in kinds:
+        found = found.when(sample & (F.col("end_offset") < F.col("offset")), "endBeforeOffset")
+    return found.when(future, "fromTheFuture")

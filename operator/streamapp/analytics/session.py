@@ -4,6 +4,8 @@ Called by the command line and by tests. Sets nothing that a given configuration
 """
 
 import os
+import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -12,13 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
 
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from streamapp.analytics.cluster import check_master
 from streamapp.analytics.failures import AnalyticsError
 
 MIN_JAVA = 17
 LOOPBACK = "127.0.0.1"
+ARCHIVE_SECONDS = 300
+"""Longest time that the JVM may take to write its archive; about ten."""
 
 
 QUICK = {
@@ -45,29 +53,60 @@ class Engine:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
+def cores_of(master: str) -> int:
+    """Cores that a master has: of `local[N]` N, of any other those of this machine."""
+    named = re.fullmatch(r"local\[(\d+)\]", master)
+    return int(named[1]) if named else os.cpu_count() or 1
+
+
+def spark_jars() -> list[Path]:
+    """The jars that Spark itself loads, in order of their names."""
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    return sorted(Path(home, "jars").glob("*.jar"))
+
+
+def _draft(archive: Path) -> Path:
+    return archive.with_name(f"{archive.name}.new")
+
+
+HUGE_METHODS = "-XX:+IgnoreUnrecognizedVMOptions -XX:-DontCompileHugeMethods"
+"""Without it a JVM would interpret for ever what Spark generates for a table of many columns."""
+
+
 def java_options(engine: Engine) -> str:
     """Options of the driver's JVM."""
-    # Without the last one the JVM would interpret for ever what Spark generates for a table of many columns.
-    options = [
-        "-Djava.net.preferIPv4Stack=true",
-        "-XX:+IgnoreUnrecognizedVMOptions",
-        "-XX:-DontCompileHugeMethods",
-    ]
+    options = ["-Djava.net.preferIPv4Stack=true", HUGE_METHODS]
     if engine.archive is not None:
-        how = "SharedArchiveFile" if engine.archive.exists() else "ArchiveClassesAtExit"
-        options += [f"-XX:{how}={engine.archive}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+        there = engine.archive.exists()
+        how = f"SharedArchiveFile={engine.archive}" if there else f"ArchiveClassesAtExit={_draft(engine.archive)}"
+        options += [f"-XX:{how}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if engine.quick_start else ["-XX:+UseParallelGC"]
     return " ".join(options)
 
 
+def is_submitted() -> bool:
+    """Whether `spark-submit` started this program: then its JVM runs already, with what the submission says."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def master_of(engine: Engine) -> str:
+    """Where Spark runs; empty where a submission says it."""
+    return engine.master or ("" if is_submitted() else os.environ.get("MASTER", "local[*]"))
+
+
 def settings(engine: Engine) -> dict[str, str]:
     """What the session is configured with."""
-    local = (engine.master or "local").startswith("local")
+    local = master_of(engine).startswith("local")
     bound = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK} if local else {}
+    # Java takes `jars/*` in the order of the folder, which a copy of it does not share, and an archive of classes is
+    # good for one order only.
+    ordered = {"spark.driver.extraClassPath": ":".join(map(str, spark_jars()))} if engine.archive is not None else {}
     return {
         **bound,
+        **ordered,
         "spark.driver.memory": engine.memory,
         "spark.driver.extraJavaOptions": java_options(engine),
+        "spark.executor.extraJavaOptions": HUGE_METHODS,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -78,6 +117,10 @@ def settings(engine: Engine) -> dict[str, str]:
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "1000000",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.autoBroadcastJoinThreshold": "64m",
+        # A run has more stages than the hundred whose code Spark keeps, and the next run in this JVM the same ones.
+        "spark.sql.codegen.cache.maxEntries": "2000",
+        # Folders of many days are listed faster by the driver than by a job.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
         # Files of all kinds and days stay open side by side, so that nothing is sorted to split it.
         "spark.sql.maxConcurrentOutputFileWriters": "64",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -107,28 +150,72 @@ def check_java() -> None:
         raise AnalyticsError(java, f"Spark needs Java {MIN_JAVA} or newer, this one is {version}", needs)
 
 
+def check_user() -> None:
+    """See that this user has a name: Spark asks Java for it, and says only that it is null.
+
+    Raises:
+        AnalyticsError: it has none, as in a container that runs as any number.
+    """
+    number = os.getuid()
+    try:
+        pwd.getpwuid(number)
+    except KeyError:
+        line = f"{number}:x:{number}:{os.getgid()}::/tmp:/usr/sbin/nologin"
+        step = f"run as a user that has one, or add `{line}` to /etc/passwd, by a mounted file perhaps"
+        raise AnalyticsError(f"user {number}", "it has no name in /etc/passwd, and Spark needs one", step) from None
+
+
 def open_session(engine: Engine) -> SparkSession:
     """Start Spark, or take the session that runs already.
 
     Raises:
-        AnalyticsError: no fit Java, or Spark cannot start; its message is the first line of Spark's own.
+        AnalyticsError: no fit Java, no name of this user, or Spark cannot start; its message is the first line of
+            Spark's own.
     """
     check_java()
+    check_user()
     # Python workers start as whatever `python3` the PATH has, in a virtual environment often the wrong one.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if (engine.master or "local").startswith("local"):
+    master = master_of(engine)
+    check_master(master)
+    if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
-    master = engine.master or os.environ.get("MASTER", "local[*]")
-    builder = SparkSession.builder.appName("streamapp-analytics").master(master)
-    for name, value in settings(engine).items():
-        builder = builder.config(name, value)
+    builder = SparkSession.builder.appName("streamapp-analytics")
+    if master:
+        builder = builder.master(master)
     try:
+        for name, value in _unsaid(settings(engine), engine.conf).items():
+            builder = builder.config(name, value)
         return builder.getOrCreate()
-    except (PySparkRuntimeError, PySparkException, OSError) as error:
+    except (PySparkRuntimeError, PySparkException, Py4JError, OSError) as error:
         raise AnalyticsError("Spark", first_line(error), "look at Spark's own words above, and at --master") from error
+
+
+def close_session(spark: SparkSession, engine: Engine) -> None:
+    """Stop Spark and end its JVM: what that held is free, and an archive that it wrote at its end is in its place."""
+    gateway = SparkContext._gateway  # noqa: SLF001 - nothing else knows the JVM's process
+    spark.stop()
+    if gateway is not None and gateway.proc is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(ARCHIVE_SECONDS)
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - a later session needs another JVM
+    if engine.archive is not None and _draft(engine.archive).exists():
+        _draft(engine.archive).replace(engine.archive)
+
+
+def _unsaid(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Our settings without those that a submission makes and the command line does not."""
+    if not is_submitted():
+        return dict(ours)
+    SparkContext._ensure_initialized()  # noqa: SLF001 - it connects to the JVM that runs
+    said = SparkConf()
+    return {name: value for name, value in ours.items() if name in given or not said.contains(name)}
 
 
 def first_line(error: BaseException) -> str:
     """What an error of Spark's says, without the stack traces that follow."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:300]
+    # Py4J's own first line names the call that failed, the second one the exception.
+    told = next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0] if lines else "")
+    return (told or type(error).__name__)[:300]

@@ -82,24 +82,40 @@ def _restored(events: DataFrame, stints: DataFrame) -> DataFrame:
 
 
 def _counted(events: DataFrame, facts: Facts) -> DataFrame:
-    """What happened within each: rebalances, tasks that moved, steps, the worst gap."""
+    """What happened within each: rebalances, tasks that moved, steps, the worst gap.
+
+    The gap is that of its tasks, each by itself, or what its closed steps say where no task's was seen: at most the
+    longest, and no shorter than the longest that each took at least. What began before it, or was seen to be over after
+    it, may have been over or not yet begun within.
+    """
     return query(
         """
         WITH things AS (
-            SELECT cluster, namespace, app, uid, ts, 'rebalance' AS what, cast(tasks_moved AS double) AS amount
+            SELECT cluster, namespace, app, uid, ts AS began, ts, 'rebalance' AS what,
+                cast(tasks_moved AS double) AS amount, cast(NULL AS double) AS least
             FROM {rebalances}
-            UNION ALL SELECT cluster, namespace, app, uid, ts, 'step', 1D FROM {steps}
+            UNION ALL SELECT cluster, namespace, app, uid, ts, ts, 'grant', 1D, NULL FROM {steps}
             WHERE step = 'GrantReplicas' AND outcome = 'DONE'
-            UNION ALL SELECT cluster, namespace, app, uid, t_resume, 'gap', downtime_s FROM {downtime}
-                WHERE source = 'step')
-        SELECT /*+ BROADCAST(e) */ e.event_id, e.cluster, max(CASE WHEN what = 'rebalance' THEN ts END) AS t_probed,
-            count_if(what = 'rebalance') AS rebalances,
-            cast(sum(CASE WHEN what = 'rebalance' THEN amount END) AS bigint) AS moved_tasks,
-            count_if(what = 'step') AS steps, max(CASE WHEN what = 'gap' THEN amount END) AS worst_gap_s
-        FROM things t JOIN {events} e
-            ON t.cluster = e.cluster AND t.namespace = e.namespace AND t.app = e.app AND t.uid = e.uid
-            AND to_date(t.ts) = to_date(e.on_day) AND t.ts > e.t_event AND t.ts <= e.t_end
-        GROUP BY e.event_id, e.cluster
+            UNION ALL SELECT cluster, namespace, app, uid, t_stop, t_resume, source, downtime_s,
+                greatest(downtime_s - err_s, 0D)
+            FROM {downtime} WHERE source IN ('step', 'gap')),
+        within AS (
+            SELECT /*+ BROADCAST(e) */ e.event_id, e.cluster, what, ts, amount,
+                CASE WHEN began >= e.t_event AND ts <= e.t_end THEN least ELSE least * 0 END AS surely
+            FROM things t JOIN {events} e
+                ON t.cluster = e.cluster AND t.namespace = e.namespace AND t.app = e.app AND t.uid = e.uid
+                AND to_date(t.ts) = to_date(e.on_day) AND t.ts > e.t_event AND t.began <= e.t_end),
+        counts AS (
+            SELECT event_id, cluster, max(CASE WHEN what = 'rebalance' THEN ts END) AS t_probed,
+                count_if(what = 'rebalance') AS rebalances,
+                cast(sum(CASE WHEN what = 'rebalance' THEN amount END) AS bigint) AS moved_tasks,
+                count_if(what = 'grant') AS steps,
+                coalesce(max(CASE WHEN what = 'gap' THEN amount END), max(CASE WHEN what = 'step' THEN amount END))
+                    AS worst_gap_s,
+                CASE WHEN count_if(what = 'gap') > 0 THEN max(CASE WHEN what = 'gap' THEN surely END)
+                    ELSE max(CASE WHEN what = 'step' THEN surely END) END AS worst_least
+            FROM within GROUP BY event_id, cluster)
+        SELECT *, worst_gap_s - worst_least AS worst_gap_err_s FROM counts
         """,
         events=events,
         rebalances=facts.rebalances,

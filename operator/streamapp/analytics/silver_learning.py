@@ -20,14 +20,17 @@ def _runs(samples: DataFrame) -> DataFrame:
             SELECT *, coalesce(offset < lag(offset) OVER w, false) AS anew,
                 coalesce(lag(behind) OVER w, false) AS was_behind,
                 coalesce(unix_micros(ts) - unix_micros(lag(ts) OVER w)
-                    > 1000000 * greatest(300, 5 * lag(interval_seconds) OVER w), true) AS broken
+                    > 1000000 * greatest(300, 5 * lag(interval_seconds) OVER w), true) AS broken,
+                (unix_micros(lead(ts) OVER w) - unix_micros(ts)) / 1e6D AS pause
             FROM told
             WINDOW w AS (PARTITION BY cluster, namespace, app, uid, task, ordinal, process_id ORDER BY ts, seq)),
         numbered AS (
             SELECT *, sum(CASE WHEN behind AND (NOT was_behind OR broken OR anew) THEN 1 ELSE 0 END) OVER (
                 PARTITION BY cluster, namespace, app, uid, task, ordinal, process_id ORDER BY ts, seq) AS run
             FROM lined)
-        SELECT * FROM numbered WHERE behind OR (was_behind AND NOT broken)
+        SELECT *, CASE WHEN behind AND source = 'AGENT' AND pause <= greatest(300, 5 * interval_seconds)
+            THEN greatest(1, floor(pause / greatest(interval_seconds, 1e-3D))) END AS expected
+        FROM numbered WHERE behind OR (was_behind AND NOT broken)
         """,
         samples=samples,
     )
@@ -43,7 +46,7 @@ def _measured(runs: DataFrame) -> DataFrame:
                 max(CASE WHEN behind THEN ts END) AS t_behind,
                 coalesce(bool_or(NOT behind AND runs), false) AS promoted,
                 count_if(behind) AS samples, max(interval_seconds) AS interval_seconds,
-                avg(CASE WHEN behind THEN interval_seconds END) AS usual,
+                count(expected) / sum(expected) AS completeness,
                 min_by(struct(role, lag, offset, end_offset), struct(ts, seq)) AS first,
                 max_by(CASE WHEN behind THEN struct(offset, end_offset) END, CASE WHEN behind THEN struct(ts, seq) END)
                     AS last
@@ -63,17 +66,21 @@ def _followed(samples: DataFrame, seen: DataFrame) -> DataFrame:
         WITH processes AS (
             SELECT cluster, namespace, app, uid, process_id, to_date(dt) AS day, max(ts) AS t_last
             FROM {samples} GROUP BY cluster, namespace, app, uid, process_id, dt),
-        days AS (SELECT cluster, namespace, app, uid, to_date(dt) AS day, t_last FROM {seen})
-        SELECT m.*, greatest(p.t_last, q.t_last) AS process_last, greatest(a.t_last, b.t_last) AS app_last
+        followed AS (
+            SELECT *, greatest(t_last, CASE WHEN lead(day) OVER w = date_add(day, 1) THEN lead(t_last) OVER w END)
+                AS process_last
+            FROM processes WINDOW w AS (PARTITION BY cluster, namespace, app, uid, process_id ORDER BY day)),
+        days AS (
+            SELECT cluster, namespace, app, uid, to_date(dt) AS day, greatest(
+                t_last, CASE WHEN lead(to_date(dt)) OVER w = date_add(to_date(dt), 1) THEN lead(t_last) OVER w END)
+                AS app_last
+            FROM {seen} WINDOW w AS (PARTITION BY cluster, namespace, app, uid ORDER BY dt))
+        SELECT m.*, p.process_last, a.app_last
         FROM {measured} m
-        LEFT JOIN processes p ON m.cluster = p.cluster AND m.namespace = p.namespace AND m.app = p.app AND m.uid = p.uid
+        LEFT JOIN followed p ON m.cluster = p.cluster AND m.namespace = p.namespace AND m.app = p.app AND m.uid = p.uid
             AND m.process_id = p.process_id AND to_date(m.t_end) = p.day
-        LEFT JOIN processes q ON m.cluster = q.cluster AND m.namespace = q.namespace AND m.app = q.app AND m.uid = q.uid
-            AND m.process_id = q.process_id AND date_add(m.t_end, 1) = q.day
         LEFT JOIN days a ON m.cluster = a.cluster AND m.namespace = a.namespace AND m.app = a.app AND m.uid = a.uid
             AND to_date(m.t_end) = a.day
-        LEFT JOIN days b ON m.cluster = b.cluster AND m.namespace = b.namespace AND m.app = b.app AND m.uid = b.uid
-            AND date_add(m.t_end, 1) = b.day
         """,
         samples=samples,
         measured=_measured(_runs(samples)),
@@ -84,16 +91,17 @@ def _followed(samples: DataFrame, seen: DataFrame) -> DataFrame:
 def stints(samples: DataFrame, seen: DataFrame) -> DataFrame:
     """`s_learner_stint`: each time that a copy was behind, from `s_learner_sample`.
 
+    Its grade counts, of the samples that were to be expected of agents after each that was behind, those that came;
+    it is null where none was: members tell positions only when they join, and nobody knows in between.
     What became of one that did not catch up shows on the same day and the next: its process was seen later
     (`dropped`), only the application was (`lost`), or neither was for long enough to tell (`open`).
     """
     return query(
         """
         WITH rated AS (
-            SELECT *, CASE WHEN samples >= 3 AND spent > 0 THEN restored / spent END AS gross_rate,
-                CASE WHEN samples >= 3 AND spent > 0 THEN appended / spent END AS append_rate,
-                CASE WHEN samples >= 3 AND spent > 0 THEN (samples - 1) * usual / spent END AS completeness
-            FROM {found})
+            SELECT *, CASE WHEN is_rated THEN restored / spent END AS gross_rate,
+                CASE WHEN is_rated THEN appended / spent END AS append_rate
+            FROM (SELECT *, samples >= 3 AND spent > 0 AND completeness IS NOT NULL AS is_rated FROM {found}))
         SELECT *, first.role AS role, first.lag AS lag_start, gross_rate - append_rate AS net_rate,
             CASE WHEN promoted THEN 'promoted' WHEN t_caught_up IS NOT NULL THEN 'caught_up'
                 WHEN process_last > t_end THEN 'dropped'
@@ -101,7 +109,7 @@ def stints(samples: DataFrame, seen: DataFrame) -> DataFrame:
                     THEN 'lost'
                 ELSE 'open' END AS end_reason,
             CASE WHEN completeness >= 0.95 THEN 'A' WHEN completeness >= 0.8 THEN 'B' WHEN completeness >= 0.5 THEN 'C'
-                ELSE 'D' END AS grade,
+                WHEN completeness IS NOT NULL THEN 'D' END AS grade,
             date_format(t_start, 'yyyy-MM-dd') AS dt
         FROM rated
         """,
@@ -109,10 +117,11 @@ def stints(samples: DataFrame, seen: DataFrame) -> DataFrame:
     )
 
 
-def downtime(samples: DataFrame, closed: DataFrame) -> DataFrame:
-    """`s_downtime`: what closed steps say of their worst gap, and times in which an active copy was seen restoring.
+def downtime(samples: DataFrame, closed: DataFrame, gaps: DataFrame) -> DataFrame:
+    """`s_downtime`: the worst gap of closed steps, that of each task that ran again, and times of restoring.
 
-    The latter are of one day each: one that lasts over midnight is two.
+    A gap took `downtime_s` at most, and at least `err_s` less. Times of restoring are of one day each, as far as
+    samples show: one that lasts over midnight is two.
     """
     return query(
         """
@@ -136,7 +145,12 @@ def downtime(samples: DataFrame, closed: DataFrame) -> DataFrame:
         SELECT cluster, namespace, app, uid, NULL, 'step', hold_id, granted_at, ts, worst_gap_seconds,
             gap_error_seconds, dt
         FROM {closed} WHERE worst_gap_seconds IS NOT NULL
+        UNION ALL
+        SELECT cluster, namespace, app, uid, task, 'gap', NULL, last_ran_at, ts, most,
+            most - least(stood_seconds, most), dt
+        FROM (SELECT *, greatest(unix_micros(ts) - unix_micros(last_ran_at), 0L) / 1e6D AS most FROM {gaps})
         """,
         samples=samples,
         closed=closed,
+        gaps=gaps,
     )

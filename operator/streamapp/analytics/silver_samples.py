@@ -39,31 +39,74 @@ def limits(config: DataFrame) -> DataFrame:
     )
 
 
-def seen(lines: DataFrame) -> DataFrame:
-    """`s_seen`: the first and last line of each application and day, from the lines of all kinds."""
+def lagged(samples: DataFrame) -> DataFrame:
+    """Samples with `lag` in slots: of a running active 0, else null where it is not known."""
     return query(
         """
-        SELECT cluster, namespace, app, uid, dt, min(ts) AS t_first, max(ts) AS t_last, count(*) AS lines
-        FROM {lines} WHERE app <> '' GROUP BY cluster, namespace, app, uid, dt
+        SELECT *, CASE WHEN role = 'ACTIVE' AND state = 'RUNNING' THEN 0L
+            WHEN offset IS NOT NULL AND end_offset IS NOT NULL THEN greatest(end_offset - offset, 0L) END AS lag
+        FROM {samples}
         """,
-        lines=lines,
+        samples=samples,
     )
 
 
 def judged(samples: DataFrame, limits: DataFrame) -> DataFrame:
-    """Samples with `lag` (slots; of a running active 0, else null where it is not known) and `lag_limit`."""
+    """Samples with `lag` and the `lag_limit` in force."""
     return query(
         """
-        SELECT /*+ BROADCAST(l) */ s.*, l.lag_limit,
-            CASE WHEN role = 'ACTIVE' AND state = 'RUNNING' THEN 0L ELSE greatest(end_offset - offset, 0L) * known END
-                AS lag
-        FROM (SELECT *, CASE WHEN offset IS NOT NULL AND end_offset IS NOT NULL THEN 1L END AS known FROM {samples}) s
+        SELECT /*+ BROADCAST(l) */ s.*, l.lag_limit
+        FROM {lagged} s
         LEFT JOIN {limits} l
             ON s.cluster = l.cluster AND s.namespace = l.namespace AND s.app = l.app AND s.uid = l.uid
             AND (l.valid_from IS NULL OR s.ts >= l.valid_from) AND (l.valid_to IS NULL OR s.ts < l.valid_to)
         """,
-        samples=samples,
+        lagged=lagged(samples),
         limits=limits,
+    )
+
+
+def copies(judged: DataFrame) -> DataFrame:
+    """Each copy on each day: its first and last sample, how many, whether it had to learn, or was far behind once."""
+    return query(
+        """
+        SELECT cluster, namespace, app, uid, task, ordinal, process_id, dt, min(ts) AS first, max(ts) AS last,
+            count(*) AS lines, coalesce(bool_or(lag > 0.1 * coalesce(lag_limit, 0)), false) AS trails,
+            coalesce(bool_or(lag > coalesce(lag_limit, 0)), false) OR coalesce(bool_or(state = 'RESTORING'), false)
+                AS learns
+        FROM {judged} GROUP BY cluster, namespace, app, uid, task, ordinal, process_id, dt
+        """,
+        judged=judged,
+    )
+
+
+def seen(copies: DataFrame, lines: DataFrame) -> DataFrame:
+    """`s_seen`: the first and last line of each application and day, from its copies and all lines but samples."""
+    return query(
+        """
+        WITH every AS (
+            SELECT cluster, namespace, app, uid, dt, first, last, lines FROM {copies}
+            UNION ALL SELECT cluster, namespace, app, uid, dt, ts, ts, 1L FROM {lines})
+        SELECT cluster, namespace, app, uid, dt, min(first) AS t_first, max(last) AS t_last, sum(lines) AS lines
+        FROM every WHERE app <> '' GROUP BY cluster, namespace, app, uid, dt
+        """,
+        copies=copies,
+        lines=lines,
+    )
+
+
+def noted(samples: DataFrame, copies: DataFrame) -> DataFrame:
+    """The samples that `behind` and `learner_samples` choose from, with their `copy`: few of all."""
+    return query(
+        """
+        SELECT s.*, struct(c.first, c.last, c.learns) AS copy
+        FROM {samples} s JOIN {copies} c
+            ON s.cluster = c.cluster AND s.namespace = c.namespace AND s.app = c.app AND s.uid = c.uid
+            AND s.task = c.task AND s.ordinal = c.ordinal AND s.process_id = c.process_id AND s.dt = c.dt
+        WHERE c.learns OR c.trails OR s.ts = c.first OR s.ts = c.last
+        """,
+        samples=samples,
+        copies=copies,
     )
 
 
@@ -74,23 +117,4 @@ def behind(judged: DataFrame) -> DataFrame:
 
 def learner_samples(judged: DataFrame) -> DataFrame:
     """`s_learner_sample`: a day's samples of copies that were behind or restoring, the first and last of others."""
-    copies = query(
-        """
-        SELECT cluster, namespace, app, uid, task, ordinal, process_id, dt, min(ts) AS first, max(ts) AS last,
-            coalesce(bool_or(lag > coalesce(lag_limit, 0)), false) OR coalesce(bool_or(state = 'RESTORING'), false)
-                AS learns
-        FROM {judged} GROUP BY cluster, namespace, app, uid, task, ordinal, process_id, dt
-        """,
-        judged=judged,
-    )
-    return query(
-        """
-        SELECT /*+ BROADCAST(c) */ j.*
-        FROM {judged} j JOIN {copies} c
-            ON j.cluster = c.cluster AND j.namespace = c.namespace AND j.app = c.app AND j.uid = c.uid
-            AND j.task = c.task AND j.ordinal = c.ordinal AND j.process_id = c.process_id AND j.dt = c.dt
-        WHERE c.learns OR j.ts = c.first OR j.ts = c.last
-        """,
-        judged=judged,
-        copies=copies,
-    )
+    return query("SELECT * FROM {judged} WHERE copy.learns OR ts = copy.first OR ts = copy.last", judged=judged)

@@ -110,7 +110,9 @@ def _moves(known: DataFrame) -> DataFrame:
 
 
 def rebalances(layouts: DataFrame) -> DataFrame:
-    """`s_rebalance`: each layout that follows another within an hour, and what moved by it.
+    """`s_rebalance`: each layout that follows another one within an hour, and what moved by it.
+
+    A recorder begins with a layout of its own, which is no other one where the same processes hold the same copies.
 
     A task moves where another process runs it than the last one that did, left at most an hour before; it moves back
     where that process had left it within the hour. Layouts of the day before the first wanted one are needed.
@@ -118,9 +120,12 @@ def rebalances(layouts: DataFrame) -> DataFrame:
     known = layouts.where(F.size("holders") > 0)
     return query(
         """
-        WITH named AS (SELECT *, array_distinct(transform(holders, h -> h.process_id)) AS who FROM {known}),
+        WITH named AS (
+            SELECT *, array_distinct(transform(holders, h -> h.process_id)) AS who,
+                transform(holders, h -> struct(h.process_id, h.active, h.standby)) AS held FROM {known}),
         lined AS (
-            SELECT *, lag(epoch) OVER w AS old_epoch, lag(t_end) OVER w AS old_end, lag(who) OVER w AS old_who
+            SELECT *, lag(epoch) OVER w AS old_epoch, lag(held) OVER w AS old_held,
+                lag(t_end) OVER w AS old_end, lag(who) OVER w AS old_who
             FROM named
             WINDOW w AS (PARTITION BY cluster, namespace, app, uid ORDER BY t_start, epoch))
         SELECT l.cluster, l.namespace, l.app, l.uid, l.epoch, l.t_start AS ts, l.dt, l.follow_up,
@@ -130,7 +135,7 @@ def rebalances(layouts: DataFrame) -> DataFrame:
         FROM lined l LEFT JOIN {moves} m
             ON l.cluster = m.cluster AND l.namespace = m.namespace AND l.app = m.app AND l.uid = m.uid
             AND l.t_start = m.t_start
-        WHERE old_epoch <> l.epoch AND l.t_start - old_end <= INTERVAL 1 HOUR
+        WHERE old_epoch <> l.epoch AND old_held <> l.held AND l.t_start - old_end <= INTERVAL 1 HOUR
         """,
         known=known,
         moves=_moves(known),

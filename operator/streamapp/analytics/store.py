@@ -20,6 +20,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from streamapp.analytics.failures import AnalyticsError
@@ -64,6 +65,11 @@ class Version:
     leaving: Mapping[str, float] = field(default_factory=dict)
     """Folders that were named once and are not any more, with the time since when, in seconds since 1970."""
     layout: int = LAYOUT
+
+    @property
+    def lines(self) -> int:
+        """Lines of all files that were read; bronze only."""
+        return sum(one.rows for one in self.inputs.values())
 
     def days(self, but: str) -> dict[str, tuple[str, ...]]:
         """The runs of each day that is kept, over all tables but one."""
@@ -156,7 +162,7 @@ class Store:
             for run in runs
         ]
         if not paths:
-            return spark.createDataFrame([], schema)
+            return _nothing(spark, schema)
         read = spark.read.schema(schema).option("basePath", str(self.folder / table)).parquet(*paths)
         return read.select(schema.names)
 
@@ -252,6 +258,12 @@ class Store:
 def _place(table: str, run: str, day: str) -> str:
     """Where the rows of a run and day lie, in the layer's folder."""
     return f"{table}/run={run}/dt={day}"
+
+
+def _nothing(spark: SparkSession, schema: StructType) -> DataFrame:
+    """No rows. `createDataFrame` would start Python workers, on every machine of a cluster, to make none."""
+    columns = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema]
+    return spark.sql("SELECT 1 WHERE false").select(*columns)
 
 
 def _with_day(schema: StructType) -> StructType:

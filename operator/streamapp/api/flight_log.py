@@ -15,6 +15,7 @@ from streamapp.api import flight_places as places
 from streamapp.api.flight_drivers import DriversLog
 from streamapp.api.flight_lines import Head, StepMade
 from streamapp.api.flight_record import Config, Group, Pod, Record
+from streamapp.api.flight_runs import RunsLog
 from streamapp.api.progress import began
 from streamapp.api.reading import InvalidStreamApp, StreamApp
 from streamapp.core.agents import AgentReport
@@ -29,7 +30,6 @@ from streamapp.core.policy import LearnerSource, ScalingPolicy
 from streamapp.core.sampling import Sampler
 from streamapp.core.snapshot import Snapshot, WishSeen
 from streamapp.core.universe import Universe
-from streamapp.core.workload import Workload
 
 LOOK_AGAIN = timedelta(seconds=30)
 """So late comes the word at most that nothing has changed."""
@@ -71,6 +71,7 @@ class FlightLog:
     _read_at: datetime | None = None
     """End of the newest reading that was told."""
     _drivers: DriversLog = field(default_factory=DriversLog)
+    _runs: RunsLog = field(default_factory=RunsLog)
     _group: Group | None = None
     _layout: object = None
     _epoch: int = 0
@@ -85,6 +86,7 @@ class FlightLog:
         reports = fresh(look.snapshot, look.policy.timing) if look.policy.agent else {}
         found: list[Record] = [*self._scaled(look), *self._grouped(look)]
         found += self._drivers.lines(self.head, look.snapshot.now, look.snapshot.drivers)
+        found += self._runs.by_agents(self.head, reports) if reports else ()
         attribution = _attribution(look.snapshot)
         found += self._configured(look, reports)
         found += self._placed(look, attribution, reports)
@@ -154,12 +156,14 @@ class FlightLog:
         for reading in reversed(look.snapshot.readings):
             if self._read_at is None or reading.ended_at > self._read_at:
                 self._read_at = reading.ended_at
-                yield from self._read(reading, look.snapshot.workload)
+                yield from self._read(reading, look)
 
-    def _read(self, reading: GroupReading, workload: Workload) -> Iterator[Record]:
-        attribution = None
+    def _read(self, reading: GroupReading, look: Look) -> Iterator[Record]:
+        attribution, workload, universe = None, look.snapshot.workload, look.snapshot.universe
         if places.shows_layout(reading) and isinstance(reading.group, GroupDescription):
             attribution = attribute(reading.group, workload)
+            if isinstance(universe, Universe) and not look.policy.agent:
+                yield from self._runs.by_group(self.head, reading, attribution, workload, universe)
             layout = places.layout(reading.group, attribution)
             if layout != self._layout:
                 self._layout = layout

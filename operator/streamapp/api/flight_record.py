@@ -204,6 +204,21 @@ class StepClosed(Line):
     forced_by: str = ""
 
 
+class TaskGap(Line):
+    """A task was seen running again, on another process or after it had stopped; `ts` is the first time that it was."""
+
+    kind: Literal["gap"] = "gap"
+    task: Task
+    ordinal: Count
+    """The pod that runs it now."""
+    process_id: str
+    last_ran_at: Time
+    """The last time before that it was seen running: the gap is no longer than from then to `ts`."""
+    stood_seconds: Seconds
+    """So long it was seen restoring in between: the gap is no shorter."""
+    source: SampleSource
+
+
 class Pod(Line):
     """A pod came, changed or went."""
 
@@ -309,7 +324,7 @@ class Recorder(Line):
 
 
 Record = Annotated[
-    Sample | Scale | Decision | Step | StepClosed | Pod | Group | Autoscaler | Config | Recorder,
+    Sample | Scale | Decision | Step | StepClosed | TaskGap | Pod | Group | Autoscaler | Config | Recorder,
     Field(discriminator="kind"),
 ]
 

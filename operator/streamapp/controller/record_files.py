@@ -8,6 +8,7 @@ into a thread of its own.
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import zlib
@@ -107,6 +108,11 @@ def hidden(path: Path) -> Path:
     return path.with_name(f".{path.name}{OPEN}")
 
 
+def shown(path: Path) -> Path:
+    """The name that a file gets, or got, when it is finished."""
+    return path.with_name(path.name.removeprefix(".").removesuffix(OPEN))
+
+
 def finished(folder: Path) -> list[tuple[float, int, Path]]:
     """Every whole file, oldest first: when it was finished (seconds since 1970), its bytes, its path."""
     found = []
@@ -184,7 +190,7 @@ def _recover(path: Path) -> bool:
             fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
-        final = path.with_name(path.name.removeprefix(".").removesuffix(OPEN))
+        final = shown(path)
         if not final.exists():
             _rewrite(path, final)
         path.unlink(missing_ok=True)
@@ -193,13 +199,16 @@ def _recover(path: Path) -> bool:
         os.close(left)
 
 
+def sound_lines(path: Path) -> Iterator[bytes]:
+    """Give what a recovery keeps of a file that is not finished: its whole lines, up to the first that is no JSON."""
+    return itertools.takewhile(_is_json, whole_lines(path))
+
+
 def _rewrite(path: Path, final: Path) -> None:
     copy, count = path.with_name(f"{path.name}.recovered"), 0
     pack = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
     with copy.open("wb") as file:
-        for line in whole_lines(path):
-            if not _is_json(line):
-                break
+        for line in sound_lines(path):
             file.write(pack.compress(line))
             count += 1
         file.write(pack.flush(zlib.Z_FINISH))

@@ -23,10 +23,14 @@ def duration(seconds: float | None) -> str:
 
 
 def gap(seconds: float | None, error: float | None) -> str:
-    """A gap with how wrong it may be."""
+    """A gap as a range: it took so long at most, and at least the error less."""
     if seconds is None:
         return UNKNOWN
-    return f"{duration(seconds)} ± {duration(error)}" if error is not None else f"{duration(seconds)}, error not known"
+    least = 0.0 if error is None else max(0.0, seconds - error)
+    told, shortest = duration(seconds), duration(least)
+    if shortest == told:
+        return told
+    return f"{shortest} to {told}" if least >= 0.05 else f"at most {told}"
 
 
 def count(number: float | None) -> str:

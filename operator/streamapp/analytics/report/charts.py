@@ -102,12 +102,10 @@ def _timeline(reasons: Sequence[str]) -> Any:
 def _gaps(_reasons: Sequence[str]) -> Any:
     base = alt.Chart(alt.NamedData("gaps")).encode(y=alt.Y("step:N", sort=None, title="step"))
     tip = ["step:N", alt.Tooltip("told:N", title="gap")]
-    error = base.mark_rule(strokeWidth=2, color="#8c8c8c").encode(x="low:Q", x2="high:Q", tooltip=tip)
-    point = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=alt.X("gap:Q", title=f"longest gap of a task ({UNIT}), with its error", scale=alt.Scale(zero=True)),
-        tooltip=tip,
-    )
-    return alt.layer(error, point).properties(height=alt.Step(22))
+    x = alt.X("low:Q", title=f"longest gap of a task ({UNIT})", scale=alt.Scale(zero=True))
+    span = base.mark_bar(height=8, opacity=0.45).encode(x=x, x2="high:Q", tooltip=tip)
+    most = base.mark_tick(thickness=3, size=16).encode(x="high:Q", tooltip=tip)
+    return alt.layer(span, most).properties(height=alt.Step(22))
 
 
 def _phases(_reasons: Sequence[str]) -> Any:
@@ -241,7 +239,8 @@ CHARTS: Final[dict[str, Chart]] = {
     ),
     "gaps": Chart(
         "Gap per step",
-        "The longest time without a running copy of a task at each removal (UTC, replicas), with its error.",
+        "The longest time without a running copy of a task (UTC, replicas): at most as long as the mark says, at least "
+        "as long as the bar begins. Nobody looks at a task all the time.",
         "No gap was measured.",
         "gaps",
         _gaps,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from streamapp.analytics.report.steps import StepCost, step_costs
 from streamapp.analytics.report.survival import Point, quantile, survival
 from streamapp.analytics.report.tables import OF_GOLD, OF_SILVER, Key, Row, Tables
 
@@ -44,8 +45,10 @@ class App:
     held_s: float
     held_by_reason: Mapping[str, float]
     worst: Blame
-    gap: Row | None
-    """The row of `s_downtime` with the longest gap of a step."""
+    steps: tuple[StepCost, ...]
+    """Oldest first."""
+    gap: StepCost | None
+    """The step with the longest gap."""
     totals: Mapping[str, int]
     """Sums over days of what `g_autoscaler_daily` and `g_churn_daily` count."""
     imbalance: float | None
@@ -61,11 +64,28 @@ class App:
         return self.key[2]
 
     @property
+    def gap_s(self) -> float:
+        """The longest gap of a step, in seconds; 0 where none was seen."""
+        return 0.0 if self.gap is None or self.gap.gap_s is None else self.gap.gap_s
+
+    @property
+    def title(self) -> str:
+        """The name with its namespace, which tells it from others of the same name."""
+        return f"{self.key[1]}/{self.name}"
+
+    @property
+    def flaps(self) -> int:
+        """Flaps of an autoscaler; who scales by hand has a reason."""
+        by_machine = any(step.row["actor"] in AUTOSCALERS for step in self.steps)
+        return self.totals["flap_pairs"] if by_machine else 0
+
+    @property
     def place(self) -> str:
         """Where it runs: namespace, and the cluster where that has a name."""
         return f"{self.key[1]} on {self.key[0]}" if self.key[0] else self.key[1]
 
 
+AUTOSCALERS = frozenset({"HPA", "KEDA"})
 SUMMED = {
     "g_autoscaler_daily": ("events", "reversals", "flap_pairs", "wasted_events"),
     "g_churn_daily": ("rebalances", "tasks_moved", "moved_back", "pid_changes", "ghost_members"),
@@ -78,7 +98,7 @@ def applications(tables: Tables) -> list[App]:
     found = [
         _application(key, {table: rows.get(key, []) for table, rows in by_table.items()}) for key in by_table["s_seen"]
     ]
-    return sorted(found, key=lambda app: (-app.held_s, -(app.gap["downtime_s"] if app.gap else 0.0), app.key))
+    return sorted(found, key=lambda app: (-app.held_s, -app.gap_s, app.key))
 
 
 def _application(key: Key, rows: Mapping[str, list[Row]]) -> App:
@@ -89,7 +109,8 @@ def _application(key: Key, rows: Mapping[str, list[Row]]) -> App:
         by_reason[row["reason"]] += row["blame_s"]
         by_what[row["reason"], row["task"], row["ordinal"]] += row["blame_s"]
     worst = max(by_what.items(), key=lambda one: (one[1], str(one[0])), default=None)
-    gaps = [row for row in rows["s_downtime"] if row["source"] == "step" and row["downtime_s"] is not None]
+    steps = step_costs(rows)
+    seen = [step for step in steps if step.gap_s is not None]
     grades = Counter(row["grade"] for row in rows["s_learner_stint"] if row["grade"])
     return App(
         key=key,
@@ -101,11 +122,12 @@ def _application(key: Key, rows: Mapping[str, list[Row]]) -> App:
         held_s=sum(by_reason.values()),
         held_by_reason=dict(by_reason),
         worst=Blame(*worst[0], worst[1]) if worst else Blame(),
-        gap=max(gaps, key=lambda row: row["downtime_s"], default=None),
+        steps=tuple(steps),
+        gap=max(seen, key=lambda step: step.gap_s or 0.0, default=None),
         totals=totals(rows),
         imbalance=_weighted(rows["g_skew_daily"]),
         grades={grade: grades[grade] for grade in sorted(grades)},
-        unknown=_unknown(rows, gaps, grades),
+        unknown=_unknown(rows, steps, grades),
     )
 
 
@@ -131,7 +153,7 @@ def _weighted(rows: list[Row]) -> float | None:
     return float(sum(row["imbalance"] * row["seen_s"] for row in rows) / seen) if seen else None
 
 
-def _unknown(rows: Mapping[str, list[Row]], gaps: list[Row], grades: Mapping[str, int]) -> tuple[str, ...]:
+def _unknown(rows: Mapping[str, list[Row]], costs: list[StepCost], grades: Mapping[str, int]) -> tuple[str, ...]:
     """What a reader might look for and nobody can tell."""
     steps = rows["s_scale_episode"]
     found = []
@@ -139,17 +161,21 @@ def _unknown(rows: Mapping[str, list[Row]], gaps: list[Row], grades: Mapping[str
     if open_steps:
         words = "1 step was" if open_steps == 1 else f"{open_steps} steps were"
         found.append(f"{words} not seen to the end, and counts as long as it was seen.")
-    downs = sum(row["direction"] == "down" for row in steps)
-    if downs and not gaps:
-        found.append("No gap was measured at a removal: agents or positions were not there to tell.")
-    without = sum(row["err_s"] is None for row in gaps)
-    if without:
-        found.append(f"The error of {without} gaps is not known.")
+    unseen = sum(one.gap_s is None and bool(one.row["moved_tasks"]) for one in costs)
+    if unseen:
+        words = "1 step" if unseen == 1 else f"{unseen} steps"
+        found.append(f"The gap of {words} was not seen: neither agents nor members told who ran what.")
     poor = sum(number for grade, number in grades.items() if grade in {"C", "D"})
     if poor:
         found.append(
             f"{poor} of {sum(grades.values())} times behind have too few samples (grade C or D) "
             "and count for no restore rate."
+        )
+    joins = sum(row["grade"] is None for row in rows["s_learner_stint"])
+    if joins:
+        found.append(
+            f"{joins} of {joins + sum(grades.values())} times behind were told by members at joins alone, or by one "
+            "sample: what they restored is known, their rate is not."
         )
     lost = sum(row["lost_lines"] or 0 for row in steps)
     if lost:

@@ -28,7 +28,7 @@
       mark: { color: first[0] },
       bar: { color: first[0] }, line: { color: first[0] }, point: { color: first[0] },
       axis: { labelColor: soft, titleColor: soft, domainColor: soft, tickColor: soft, gridColor: grid, titleFontWeight: 500, labelFontSize: 11.5, titleFontSize: 12 },
-      legend: { labelColor: ink, titleColor: soft, orient: "bottom", direction: "horizontal", columns: Math.max(1, Math.min(8, Math.floor(width / 150))), labelFontSize: 12, titleFontSize: 12, labelLimit: 220, symbolLimit: 12 },
+      legend: { labelColor: ink, titleColor: soft, orient: "bottom", direction: "horizontal", columns: Math.max(1, Math.min(8, Math.floor(width / 200))), labelFontSize: 12, titleFontSize: 12, labelLimit: 220, symbolLimit: 12 },
     };
   }
 

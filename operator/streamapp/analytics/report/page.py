@@ -19,12 +19,14 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from streamapp.analytics.report.amounts import count, duration, gap, unit
+from streamapp.analytics.report.amounts import UNKNOWN, count, duration, unit
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
 from streamapp.analytics.report.facts import App, applications
 from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
 from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
-from streamapp.analytics.report.series import MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
+from streamapp.analytics.report.series import BARS, MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
+from streamapp.analytics.report.steps import figures as figures_of
+from streamapp.analytics.report.steps import meanings
 from streamapp.analytics.report.tables import OF_GOLD, Row, Tables, shown
 
 MOST_APPS: Final = 150
@@ -97,17 +99,13 @@ def _fleet_series(told: Report, reasons: Sequence[str]) -> Series:
         by_name: Counter[str] = Counter()
         for reason, of_reason in app.held_by_reason.items():
             by_name[named(reason, reasons)] += of_reason  # type: ignore[assignment]
-        base = {"app": _title(app), "told": duration(app.held_s)}
+        base = {"app": app.title, "told": duration(app.held_s)}
         held += [base | {"reason": reason, "held": value / seconds} for reason, value in by_name.items()]
     found.put("fleet_held", held, len(held) or 1)
     found.units["fleet_held"] = word
-    with_gap = sorted((app for app in told.apps if app.gap), key=lambda app: -app.gap["downtime_s"] if app.gap else 0)
-    word, seconds = unit(max((app.gap["downtime_s"] for app in with_gap if app.gap), default=0.0))
-    gaps = [
-        {"app": _title(app), "gap": app.gap["downtime_s"] / seconds, "told": _gap(app)}
-        for app in with_gap[:TOP]
-        if app.gap
-    ]
+    with_gap = sorted((app for app in told.apps if app.gap), key=lambda app: -app.gap_s)
+    word, seconds = unit(max((app.gap_s for app in with_gap), default=0.0))
+    gaps = [{"app": app.title, "gap": app.gap_s / seconds, "told": _gap(app)} for app in with_gap[:TOP]]
     found.put("fleet_gap", gaps, TOP)
     found.units["fleet_gap"] = word
     curves = survival_rows([row for app in told.apps for row in app.rows["s_scale_episode"]])
@@ -117,12 +115,8 @@ def _fleet_series(told: Report, reasons: Sequence[str]) -> Series:
     return found
 
 
-def _title(app: App) -> str:
-    return f"{app.key[1]}/{app.name}"
-
-
 def _gap(app: App) -> str:
-    return gap(app.gap["downtime_s"], app.gap["err_s"]) if app.gap else "not known"
+    return app.gap.gap if app.gap else UNKNOWN
 
 
 def _tiles(app: App) -> list[tuple[str, str]]:
@@ -133,9 +127,9 @@ def _tiles(app: App) -> list[tuple[str, str]]:
         ("scale-downs converged", f"{app.down.converged} of {app.down.steps}"),
         ("half of them within", duration(app.down.median_s) if app.down.steps else "—"),
         ("held", duration(app.held_s)),
-        ("longest gap of a step", _gap(app) if app.down.steps else "—"),
+        ("longest gap of a step", _gap(app) if app.steps else "—"),
         ("taken back within the hour", f"{app.totals['reversals']} of {app.totals['events']}"),
-        ("flaps", count(app.totals["flap_pairs"])),
+        ("flaps of an autoscaler", count(app.flaps)),
         ("rebalances", count(app.totals["rebalances"])),
         ("tasks moved", count(app.totals["tasks_moved"])),
     ]
@@ -169,6 +163,9 @@ def _page(told: Report, app: App, number: int, reasons: Sequence[str]) -> tuple[
         "tables": tables,
         "left_out": drawn.left_out,
         "drawn": drawn.data,
+        "steps": app.steps[-BARS:],
+        "meanings": meanings(app.steps[-BARS:]),
+        "steps_left_out": max(0, len(app.steps) - BARS),
         "seen": f"{shown(app.first)} to {shown(app.last)} UTC",
     }
     return page, drawn
@@ -190,7 +187,7 @@ def html(told: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"duration": duration, "count": count, "script": _in_script, "exact": exact}
+    environment.filters |= {"duration": duration, "count": count, "script": _in_script, "exact": exact, "moment": shown}
     return environment.get_template("page.html.j2").render(
         told=told,
         pages=pages,
@@ -233,7 +230,7 @@ def figures(told: Report) -> dict[str, Any]:
                 "down": asdict(app.down),
                 "held_s": app.held_s,
                 "grades": dict(app.grades),
-                "steps": _plain(app.rows["s_scale_episode"]),
+                "steps": [{**_plain([cost.row])[0], **figures_of(cost)} for cost in app.steps],
                 "gaps": _plain(app.rows["s_downtime"]),
                 "gold": {table: _plain(app.rows[table]) for table in OF_GOLD},
             }
@@ -263,7 +260,7 @@ def markdown(told: Report, most: int = 20) -> str:
     for app in told.apps[:most]:
         up, down = (f"{one.converged}/{one.steps}, P50 {duration(one.median_s)}" for one in (app.up, app.down))
         turned = f"{app.totals['reversals']}/{app.totals['events']}"
-        lines.append(f"| {cell(_title(app))} | {up} | {down} | {duration(app.held_s)} | {_gap(app)} | {turned} |")
+        lines.append(f"| {cell(app.title)} | {up} | {down} | {duration(app.held_s)} | {_gap(app)} | {turned} |")
     if len(told.apps) > most:
         lines += ["", f"{len(told.apps) - most} more applications are in the page."]
     notes = [*caveats(told.tables), *(f"{app.name}: {note}" for app in told.apps[:most] for note in app.unknown)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from streamapp.analytics.report.amounts import UNKNOWN, count, duration, gap, ratio, share
+from streamapp.analytics.report.amounts import UNKNOWN, count, duration, ratio, share
 from streamapp.analytics.report.facts import App, Direction, direction
 from streamapp.analytics.report.series import culprit
 from streamapp.analytics.report.tables import Tables, shown
@@ -44,8 +44,8 @@ def sentence(app: App) -> str:
     elif app.down.steps:
         found.append("Nothing was held.")
     if app.gap is not None:
-        found.append(f"The longest gap of a step was {gap(app.gap['downtime_s'], app.gap['err_s'])}.")
-    elif app.down.steps:
+        found.append(f"The longest gap of a step was {app.gap.gap}.")
+    elif any(step.row["moved_tasks"] for step in app.steps):
         found.append("Its gaps are not known.")
     turned = app.totals["reversals"]
     if turned:
@@ -68,20 +68,20 @@ def fleet_sentence(apps: Sequence[App], tables: Tables) -> str:
     ]
     if held:
         first = apps[0]
-        most = f", most of all {first.name} ({duration(first.held_s)})" if len(apps) > 1 else ""
+        most = f", most of all {first.title} ({duration(first.held_s)})" if len(apps) > 1 else ""
         found.append(f"Pods were held for {duration(held)} in all{most}.")
     if gaps:
-        worst = max(gaps, key=lambda app: app.gap["downtime_s"] if app.gap else 0.0)
-        told = gap(worst.gap["downtime_s"], worst.gap["err_s"]) if worst.gap else UNKNOWN
-        found.append(f"The longest gap of a step was {told}, at {worst.name}.")
-    found += _named("flapped", [app for app in apps if app.totals["flap_pairs"]])
+        worst = max(gaps, key=lambda app: app.gap_s)
+        told = worst.gap.gap if worst.gap else UNKNOWN
+        found.append(f"The longest gap of a step was {told}, at {worst.title}.")
+    found += _named("flapped", [app for app in apps if app.flaps])
     found += _named("had badly spread tasks", [app for app in apps if (app.imbalance or 0.0) > SKEWED])
     return " ".join(found)
 
 
 def _named(what: str, apps: Sequence[App]) -> list[str]:
     """Those of which something is true, the first few by name."""
-    names = [app.name for app in apps[:MOST_NAMES]]
+    names = [app.title for app in apps[:MOST_NAMES]]
     more = f" and {len(apps) - len(names)} more" if len(apps) > len(names) else ""
     return [f"{', '.join(names)}{more} {what}."] if names else []
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from typing import Any, Final
 
-from streamapp.analytics.report.amounts import duration, gap, unit
+from streamapp.analytics.report.amounts import duration, unit
 from streamapp.analytics.report.facts import App, curve
 from streamapp.analytics.report.tables import Row, millis, shown
 
@@ -40,7 +40,7 @@ def series(app: App, reasons: Sequence[str], most: int) -> Series:
     found.put("replicas", _replicas(app.rows["s_decision_interval"]), most)
     found.put("holds", _holds(app.rows["s_decision_interval"], reasons), most)
     steps = sorted(app.rows["s_scale_episode"], key=lambda row: row["t_event"])
-    _in_unit(found, "gaps", _gaps(app, steps), ("gap", "low", "high"), min(most, BARS))
+    _in_unit(found, "gaps", _gaps(app), ("low", "high"), min(most, BARS))
     _in_unit(found, "phases", _phases(steps[-BARS:]), ("from", "to"), most)
     if len(steps) > BARS:
         found.left_out["phases"] = len(steps) - BARS
@@ -114,27 +114,18 @@ def label(step: Row) -> str:
     return f"{step['t_event']:%m-%d %H:%M:%S}  {step['from_replicas']} → {step['to_replicas']}"
 
 
-def step_of(at: Any, steps: Sequence[Row]) -> Row | None:
-    """The step that a time belongs to."""
-    return next((step for step in reversed(steps) if step["t_event"] < at <= step["t_end"]), None)
-
-
-def _gaps(app: App, steps: Sequence[Row]) -> Drawn:
-    found = []
-    closed = (row for row in app.rows["s_downtime"] if row["source"] == "step" and row["downtime_s"] is not None)
-    for row in sorted(closed, key=lambda row: row["t_resume"]):
-        step, error = step_of(row["t_resume"], steps), row["err_s"]
-        change = f"  {step['from_replicas']} → {step['to_replicas']}" if step else ""
-        found.append(
-            {
-                "step": f"{row['t_resume']:%m-%d %H:%M:%S}{change}",
-                "gap": row["downtime_s"],
-                "low": None if error is None else max(0.0, row["downtime_s"] - error),
-                "high": None if error is None else row["downtime_s"] + error,
-                "told": gap(row["downtime_s"], error),
-            }
-        )
-    return found
+def _gaps(app: App) -> Drawn:
+    """From what each step's gap took at least to what it took at most."""
+    return [
+        {
+            "step": label(cost.row),
+            "low": 0.0 if cost.gap_error_s is None else max(0.0, cost.gap_s - cost.gap_error_s),
+            "high": cost.gap_s,
+            "told": cost.gap,
+        }
+        for cost in app.steps
+        if cost.gap_s is not None
+    ]
 
 
 def _phases(steps: Sequence[Row]) -> Drawn:

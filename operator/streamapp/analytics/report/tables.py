@@ -27,6 +27,7 @@ OF_SILVER: Final = (
     "s_decision_interval",
     "s_scale_episode",
     "s_downtime",
+    "s_hold_interval",
     "s_learner_stint",
     "s_assignment_interval",
     "s_rebalance",

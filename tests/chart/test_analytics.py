@@ -1,0 +1,206 @@
+"""The pipeline's CronJobs as Helm makes them: what they read, what they may not do, and what is refused."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from lab.settings import REPOSITORY
+from streamapp.analytics.commands import analytics
+from tests.chart.rendering import ALL_ON, NAMESPACE, Json, Rendered, attempt, render
+
+pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]
+
+RUN, REPORT = "streamapp-operator-analytics", "streamapp-operator-analytics-report"
+TOPIC: Json = {"kafka": {"bootstrapServers": "a:9092"}}
+CLAIM: Json = {"volume": {"existingClaim": "shared", "accessMode": "ReadWriteMany"}}
+TABLES, RECORD, SECRET = "/var/lib/streamapp/tables", "/var/lib/streamapp/record", "/etc/streamapp/record-kafka"
+
+
+def values(record: Json, **more: Any) -> Json:
+    return {"analytics": {"enabled": True, "tables": {"existingClaim": "tables"}, **more}, "record": record}
+
+
+def pod(found: Rendered, name: str = RUN) -> Json:
+    spec: Json = found.one("CronJob", name)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    return spec
+
+
+def container(found: Rendered, name: str = RUN) -> Json:
+    (one,) = pod(found, name)["containers"]
+    return dict(one)
+
+
+def mounts(found: Rendered, name: str = RUN) -> dict[str, tuple[str, bool]]:
+    """Where each volume is, and whether it may be read only."""
+    listed = container(found, name)["volumeMounts"]
+    assert [one["name"] for one in listed] == [volume["name"] for volume in pod(found, name)["volumes"]]
+    return {one["name"]: (one["mountPath"], one.get("readOnly", False)) for one in listed}
+
+
+def volume(found: Rendered, name: str, job: str = RUN) -> Json:
+    (one,) = [each for each in pod(found, job)["volumes"] if each["name"] == name]
+    return dict(one)
+
+
+def test_there_is_nothing_of_it_unless_it_is_asked_for() -> None:
+    assert [one["metadata"]["name"] for one in render({}).objects if "analytics" in one["metadata"]["name"]] == []
+    assert render({}).of("CronJob") == []
+
+
+def test_a_run_reads_the_topic_with_the_properties_of_the_secret() -> None:
+    found = render(ALL_ON)
+    told = container(found)["args"]
+    assert told[:4] == ["run", "--kafka=a:9092,b:9092", "--topic=flights", f"--kafka-properties={SECRET}"]
+    assert told[-1] == "--max-bad=0.05"
+    assert mounts(found) == {"tmp": ("/tmp", False), "tables": (TABLES, False), "record-kafka": (SECRET, True)}
+    assert volume(found, "record-kafka")["secret"]["secretName"] == "record-client"
+    assert mounts(render(values(TOPIC))) == {"tmp": ("/tmp", False), "tables": (TABLES, False)}
+
+
+def test_a_run_reads_files_of_a_claim_without_the_right_to_write_them() -> None:
+    found = render(values(CLAIM))
+    assert container(found)["args"][:3] == ["run", RECORD, f"--root={TABLES}"]
+    assert mounts(found)["record"] == (RECORD, True)
+    assert volume(found, "record")["persistentVolumeClaim"] == {"claimName": "shared"}
+    assert volume(found, "tables")["persistentVolumeClaim"] == {"claimName": "tables"}
+    assert "affinity" not in pod(found)
+    both = values({**CLAIM, **TOPIC})
+    assert container(render(both))["args"][1] == RECORD
+    assert container(render(values({**CLAIM, **TOPIC}, source="kafka")))["args"][1] == "--kafka=a:9092"
+
+
+def test_a_claim_of_one_node_puts_a_run_where_the_operator_is() -> None:
+    found = render({**values({"volume": {"existingClaim": "disk"}}), "replicas": 1})
+    (rule,) = pod(found)["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert rule["topologyKey"] == "kubernetes.io/hostname"
+    assert rule["labelSelector"] == found.one("Deployment")["spec"]["selector"]
+    assert "affinity" not in pod(found, REPORT)
+
+
+@pytest.mark.parametrize("record", [TOPIC, CLAIM], ids=["topic", "claim"])
+def test_what_a_run_is_started_with_is_what_the_command_takes(record: Json) -> None:
+    told = container(render(values(record, args=["--debug"])))["args"]
+    command = analytics.commands["run"]
+    options = {name for parameter in command.params for name in parameter.opts}
+    assert {one.partition("=")[0] for one in told[1:] if one.startswith("--")} <= options
+    # Every value is of its option's kind: it stops at the record that is not here, or at no connector for Spark.
+    ran = CliRunner().invoke(analytics, told)
+    assert ran.exit_code == 1, ran.output
+
+
+def test_one_run_at_a_time_and_none_for_ever() -> None:
+    spec = render(values(TOPIC, activeDeadlineSeconds=600)).one("CronJob", RUN)["spec"]
+    assert (spec["concurrencyPolicy"], spec["suspend"], spec["timeZone"]) == ("Forbid", False, "Etc/UTC")
+    assert (spec["jobTemplate"]["spec"]["activeDeadlineSeconds"], spec["jobTemplate"]["spec"]["backoffLimit"]) == (
+        600,
+        1,
+    )
+    assert spec["jobTemplate"]["spec"]["template"]["spec"]["restartPolicy"] == "Never"
+
+
+@pytest.mark.parametrize("job", [RUN, REPORT])
+def test_its_pods_have_no_token_no_right_and_say_why_they_failed(job: str) -> None:
+    found = render(ALL_ON)
+    spec = pod(found, job)
+    assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == (RUN, False)
+    assert found.one("ServiceAccount", RUN)["automountServiceAccountToken"] is False
+    bound = [
+        subject
+        for kind in ("RoleBinding", "ClusterRoleBinding")
+        for one in found.of(kind)
+        for subject in one["subjects"]
+    ]
+    assert bound
+    assert [subject for subject in bound if subject["name"] == RUN] == []
+    assert container(found, job)["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
+def test_nothing_that_selects_the_operators_pods_selects_those_of_a_run() -> None:
+    found = render(ALL_ON)
+    labels = found.one("CronJob", RUN)["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"].items()
+    selectors = [
+        found.one("Deployment")["spec"]["selector"]["matchLabels"],
+        found.one("Service")["spec"]["selector"],
+        found.one("PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        found.one("NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
+    ]
+    assert [one for one in selectors if one.items() <= labels] == []
+    assert found.one("NetworkPolicy", RUN)["spec"]["podSelector"]["matchLabels"].items() <= labels
+
+
+def test_the_network_that_a_run_may_use_is_the_brokers_and_of_files_none() -> None:
+    spec = render(ALL_ON).one("NetworkPolicy", RUN)["spec"]
+    assert spec["ingress"] == []
+    assert [[port["port"] for port in rule["ports"]] for rule in spec["egress"]] == [[53, 53], [9092]]
+    assert spec["egress"][1]["to"] == ALL_ON["networkPolicy"]["brokers"]["to"]
+    alone = render({**values(CLAIM), "networkPolicy": {"enabled": True}}).one("NetworkPolicy", RUN)["spec"]
+    assert (alone["ingress"], alone["egress"], alone["policyTypes"]) == ([], [], ["Ingress", "Egress"])
+
+
+def test_another_user_gets_a_name_and_the_images_own_needs_none() -> None:
+    found = render({**values(TOPIC), "runAsUser": 20000})
+    lines = found.one("ConfigMap", RUN)["data"]["passwd"].splitlines()
+    assert [line.split(":")[2] for line in lines] == ["0", "20000"]
+    assert mounts(found)["passwd"] == ("/etc/passwd", True)
+    assert pod(found)["securityContext"]["fsGroup"] == 20000
+    for user in (10003, None):
+        same = render({**values(TOPIC), "runAsUser": user})
+        assert same.of("ConfigMap") == []
+        assert "passwd" not in mounts(same)
+    image = (REPOSITORY / "operator" / "images" / "analytics" / "Dockerfile").read_text()
+    assert "streamapp:x:10003:10003:" in image
+    assert "USER 10003:10003" in image
+
+
+def test_names_keep_to_what_a_cronjob_may_have() -> None:
+    found = render({**values(TOPIC), "fullnameOverride": "n" * 52})
+    names = [one["metadata"]["name"] for one in found.of("CronJob")]
+    assert len(set(names)) == 2
+    assert max(map(len, names)) <= 52
+
+
+def test_the_report_is_fetched_without_the_right_to_write_it() -> None:
+    found = render(values(CLAIM))
+    assert mounts(found, REPORT) == {"tmp": ("/tmp", False), "tables": (TABLES, True)}
+    environment = {one["name"]: one["value"] for one in container(found, REPORT)["env"]}
+    assert environment == {"REPORT": f"{TABLES}/report.html", "CRONJOB": RUN, "NAMESPACE": NAMESPACE}
+    assert found.one("CronJob", REPORT)["spec"]["suspend"] is True
+
+
+def test_an_alert_names_the_job_that_there_is() -> None:
+    (rule,) = render(ALL_ON).of("PrometheusRule")
+    (alert,) = [one for group in rule["spec"]["groups"] for one in group["rules"] if "Analytics" in one["alert"]]
+    assert set(re.findall(r'(?:namespace|cronjob)="([^"]+)"', alert["expr"])) == {NAMESPACE, RUN}
+    assert "> 180000 and" in alert["expr"]
+    assert "RUNBOOK" not in yaml.safe_dump(alert)
+    off = {**ALL_ON, "analytics": {"enabled": False}}
+    (rule,) = render(off).of("PrometheusRule")
+    assert "Analytics" not in yaml.safe_dump(rule)
+
+
+REFUSED: dict[str, tuple[Json, str]] = {
+    "no record": (values({"enabled": False}), "there is no flight record to read while record.enabled is false"),
+    "no tables": (values(TOPIC, tables={"existingClaim": ""}), "tables and report need a volume that outlives a run"),
+    "emptyDir": (values({}), "the flight record lies in an emptyDir of each of the operator's pods"),
+    "no files": (values(TOPIC, source="files"), "there are no files that another pod can read"),
+    "no topic": (values(CLAIM, source="kafka"), "the record is sent to no topic"),
+    "one pod's claim": (
+        {**values({"volume": {"existingClaim": "disk", "accessMode": "ReadWriteOncePod"}}), "replicas": 1},
+        "a claim with ReadWriteOncePod is the operator's pod's alone",
+    ),
+    "one claim for both": (values(CLAIM, tables={"existingClaim": "shared"}), "it is the claim of the record"),
+    "schedule": (values(TOPIC, schedule="daily"), "/analytics/schedule"),
+    "memory": (values(TOPIC, memory="2Gi"), "/analytics/memory"),
+    "unknown": (values(TOPIC, keep=3), "'keep' not allowed"),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_work_is_refused_with_the_next_step(refused: tuple[Json, str]) -> None:
+    given, told = refused
+    ran = attempt(given)
+    assert ran.returncode != 0
+    assert told in re.sub(r"\s+", " ", ran.stderr)
