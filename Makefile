@@ -49,9 +49,11 @@ prove: ## Sweep faults through the whole operator in virtual time: ten thousand 
 prove-judge: ## Take one safeguard after another away from the operator and see that the sweep notices
 	$(UV) pytest -m judge tests/prove
 
-test: check test-java test-analytics test-lab ## Everything but long proofs: checks, unit tests, Spark, then the lab tests (root, about an hour the first time)
+test: check test-java ## Everything but long proofs: checks, unit tests, Spark, then the lab tests (root, a good hour the first time)
+	$(UV) pytest -m "analytics and not cluster" tests/analytics
+	$(MAKE) --no-print-directory test-lab
 
-test-analytics: ## The pipeline on a real Spark, its tables beside DuckDB's, killed at every stage (Java 17)
+test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tables beside DuckDB's, killed at every stage (Java 17)
 	$(UV) pytest -m analytics tests/analytics
 
 test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM

@@ -26,7 +26,7 @@ from tests.analytics.standalone import (
     tasks_by_host,
 )
 
-pytestmark = [pytest.mark.analytics, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.analytics, pytest.mark.cluster, pytest.mark.timeout(2400)]
 KILLED_AFTER = "silver: samples"
 
 
