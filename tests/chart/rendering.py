@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -120,3 +121,10 @@ def render(values: Json, major: int = 4) -> Rendered:
     ran = attempt(values, major)
     assert ran.returncode == 0, ran.stderr
     return Rendered([each for each in yaml.safe_load_all(ran.stdout) if each is not None])
+
+
+def refusal(values: Json) -> str:
+    """What Helm says where it refuses these values, on one line; it must refuse them."""
+    ran = attempt(values)
+    assert ran.returncode != 0
+    return re.sub(r"\s+", " ", ran.stderr)
