@@ -105,7 +105,7 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
         kept = batch.persist()
         try:
             if not kept.isEmpty():
-                new = ingest.take(kept, f"{KAFKA}{topic.name}")
+                new = ingest.take(kept)
                 sums = {name: getattr(done, name) + getattr(new, name) for name in SUMMED}
                 done = replace(done, version=new.version, **sums)
         except AnalyticsError as error:
@@ -148,7 +148,7 @@ def _lines(ingest: Ingest, topic: Topic) -> DataFrame:
         .select(
             F.col("value").cast("string").alias("value"),
             F.concat(F.lit(KAFKA), "topic", F.lit("/"), F.col("partition").cast("string")).alias("file"),
-            F.col("offset").alias("position"),
+            F.col("offset").alias("line"),
         )
     )
 

@@ -10,8 +10,10 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -20,16 +22,16 @@ from typing import Final
 from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from streamapp.analytics.bronze_schemas import QUARANTINE, SCHEMAS, TABLES
 from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.parsing import BAD
+from streamapp.analytics.parsing import BAD, SAMPLE
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.session import first_line
-from streamapp.analytics.staging import Staging
-from streamapp.analytics.store import Input, Store, Version, merged, new_run
+from streamapp.analytics.staging import Staging, order
+from streamapp.analytics.store import Spans, Store, Version, merged, new_run
 
 SUFFIX: Final = ".jsonl.gz"
 HIDDEN: Final = (".", "_")
@@ -39,6 +41,10 @@ MOST_BAD: Final = 0.01
 MERGE_AT: Final = 24
 """Runs of a day from which on they are written together with what is new."""
 WRITERS: Final = 4
+PIECE: Final = 8 << 20
+"""Bytes of packed record that are sorted together: some hundred megabytes of rows."""
+_ROWS: Final = (1 << 33) - 1
+"""Spark's numbers of rows have the partition's above these bits."""
 _PATTERN: Final = r"([][{}*?\\])"
 """Characters of a path that Spark would take for a pattern."""
 
@@ -110,28 +116,19 @@ class Ingest:
             fresh, known = self._fresh(record_files(places), before)
         if not fresh:
             return Ingested(0, known, 0, 0, 0, 0, before)
-        names = {f"file://{_as_spark_has_it(path)}": digest for digest, path in fresh.items()}
-        inputs = {digest: Input(str(path), 0, {}) for digest, path in fresh.items()}
-        done = self._take(lambda staging: self._stage(fresh, staging), before, inputs, lambda uri: names[uri])
+        inputs = {digest: str(path) for digest, path in fresh.items()}
+        done = self._take(lambda staging: self._stage(fresh, staging), before, inputs)
         return replace(done, files=len(fresh), known_files=known)
 
-    def take(self, lines: DataFrame, name: str) -> Ingested:
-        """Take in lines from elsewhere: `value`, `file` (begins with `kafka:`), `position`, all of them one input.
+    def take(self, lines: DataFrame) -> Ingested:
+        """Take in lines from elsewhere: `value`, `file` (begins with `kafka:`), `line`.
 
         Raises:
             AnalyticsError: too many bad lines, another run at the same time.
         """
-        key = f"{name} {new_run()}"
-        inputs = {key: Input(name, 0, {})}
-        return self._take(lambda staging: staging.write(lines, self.now), self.store.current(), inputs, lambda _: key)
+        return self._take(lambda staging: staging.write(lines, self.now), self.store.current(), {})
 
-    def _take(
-        self,
-        stage: Callable[[Staging], None],
-        before: Version,
-        inputs: dict[str, Input],
-        digest_of: Callable[[str], str],
-    ) -> Ingested:
+    def _take(self, stage: Callable[[Staging], None], before: Version, inputs: Mapping[str, str]) -> Ingested:
         """Stage, judge, write and commit; whatever happens before the last of these changes nothing."""
         run = new_run()
         staging = Staging(self.spark, self.store.folder / "staging" / f"run={run}")
@@ -139,20 +136,23 @@ class Ingest:
             with self.stages.stage("bronze: read lines"):
                 stage(staging)
             with self.stages.stage("bronze: judge"):
-                counts = staging.counts(before.kept_from)
-                rows = _fill_in(inputs, counts, digest_of)
-                bad = self._judge(staging, counts, rows)
-                too_old = sum(row["old"] for row in counts)
-                repeated = {row["recorder"] for row in counts if row["good"] != row["different"]}
-                suspects = suspicious(list(inputs.values()), list(before.inputs.values()), repeated)
+                found = _told(staging.counts(before.kept_from))
+                self._judge(staging, found)
+                suspects = suspicious(found.spans, before.recorders, found.repeated)
             with self.stages.stage("bronze: write tables"):
-                there = {part for row in counts for part, lines in row["kinds"].items() if lines}
-                after, kept = self._tables(staging, before, run, suspects, there)
+                after, kept = self._tables(staging, before, run, suspects, found)
         finally:
             shutil.rmtree(staging.folder, ignore_errors=True)
         with self.stages.stage("bronze: commit"):
-            version = self.store.commit(replace(after, inputs={**before.inputs, **inputs}))
-        return Ingested(0, 0, rows, kept, bad, rows - bad - too_old - kept, version, too_old)
+            after = replace(
+                after,
+                inputs={**before.inputs, **inputs},
+                recorders={**before.recorders, **_joined(before.recorders, found.spans)},
+                lines=before.lines + found.rows,
+            )
+            version = self.store.commit(after)
+        doubled = found.rows - found.bad - found.too_old - kept
+        return Ingested(0, 0, found.rows, kept, found.bad, doubled, version, found.too_old)
 
     def _fresh(self, files: list[Path], before: Version) -> tuple[dict[str, Path], int]:
         """Files by digest that were not read before; one without a byte is a copy that has only begun."""
@@ -167,13 +167,18 @@ class Ingest:
     def _stage(self, fresh: Mapping[str, Path], staging: Staging) -> None:
         """Read every line of the files once."""
         paths = [re.sub(_PATTERN, r"\\\1", _as_spark_has_it(path)) for path in fresh.values()]
+        # Where each file is a partition, the number of a row there is that of its line.
+        number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROWS)) + 1
         lines = self.spark.read.text(paths).select(
-            "value",
-            F.col("_metadata.file_path").alias("file"),
-            F.monotonically_increasing_id().alias("position"),
+            "value", F.col("_metadata.file_path").alias("file"), number.alias("line")
+        )
+        pieces = (
+            sum(path.stat().st_size for path in fresh.values()) // PIECE
+            + 2 * self.spark.sparkContext.defaultParallelism
         )
         try:
-            staging.write(lines, self.now)
+            with _a_partition_each(self.spark):
+                staging.write(lines.coalesce(pieces), self.now)
         except PySparkException as error:
             damaged = next((path for path in fresh.values() if not _is_whole(path)), None)
             if damaged is None:
@@ -181,34 +186,34 @@ class Ingest:
             why = f"it is damaged: {first_line(error)}"
             raise AnalyticsError(str(damaged), why, "move it away, and look at the disk it came from") from error
 
-    def _judge(self, staging: Staging, counts: Sequence[Row], rows: int) -> int:
-        """The number of bad lines.
+    def _judge(self, staging: Staging, found: "_Told") -> None:
+        """See that not too many lines are bad.
 
         Raises:
             AnalyticsError: they are too many.
         """
-        bad = sum(row["kinds"][BAD] for row in counts)
-        if bad > self.most_bad * rows:
-            lines = staging.bad()
-            worst = lines.groupBy("rule", "file").agg(F.count(F.lit(1)).alias("n"), F.min("line").alias("line"))
+        if found.bad > self.most_bad * found.rows:
+            worst = staging.bad().groupBy("rule", "file").agg(F.count(F.lit(1)).alias("n"), F.min("line").alias("line"))
             most = worst.orderBy(F.desc("n"), "rule", "file").collect()[0]
             why = (
-                f"{bad} of {rows} lines are bad ({bad / rows:.1%}, allowed {self.most_bad:.1%}); "
-                f"most break the rule {most['rule']}: {most['n']} in this file, first in line {most['line']}"
+                f"{found.bad} of {found.rows} lines are bad ({found.bad / found.rows:.1%}, allowed "
+                f"{self.most_bad:.1%}); most break the rule {most['rule']}: {most['n']} in this file, first in line "
+                f"{most['line']}"
             )
             step = "nothing was taken in; look at that line, and at the version of the operator that wrote it"
             raise AnalyticsError(_plain_uri(most["file"]).removeprefix("file://"), why, step)
-        return int(bad)
 
     def _tables(
-        self, staging: Staging, before: Version, run: str, suspects: set[str], there: set[str]
+        self, staging: Staging, before: Version, run: str, suspects: set[str], found: "_Told"
     ) -> tuple[Version, int]:
         """Write the tables of the kinds that are there, a few at a time; also give how many rows are new."""
 
         def one(kind: str) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
             table = TABLES[kind]
-            frame = staging.good(kind).select(SCHEMAS[table].names)
-            frame = frame.withColumn("dt", F.date_format("ts", "yyyy-MM-dd")).where(F.col("dt") >= before.kept_from)
+            if kind == SAMPLE and not (found.odd or suspects or self._full(before, table)):
+                parts = [part for part in staging.samples() if part.name.removeprefix("dt=") >= before.kept_from]
+                return self._merged(self.store.adopt(parts, table, run), before, table, set())
+            frame = staging.good(kind).where(F.col("dt") >= before.kept_from)
             if suspects:
                 frame = self._once(frame, before, table, suspects)
             return self._append(frame, before, table, run)
@@ -219,8 +224,8 @@ class Ingest:
             return name, days, rows, 0
 
         jobs: list[Callable[[], tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]]]
-        jobs = [partial(one, kind) for kind in TABLES if kind in there]
-        jobs += [quarantine] if BAD in there else []
+        jobs = [partial(one, kind) for kind in TABLES if kind in found.kinds]
+        jobs += [quarantine] if found.bad else []
         kept, after = 0, before
         for table in {*SCHEMAS} - {*before.tables}:
             after = after.with_table(table, {}, {})
@@ -237,62 +242,107 @@ class Ingest:
         single = frame.where(suspect).dropDuplicates(["recorder", "seq"]).join(there, ["recorder", "seq"], "left_anti")
         return frame.where(~suspect).unionByName(single)
 
+    @staticmethod
+    def _full(before: Version, table: str) -> set[str]:
+        """Days of so many runs that they are to be written together."""
+        return {day for day, runs in before.tables.get(table, {}).items() if len(runs) >= MERGE_AT}
+
     def _append(
         self, frame: DataFrame, before: Version, table: str, run: str
     ) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
         """Write; give the table, its days, the rows of the new run, and how many of them are new."""
-        live = before.tables.get(table, {})
-        full = {day for day, runs in live.items() if len(runs) >= MERGE_AT}
+        full = self._full(before, table)
         if full:
             frame = frame.unionByName(self.store.read(self.spark, before, table, full))
-        days, rows = self.store.write(frame.sortWithinPartitions(*_order(frame)), table, run)
+        written = self.store.write(frame.sortWithinPartitions(*order(frame)), table, run)
+        return self._merged(written, before, table, full)
+
+    @staticmethod
+    def _merged(
+        written: tuple[dict[str, tuple[str, ...]], dict[str, int]], before: Version, table: str, full: set[str]
+    ) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+        """What was written beside what was there, but for the days that it has in it."""
+        days, rows = written
+        live = before.tables.get(table, {})
         gone = {day for day in full if day in days}
         moved = sum(before.rows[table][f"{old}/{day}"] for day in gone for old in live[day])
         stays = [(day, runs) for day, runs in live.items() if day not in gone]
         return table, merged(stays, days.items()), rows, sum(rows.values()) - moved
 
 
-def _order(frame: DataFrame) -> list[Column]:
-    """Rows of one copy together, in their time: they compress best so.
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is in the lines of a run."""
 
-    Names are told apart by hashes: Spark sorts by the first eight bytes as long as it can, and names begin alike.
-    """
-    if "task" in frame.columns:
-        app = F.shiftleft(F.hash("cluster", "namespace", "app", "uid").cast("long"), 32)
-        task = F.hash("task").cast("long").bitwiseAND(F.lit(0xFFFFFFFF))
-        return [app.bitwiseOR(task), F.col("ts"), F.col("seq")]
-    return [F.hash("app"), F.col("ts"), F.col("seq")] if "app" in frame.columns else [F.col("file"), F.col("line")]
+    rows: int
+    bad: int
+    too_old: int
+    odd: int
+    """Samples that were told only when they were read once more."""
+    kinds: frozenset[str]
+    """That there is a good line of."""
+    spans: Spans
+    repeated: frozenset[str]
+    """Recorders with a number that is there twice."""
 
 
-def _fill_in(inputs: dict[str, Input], counts: Iterable[Row], digest_of: Callable[[str], str]) -> int:
-    """Put what each input holds into it; give the number of all lines."""
+def _told(counts: Sequence[Row]) -> _Told:
+    kinds: Counter[str] = Counter()
+    spans: dict[str, list[tuple[int, int]]] = {}
     for row in counts:
-        digest = digest_of(_plain_uri(row["file"]))
-        one, recorder = inputs[digest], row["recorder"]
-        spans = dict(one.recorders)
-        if recorder and row["low"] is not None:
-            low, high = spans.get(recorder, (row["low"], row["high"]))
-            spans[recorder] = (min(row["low"], low), max(row["high"], high))
-        inputs[digest] = Input(one.name, one.rows + sum(row["kinds"].values()), spans)
-    return sum(one.rows for one in inputs.values())
+        kinds.update(row["kinds"])
+        if row["low"] is not None:
+            spans.setdefault(row["recorder"], []).append((row["low"], row["high"]))
+    return _Told(
+        rows=kinds.total(),
+        bad=kinds[BAD],
+        too_old=sum(row["old"] for row in counts),
+        odd=sum(row["odd"] for row in counts),
+        kinds=frozenset(kind for kind, lines in kinds.items() if lines and kind != BAD),
+        spans={recorder: together(of_one) for recorder, of_one in spans.items()},
+        repeated=frozenset(row["recorder"] for row in counts if row["good"] != row["different"]),
+    )
 
 
-def suspicious(fresh: Sequence[Input], known: Sequence[Input], repeated: Iterable[str]) -> set[str]:
-    """Recorders whose numbers may be there twice: twice in one file, or in files whose numbers overlap."""
+def together(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Spans in order, those that meet as one."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def _joined(known: Spans, fresh: Spans) -> Spans:
+    """The spans of each recorder in `fresh` with those that are known of it."""
+    return {recorder: together((*known.get(recorder, ()), *spans)) for recorder, spans in fresh.items()}
+
+
+def suspicious(fresh: Spans, known: Spans, repeated: Iterable[str]) -> set[str]:
+    """Recorders whose numbers may be there twice: they are in these lines, or these overlap with what was read before.
+
+    Not all numbers of a span need be there: who comes late is suspected wrongly, which costs time and nothing else.
+    """
     found = set(repeated)
-    spans: dict[str, list[tuple[int, int, bool]]] = {}
-    for new, inputs in ((True, fresh), (False, known)):
-        for one in inputs:
-            for recorder, (low, high) in one.recorders.items():
-                spans.setdefault(recorder, []).append((low, high, new))
-    for recorder, of_one in spans.items():
-        reach, reached_new = -1, False
-        for low, high, new in sorted(of_one):
-            if low <= reach and (new or reached_new):
-                found.add(recorder)
-            if high > reach:
-                reach, reached_new = high, new
+    for recorder, spans in fresh.items():
+        before = known.get(recorder, ())
+        if any(low <= known_high and known_low <= high for low, high in spans for known_low, known_high in before):
+            found.add(recorder)
     return found
+
+
+@contextmanager
+def _a_partition_each(spark: SparkSession) -> Iterator[None]:
+    """Have Spark make a partition of each file that is read meanwhile, where it would put several into one."""
+    name = "spark.sql.files.openCostInBytes"
+    before = spark.conf.get(name)
+    spark.conf.set(name, str(1 << 40))
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
 
 
 def _plain_uri(told: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, MapType, StringType, StructField, StructType, TimestampType
 
 from streamapp.analytics.bronze_schemas import EXTRA, LINE, OWN, camel, columns, in_line
 from streamapp.analytics.quality import CORRUPT, rule
@@ -21,54 +21,70 @@ SAMPLE: Final = "sample"
 BAD: Final = "bad"
 REST: Final = "rest"
 """What is to be read once more."""
+LEFT: Final[dict[str, DataType]] = {
+    "value": StringType(),
+    "rule": StringType(),
+    "file": StringType(),
+    "line": LongType(),
+}
+"""What is kept of a line that goes into no table: itself, the rule it breaks, and where it stood."""
+CLOCK: Final = len("2026-11-21T10:00:00.000000Z")
 GAPS: Final = (" ", "\t", "\n", "\r")
 _OPTIONS: Final = {"columnNameOfCorruptRecord": CORRUPT, "allowNonNumericNumbers": "false"}
 
 
 def as_samples(lines: DataFrame, now: datetime) -> DataFrame:
-    """Lines (`value`, `file`, `position`) with a sample's columns and `part`: `sample`, `bad`, or `rest`.
+    """Lines (`value`, `file`, `line`) with the columns of a sample's table, and `part`: `sample`, `bad`, or `rest`.
 
-    `raw` holds the line of the latter two, `rule` what a bad sample breaks; what is `rest` has no other columns.
+    `dt` is the day of the former, so that they lie as the table's own files do. The latter two have nothing of a
+    table; their line, its place and the rule that a bad sample breaks stand in `extra`: see `LEFT`.
     """
     names = _own(SAMPLE)
-    read = lines.withColumn("line", F.from_json("value", _shape(sorted(names)), _OPTIONS))
+    read = lines.withColumn("told", F.from_json("value", _shape(sorted(names)), _OPTIONS))
     known = columns()
-    fields = [F.col(f"line.{camel(name)}").cast(known[name]).alias(name) for name in names]
-    judged = read.select(*lines.columns, *fields, F.col(f"line.{CORRUPT}").alias(CORRUPT))
+    fields = [F.col(f"told.{camel(name)}").cast(known[name]).alias(name) for name in names]
+    judged = read.select(*lines.columns, *fields, F.col(f"told.{CORRUPT}").alias(CORRUPT))
     mine = F.coalesce(F.col("kind") == SAMPLE, F.lit(False))
     judged = judged.withColumn("rule", F.when(mine, rule(F.lit(now), (SAMPLE,))))
     part = F.when(~mine, REST).when(F.col("rule").isNotNull(), BAD).otherwise(SAMPLE)
-    return _told(judged.withColumn("part", part), (SAMPLE,))
-
-
-def as_any(lines: DataFrame, now: datetime) -> DataFrame:
-    """Lines with the columns of all kinds and `part`: their kind, or `bad`; `raw` and `rule` as above."""
-    known = columns()
-    read = lines.withColumn("line", F.from_json("value", _shape(known), _OPTIONS))
-    fields = [F.col(f"line.{camel(name)}").cast(kind).alias(name) for name, kind in known.items()]
-    judged = read.select(*lines.columns, *fields, F.col(f"line.{CORRUPT}").alias(CORRUPT))
-    judged = judged.withColumn("rule", rule(F.lit(now), tuple(OWN)))
-    part = F.when(F.col("rule").isNotNull(), BAD).otherwise(F.col("kind"))
-    return _told(judged.withColumn("part", part), tuple(OWN))
-
-
-def _told(judged: DataFrame, kinds: Collection[str]) -> DataFrame:
-    good = F.col("part").isin(*kinds)
-    return judged.select(
-        *[name for name in judged.columns if name not in {CORRUPT, "value", "kind", "part"}],
-        F.when(~good, F.col("value")).alias("raw"),
-        F.when(good & _has_more(kinds), _extra(kinds)).alias(EXTRA),
+    left = F.create_map(*[column for name in LEFT for column in (F.lit(name), F.col(name).cast("string"))])
+    good = F.col("part") == SAMPLE
+    more = F.when(~_is_plain(names) & _has_more((SAMPLE,)), _extra((SAMPLE,)))
+    return judged.withColumn("part", part).select(
+        *[name for name in names if name != "kind"],
+        F.when(good, more).otherwise(left).alias(EXTRA),
         "part",
+        F.when(good, F.to_date("ts")).alias("dt"),
     )
 
 
-def staged_schema(kinds: Collection[str]) -> StructType:
-    """The columns of what `as_samples` or `as_any` gave, as they are read again."""
-    known = columns()
-    names = dict.fromkeys(name for kind in kinds for name in _own(kind) if name != "kind")
-    texts = [StructField(name, StringType()) for name in ("file", "rule", "raw", "part")]
-    more = (StructField("position", LongType()), StructField(EXTRA, MapType(StringType(), StringType())))
-    return StructType([*texts, *(StructField(name, known[name]) for name in names), *more])
+def left(samples: DataFrame) -> DataFrame:
+    """What stands in `extra` of what is no good sample, as columns."""
+    return samples.select(*[F.col(EXTRA)[one].cast(type_).alias(one) for one, type_ in LEFT.items()])
+
+
+def as_any(lines: DataFrame, now: datetime) -> DataFrame:
+    """Lines with the columns of all kinds, `dt`, and `part`: their kind, or `bad`; of the latter `value` and `rule`."""
+    known, kinds = columns(), tuple(OWN)
+    read = lines.withColumn("told", F.from_json("value", _shape(known), _OPTIONS))
+    fields = [F.col(f"told.{camel(name)}").cast(kind).alias(name) for name, kind in known.items()]
+    judged = read.select(*lines.columns, *fields, F.col(f"told.{CORRUPT}").alias(CORRUPT))
+    judged = judged.withColumn("rule", rule(F.lit(now), kinds))
+    good = F.col("rule").isNull()
+    return judged.select(
+        *[name for name in known if name != "kind"],
+        F.when(good & _has_more(kinds), _extra(kinds)).alias(EXTRA),
+        *[F.when(~good, F.col(name)).alias(name) for name in LEFT],
+        F.when(good, F.col("kind")).otherwise(BAD).alias("part"),
+        F.date_format("ts", "yyyy-MM-dd").alias("dt"),
+    )
+
+
+def staged_schema() -> StructType:
+    """The columns of what `as_any` gave, as they are read again."""
+    found = {name: type_ for name, type_ in columns().items() if name != "kind"}
+    found |= {EXTRA: MapType(StringType(), StringType())} | LEFT | {"part": StringType(), "dt": StringType()}
+    return StructType([StructField(name, type_) for name, type_ in found.items()])
 
 
 def _shape(names: Iterable[str]) -> StructType:
@@ -89,6 +105,28 @@ def _by_kind(kinds: Collection[str], value: dict[str, Column]) -> Column:
     for kind in reversed(tuple(kinds)):
         chosen = F.when(F.col("kind") == kind, value[kind]).otherwise(chosen)
     return chosen
+
+
+def _is_plain(names: Iterable[str]) -> Column:
+    """Whether a line is written as the recorder writes it and has these fields alone, as far as they are filled.
+
+    Told by its length, which costs next to nothing and follows from the values then: JSON knows no shorter way to
+    write them. But for times, so that the text of the line's one time is measured.
+    """
+    value, known, length = F.col("value"), columns(), F.lit(1)
+    for name in names:
+        length = length + F.coalesce(_length(F.col(name), known[name]) + len(f',"{camel(name)}":'), F.lit(0))
+    time = F.instr(value, '"ts":"')
+    behind = F.call_function("locate", F.lit('"'), value, time + len('"ts":"'))
+    return (F.octet_length(value) == length) & (behind - time == len('"ts":"') + CLOCK)
+
+
+def _length(column: Column, type_: DataType) -> Column:
+    """Bytes that the recorder writes for a value; null of none."""
+    if isinstance(type_, TimestampType):
+        return F.when(column.isNotNull(), CLOCK + len('""'))
+    quotes = len('""') if isinstance(type_, StringType) else 0
+    return F.octet_length(column.cast("string")) + quotes
 
 
 def _has_more(kinds: Collection[str]) -> Column:

@@ -1,6 +1,7 @@
 """What an ingest has read and not yet taken in: every line once, as files beside the tables that no manifest names.
 
-Called by the ingest alone, which removes them whatever happens.
+Called by the ingest alone, which removes them whatever happens. Nearly all lines are samples: these are written as the
+files of their table already, so that the ingest takes them in by giving them another name.
 """
 
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
-from streamapp.analytics.bronze_schemas import OWN
-from streamapp.analytics.parsing import BAD, REST, SAMPLE, as_any, as_samples, staged_schema
+from streamapp.analytics.bronze_schemas import OWN, table_schema
+from streamapp.analytics.parsing import BAD, LEFT, REST, SAMPLE, as_any, as_samples, left, staged_schema
 
 KAFKA: Final = "kafka:"
 """What the names of partitions begin with, where files have their own."""
+_NUMBERS: Final = ("recorder", "seq", "dt", "part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,68 +29,70 @@ class Staging:
     folder: Path
 
     def write(self, lines: DataFrame, now: datetime) -> None:
-        """Read every line (`value`, `file`, `position`) once; what is no sample, once more from here."""
-        self._put(as_samples(lines.where(F.length("value") > 0), now), "first")
-        rest = self._first().where(F.col("part") == REST).select(F.col("raw").alias("value"), "file", "position")
-        self._put(as_any(rest, now), "second")
+        """Read every line (`value`, `file`, `line`) once; what is no sample, once more from here."""
+        samples = as_samples(lines.where(F.length("value") > 0), now)
+        samples.sortWithinPartitions(*order(samples)).write.partitionBy("part", "dt").parquet(self._place("first"))
+        rest = left(self._first(REST)).drop("rule")
+        as_any(rest, now).write.partitionBy("part").parquet(self._place("second"))
+
+    def samples(self) -> list[Path]:
+        """Folders `dt=…` with the good samples of a day each, but for those that `good` finds beside them."""
+        return sorted(self.folder.glob(f"first/part={SAMPLE}/dt=*"))
 
     def good(self, kind: str) -> DataFrame:
-        """The good lines of a kind."""
-        found = self._second().where(F.col("part") == kind)
-        if kind != SAMPLE:
-            return found
-        first = self._first().where(F.col("part") == SAMPLE)
-        return first.unionByName(found.select(first.columns))
+        """The good lines of a kind, with `dt`."""
+        columns = [*table_schema(kind).names, "dt"]
+        found = self._second().where(F.col("part") == kind).select(columns)
+        return found.unionByName(self._first(SAMPLE).select(columns)) if kind == SAMPLE else found
 
     def bad(self) -> DataFrame:
-        """`raw` and `rule` of each bad line, with its file and its number there, or its offset in its partition.
-
-        A file is read in one piece, so positions rise by one.
-        """
-        first = self._first().groupBy("file").agg(F.min("position").alias("first"))
-        bad = self._every().where(F.col("part") == BAD).join(F.broadcast(first), "file")
-        return bad.select("raw", "rule", "file", _number().alias("line"))
+        """`raw` and `rule` of each bad line, with its file and its number there, or its offset in its partition."""
+        names = [F.col("value").alias("raw"), *[F.col(name) for name in LEFT if name != "value"]]
+        second = self._second().where(F.col("part") == BAD).select(names)
+        return left(self._first(BAD)).select(names).unionByName(second)
 
     def counts(self, kept_from: str) -> list[Row]:
-        """Lines by `file`, `recorder` and 32,768 numbers: the `low`est and `high`est number, lines by part as `kinds`.
+        """Lines by `recorder` and 32,768 numbers: the `low`est and `high`est number, lines by part as `kinds`.
 
         `good` lines are more than there are `different` numbers among them where one is there twice: exact, by bitmaps.
         `old` lines are good ones of days before `kept_from`, which were removed: they would make days of little.
+        `odd` lines are samples that were told only when they were read once more.
         """
-        good = F.when(F.col("part") != BAD, F.col("seq"))
-        # All partitions of a topic are one input.
-        lines = self._every().withColumn("file", F.when(_of_kafka(), KAFKA).otherwise(F.col("file")))
-        bits = F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position(good)))
+        first = self._first(SAMPLE, BAD).select(*_NUMBERS, F.lit(False).alias("again"))
+        lines = first.unionByName(self._second().select(*_NUMBERS, F.lit(True).alias("again")))
+        lines = lines.withColumn("seq", F.when(F.col("part") != BAD, F.col("seq")))
+        bits = F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position("seq")))
         kinds = F.create_map(*[part for one in (*OWN, BAD) for part in (F.lit(one), F.count_if(F.col("part") == one))])
-        buckets = lines.groupBy("file", "recorder", F.bitmap_bucket_number("seq").alias("bucket")).agg(
-            F.count(good).alias("good"),
+        buckets = lines.groupBy("recorder", F.bitmap_bucket_number("seq").alias("bucket")).agg(
+            F.count("seq").alias("good"),
             bits.alias("different"),
             F.min("seq").alias("low"),
             F.max("seq").alias("high"),
             kinds.alias("kinds"),
-            F.count_if(good.isNotNull() & (F.date_format("ts", "yyyy-MM-dd") < kept_from)).alias("old"),
+            F.count_if((F.col("part") != BAD) & (F.col("dt") < kept_from)).alias("old"),
+            F.count_if((F.col("part") == SAMPLE) & F.col("again")).alias("odd"),
         )
         return buckets.collect()
 
-    def _put(self, frame: DataFrame, name: str) -> None:
-        frame.write.option("compression", "lz4").option("maxRecordsPerFile", 0).partitionBy("part").parquet(
-            str(self.folder / name)
-        )
+    def _place(self, name: str) -> str:
+        return str(self.folder / name)
 
-    def _first(self) -> DataFrame:
-        return self.spark.read.schema(staged_schema((SAMPLE,))).parquet(str(self.folder / "first"))
+    def _first(self, *parts: str) -> DataFrame:
+        more = [StructField(name, StringType()) for name in ("part", "dt")]
+        schema = StructType([*table_schema(SAMPLE), *more])
+        return self.spark.read.schema(schema).parquet(self._place("first")).where(F.col("part").isin(*parts))
 
     def _second(self) -> DataFrame:
-        return self.spark.read.schema(staged_schema(tuple(OWN))).parquet(str(self.folder / "second"))
-
-    def _every(self) -> DataFrame:
-        names = ("file", "recorder", "seq", "ts", "rule", "raw", "position", "part")
-        return self._first().where(F.col("part") != REST).select(*names).unionByName(self._second().select(*names))
+        return self.spark.read.schema(staged_schema()).parquet(self._place("second"))
 
 
-def _of_kafka() -> Column:
-    return F.col("file").startswith(KAFKA)
+def order(frame: DataFrame) -> list[Column]:
+    """Rows of one copy together, in their time, as whoever asks for the story of a copy needs them.
 
-
-def _number() -> Column:
-    return F.when(_of_kafka(), F.col("position")).otherwise(F.col("position") - F.col("first") + 1)
+    Names are told apart by hashes: Spark sorts by the first eight bytes as long as it can, and names begin alike.
+    """
+    if "task" in frame.columns:
+        app = F.shiftleft(F.hash("cluster", "namespace", "app", "uid").cast("long"), 32)
+        task = F.hash("task").cast("long").bitwiseAND(F.lit(0xFFFFFFFF))
+        return [app.bitwiseOR(task), F.col("ts"), F.col("seq")]
+    return [F.hash("app"), F.col("ts"), F.col("seq")] if "app" in frame.columns else [F.col("file"), F.col("line")]

@@ -6,12 +6,13 @@ is absent: a reader sees whole versions, of two runs at once one loses, and one 
 manifest names. `CURRENT` names the newest manifest for people and other programs; the number is what counts here.
 """
 
+import fcntl
 import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from streamapp.analytics.failures import AnalyticsError
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 """Version of the layout of folders and manifests."""
 KEPT: Final = 3
 """Versions that stay readable."""
@@ -36,14 +37,8 @@ Days = Mapping[str, tuple[str, ...]]
 """Runs that hold a day's rows, by day."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A file of the record that was read."""
-
-    name: str
-    rows: int
-    recorders: Mapping[str, tuple[int, int]]
-    """First and last `seq` by recorder."""
+Spans = Mapping[str, tuple[tuple[int, int], ...]]
+"""Numbers that were read, by recorder: the first and last of each span, in order and apart. Not all between need be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +49,12 @@ class Version:
     tables: Mapping[str, Days] = field(default_factory=dict)
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By table and `run/day`."""
-    inputs: Mapping[str, Input] = field(default_factory=dict)
-    """Files read, by the SHA-256 of their content; bronze only."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Names of the files that were read, by the SHA-256 of their content; bronze only."""
+    recorders: Spans = field(default_factory=dict)
+    """What was read of each recorder; bronze only."""
+    lines: int = 0
+    """Lines of all that was read; bronze only."""
     built_from: Days = field(default_factory=dict)
     """Runs of bronze by day that this version was computed from; silver and gold only."""
     definitions: int = 0
@@ -65,11 +64,6 @@ class Version:
     leaving: Mapping[str, float] = field(default_factory=dict)
     """Folders that were named once and are not any more, with the time since when, in seconds since 1970."""
     layout: int = LAYOUT
-
-    @property
-    def lines(self) -> int:
-        """Lines of all files that were read; bronze only."""
-        return sum(one.rows for one in self.inputs.values())
 
     def days(self, but: str) -> dict[str, tuple[str, ...]]:
         """The runs of each day that is kept, over all tables but one."""
@@ -131,25 +125,31 @@ class Store:
         """The newest version; an empty one where nothing was written yet.
 
         Raises:
-            AnalyticsError: it was written by a newer layout.
+            AnalyticsError: it has another layout, or is damaged.
         """
-        numbers = [int(path.stem) for path in (self.folder / "manifest").glob("[0-9]*.json")]
-        if not numbers:
+        newest = self._newest()
+        if not newest:
             return Version()
-        path = self._manifest(max(numbers))
-        told = json.loads(path.read_text())
+        path = self._manifest(newest)
+        try:
+            told = json.loads(path.read_text())
+        except ValueError as error:
+            step = "remove it: the version before it counts then, and what it named is read again"
+            raise AnalyticsError(str(path), f"it is damaged: {error}", step) from error
         if told["layout"] != LAYOUT:
             why = f"it has layout {told['layout']}, this program reads {LAYOUT}"
-            raise AnalyticsError(str(path), why, "use the newer program, or another --root")
-        inputs = {
-            digest: Input(one["name"], one["rows"], {who: (lo, hi) for who, (lo, hi) in one["recorders"].items()})
-            for digest, one in told["inputs"].items()
-        }
-        tables = {table: {day: tuple(runs) for day, runs in days.items()} for table, days in told["tables"].items()}
-        built_from = {day: tuple(runs) for day, runs in told["built_from"].items()}
-        kept_from, leaving = told.get("kept_from", ""), told.get("leaving", {})
+            raise AnalyticsError(str(path), why, "use the program that wrote it, or another --root")
         return Version(
-            told["number"], tables, told["rows"], inputs, built_from, told["definitions"], kept_from, leaving
+            number=told["number"],
+            tables={table: {day: tuple(runs) for day, runs in days.items()} for table, days in told["tables"].items()},
+            rows=told["rows"],
+            inputs=told["inputs"],
+            recorders={who: tuple((low, high) for low, high in spans) for who, spans in told["recorders"].items()},
+            lines=told["lines"],
+            built_from={day: tuple(runs) for day, runs in told["built_from"].items()},
+            definitions=told["definitions"],
+            kept_from=told["kept_from"],
+            leaving=told["leaving"],
         )
 
     def read(self, spark: SparkSession, version: Version, table: str, days: Collection[str] | None = None) -> DataFrame:
@@ -173,7 +173,11 @@ class Store:
             for file in (
                 file for run in runs for file in sorted((self._run(table, run) / f"dt={day}").glob("*.parquet"))
             ):
-                rows = pq.ParquetFile(file).read()
+                try:
+                    rows = pq.ParquetFile(file).read()
+                except pa.ArrowException as error:
+                    step = "look at the disk it lies on; `build --full` makes silver and gold anew from bronze"
+                    raise AnalyticsError(str(file), f"it is damaged: {error}", step) from error
                 parts.append(rows.append_column("dt", pa.repeat(day, len(rows))))
         return pa.concat_tables(parts) if parts else pa.table({name: [] for name in (*self.schemas[table].names, "dt")})
 
@@ -183,12 +187,28 @@ class Store:
         shutil.rmtree(folder, ignore_errors=True)
         shaped = frame.to(_with_day(self.schemas[table]))
         shaped.write.partitionBy("dt").parquet(str(folder))
+        return self._written(folder, run)
+
+    def adopt(self, parts: Iterable[Path], table: str, run: str) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
+        """Make folders `dt=…` that lie elsewhere in this layer, and hold what `write` would write, a run's own."""
+        folder = self._run(table, run)
+        folder.mkdir(parents=True)
+        for part in parts:
+            part.rename(folder / part.name)
+        return self._written(folder, run)
+
+    @staticmethod
+    def _written(folder: Path, run: str) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
+        """The run by day, and the rows by `run/day`."""
         days: dict[str, tuple[str, ...]] = {}
         rows: dict[str, int] = {}
         for part in sorted(folder.glob("dt=*")):
             day = part.name.removeprefix("dt=")
             days[day] = (run,)
-            rows[f"{run}/{day}"] = sum(pq.read_metadata(file).num_rows for file in part.glob("*.parquet"))
+            files = list(part.glob("*.parquet"))
+            rows[f"{run}/{day}"] = sum(pq.read_metadata(file).num_rows for file in files)
+            for path in (*files, part):
+                _to_disk(path)
         if not days:
             shutil.rmtree(folder, ignore_errors=True)  # Else it would look like that of a run which still works.
         return days, rows
@@ -199,23 +219,50 @@ class Store:
         Raises:
             AnalyticsError: another run was faster.
         """
-        told = self._left(replace(version, number=version.number + 1))
+        (self.folder / "manifest").mkdir(parents=True, exist_ok=True)
+        with self._alone():
+            if self._newest() != version.number:
+                raise self._too_late(version)
+            told = self._left(replace(version, number=version.number + 1))
+            self._name(told)
+            self._tidy(told)
+        return told
+
+    def _name(self, told: Version) -> None:
+        """Write the manifest: all that it names is on the disk, and so is it before it has its name."""
         path = self._manifest(told.number)
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{uuid4().hex}")
         draft.write_text(json.dumps(asdict(told), indent=1, sort_keys=True))
+        _to_disk(draft)
         try:
             os.link(draft, path)  # Fails where the name exists: the only step that makes rows count.
         except FileExistsError:
-            why = "another run finished while this one worked; nothing of this one counts"
-            raise AnalyticsError(str(path), why, "start it again, one run at a time") from None
+            raise self._too_late(told) from None
         finally:
             draft.unlink()
+        _to_disk(path.parent)
         pointer = self.folder / f".{uuid4().hex}"
         pointer.write_text(f"{told.number}\n")
         pointer.rename(self.folder / "CURRENT")
-        self._tidy(told)
-        return told
+
+    def _too_late(self, version: Version) -> AnalyticsError:
+        why = "another run finished while this one worked; nothing of this one counts"
+        return AnalyticsError(str(self._manifest(version.number)), why, "start it again, one run at a time")
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Of the commits of all processes, one at a time; where the file system has locks.
+
+        The link alone would do if a number were never free again: but old manifests are removed.
+        """
+        with (self.folder / "manifest" / ".lock").open("w") as lock:
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _newest(self) -> int:
+        """Number of the newest version; 0 where there is none."""
+        return max((int(path.stem) for path in (self.folder / "manifest").glob("[0-9]*.json")), default=0)
 
     def works_on(self) -> Path | None:
         """A folder that some run fills, or filled when it was killed less than a day ago; None where there is none."""
@@ -268,6 +315,15 @@ def _nothing(spark: SparkSession, schema: StructType) -> DataFrame:
 
 def _with_day(schema: StructType) -> StructType:
     return StructType([*schema.fields, StructField("dt", StringType())])
+
+
+def _to_disk(path: Path) -> None:
+    """Have a file, or the names in a folder, outlast the machine."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def changed_days(now: Days, before: Days) -> set[str]:
