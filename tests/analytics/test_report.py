@@ -266,6 +266,22 @@ def test_what_is_too_much_is_left_out_and_that_is_said(tmp_path: Path, monkeypat
     assert "6 earlier days are left out; --days 31 shows them." in text
 
 
+def test_a_configuration_from_before_the_days_of_the_report_is_still_in_force(tmp_path: Path) -> None:
+    silver_rows = dict(demo_silver("counter", "second"))
+    config = silver_rows.pop("s_config")[0]
+    old = {"dt": "2026-09-01", "valid_from": datetime(2026, 9, 1, tzinfo=UTC)}
+    gone = {**config, **old, "valid_to": datetime(2026, 9, 2, tzinfo=UTC), "application_id": "before"}
+    since = {"dt": "2026-09-02", "valid_from": gone["valid_to"], "valid_to": datetime(2026, 11, 22, tzinfo=UTC)}
+    later = {"dt": "2026-11-22", "valid_from": since["valid_to"], "valid_to": datetime(2026, 11, 23, tzinfo=UTC)}
+    write(bronze(tmp_path), {}, Version())
+    write(silver(tmp_path), {**silver_rows, "s_config": [gone, {**config, **since}, {**config, **later, "application_id": "after"}]})
+    write(gold(tmp_path), demo_gold("counter"))
+    first = next(app for app in told(tmp_path, days=1).apps if app.name == "counter")
+    assert [row["application_id"] for row in first.rows["s_config"]] == ["counter"]
+    assert not any("configuration" in one for one in first.unknown)
+    assert told(tmp_path, days=1).tables.days_left_out == 0, "no figure is of a day that has a configuration alone"
+
+
 def test_applications_without_a_page_stand_in_the_fleets_table(root: Path) -> None:
     text = page.html(told(root, most_apps=1))
     assert "data-app-1" not in Page(text).scripts
