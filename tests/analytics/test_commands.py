@@ -180,7 +180,11 @@ def test_a_master_that_does_not_answer_is_named_before_spark_starts(
     [
         (ConnectionRefusedError(111, "Connection refused"), "its Java process ended", "--memory is its heap"),
         (Py4JNetworkError("Error while sending or receiving"), "its Java process ended", "--memory is its heap"),
-        (PySparkException("Job aborted: java.lang.OutOfMemoryError: Java heap space"), "Job aborted", "more by --memory"),
+        (
+            PySparkException("Job aborted: java.lang.OutOfMemoryError: Java heap space"),
+            "Job aborted",
+            "more by --memory",
+        ),
         (PySparkException("[DIVIDE_BY_ZERO] Division by zero."), "[DIVIDE_BY_ZERO]", "with --debug"),
     ],
 )
