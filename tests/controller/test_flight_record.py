@@ -179,6 +179,19 @@ def test_a_step_that_fails_is_on_record_as_failed(tmp_path: Path, monkeypatch: p
     assert ("Nudge", "DONE") not in steps
 
 
+def test_a_pod_that_took_the_place_of_another_between_two_passes_is_what_is_there(tmp_path: Path) -> None:
+    async def play(bench: Bench) -> None:
+        bench.clock.move(2)
+        bench.pods.replace(1)
+        await bench.make_pass()
+
+    lines = [line for line in of(record_of(play, tmp_path), "pod") if line["ordinal"] == 1]
+    gone = next(line for line in lines if line["isGone"])
+    after = [line for line in lines if line["podUid"] != gone["podUid"]]
+    assert after
+    assert all(line["seq"] > gone["seq"] and not line["isGone"] for line in after)
+
+
 def test_a_fault_in_the_recorder_ends_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("in the recorder")
