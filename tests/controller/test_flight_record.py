@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from streamapp.api.flight_log import FlightLog, Look
 from streamapp.api.flight_record import RECORD, schema
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError
@@ -198,6 +199,30 @@ def test_a_fault_in_the_recorder_ends_no_pass(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("streamapp.api.flight_log.FlightLog.lines", fail)
     assert record_of(held_and_released, tmp_path) == []
+
+
+def test_what_was_news_in_a_pass_that_could_not_be_told_is_told_by_the_next_and_the_fault_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, metrics = FlightLog.lines, Metrics()
+
+    def fail(self: FlightLog, look: Look) -> None:
+        told(self, look)
+        raise ZeroDivisionError("in the recorder")
+
+    async def play(bench: Bench) -> None:
+        bench.wish(3)
+        bench.clock.move(2)
+        with monkeypatch.context() as failing:
+            failing.setattr(FlightLog, "lines", fail)
+            await bench.make_pass()
+
+    monkeypatch.setattr("tests.controller.test_flight_record.Metrics", lambda: metrics)
+    lines = record_of(play, tmp_path)
+    scales = of(lines, "scale")
+    assert [line["newReplicas"] for line in scales] == [4, 4, 3], "with what was known before, at the time it had then"
+    assert scales[0]["ts"] == scales[1]["ts"] < scales[2]["ts"]
+    assert metrics.registry.get_sample_value("streamapp_record_errors_total", {"to": "pass"}) == 1
 
 
 @contextlib.contextmanager
