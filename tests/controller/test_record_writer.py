@@ -127,8 +127,9 @@ def test_a_disk_that_fails_at_the_first_write_of_a_file_is_written_again_when_it
 
     disk = Disk(tmp_path)
     with monkeypatch.context() as failing:
-        failing.setattr(record_files.os, "write", broken)
-        failing.setattr(record_files.os, "ftruncate", broken)  # so that nothing can be taken back, either
+        failing.setattr("streamapp.controller.record_files.os.write", broken)
+        # Nor can what was written be taken back.
+        failing.setattr("streamapp.controller.record_files.os.ftruncate", broken)
         disk.writer.start()
         disk.queue.add([line(0), line(1)])
         until(lambda: disk.count("errors") >= 2)
