@@ -27,7 +27,7 @@ Line = tuple[float, str, dict[str, Any]]
 def _config(rng: Random, at: float) -> Line:
     told = {"generation": rng.randint(1, 3), "applicationId": "a", "acceptableRecoveryLag": rng.choice((0, 100, 1000))}
     policy = {"stabilizationSeconds": 0.0, "timeoutSeconds": 0.0, "scaleDownPolicy": "Hold"}
-    return at, "config", {**told, **policy, "statefulTasks": rng.choice((TASKS, []))}
+    return at, "config", {**told, **policy, "statefulTasks": rng.choice((TASKS, TASKS[:4], TASKS[1:3], []))}
 
 
 def _layouts(rng: Random, times: list[float]) -> Iterator[Line]:

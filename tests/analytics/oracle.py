@@ -218,12 +218,14 @@ GOLD = {
             count(DISTINCT hold_id) FILTER (critical) AS critical_n, count(DISTINCT hold_id) AS holds
         FROM blame GROUP BY ALL""",
     "g_skew_daily": f"""
-        WITH stateful AS (SELECT k, arg_max(stateful_tasks, t) AS tasks FROM b_config GROUP BY k),
+        WITH stateful AS (SELECT k, t, stateful_tasks AS tasks FROM b_config
+            UNION ALL SELECT k, -1, arg_min(stateful_tasks, t) FROM b_config GROUP BY k),
         loads AS (
             SELECT l.k, d, a, b, list_transform(holders, lambda h: if(len(s.tasks) > 0,
                     len(list_intersect(h.active, s.tasks)), len(h.active))) AS n,
                 list_transform(holders, lambda h: greatest(h.threads, 1)) AS w
-            FROM {_split("layout", "k, holders")} l LEFT JOIN stateful s USING (k)),
+            FROM {_split("layout", "k, holders")} l
+                ASOF LEFT JOIN stateful s ON l.k = s.k AND l.b > s.t),
         told AS (
             SELECT *, list_sum(n) AS total, list_transform(list_zip(n, w), lambda z: z[1] / z[2]) AS x,
                 list_sort(n) AS o,

@@ -5,7 +5,10 @@ import socket
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkException
 
+from streamapp.analytics import commands
 from streamapp.analytics.__main__ import main
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.from_kafka import connector_jars, properties_in
@@ -170,6 +173,38 @@ def test_a_master_that_does_not_answer_is_named_before_spark_starts(
         1,
         ["cause: there is not a host and a port", "next:  write it as the master's page does: spark://HOST:PORT"],
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "step"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), "its Java process ended", "--memory is its heap"),
+        (Py4JNetworkError("Error while sending or receiving"), "its Java process ended", "--memory is its heap"),
+        (
+            PySparkException("Job aborted: java.lang.OutOfMemoryError: Java heap space"),
+            "Job aborted",
+            "more by --memory",
+        ),
+        (PySparkException("[DIVIDE_BY_ZERO] Division by zero."), "[DIVIDE_BY_ZERO]", "with --debug"),
+    ],
+)
+def test_a_spark_that_dies_or_has_no_memory_left_is_told_as_such(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    cause: str,
+    step: str,
+) -> None:
+    def failing(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "require_bronze", failing)
+    code, lines = told(capsys, "build", "--root", str(tmp_path))
+    assert (code, lines[0]) == (1, "error: Spark")
+    assert lines[1].startswith(f"cause: {cause}")
+    assert step in lines[2]
+    assert "nothing counts of what was not finished" in lines[2]
 
 
 def test_what_a_submission_says_is_kept_and_its_master_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,16 @@
 """The way to the topic says what is missing before Spark starts."""
 
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
+from pyspark.errors import PySparkException
 
+from streamapp.analytics import from_kafka
 from streamapp.analytics.__main__ import main
 from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, properties_in
+from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
 
 
 def test_missing_jars_are_named_with_the_way_to_them(
@@ -59,3 +63,39 @@ def test_properties_are_read_as_a_mounted_secret_has_them(tmp_path: Path) -> Non
     assert properties_in(None) == {}
     with pytest.raises(AnalyticsError, match="a file for each property"):
         properties_in(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("why", "kind", "told"),
+    [
+        ("java.io.IOException: No space left on device", PySparkException, "^java.io.IOException: No space left"),
+        (
+            "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized",
+            AnalyticsError,
+            "^topic t at b:1: TopicAuthorizationException: Not authorized .look at the broker",
+        ),
+    ],
+)
+def test_a_disk_that_is_full_is_not_taken_for_a_topic_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, why: str, kind: type[Exception], told: str
+) -> None:
+    ingest, lines, taken = MagicMock(), MagicMock(), []
+    ingest.take.side_effect = PySparkException(why)
+
+    def each(take: Callable[[MagicMock, int], None]) -> MagicMock:
+        taken.append(take)
+        return lines
+
+    def ran() -> None:
+        batch = MagicMock()
+        batch.persist.return_value.isEmpty.return_value = False
+        try:
+            taken[0](batch, 0)
+        except PySparkException as error:
+            raise PySparkException(f"[STREAM_FAILED] Query terminated with exception: {error}") from error
+
+    lines.writeStream.foreachBatch = each
+    lines.option.return_value.trigger.return_value.start.return_value.awaitTermination = ran
+    monkeypatch.setattr(from_kafka, "_lines", lambda *_: lines)
+    with pytest.raises(kind, match=told):
+        ingest_topic(ingest, Topic("b:1", "t"))

@@ -52,6 +52,17 @@ def spread() -> Lines:
     return [config("spread"), (0, "spread", "group", layout), decided(3600, "spread", 3)]
 
 
+def read_before_told() -> Lines:
+    """A new leader: it has read the group before it tells the configuration, and that before it knows the tasks."""
+    app, (_, _, kind, told) = "leads", config("leads")
+    held = (["0_0", "0_1", "1_0", "1_1"], ["0_2", "0_3", "1_2", "1_3"])
+    holders = [{"processId": f"p{n}", "ordinal": n, "active": own, "threads": 1} for n, own in enumerate(held)]
+    layout = {"epoch": 1, "state": "Stable", "holders": holders}
+    unknown, known = {**told, "statefulTasks": []}, {**told, "statefulTasks": ["0_0", "0_1", "0_2"]}
+    lines = [(0.0, app, "group", layout), (0.5, app, kind, unknown), (9.0, app, kind, known)]
+    return [*lines, decided(3600, app, 2)]
+
+
 def superseded() -> Lines:
     app = "superseded"
     return [
@@ -150,7 +161,16 @@ def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     (place / "link").symlink_to(record)
     texts = []
     lines = sorted(
-        (*spread(), *superseded(), *learning(), *identity(), *held(), *handed_over(), *told_at_joins()),
+        (
+            *spread(),
+            *read_before_told(),
+            *superseded(),
+            *learning(),
+            *identity(),
+            *held(),
+            *handed_over(),
+            *told_at_joins(),
+        ),
         key=lambda line: line[0],
     )
     for seq, (at, app, kind, fields) in enumerate(lines):
@@ -188,6 +208,13 @@ def test_four_of_six_tasks_on_one_of_three_processes(drawn: tuple[Path, Ingested
     (row,) = of(drawn, "g_skew_daily", "spread")
     assert (row["max_share"], row["imbalance"]) == pytest.approx((2 / 3, 2.0))
     assert (row["seen_s"], row["bad_s"]) == (3600, 3600)
+
+
+def test_only_tasks_with_state_count_though_they_are_known_after_the_layout(drawn: tuple[Path, Ingested]) -> None:
+    rows = of(drawn, "s_assignment_interval", "leads")
+    assert sorted((row["ordinal"], row["active"], row["stateful_active"]) for row in rows) == [(0, 4, 2), (1, 4, 1)]
+    (row,) = of(drawn, "g_skew_daily", "leads")
+    assert row["max_share"] == pytest.approx(2 / 3)
 
 
 def test_a_step_that_is_overtaken_counts_as_long_as_it_was_seen(drawn: tuple[Path, Ingested]) -> None:

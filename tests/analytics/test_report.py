@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +21,7 @@ from streamapp.analytics.report.charts import CHARTS
 from streamapp.analytics.report.listing import LISTINGS, exact
 from streamapp.analytics.report.survival import quantile, survival
 from streamapp.analytics.report.tables import read_tables
-from streamapp.analytics.store import Version
+from streamapp.analytics.store import Input, Version
 from tests.analytics.handmade import NASTY, demo, demo_gold, demo_silver, write
 from tests.analytics.reading import records
 
@@ -264,6 +265,34 @@ def test_what_is_too_much_is_left_out_and_that_is_said(tmp_path: Path, monkeypat
     text = page.html(told(tmp_path, days=25, most_apps=1))
     assert "4 more rows are not shown" in text
     assert "6 earlier days are left out; --days 31 shows them." in text
+
+
+def test_a_configuration_from_before_the_days_of_the_report_is_still_in_force(tmp_path: Path) -> None:
+    silver_rows = dict(demo_silver("counter", "second"))
+    config = silver_rows.pop("s_config")[0]
+    old = {"dt": "2026-09-01", "valid_from": datetime(2026, 9, 1, tzinfo=UTC)}
+    gone = {**config, **old, "valid_to": datetime(2026, 9, 2, tzinfo=UTC), "application_id": "before"}
+    since = {"dt": "2026-09-02", "valid_from": gone["valid_to"], "valid_to": datetime(2026, 11, 22, tzinfo=UTC)}
+    later = {"dt": "2026-11-22", "valid_from": since["valid_to"], "valid_to": datetime(2026, 11, 23, tzinfo=UTC)}
+    write(bronze(tmp_path), {}, Version())
+    write(
+        silver(tmp_path),
+        {**silver_rows, "s_config": [gone, {**config, **since}, {**config, **later, "application_id": "after"}]},
+    )
+    write(gold(tmp_path), demo_gold("counter"))
+    first = next(app for app in told(tmp_path, days=1).apps if app.name == "counter")
+    assert [row["application_id"] for row in first.rows["s_config"]] == ["counter"]
+    assert not any("configuration" in one for one in first.unknown)
+    assert told(tmp_path, days=1).tables.days_left_out == 0, "no figure is of a day that has a configuration alone"
+
+
+def test_lines_that_were_removed_before_they_were_read_are_told_by_their_numbers(tmp_path: Path) -> None:
+    demo(tmp_path)
+    assert "lines are missing between" not in page.html(told(tmp_path))
+    spans = [{"r": (0, 99)}, {"r": (200, 299), "s": (5, 9)}, {"r": (250, 260)}, {"r": (300, 399), "s": (10, 11)}]
+    inputs = {f"{n}": Input(f"{n}.jsonl.gz", 100, one) for n, one in enumerate(spans)}
+    bronze(tmp_path).commit(replace(bronze(tmp_path).current(), inputs=inputs))
+    assert "100 lines are missing between what was read" in page.html(told(tmp_path))
 
 
 def test_applications_without_a_page_stand_in_the_fleets_table(root: Path) -> None:

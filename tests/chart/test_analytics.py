@@ -192,10 +192,27 @@ REFUSED: dict[str, tuple[Json, str]] = {
         "a claim with ReadWriteOncePod is the operator's pod's alone",
     ),
     "one claim for both": (values(CLAIM, tables={"existingClaim": "shared"}), "it is the claim of the record"),
+    "heap": (values(TOPIC, memory="3g"), "a limit of 3Gi has no room for a heap of 3g (analytics.memory)"),
+    "small pod": (
+        values(TOPIC, memory="1200m", resources={"limits": {"memory": "2000Mi"}}),
+        "a limit of 2000Mi has no room for a heap of 1200m",
+    ),
     "schedule": (values(TOPIC, schedule="daily"), "/analytics/schedule"),
     "memory": (values(TOPIC, memory="2Gi"), "/analytics/memory"),
     "unknown": (values(TOPIC, keep=3), "'keep' not allowed"),
 }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"memory": "8g", "resources": {"limits": {"memory": "9Gi"}}},
+        {"memory": "8g", "resources": {"limits": {"memory": None}}},
+        {"memory": "8g", "resources": {"limits": {"memory": "9.5G"}}},
+    ],
+)
+def test_a_heap_with_room_beside_it_or_without_a_known_limit_is_taken(more: Json) -> None:
+    assert "--memory=8g" in container(render(values(TOPIC, **more)))["args"]
 
 
 @pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)

@@ -60,6 +60,13 @@ class FakePods:
         status["state"] = {"running": {"startedAt": self._time()}}
         self._server.put("pods", pod)
 
+    def replace(self, ordinal: int) -> None:
+        """Take a pod away; another one of its name runs at once, in a container of its own."""
+        pod = self._pods()[f"{self._name}-{ordinal}"]
+        pod["metadata"]["uid"] = f"{pod['metadata']['uid']}-again"
+        pod["status"]["containerStatuses"][0]["containerID"] = f"containerd://{next(self._numbers)}"
+        self._server.put("pods", pod)
+
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
         if plural != "statefulsets" or (before is not None and before.get("spec") == body.get("spec")):
             return

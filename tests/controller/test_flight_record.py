@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from streamapp.api.flight_log import FlightLog, Look
 from streamapp.api.flight_record import RECORD, schema
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError
@@ -179,12 +180,49 @@ def test_a_step_that_fails_is_on_record_as_failed(tmp_path: Path, monkeypatch: p
     assert ("Nudge", "DONE") not in steps
 
 
+def test_a_pod_that_took_the_place_of_another_between_two_passes_is_what_is_there(tmp_path: Path) -> None:
+    async def play(bench: Bench) -> None:
+        bench.clock.move(2)
+        bench.pods.replace(1)
+        await bench.make_pass()
+
+    lines = [line for line in of(record_of(play, tmp_path), "pod") if line["ordinal"] == 1]
+    gone = next(line for line in lines if line["isGone"])
+    after = [line for line in lines if line["podUid"] != gone["podUid"]]
+    assert after
+    assert all(line["seq"] > gone["seq"] and not line["isGone"] for line in after)
+
+
 def test_a_fault_in_the_recorder_ends_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("in the recorder")
 
     monkeypatch.setattr("streamapp.api.flight_log.FlightLog.lines", fail)
     assert record_of(held_and_released, tmp_path) == []
+
+
+def test_what_was_news_in_a_pass_that_could_not_be_told_is_told_by_the_next_and_the_fault_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, metrics = FlightLog.lines, Metrics()
+
+    def fail(self: FlightLog, look: Look) -> None:
+        told(self, look)
+        raise ZeroDivisionError("in the recorder")
+
+    async def play(bench: Bench) -> None:
+        bench.wish(3)
+        bench.clock.move(2)
+        with monkeypatch.context() as failing:
+            failing.setattr(FlightLog, "lines", fail)
+            await bench.make_pass()
+
+    monkeypatch.setattr("tests.controller.test_flight_record.Metrics", lambda: metrics)
+    lines = record_of(play, tmp_path)
+    scales = of(lines, "scale")
+    assert [line["newReplicas"] for line in scales] == [4, 4, 3], "with what was known before, at the time it had then"
+    assert scales[0]["ts"] == scales[1]["ts"] < scales[2]["ts"]
+    assert metrics.registry.get_sample_value("streamapp_record_errors_total", {"to": "pass"}) == 1
 
 
 @contextlib.contextmanager

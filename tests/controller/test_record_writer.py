@@ -1,6 +1,7 @@
 """The thread that writes: on a disk that is full, read-only, gone, or that hangs."""
 
 import contextlib
+import errno
 import gzip
 import json
 import os
@@ -116,6 +117,25 @@ def test_a_folder_that_is_taken_away_costs_the_open_file_and_nothing_else(tmp_pa
     again.queue.add([line(0)])
     assert again.end()
     assert [one["seq"] for one in again.written()] == [0]
+
+
+def test_a_disk_that_fails_at_the_first_write_of_a_file_is_written_again_when_it_is_sound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    disk = Disk(tmp_path)
+    with monkeypatch.context() as failing:
+        failing.setattr("streamapp.controller.record_files.os.write", broken)
+        # Nor can what was written be taken back.
+        failing.setattr("streamapp.controller.record_files.os.ftruncate", broken)
+        disk.writer.start()
+        disk.queue.add([line(0), line(1)])
+        until(lambda: disk.count("errors") >= 2)
+    until(lambda: disk.count("lines") == 2)
+    assert disk.end()
+    assert [one["seq"] for one in disk.written()] == [0, 1]
 
 
 def fill(pipe: int) -> None:

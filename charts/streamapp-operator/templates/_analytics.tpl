@@ -48,6 +48,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if and (eq $source "files") (eq $record.volume.accessMode "ReadWriteOncePod") }}
 {{- fail "analytics.source: a claim with ReadWriteOncePod is the operator's pod's alone, and a run would wait for it for ever: take a claim with ReadWriteOnce or ReadWriteMany, or send the record to a topic and set this to kafka" }}
 {{- end }}
+{{- $limit := dig "limits" "memory" "" (default dict .resources) | toString }}
+{{- if regexMatch "^[0-9]+[MG]i$" $limit }}
+{{- $heap := mul (regexFind "^[0-9]+" .memory | int64) (ternary 1024 1 (hasSuffix "g" .memory)) }}
+{{- $room := mul (regexFind "^[0-9]+" $limit | int64) (ternary 1024 1 (hasSuffix "Gi" $limit)) }}
+{{- if lt $room (add $heap 1024) }}
+{{- fail (printf "analytics.resources: a limit of %s has no room for a heap of %s (analytics.memory) and the 1 GiB that Spark needs beside it, and a run would be killed: raise analytics.resources.limits.memory, or lower analytics.memory" $limit .memory) }}
+{{- end }}
+{{- end }}
 {{- if eq .tables.existingClaim $record.volume.existingClaim }}
 {{- fail "analytics.tables.existingClaim: it is the claim of the record, of which the operator reckons the room for its files alone: name another one" }}
 {{- end }}

@@ -1,6 +1,6 @@
 """The commands of `streamapp-analytics`: what they take, what they print.
 
-Each makes one run of the pipeline; a run that fails changes no table.
+Each makes one run of the pipeline; an ingest or a build that fails changes no table.
 """
 
 import functools

@@ -96,9 +96,10 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
 
     Raises:
         AnalyticsError: the topic cannot be read, too many bad lines, another run at the same time.
+        PySparkException: what was read cannot be written.
     """
     done = Ingested(0, 0, 0, 0, 0, 0, ingest.store.current())
-    failed: list[AnalyticsError] = []
+    failed: list[AnalyticsError | PySparkException] = []
 
     def take(batch: DataFrame, _: int) -> None:
         nonlocal done
@@ -108,8 +109,9 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
                 new = ingest.take(kept)
                 sums = {name: getattr(done, name) + getattr(new, name) for name in SUMMED}
                 done = replace(done, version=new.version, **sums)
-        except AnalyticsError as error:
-            failed.append(error)
+        except (AnalyticsError, PySparkException) as error:
+            if not _is_of_kafka(error):
+                failed.append(error)
             raise
         finally:
             kept.unpersist()
@@ -151,6 +153,11 @@ def _lines(ingest: Ingest, topic: Topic) -> DataFrame:
             F.col("offset").alias("line"),
         )
     )
+
+
+def _is_of_kafka(error: Exception) -> bool:
+    """Whether the topic's client said it, and neither the tables nor Spark: rows are read where they are written."""
+    return isinstance(error, PySparkException) and "org.apache.kafka" in str(error)
 
 
 def _why(error: PySparkException) -> str:

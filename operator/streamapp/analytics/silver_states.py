@@ -64,18 +64,26 @@ def pieces(lines: DataFrame, carried: DataFrame, seen: DataFrame, by: tuple[str,
 
 
 def assignments(layouts: DataFrame, config: DataFrame) -> DataFrame:
-    """`s_assignment_interval`: what each process holds while a layout lasts, and how much of it keeps state."""
+    """`s_assignment_interval`: what each process holds while a layout lasts, and how much of it keeps state.
+
+    Which tasks keep state is what the configuration says that is in force at the layout's end: a recorder reads the
+    group before it tells the configuration, and tells one before it knows the tasks. The first one that is known holds
+    for the time before it too.
+    """
     return query(
         """
-        WITH held AS (SELECT * EXCEPT (holders), inline(holders) FROM {layouts})
+        WITH held AS (SELECT * EXCEPT (holders), inline(holders) FROM {layouts}),
+        configs AS (
+            SELECT *, row_number() OVER (PARTITION BY cluster, namespace, app, uid ORDER BY valid_from) = 1 AS is_first
+            FROM {config})
         SELECT /*+ BROADCAST(c) */ h.cluster, h.namespace, h.app, h.uid, h.epoch, h.t_start, h.t_end, h.dt,
             h.process_id, h.ordinal, h.threads, coalesce(size(h.active), 0) AS active, coalesce(size(h.standby), 0)
                 AS standby,
             CASE WHEN size(c.stateful_tasks) > 0 THEN size(array_intersect(h.active, c.stateful_tasks))
                 ELSE size(h.active) END AS stateful_active
-        FROM held h LEFT JOIN {config} c
+        FROM held h LEFT JOIN configs c
             ON h.cluster = c.cluster AND h.namespace = c.namespace AND h.app = c.app AND h.uid = c.uid
-            AND h.t_start >= c.valid_from AND (c.valid_to IS NULL OR h.t_start < c.valid_to)
+            AND (c.is_first OR h.t_end > c.valid_from) AND (c.valid_to IS NULL OR h.t_end <= c.valid_to)
         """,
         layouts=layouts,
         config=config,

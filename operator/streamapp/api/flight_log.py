@@ -138,14 +138,15 @@ class FlightLog:
         shown = {} if attribution is None else places.processes(attribution)
         live = places.pod_lines(self.head, now, workload, look.pods, shown, reports)
         keyed = {uid: (places.what_a_pod_is(line), line) for uid, line in live.items()}
-        for uid, (what, line) in keyed.items():
-            before = self._pods.get(uid)
-            if before is None or before[0] != what:
-                yield line
+        # Who is gone comes first: a pod that has taken the place of another by now is what the place is from now on.
         for uid, (_, line) in self._pods.items():
             if uid not in keyed:
                 changes = {"ts": now, "is_gone": True, "is_running": False, "is_ready": False}
                 yield line.model_copy(update=changes)
+        for uid, (what, line) in keyed.items():
+            before = self._pods.get(uid)
+            if before is None or before[0] != what:
+                yield line
         self._pods = keyed
 
     def _grouped(self, look: Look) -> Iterator[Record]:

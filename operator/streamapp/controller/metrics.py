@@ -114,7 +114,7 @@ class Metrics:
         )
 
     def _of_the_record(self, registry: CollectorRegistry) -> None:
-        """The flight record, by where it goes: `file` or `topic`."""
+        """The flight record, by where it goes: `file` or `topic`; errors also of a `pass` of which nothing is told."""
         self.record_lines = Counter(
             "streamapp_record_lines_total", "Lines of the flight record that were written.", _TO, registry=registry
         )

@@ -51,6 +51,8 @@ class OpenFile:
         day.mkdir(parents=True, exist_ok=True)
         self.path = day / f"{recorder}-{first:012d}{SUFFIX}"
         self.hidden = hidden(self.path)
+        # One that is there is this process's own, torn at its first write: what is in it comes once more.
+        self.hidden.unlink(missing_ok=True)
         self._file = os.open(self.hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         self._compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
         self.size = 0

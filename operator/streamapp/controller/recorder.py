@@ -63,6 +63,8 @@ class Recorder:
     queues: tuple[RecordQueue, ...]
     """Each gets every line."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    count_fault: Callable[[], object] = lambda: None
+    """Called for each pass of which nothing could be told."""
     _logs: dict[Key, tuple[str, FlightLog]] = field(default_factory=dict)
     """With the UID of the StreamApp that each belongs to."""
     _made: dict[Key, list[StepMade]] = field(default_factory=dict)
@@ -108,7 +110,9 @@ class Recorder:
         try:
             self._add(gathered.key, self._log(gathered).lines(look))
         except Exception as error:
-            # A fault in here must not end a pass.
+            # A fault in here must not end a pass. What was news in it is told anew by the next one, with all else.
+            self.count_fault()
+            self._logs.pop(gathered.key, None)
             kind = f"{type(error).__name__}: {error}"
             if kind not in self._failed and len(self._failed) < MOST_FAULTS:
                 self._failed.add(kind)

@@ -78,7 +78,8 @@ def recording(
         else:
             queues.append(RecordQueue(told_of_dropped))
             topic = TopicWriter(producer, queues[-1], metrics)
-    return Recording(Recorder(name, tuple(queues), now), writer, topic)
+    recorder = Recorder(name, tuple(queues), now, metrics.record_errors.labels("pass").inc)
+    return Recording(recorder, writer, topic)
 
 
 def _place(settings: Settings, name: Name) -> Place:

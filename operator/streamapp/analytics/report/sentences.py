@@ -113,4 +113,9 @@ def caveats(tables: Tables) -> list[str]:
         )
     if tables.dropped:
         found.append(f"Recorders lost {count(tables.dropped)} lines on these days.")
+    if tables.missing:
+        found.append(
+            f"{count(tables.missing)} lines are missing between what was read, by their numbers: a recorder lost them "
+            "and says so, or their files (of a topic, their records) were removed before they were read."
+        )
     return found

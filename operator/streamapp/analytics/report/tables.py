@@ -3,7 +3,7 @@
 Reads Parquet files by Arrow; no Spark runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamapp.analytics.bronze_schemas import QUARANTINE
-from streamapp.analytics.build import DEFINITIONS, gold, silver
+from streamapp.analytics.build import DEFINITIONS, WHOLE, gold, silver
 from streamapp.analytics.derived_schemas import GOLD, KEY
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.ingest import bronze
-from streamapp.analytics.store import Store, Version, stale_days
+from streamapp.analytics.store import Input, Store, Version, stale_days
 
 Row = Mapping[str, Any]
 Key = tuple[str, ...]
@@ -56,6 +56,8 @@ class Tables:
     """Days of bronze that silver and gold do not know yet, or know otherwise."""
     dropped: int = 0
     """Lines that recorders say they lost on these days."""
+    missing: int = 0
+    """Numbers of lines, of all days, between those of the inputs that bronze has read."""
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, table: str) -> dict[Key, list[Row]]:
@@ -78,12 +80,14 @@ def read_tables(root: Path, days: int) -> Tables:
     """
     of_bronze, of_silver, of_gold = (store(root).current() for store in (bronze, silver, gold))
     _require(root, of_bronze, of_gold)
-    every = sorted({day for table in of_silver.tables.values() for day in table})
+    every = sorted({day for table, found in of_silver.tables.items() if table not in WHOLE for day in found})
     chosen = every[-days:]
     rows = {table: _rows(silver(root), of_silver, table, chosen) for table in OF_SILVER}
     rows |= {table: _rows(gold(root), of_gold, table, chosen) for table in OF_GOLD}
+    # Kept under the day since when it holds, which may be long before.
+    rows["s_config"] = _in_force(_rows(silver(root), of_silver, "s_config"), chosen)
     # Learned from all days, and kept under the day of its last stint.
-    rows["g_restore_profile"] = _rows(gold(root), of_gold, "g_restore_profile", every)
+    rows["g_restore_profile"] = _rows(gold(root), of_gold, "g_restore_profile")
     recorders = _rows(bronze(root), of_bronze, "b_recorder", chosen)
     return Tables(
         rows=rows,
@@ -93,6 +97,7 @@ def read_tables(root: Path, days: int) -> Tables:
         lines=sum(of_bronze.count(table) for table in of_bronze.tables),
         unbuilt=len(stale_days(of_bronze.days(QUARANTINE), of_gold, of_bronze.kept_from)),
         dropped=sum(row["dropped"] or 0 for row in recorders),
+        missing=missing(of_bronze.inputs.values()),
         versions={
             "streamapp-analytics": installed("streamapp-operator"),
             "definitions": str(of_gold.definitions),
@@ -101,6 +106,24 @@ def read_tables(root: Path, days: int) -> Tables:
             or "not known",
         },
     )
+
+
+def missing(inputs: Iterable[Input]) -> int:
+    """How many numbers no input can have, between the first and the last one read of each recorder.
+
+    What a recorder wrote before the first that was read is not counted: who begins to read late has none of it.
+    """
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for one in inputs:
+        for recorder, span in one.recorders.items():
+            spans.setdefault(recorder, []).append(span)
+    count = 0
+    for of_one in spans.values():
+        reach = min(of_one)[0] - 1
+        for low, high in sorted(of_one):
+            count += max(0, low - reach - 1)
+            reach = max(reach, high)
+    return count
 
 
 def _require(root: Path, of_bronze: Version, of_gold: Version) -> None:
@@ -113,8 +136,17 @@ def _require(root: Path, of_bronze: Version, of_gold: Version) -> None:
         raise AnalyticsError(str(root), why, f"run `streamapp-analytics build --root {root}` first")
 
 
-def _rows(store: Store, version: Version, table: str, days: list[str]) -> list[Row]:
-    live = {day: runs for day, runs in version.tables.get(table, {}).items() if day in days}
+def _in_force(configs: list[Row], days: list[str]) -> list[Row]:
+    """Those that hold at some time of these days."""
+    if not days:
+        return []
+    first = datetime.fromisoformat(days[0]).replace(tzinfo=UTC)
+    return [row for row in configs if row["dt"] <= days[-1] and (row["valid_to"] is None or row["valid_to"] > first)]
+
+
+def _rows(store: Store, version: Version, table: str, days: list[str] | None = None) -> list[Row]:
+    """The rows of some days, or of all."""
+    live = {day: runs for day, runs in version.tables.get(table, {}).items() if days is None or day in days}
     told = store.arrow(replace(version, tables={table: live}), table)
     rows: list[Row] = told.drop_columns([name for name in told.column_names if name in WIDE]).to_pylist()
     return rows
