@@ -21,7 +21,7 @@ from streamapp.analytics.report.charts import CHARTS
 from streamapp.analytics.report.listing import LISTINGS, exact
 from streamapp.analytics.report.survival import quantile, survival
 from streamapp.analytics.report.tables import read_tables
-from streamapp.analytics.store import Input, Version
+from streamapp.analytics.store import Version
 from tests.analytics.handmade import NASTY, demo, demo_gold, demo_silver, write
 from tests.analytics.reading import records
 
@@ -289,9 +289,8 @@ def test_a_configuration_from_before_the_days_of_the_report_is_still_in_force(tm
 def test_lines_that_were_removed_before_they_were_read_are_told_by_their_numbers(tmp_path: Path) -> None:
     demo(tmp_path)
     assert "lines are missing between" not in page.html(told(tmp_path))
-    spans = [{"r": (0, 99)}, {"r": (200, 299), "s": (5, 9)}, {"r": (250, 260)}, {"r": (300, 399), "s": (10, 11)}]
-    inputs = {f"{n}": Input(f"{n}.jsonl.gz", 100, one) for n, one in enumerate(spans)}
-    bronze(tmp_path).commit(replace(bronze(tmp_path).current(), inputs=inputs))
+    read = {"r": ((0, 99), (200, 299)), "s": ((5, 9),)}
+    bronze(tmp_path).commit(replace(bronze(tmp_path).current(), recorders=read))
     assert "100 lines are missing between what was read" in page.html(told(tmp_path))
 
 

@@ -136,7 +136,11 @@ class Ingest:
             with self.stages.stage("bronze: read lines"):
                 stage(staging)
             with self.stages.stage("bronze: judge"):
-                found = _told(staging.counts(before.kept_from))
+                counts = staging.counts(before.kept_from)
+                numbered = [row for row in counts if row["recorder"] and row["low"] is not None]
+                holed = [row for row in numbered if row["high"] - row["low"] >= row["numbers"]]
+                solid = [row for row in numbered if row["high"] - row["low"] < row["numbers"]]
+                found = _told(counts, [*solid, *(staging.whole(holed) if holed else ())])
                 self._judge(staging, found)
                 suspects = suspicious(found.spans, before.recorders, found.repeated)
             with self.stages.stage("bronze: write tables"):
@@ -286,13 +290,14 @@ class _Told:
     """Recorders with a number that is there twice."""
 
 
-def _told(counts: Sequence[Row]) -> _Told:
+def _told(counts: Sequence[Row], whole: Iterable[Row]) -> _Told:
+    """The counts of all lines, and the spans of numbers between which none is missing."""
     kinds: Counter[str] = Counter()
     spans: dict[str, list[tuple[int, int]]] = {}
     for row in counts:
         kinds.update(row["kinds"])
-        if row["low"] is not None:
-            spans.setdefault(row["recorder"], []).append((row["low"], row["high"]))
+    for row in whole:
+        spans.setdefault(row["recorder"], []).append((row["low"], row["high"]))
     return _Told(
         rows=kinds.total(),
         bad=kinds[BAD],
@@ -321,10 +326,7 @@ def _joined(known: Spans, fresh: Spans) -> Spans:
 
 
 def suspicious(fresh: Spans, known: Spans, repeated: Iterable[str]) -> set[str]:
-    """Recorders whose numbers may be there twice: they are in these lines, or these overlap with what was read before.
-
-    Not all numbers of a span need be there: who comes late is suspected wrongly, which costs time and nothing else.
-    """
+    """Recorders whose numbers are there twice: in these lines, or in these and in what was read before."""
     found = set(repeated)
     for recorder, spans in fresh.items():
         before = known.get(recorder, ())

@@ -4,12 +4,13 @@ Called by the ingest alone, which removes them whatever happens. Nearly all line
 files of their table already, so that the ingest takes them in by giving them another name.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -52,27 +53,45 @@ class Staging:
         return left(self._first(BAD)).select(names).unionByName(second)
 
     def counts(self, kept_from: str) -> list[Row]:
-        """Lines by `recorder` and 32,768 numbers: the `low`est and `high`est number, lines by part as `kinds`.
+        """Lines by `recorder` and `bucket` of 32,768 numbers: the `low`est and `high`est, and lines by part as `kinds`.
 
-        `good` lines are more than there are `different` numbers among them where one is there twice: exact, by bitmaps.
+        `good` lines are more than there are `different` numbers among them where one is there twice, and there are
+        holes between `low` and `high` where `numbers`, those of all lines, are fewer: exact, by bitmaps.
         `old` lines are good ones of days before `kept_from`, which were removed: they would make days of little.
         `odd` lines are samples that were told only when they were read once more.
         """
-        first = self._first(SAMPLE, BAD).select(*_NUMBERS, F.lit(False).alias("again"))
-        lines = first.unionByName(self._second().select(*_NUMBERS, F.lit(True).alias("again")))
-        lines = lines.withColumn("seq", F.when(F.col("part") != BAD, F.col("seq")))
-        bits = F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position("seq")))
+        good = F.when(F.col("part") != BAD, F.col("seq"))
         kinds = F.create_map(*[part for one in (*OWN, BAD) for part in (F.lit(one), F.count_if(F.col("part") == one))])
-        buckets = lines.groupBy("recorder", F.bitmap_bucket_number("seq").alias("bucket")).agg(
-            F.count("seq").alias("good"),
-            bits.alias("different"),
-            F.min("seq").alias("low"),
-            F.max("seq").alias("high"),
-            kinds.alias("kinds"),
-            F.count_if((F.col("part") != BAD) & (F.col("dt") < kept_from)).alias("old"),
-            F.count_if((F.col("part") == SAMPLE) & F.col("again")).alias("odd"),
+        buckets = (
+            self._numbered()
+            .groupBy("recorder", "bucket")
+            .agg(
+                F.count(good).alias("good"),
+                _different(good).alias("different"),
+                _different(F.col("seq")).alias("numbers"),
+                F.min("seq").alias("low"),
+                F.max("seq").alias("high"),
+                kinds.alias("kinds"),
+                F.count_if((F.col("part") != BAD) & (F.col("dt") < kept_from)).alias("old"),
+                F.count_if((F.col("part") == SAMPLE) & F.col("again")).alias("odd"),
+            )
         )
         return buckets.collect()
+
+    def whole(self, counts: Sequence[Row]) -> list[Row]:
+        """`recorder`, `low` and `high` of the numbers between which none is missing, of some counts."""
+        named = [f"{row['bucket']} {row['recorder']}" for row in counts]
+        lines = self._numbered().where(F.concat_ws(" ", "bucket", "recorder").isin(*named))
+        each = lines.select("recorder", "bucket", "seq").where(F.col("seq").isNotNull()).distinct()
+        nth = F.row_number().over(Window.partitionBy("recorder", "bucket").orderBy("seq"))
+        spans = each.withColumn("shift", F.col("seq") - nth).groupBy("recorder", "bucket", "shift")
+        return spans.agg(F.min("seq").alias("low"), F.max("seq").alias("high")).collect()
+
+    def _numbered(self) -> DataFrame:
+        """All lines, with what says which they are; `again` are those that were read twice."""
+        first = self._first(SAMPLE, BAD).select(*_NUMBERS, F.lit(False).alias("again"))
+        lines = first.unionByName(self._second().select(*_NUMBERS, F.lit(True).alias("again")))
+        return lines.withColumn("bucket", F.bitmap_bucket_number("seq"))
 
     def _place(self, name: str) -> str:
         return str(self.folder / name)
@@ -84,6 +103,11 @@ class Staging:
 
     def _second(self) -> DataFrame:
         return self.spark.read.schema(staged_schema()).parquet(self._place("second"))
+
+
+def _different(number: Column) -> Column:
+    """How many different ones, within one bucket."""
+    return F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position(number)))
 
 
 def order(frame: DataFrame) -> list[Column]:

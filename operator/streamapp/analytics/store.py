@@ -38,7 +38,7 @@ Days = Mapping[str, tuple[str, ...]]
 
 
 Spans = Mapping[str, tuple[tuple[int, int], ...]]
-"""Numbers that were read, by recorder: the first and last of each span, in order and apart. Not all between need be."""
+"""Numbers of lines, by recorder: the first and last of each span without a hole, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Version:
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Names of the files that were read, by the SHA-256 of their content; bronze only."""
     recorders: Spans = field(default_factory=dict)
-    """What was read of each recorder; bronze only."""
+    """Which lines of each recorder were read, good or bad; bronze only."""
     lines: int = 0
     """Lines of all that was read; bronze only."""
     built_from: Days = field(default_factory=dict)

@@ -3,10 +3,11 @@
 Reads Parquet files by Arrow; no Spark runs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from streamapp.analytics.build import DEFINITIONS, WHOLE, gold, silver
 from streamapp.analytics.derived_schemas import GOLD, KEY
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.ingest import bronze
-from streamapp.analytics.store import Input, Store, Version, stale_days
+from streamapp.analytics.store import Spans, Store, Version, stale_days
 
 Row = Mapping[str, Any]
 Key = tuple[str, ...]
@@ -57,7 +58,7 @@ class Tables:
     dropped: int = 0
     """Lines that recorders say they lost on these days."""
     missing: int = 0
-    """Numbers of lines, of all days, between those of the inputs that bronze has read."""
+    """Numbers of lines, of all days, between those that bronze has read."""
     versions: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, table: str) -> dict[Key, list[Row]]:
@@ -97,7 +98,7 @@ def read_tables(root: Path, days: int) -> Tables:
         lines=sum(of_bronze.count(table) for table in of_bronze.tables),
         unbuilt=len(stale_days(of_bronze.days(QUARANTINE), of_gold, of_bronze.kept_from)),
         dropped=sum(row["dropped"] or 0 for row in recorders),
-        missing=missing(of_bronze.inputs.values()),
+        missing=missing(of_bronze.recorders),
         versions={
             "streamapp-analytics": installed("streamapp-operator"),
             "definitions": str(of_gold.definitions),
@@ -108,22 +109,12 @@ def read_tables(root: Path, days: int) -> Tables:
     )
 
 
-def missing(inputs: Iterable[Input]) -> int:
-    """How many numbers no input can have, between the first and the last one read of each recorder.
+def missing(read: Spans) -> int:
+    """How many numbers are missing between the first and the last one read of each recorder.
 
     What a recorder wrote before the first that was read is not counted: who begins to read late has none of it.
     """
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for one in inputs:
-        for recorder, span in one.recorders.items():
-            spans.setdefault(recorder, []).append(span)
-    count = 0
-    for of_one in spans.values():
-        reach = min(of_one)[0] - 1
-        for low, high in sorted(of_one):
-            count += max(0, low - reach - 1)
-            reach = max(reach, high)
-    return count
+    return sum(later[0] - earlier[1] - 1 for spans in read.values() for earlier, later in pairwise(spans))
 
 
 def _require(root: Path, of_bronze: Version, of_gold: Version) -> None:
