@@ -5,7 +5,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
+from streamapp.analytics import commands
 from streamapp.analytics.__main__ import main
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.from_kafka import connector_jars, properties_in
@@ -87,6 +89,31 @@ def test_help_tells_each_command_in_a_whole_line_and_which_version_it_is(capsys:
     assert "..." not in capsys.readouterr().out.split("Commands:")[1]
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("streamapp-analytics, version ")
+
+
+def test_what_java_throws_is_asked_while_it_still_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for Java's error, which loses its words as soon as Java has ended."""
+    running = [True]
+
+    class ThrownError(Py4JJavaError):  # type: ignore[misc] # py4j has no types
+        def __init__(self) -> None:
+            """Without a connection to Java."""
+
+        def __str__(self) -> str:
+            assert running
+            return "An error occurred while calling o1.parquet.\n: cannot read file a.jsonl.gz\n\tat somewhere"
+
+    def check(*_: object) -> None:
+        raise ThrownError
+
+    (tmp_path / "a.jsonl.gz").touch()
+    monkeypatch.setattr(commands, "open_session", lambda _: None)
+    monkeypatch.setattr(commands, "close_session", lambda *_: running.clear())
+    monkeypatch.setattr(commands, "check_workers", check)
+    code, lines = told(capsys, "ingest", str(tmp_path), "--root", str(tmp_path / "t"))
+    assert (code, lines[:2], running) == (1, ["error: Spark", "cause: cannot read file a.jsonl.gz"], [])
 
 
 def test_a_missing_java_is_named(

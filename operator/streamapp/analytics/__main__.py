@@ -6,7 +6,7 @@ import sys
 import click
 from pyspark.errors import PySparkException
 
-from streamapp.analytics.commands import analytics
+from streamapp.analytics.commands import WITH_DEBUG, analytics
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.session import first_line
 
@@ -34,11 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     except AnalyticsError as error:
         show(error)
     except PySparkException as error:
-        show(
-            AnalyticsError(
-                "Spark", first_line(error), "nothing of this run counts; with --debug all of Spark's words show"
-            )
-        )
+        show(AnalyticsError("Spark", first_line(error), WITH_DEBUG))
         if "--debug" in (sys.argv if arguments is None else arguments):
             raise
     except OSError as error:

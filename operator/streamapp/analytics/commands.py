@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -34,9 +35,10 @@ from streamapp.analytics.progress import Bars, Lines, Stages, Steps
 from streamapp.analytics.report import page as pages
 from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.retention import Keep, Removed, remove_old
-from streamapp.analytics.session import Engine, close_session, cores_of, open_session
+from streamapp.analytics.session import Engine, close_session, cores_of, first_line, open_session
 
 PLAN = benches.Plan()
+WITH_DEBUG = "nothing of this run counts; with --debug all of Spark's words show"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,13 +50,17 @@ def analytics() -> None:
 @contextmanager
 def _spark(root: Path, wait: float, small: bool, debug: bool, **given: Any) -> Iterator[SparkSession]:
     """Spark as the options say, and at work: see `Engine` for those that are not named here."""
-    del debug  # `__main__` looks for it.
     given["conf"] = pairs(given["conf"], "--conf")
     engine = Engine(cores=cores_of(given["master"]), quick_start=small, **given)
     spark = open_session(engine)
     try:
         check_workers(spark, root, wait)
         yield spark
+    except Py4JJavaError as error:
+        # Not all that Java throws comes as PySpark's own; what it says can be asked only while Java still runs.
+        if debug:
+            click.echo(str(error), err=True)
+        raise AnalyticsError("Spark", first_line(error), WITH_DEBUG) from error
     finally:
         close_session(spark, engine)
 
