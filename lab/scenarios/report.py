@@ -61,7 +61,7 @@ def missing() -> str:
     """Say what this machine lacks for the pipeline; empty where it can run."""
     lacking = [name for name in _NEEDED if find_spec(name) is None]
     if lacking:
-        how = "uv sync --frozen, or pip install 'streamapp-operator[analytics]'"
+        how = "uv sync --frozen, or pip install '.[analytics]'"
         return f"{', '.join(lacking)} not installed: {how}"
     home = os.environ.get("JAVA_HOME", "")
     if shutil.which("java", path=str(Path(home) / "bin") if home else None) is None:

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from streamapp.analytics import commands
@@ -39,7 +39,7 @@ def test_an_output_that_cannot_be_written_and_tables_that_are_not_there(
 ) -> None:
     (tmp_path / "file").touch()
     code, lines = told(capsys, "generate", str(tmp_path / "file" / "x"))
-    assert (code, lines[1]) == (1, "cause: it cannot be written to: Not a directory")
+    assert (code, lines[1:]) == (1, ["cause: it cannot be written to: Not a directory", "next:  choose another FOLDER"])
     code, lines = told(capsys, "build", "--root", str(tmp_path))
     assert (code, lines[1]) == (1, "cause: there is nothing to build from")
     code, lines = told(capsys, "bench", "--root", str(tmp_path))
@@ -50,6 +50,71 @@ def test_tables_do_not_lie_where_spark_would_not_find_them(capsys: pytest.Captur
     (tmp_path / "a.jsonl.gz").touch()
     code, lines = told(capsys, "ingest", str(tmp_path), "--root", str(tmp_path / "t[1]"))
     assert (code, lines[1]) == (1, "cause: Spark takes [ ] { } * ? and \\ for patterns")
+
+
+def test_a_page_that_cannot_be_written_is_told_before_anything_is_computed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl.gz").touch()
+    run = ("run", str(tmp_path), "--root", str(tmp_path / "t"), "--out")
+    code, lines = told(capsys, *run, str(tmp_path / "a.jsonl.gz" / "page.html"))
+    assert (code, lines[2]) == (1, "next:  choose another --out")
+    code, lines = told(capsys, *run, str(tmp_path))
+    assert (code, lines[-1]) == (2, f"Error: Invalid value for '--out': File '{tmp_path}' is a directory.")
+
+
+@pytest.mark.parametrize(
+    ("memory", "words"),
+    [
+        ("2", "'2' is no size; name one as in 2g or 1500m"),
+        ("2gb", "'2gb' is no size; name one as in 2g or 1500m"),
+        ("0g", "Spark does not start with 0g; 512m is the least"),
+        ("511m", "Spark does not start with 511m; 512m is the least"),
+    ],
+)
+def test_a_heap_that_java_or_spark_would_refuse_is_refused_before_they_start(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, memory: str, words: str
+) -> None:
+    code, lines = told(capsys, "build", "--root", str(tmp_path), "--memory", memory)
+    assert (code, lines[-1]) == (2, f"Error: Invalid value for '--memory': {words}")
+
+
+def test_a_heap_is_handed_on_as_java_takes_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for memory in ("512m", "1500M", "2G"):
+        code, lines = told(capsys, "build", "--root", str(tmp_path), "--memory", memory)
+        assert (code, lines[1]) == (1, "cause: there is nothing to build from")
+
+
+def test_help_tells_each_command_in_a_whole_line_and_which_version_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "..." not in capsys.readouterr().out.split("Commands:")[1]
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("streamapp-analytics, version ")
+
+
+def test_what_java_throws_is_asked_while_it_still_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for Java's error, which loses its words as soon as Java has ended."""
+    running = [True]
+
+    class ThrownError(Py4JJavaError):  # type: ignore[misc] # py4j has no types
+        def __init__(self) -> None:
+            """Without a connection to Java."""
+
+        def __str__(self) -> str:
+            assert running
+            return "An error occurred while calling o1.parquet.\n: cannot read file a.jsonl.gz\n\tat somewhere"
+
+    def check(*_: object) -> None:
+        raise ThrownError
+
+    (tmp_path / "a.jsonl.gz").touch()
+    monkeypatch.setattr(commands, "open_session", lambda _: None)
+    monkeypatch.setattr(commands, "close_session", lambda *_: running.clear())
+    monkeypatch.setattr(commands, "check_workers", check)
+    code, lines = told(capsys, "ingest", str(tmp_path), "--root", str(tmp_path / "t"))
+    assert (code, lines[:2], running) == (1, ["error: Spark", "cause: cannot read file a.jsonl.gz"], [])
 
 
 def test_a_missing_java_is_named(

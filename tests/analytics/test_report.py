@@ -138,7 +138,7 @@ def test_each_application_has_a_sentence_and_what_is_not_known(root: Path) -> No
     first, second = page.figures(told(root))["applications"]
     assert first["sentence"] == (
         "1 of 1 scale-up converged, in 70 s; 1 of 1 scale-down converged, in 65 s. "
-        "Pods were held for 60 s, 83 % of it for LearnersCatchingUp (task 0_1, pod 1). "
+        "Pods were held for 60 s, 83 % of it for LearnersCatchingUp. Waited for longest: task 0_1, pod 1, 50 s of it. "
         "The longest gap of a step was 1 s to 1.2 s. 1 of 2 changes were taken back within the hour. "
         "Its tasks are badly spread: the busiest process has 1.83 times the mean."
     )

@@ -4,20 +4,14 @@ import os
 import sys
 
 import click
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from streamapp.analytics.commands import analytics
 from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.session import first_line
+from streamapp.analytics.session import of_spark
 
 FAILED, INTERRUPTED = 1, 130
-NO_JAVA = AnalyticsError(
-    "Spark",
-    "its Java process ended in the middle of the run, as one does that is killed for the memory it takes",
-    "nothing counts of what was not finished: start it again; --memory is its heap, beside which it needs 1 GiB more",
-)
-HEAP = "java.lang.OutOfMemoryError"
 
 
 def show(error: AnalyticsError) -> None:
@@ -29,16 +23,6 @@ def show(error: AnalyticsError) -> None:
         ("next:  ", None, error.next_step),
     ):
         click.echo(click.style(label, fg=style, bold=True) + words, err=True, color=colour)
-
-
-def of_spark(error: Exception) -> AnalyticsError:
-    """What went wrong in Spark, or with the process that it runs in."""
-    if isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)):
-        return NO_JAVA
-    step = "nothing counts of what was not finished; with --debug all of Spark's words show"
-    if HEAP in str(error):
-        step = "nothing counts of what was not finished; give it more by --memory, in the chart by analytics.memory"
-    return AnalyticsError("Spark", first_line(error), step)
 
 
 def main(arguments: list[str] | None = None) -> int:

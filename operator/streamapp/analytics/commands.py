@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import click
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -23,7 +24,8 @@ from streamapp.analytics import bench as benches
 from streamapp.analytics import bench_page as page
 from streamapp.analytics.bronze_schemas import QUARANTINE
 from streamapp.analytics.build import Build, Built, require_bronze
-from streamapp.analytics.cluster import WORKER_SECONDS, check_workers
+from streamapp.analytics.cluster import check_workers
+from streamapp.analytics.engine_options import FOLDER, OUTPUT, Command, engine_options, pairs
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.from_kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
 from streamapp.analytics.generate import generate as generated
@@ -33,61 +35,31 @@ from streamapp.analytics.progress import Bars, Lines, Stages, Steps
 from streamapp.analytics.report import page as pages
 from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.retention import Keep, Removed, remove_old
-from streamapp.analytics.session import Engine, close_session, cores_of, open_session
+from streamapp.analytics.session import Engine, close_session, cores_of, of_spark, open_session
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-FOLDER = click.Path(path_type=Path)
 PLAN = benches.Plan()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="streamapp-operator", prog_name="streamapp-analytics")
 def analytics() -> None:
     """From the operator's flight record to tables: what scaling cost, what held it, how fast state is restored."""
-
-
-def _engine(command: Command) -> Command:
-    """The options that say how Spark runs."""
-    options: Iterable[Callable[[Command], Command]] = (
-        click.option("--master", default="", help="Where Spark runs; all cores of this machine unless given."),
-        click.option("--memory", default="2g", show_default=True, help="Heap of Spark's driver."),
-        click.option(
-            "--archive",
-            type=FOLDER,
-            envvar="STREAMAPP_CLASS_ARCHIVE",
-            help="AppCDS archive: used if it exists, else written at the end.",
-        ),
-        click.option(
-            "--wait",
-            default=WORKER_SECONDS,
-            show_default=True,
-            help="Seconds until a cluster's workers must be at work.",
-        ),
-        click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
-        click.option("--small", is_flag=True, help="Start sooner, compute slower: for a record of minutes or hours."),
-        click.option("--debug", is_flag=True, help="Show all of Spark's words when it fails."),
-    )
-    for option in options:
-        command = option(command)
-    return command
-
-
-def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
-    odd = [one for one in given if "=" not in one]
-    if odd:
-        raise click.BadParameter(f"{odd[0]} has no =", param_hint=option)
-    return dict(one.split("=", 1) for one in given)
 
 
 @contextmanager
 def _spark(root: Path, wait: float, small: bool, debug: bool, **given: Any) -> Iterator[SparkSession]:
     """Spark as the options say, and at work: see `Engine` for those that are not named here."""
-    del debug  # `__main__` looks for it.
-    given["conf"] = _pairs(given["conf"], "--conf")
+    given["conf"] = pairs(given["conf"], "--conf")
     engine = Engine(cores=cores_of(given["master"]), quick_start=small, **given)
     spark = open_session(engine)
     try:
         check_workers(spark, root, wait)
         yield spark
+    except Py4JJavaError as error:
+        # Not all that Java throws comes as PySpark's own; what it says can be asked only while Java still runs.
+        if debug:
+            click.echo(str(error), err=True)
+        raise of_spark(error) from error
     finally:
         close_session(spark, engine)
 
@@ -97,8 +69,8 @@ def _stages(spark: SparkSession) -> Stages:
     return Bars(spark=spark, console=console) if console.is_terminal else Lines(out=sys.stderr)
 
 
-def _writable(root: Path) -> None:
-    """See now, and not after minutes, that the output can be written."""
+def _writable(root: Path, given: str = "--root") -> None:
+    """See now, and not after minutes, that the output can be written; `given` is where it was named."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         probe = root / f".probe-{datetime.now(UTC).timestamp()}"
@@ -106,7 +78,7 @@ def _writable(root: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise AnalyticsError(
-            str(root), f"it cannot be written to: {error.strerror}", "choose another --root"
+            str(root), f"it cannot be written to: {error.strerror}", f"choose another {given}"
         ) from error
 
 
@@ -244,10 +216,10 @@ def _record(command: Command) -> Command:
     return cast("Command", functools.reduce(lambda done, option: option(done), options, taken))
 
 
-@analytics.command()
+@analytics.command(short_help="Take the flight record into bronze.")
 @_record
 @ROOT
-@_engine
+@engine_options
 def ingest(source: _Input, root: Path, **engine: Any) -> None:
     """Take the flight record (RECORD: files or folders, or a Kafka topic) into bronze, each file and line once."""
     _tables_at(root)
@@ -255,11 +227,11 @@ def ingest(source: _Input, root: Path, **engine: Any) -> None:
         source.ingest(spark, root)
 
 
-@analytics.command()
+@analytics.command(short_help="Build silver and gold from bronze.")
 @ROOT
 @click.option("--full", is_flag=True, help="Build all again, not only what has changed.")
 @_keep
-@_engine
+@engine_options
 def build(root: Path, full: bool, keep: Keep, **engine: Any) -> None:
     """Bring silver and gold up to what bronze holds, then remove what is older than is to be kept."""
     require_bronze(root)
@@ -279,11 +251,11 @@ def _limits(command: Command) -> Command:
     return days(apps(command))
 
 
-@analytics.command()
+@analytics.command(short_help="Write the page from gold and silver.")
 @ROOT
-@click.option("--out", type=FOLDER, default=Path("report.html"), show_default=True, help="The page to write.")
-@click.option("--json", "as_json", type=FOLDER, help="Write the figures there too, unrounded.")
-@click.option("--markdown", "as_markdown", type=FOLDER, help="Write a summary there too, for a pull request or a chat.")
+@click.option("--out", type=OUTPUT, default=Path("report.html"), show_default=True, help="The page to write.")
+@click.option("--json", "as_json", type=OUTPUT, help="Write the figures there too, unrounded.")
+@click.option("--markdown", "as_markdown", type=OUTPUT, help="Write a summary there too, for a pull request or a chat.")
 @_limits
 def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None, days: int, apps: int) -> None:
     """Write what the tables say as one page that needs no network and no Spark."""
@@ -302,22 +274,27 @@ def _written(
         written[as_markdown] = pages.markdown(told)
     for path, text in written.items():
         pages.write(path, text)
-        click.echo(
-            f"{path}: {path.stat().st_size / 1e6:.1f} MB, {len(told.apps)} applications, {len(tables.days)} days"
-        )
+        click.echo(f"{path}: {_size(path)}, {len(told.apps)} applications, {len(tables.days)} days")
     return told
 
 
-@analytics.command()
+def _size(path: Path) -> str:
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"
+
+
+@analytics.command(short_help="All three at one start: ingest, build, report.")
 @_record
 @ROOT
-@click.option("--out", type=FOLDER, help="The page to write; report.html in the folder of the tables unless given.")
+@click.option("--out", type=OUTPUT, help="The page to write; report.html in the folder of the tables unless given.")
 @_limits
 @_keep
-@_engine
+@engine_options
 def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep: Keep, **engine: Any) -> None:
     """Do it all at one start of Spark: ingest RECORD or a topic, build, remove old days, write the report."""
     _tables_at(root)
+    if out is not None:
+        _writable(out.parent, "--out")
     with _spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
         source.ingest(spark, root)
         if not bronze(root).current().days(QUARANTINE):
@@ -329,7 +306,7 @@ def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep
     click.echo("\n" + pages.markdown(_written(root, days, apps, out or root / "report.html")))
 
 
-@analytics.command()
+@analytics.command(short_help="Make up a record to try it with.")
 @click.argument("folder", type=FOLDER)
 @click.option("--apps", default=4, show_default=True, type=click.IntRange(1, 1000), help="Applications.")
 @click.option("--days", default=1, show_default=True, type=click.IntRange(1, 366), help="Days from 2026-11-01 on.")
@@ -339,7 +316,7 @@ def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep
 @click.option("--bug", is_flag=True, help="Plant a recorder's bug that an ingest must refuse.")
 def generate(folder: Path, apps: int, days: int, tasks: int, pods: int, seed: int, bug: bool) -> None:
     """Write a made-up flight record into FOLDER, with what is true of it in truth.json."""
-    _writable(folder)
+    _writable(folder, "FOLDER")
     files = lines = size = 0
     for path, count in generated(Fleet(apps=apps, days=days, tasks=tasks, pods=pods, seed=seed, bug=bug), folder):
         files, lines, size = files + 1, lines + count, size + path.stat().st_size
@@ -357,16 +334,16 @@ def _day_counts(_: click.Context, __: click.Parameter, told: str) -> tuple[int, 
     return found
 
 
-@analytics.command()
+@analytics.command(short_help="Measure the pipeline on a made-up fleet.")
 @ROOT
 @click.option("--apps", default=PLAN.apps, show_default=True, type=click.IntRange(3, 1000), help="Applications.")
 @click.option("--tasks", default=PLAN.tasks, show_default=True, type=click.IntRange(2), help="Tasks of each.")
 @click.option("--repeats", default=PLAN.repeats, show_default=True, type=click.IntRange(1), help="Runs of that day.")
 @click.option("--on-top", default="1,7,30", show_default=True, callback=_day_counts, help="Add a day to so many days.")
 @click.option("--small-apps", default=PLAN.small_apps, show_default=True, type=click.IntRange(3), help="Of these days.")
-@click.option("--json", "as_json", type=FOLDER, help="Write the figures there too, unrounded.")
-@click.option("--markdown", "as_markdown", type=FOLDER, help="Write the tables there too.")
-@_engine
+@click.option("--json", "as_json", type=OUTPUT, help="Write the figures there too, unrounded.")
+@click.option("--markdown", "as_markdown", type=OUTPUT, help="Write the tables there too.")
+@engine_options
 def bench(root: Path, as_json: Path | None, as_markdown: Path | None, **given: Any) -> None:
     """Measure the pipeline on a made-up fleet: a day end to end, and a day on top of many; ROOT must be empty."""
     _tables_at(root)

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import pyspark
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -27,6 +27,14 @@ MIN_JAVA = 17
 LOOPBACK = "127.0.0.1"
 ARCHIVE_SECONDS = 300
 """Longest time that the JVM may take to write its archive; about ten."""
+
+NO_JAVA = AnalyticsError(
+    "Spark",
+    "its Java process ended in the middle of the run, as one does that is killed for the memory it takes",
+    "nothing counts of what was not finished: start it again; --memory is its heap, beside which it needs 1 GiB more",
+)
+HEAP = "java.lang.OutOfMemoryError"
+"""What Java calls a heap that is too small."""
 
 
 QUICK = {
@@ -219,3 +227,13 @@ def first_line(error: BaseException) -> str:
     # Py4J's own first line names the call that failed, the second one the exception.
     told = next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0] if lines else "")
     return (told or type(error).__name__)[:300]
+
+
+def of_spark(error: Exception) -> AnalyticsError:
+    """What went wrong in Spark, or with the process that it runs in."""
+    if isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)):
+        return NO_JAVA
+    step = "nothing counts of what was not finished; with --debug all of Spark's words show"
+    if HEAP in str(error):
+        step = "nothing counts of what was not finished; give it more by --memory, in the chart by analytics.memory"
+    return AnalyticsError("Spark", first_line(error), step)

@@ -39,8 +39,11 @@ def sentence(app: App) -> str:
     if app.held_s:
         worst = app.worst
         whom = culprit(worst.task, worst.ordinal)
-        part = share(worst.seconds / app.held_s)
-        found.append(f"Pods were held for {duration(app.held_s)}, {part} of it for {worst.reason} ({whom}).")
+        reason, seconds = max(app.held_by_reason.items(), key=lambda one: (one[1], one[0]))
+        part = share(seconds / app.held_s)
+        found.append(f"Pods were held for {duration(app.held_s)}, {part} of it for {reason}.")
+        if worst.task is not None:
+            found.append(f"Waited for longest: {whom}, {duration(worst.seconds)} of it.")
     elif app.down.steps:
         found.append("Nothing was held.")
     if app.gap is not None:
