@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -183,7 +184,7 @@ class Ingest:
         try:
             with _a_partition_each(self.spark):
                 staging.write(lines.coalesce(pieces), self.now)
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             damaged = next((path for path in fresh.values() if not _is_whole(path)), None)
             if damaged is None:
                 raise
@@ -214,7 +215,7 @@ class Ingest:
 
         def one(kind: str) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
             table = TABLES[kind]
-            if kind == SAMPLE and not (found.odd or suspects or self._full(before, table)):
+            if kind == SAMPLE and not (suspects or self._full(before, table)):
                 parts = [part for part in staging.samples() if part.name.removeprefix("dt=") >= before.kept_from]
                 return self._merged(self.store.adopt(parts, table, run), before, table, set())
             frame = staging.good(kind).where(F.col("dt") >= before.kept_from)
@@ -281,8 +282,6 @@ class _Told:
     rows: int
     bad: int
     too_old: int
-    odd: int
-    """Samples that were told only when they were read once more."""
     kinds: frozenset[str]
     """That there is a good line of."""
     spans: Spans
@@ -302,7 +301,6 @@ def _told(counts: Sequence[Row], whole: Iterable[Row]) -> _Told:
         rows=kinds.total(),
         bad=kinds[BAD],
         too_old=sum(row["old"] for row in counts),
-        odd=sum(row["odd"] for row in counts),
         kinds=frozenset(kind for kind, lines in kinds.items() if lines and kind != BAD),
         spans={recorder: together(of_one) for recorder, of_one in spans.items()},
         repeated=frozenset(row["recorder"] for row in counts if row["good"] != row["different"]),

@@ -64,8 +64,8 @@ def left(samples: DataFrame) -> DataFrame:
 
 
 def as_any(lines: DataFrame, now: datetime) -> DataFrame:
-    """Lines with the columns of all kinds, `dt`, and `part`: their kind, or `bad`; of the latter `value` and `rule`."""
-    known, kinds = columns(), tuple(OWN)
+    """Lines that are no samples with the columns of all kinds, `dt`, and `part`: their kind, or `bad`, with `LEFT`."""
+    known, kinds = columns(), tuple(kind for kind in OWN if kind != SAMPLE)
     read = lines.withColumn("told", F.from_json("value", _shape(known), _OPTIONS))
     fields = [F.col(f"told.{camel(name)}").cast(kind).alias(name) for name, kind in known.items()]
     judged = read.select(*lines.columns, *fields, F.col(f"told.{CORRUPT}").alias(CORRUPT))

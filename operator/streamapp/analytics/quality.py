@@ -93,7 +93,7 @@ def rule(now: Column, kinds: Sequence[str]) -> Column:
         found = found.when(~F.coalesce(F.col("kind").isin(*kinds), F.lit(False)), "unknownKind")
     found = found.when(_by_kind(required, kinds), "missingField").when(_by_kind(_words(), kinds), "unknownWord")
     sample = F.col("kind") == "sample"
-    if "sample" in kinds:
+    if {"sample", "gap"} & {*kinds}:
         of_task = F.col("kind").isin("sample", "gap")
         found = found.when(of_task & ~F.col("task").rlike("^[0-9]+_[0-9]+$"), "malformedTask")
     found = found.when(_by_kind({kind: _negative(kind) for kind in kinds}, kinds), "negativeNumber")

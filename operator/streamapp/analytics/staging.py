@@ -37,14 +37,13 @@ class Staging:
         as_any(rest, now).write.partitionBy("part").parquet(self._place("second"))
 
     def samples(self) -> list[Path]:
-        """Folders `dt=…` with the good samples of a day each, but for those that `good` finds beside them."""
+        """Folders `dt=…` with the good samples of a day each, as files of their table."""
         return sorted(self.folder.glob(f"first/part={SAMPLE}/dt=*"))
 
     def good(self, kind: str) -> DataFrame:
         """The good lines of a kind, with `dt`."""
-        columns = [*table_schema(kind).names, "dt"]
-        found = self._second().where(F.col("part") == kind).select(columns)
-        return found.unionByName(self._first(SAMPLE).select(columns)) if kind == SAMPLE else found
+        found = self._first(SAMPLE) if kind == SAMPLE else self._second().where(F.col("part") == kind)
+        return found.select(*table_schema(kind).names, "dt")
 
     def bad(self) -> DataFrame:
         """`raw` and `rule` of each bad line, with its file and its number there, or its offset in its partition."""
@@ -58,7 +57,6 @@ class Staging:
         `good` lines are more than there are `different` numbers among them where one is there twice, and there are
         holes between `low` and `high` where `numbers`, those of all lines, are fewer: exact, by bitmaps.
         `old` lines are good ones of days before `kept_from`, which were removed: they would make days of little.
-        `odd` lines are samples that were told only when they were read once more.
         """
         good = F.when(F.col("part") != BAD, F.col("seq"))
         kinds = F.create_map(*[part for one in (*OWN, BAD) for part in (F.lit(one), F.count_if(F.col("part") == one))])
@@ -73,7 +71,6 @@ class Staging:
                 F.max("seq").alias("high"),
                 kinds.alias("kinds"),
                 F.count_if((F.col("part") != BAD) & (F.col("dt") < kept_from)).alias("old"),
-                F.count_if((F.col("part") == SAMPLE) & F.col("again")).alias("odd"),
             )
         )
         return buckets.collect()
@@ -88,9 +85,8 @@ class Staging:
         return spans.agg(F.min("seq").alias("low"), F.max("seq").alias("high")).collect()
 
     def _numbered(self) -> DataFrame:
-        """All lines, with what says which they are; `again` are those that were read twice."""
-        first = self._first(SAMPLE, BAD).select(*_NUMBERS, F.lit(False).alias("again"))
-        lines = first.unionByName(self._second().select(*_NUMBERS, F.lit(True).alias("again")))
+        """All lines, with what says which they are."""
+        lines = self._first(SAMPLE, BAD).select(*_NUMBERS).unionByName(self._second().select(*_NUMBERS))
         return lines.withColumn("bucket", F.bitmap_bucket_number("seq"))
 
     def _place(self, name: str) -> str:
