@@ -56,15 +56,14 @@ def test_the_agents_jar_is_built_of_all_its_modules_and_of_nothing_else(
     """A stand-in for Maven, since what is tested is what it sees and is told."""
     programs = StandIns(tmp_path / "bin")
     programs.folder.mkdir()
-    seen = "find . -type f | sort | tr '\\n' ' ' > agent/target/streamapp-agent.jar"
-    programs.put("mvn", f'[ "$1" = --version ] && echo "Apache Maven 3.8.7" && exit\nmkdir agent/target\n{seen}')
+    seen = 'seen="$(find . -type f | sort)"\nmkdir agent/target\necho "$seen" > agent/target/streamapp-agent.jar'
+    programs.put("mvn", f'[ "$1" = --version ] && echo "Apache Maven 3.8.7" && exit\n{seen}')
     monkeypatch.setenv("PATH", programs.path)
     cache = Cache(tmp_path / "cache")
     first = agent_jar(Versions.read(), cache, modules)
     assert (first / AGENT_JAR).read_text().split() == [
         "./agent/pom.xml",
         "./agent/src/main/A.java",
-        "./agent/target/streamapp-agent.jar",
         "./assignor/pom.xml",
         "./assignor/src/main/A.java",
         "./pom.xml",
