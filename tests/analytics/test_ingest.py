@@ -128,3 +128,14 @@ def test_a_damaged_file_is_named_and_nothing_is_left_of_the_run(
         ingest(spark, tmp_path / "t", tmp_path / "record")
     assert not bronze(tmp_path / "t").current().number
     assert not list((tmp_path / "t" / "bronze").glob("*/run=*"))
+
+
+@pytest.mark.parametrize("more", [{"v": 2}, {"v": 2, "ordinal": "two"}, {"v": 2, "kind": "gap"}])
+def test_one_line_of_a_newer_version_stops_the_run_before_it_is_lost(
+    spark: SparkSession, tmp_path: Path, more: dict[str, Any]
+) -> None:
+    write(tmp_path / "record", "a", [plain(sample(0)), "torn", "torn"])
+    write(tmp_path / "record", "b", [plain(sample(1)), plain(sample(2, **more))])
+    with pytest.raises(AnalyticsError, match=r"b\.jsonl\.gz: 1 lines .* first line 2 .*upgrade"):
+        ingest(spark, tmp_path / "t", tmp_path / "record")
+    assert not bronze(tmp_path / "t").current().number

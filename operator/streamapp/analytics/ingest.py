@@ -30,6 +30,7 @@ from streamapp.analytics.bronze_schemas import QUARANTINE, SCHEMAS, TABLES
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.parsing import BAD, SAMPLE
 from streamapp.analytics.progress import Stages
+from streamapp.analytics.quality import NEWER
 from streamapp.analytics.session import first_line
 from streamapp.analytics.staging import Staging, order
 from streamapp.analytics.store import Spans, Store, Version, merged, new_run
@@ -192,21 +193,27 @@ class Ingest:
             raise AnalyticsError(str(damaged), why, "move it away, and look at the disk it came from") from error
 
     def _judge(self, staging: Staging, found: "_Told") -> None:
-        """See that not too many lines are bad.
+        """See that not too many lines are bad, and that none is of a version that this program does not know.
 
         Raises:
-            AnalyticsError: they are too many.
+            AnalyticsError: they are too many. Or one is of a newer version: in the quarantine good lines would be lost.
         """
+        if not found.bad:
+            return
+        places = staging.bad().groupBy("rule", "file").agg(F.count(F.lit(1)).alias("n"), F.min("line").alias("line"))
+        worst = places.orderBy(F.col("rule") != NEWER, F.desc("n"), "rule", "file").collect()[0]
+        place = _plain_uri(worst["file"]).removeprefix("file://")
+        if worst["rule"] == NEWER:
+            why = f"{worst['n']} lines have a version that this program does not know, first line {worst['line']}"
+            raise AnalyticsError(place, why, "nothing was taken in; upgrade streamapp-analytics and start it again")
         if found.bad > self.most_bad * found.rows:
-            worst = staging.bad().groupBy("rule", "file").agg(F.count(F.lit(1)).alias("n"), F.min("line").alias("line"))
-            most = worst.orderBy(F.desc("n"), "rule", "file").collect()[0]
             why = (
                 f"{found.bad} of {found.rows} lines are bad ({found.bad / found.rows:.1%}, allowed "
-                f"{self.most_bad:.1%}); most break the rule {most['rule']}: {most['n']} in this file, first in line "
-                f"{most['line']}"
+                f"{self.most_bad:.1%}); most break the rule {worst['rule']}: {worst['n']} in this file, first in line "
+                f"{worst['line']}"
             )
             step = "nothing was taken in; look at that line, and at the version of the operator that wrote it"
-            raise AnalyticsError(_plain_uri(most["file"]).removeprefix("file://"), why, step)
+            raise AnalyticsError(place, why, step)
 
     def _tables(
         self, staging: Staging, before: Version, run: str, suspects: set[str], found: "_Told"

@@ -16,6 +16,8 @@ from streamapp.analytics.bronze_schemas import LINE, OWN, VERSIONS
 CORRUPT: Final = "_corrupt"
 """Holds the line where its JSON could not be read, or a field has another type."""
 FUTURE_SECONDS: Final = 600
+NEWER: Final = "unknownVersion"
+"""The rule that good lines break for a program that is older than they are."""
 
 _OF_ALL = ("cluster", "namespace", "app", "uid", "ts", "recorder", "seq")
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
@@ -88,7 +90,8 @@ def rule(now: Column, kinds: Sequence[str]) -> Column:
     broken = F.col(CORRUPT).isNotNull()
     future = F.col("ts") > now + F.expr(f"INTERVAL {FUTURE_SECONDS} SECONDS")
     found = F.when(broken & F.col("kind").isNull(), "unparsable")
-    found = found.when(broken, "wrongType").when(~F.coalesce(F.col("v"), F.lit(1)).isin(*VERSIONS), "unknownVersion")
+    # Before the types: those of another version may be others.
+    found = found.when(~F.coalesce(F.col("v"), F.lit(1)).isin(*VERSIONS), NEWER).when(broken, "wrongType")
     if len(kinds) > 1:
         found = found.when(~F.coalesce(F.col("kind").isin(*kinds), F.lit(False)), "unknownKind")
     found = found.when(_by_kind(required, kinds), "missingField").when(_by_kind(_words(), kinds), "unknownWord")

@@ -81,9 +81,13 @@ HUGE_METHODS = "-XX:+IgnoreUnrecognizedVMOptions -XX:-DontCompileHugeMethods"
 """Without it a JVM would interpret for ever what Spark generates for a table of many columns."""
 
 
+CODE_CACHE = "-XX:ReservedCodeCacheSize=240m"
+"""What a JVM with all its compilers has for compiled code; with the first alone it has a fifth, and Spark fills it."""
+
+
 def java_options(engine: Engine) -> str:
     """Options of the driver's JVM."""
-    options = ["-Djava.net.preferIPv4Stack=true", HUGE_METHODS]
+    options = ["-Djava.net.preferIPv4Stack=true", HUGE_METHODS, CODE_CACHE]
     if engine.archive is not None:
         there = engine.archive.exists()
         how = f"SharedArchiveFile={engine.archive}" if there else f"ArchiveClassesAtExit={_draft(engine.archive)}"
