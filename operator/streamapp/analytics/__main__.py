@@ -1,5 +1,6 @@
 """`streamapp-analytics`: runs the command line and turns whatever happens into an exit code."""
 
+import logging
 import os
 import sys
 
@@ -25,8 +26,14 @@ def show(error: AnalyticsError) -> None:
         click.echo(click.style(label, fg=style, bold=True) + words, err=True, color=colour)
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether it is not what Py4J says, with a stack trace, when Java or this program ends in the middle of a call."""
+    return not record.getMessage().endswith("while sending command.")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run; give the exit code: 0 fine, 1 failed, 2 wrong command line, 130 interrupted."""
+    logging.getLogger().addFilter(_is_ours)
     try:
         return int(analytics(arguments, prog_name="streamapp-analytics", standalone_mode=False) or 0)
     except click.ClickException as error:

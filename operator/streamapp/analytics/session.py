@@ -81,13 +81,15 @@ HUGE_METHODS = "-XX:+IgnoreUnrecognizedVMOptions -XX:-DontCompileHugeMethods"
 """Without it a JVM would interpret for ever what Spark generates for a table of many columns."""
 
 
+LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+"""Before a session has a level, Spark goes by a file, and without one says a handful of warnings at each start."""
 CODE_CACHE = "-XX:ReservedCodeCacheSize=240m"
 """What a JVM with all its compilers has for compiled code; with the first alone it has a fifth, and Spark fills it."""
 
 
 def java_options(engine: Engine) -> str:
     """Options of the driver's JVM."""
-    options = ["-Djava.net.preferIPv4Stack=true", HUGE_METHODS, CODE_CACHE]
+    options = ["-Djava.net.preferIPv4Stack=true", HUGE_METHODS, CODE_CACHE, LOGGING]
     if engine.archive is not None:
         there = engine.archive.exists()
         how = f"SharedArchiveFile={engine.archive}" if there else f"ArchiveClassesAtExit={_draft(engine.archive)}"
@@ -136,7 +138,8 @@ def settings(engine: Engine) -> dict[str, str]:
         # Files of all kinds and days stay open side by side, so that nothing is sorted to split it.
         "spark.sql.maxConcurrentOutputFileWriters": "64",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-        "spark.log.level": "ERROR",
+        # Of a JVM that runs already; one of ours has its file.
+        **({"spark.log.level": "ERROR"} if is_submitted() else {}),
         **(QUICK if engine.quick_start else {}),
         "spark.sql.warehouse.dir": str(Path(gettempdir()) / "streamapp-analytics-warehouse"),
         **engine.conf,
