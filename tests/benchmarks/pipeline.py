@@ -93,7 +93,7 @@ def measure_cold(root: Path, found: Whole, rounds: int, steps: Steps) -> None:
         )
         found.archive_bytes = archive.stat().st_size
     manifests = sorted((root / "writing" / "bronze" / "manifest").glob("*.json"))
-    found.cold_lines = sum(one["rows"] for one in json.loads(manifests[-1].read_text())["inputs"].values())
+    found.cold_lines = json.loads(manifests[-1].read_text())["lines"]
     for run in range(rounds):
         ways = ((found.plain, ()), (found.archived, ("--archive", str(archive))))
         for way, options in ways[:: 1 if run % 2 == 0 else -1]:
