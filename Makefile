@@ -117,7 +117,7 @@ bench-assignor: ## Measure the learner assignor, and what it moves, beside Kafka
 	cd agent/assignor && java -Dorg.slf4j.simpleLogger.defaultLogLevel=error \
 	  -cp "target/test-classes:target/classes:$$(cat target/classpath)" dev.streamapp.assignor.bench.Bench
 
-bench-analytics: ## Measure the pipeline on a day of 100 applications, beside DuckDB and Polars (Java 17; 25 minutes)
+bench-analytics: ## Measure the pipeline on a day of 100 applications, beside DuckDB and Polars (Java 17; 20 minutes)
 	rm -rf .bench-analytics
 	$(UV) python -m tests.benchmarks.pipeline --root .bench-analytics --json bench-analytics.json --markdown bench-analytics.md
 	rm -rf .bench-analytics
