@@ -2,6 +2,9 @@
 
 import os
 import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from streamapp.analytics import commands
-from streamapp.analytics.__main__ import main
+from streamapp.analytics.__main__ import INTERRUPTED, main
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.from_kafka import connector_jars, properties_in
 from streamapp.analytics.session import Engine, cores_of, java_options, master_of, settings
@@ -278,3 +281,15 @@ def test_what_a_submission_says_is_kept_and_its_master_too(monkeypatch: pytest.M
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     assert (master_of(Engine()), master_of(Engine(master="local[2]"))) == ("", "local[2]")
     assert "spark.driver.bindAddress" not in settings(Engine())
+
+
+def test_whoever_is_told_to_end_ends_as_if_interrupted(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "streamapp.analytics", "generate", str(tmp_path / "record"), "--days", "60"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as running:
+        while not list(tmp_path.glob("record/*.gz")):
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.terminate()
+        assert running.wait(30) == INTERRUPTED
+        assert running.stderr is not None
+        assert b"Traceback" not in running.stderr.read()

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 
 import click
@@ -34,6 +35,8 @@ def _is_ours(record: logging.LogRecord) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Run; give the exit code: 0 fine, 1 failed, 2 wrong command line, 130 interrupted."""
     logging.getLogger().addFilter(_is_ours)
+    # As the first process of a container it would not even end, but be killed with what it had begun half a minute on.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(analytics(arguments, prog_name="streamapp-analytics", standalone_mode=False) or 0)
     except click.ClickException as error:
