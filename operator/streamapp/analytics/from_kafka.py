@@ -20,10 +20,11 @@ from pyspark.sql import functions as F
 from streamapp.analytics.failures import AnalyticsError
 from streamapp.analytics.ingest import Ingest, Ingested
 from streamapp.analytics.session import first_line, spark_jars
-from streamapp.analytics.staging import KAFKA
 
 JARS_VARIABLE: Final = "STREAMAPP_KAFKA_JARS"
 CONNECTOR: Final = "spark-sql-kafka"
+KAFKA: Final = "kafka:"
+"""What the names of partitions begin with, where files have their own."""
 PEM: Final = {
     "ssl.truststore.type": ("ssl.truststore.certificates",),
     "ssl.keystore.type": ("ssl.keystore.certificate.chain", "ssl.keystore.key"),

@@ -36,8 +36,8 @@ _OPTIONS: Final = {"columnNameOfCorruptRecord": CORRUPT, "allowNonNumericNumbers
 def as_samples(lines: DataFrame, now: datetime) -> DataFrame:
     """Lines (`value`, `file`, `line`) with the columns of a sample's table, and `part`: `sample`, `bad`, or `rest`.
 
-    `dt` is the day of the former, so that they lie as the table's own files do. The latter two have nothing of a
-    table; their line, its place and the rule that a bad sample breaks stand in `extra`: see `LEFT`.
+    `dt` is the day of the former, so that they lie as the table's own files do. The columns of the latter
+    two say nothing; their line, its place and the rule that a bad sample breaks stand in `extra`: see `LEFT`.
     """
     names = _own(SAMPLE)
     read = lines.withColumn("told", F.from_json("value", _shape(sorted(names)), _OPTIONS))

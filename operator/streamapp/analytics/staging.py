@@ -17,8 +17,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 from streamapp.analytics.bronze_schemas import OWN, table_schema
 from streamapp.analytics.parsing import BAD, LEFT, REST, SAMPLE, as_any, as_samples, left, staged_schema
 
-KAFKA: Final = "kafka:"
-"""What the names of partitions begin with, where files have their own."""
 _NUMBERS: Final = ("recorder", "seq", "dt", "part")
 
 
