@@ -40,10 +40,7 @@ def as_samples(lines: DataFrame, now: datetime) -> DataFrame:
     two say nothing; their line, its place and the rule that a bad sample breaks stand in `extra`: see `LEFT`.
     """
     names = _own(SAMPLE)
-    read = lines.withColumn("told", F.from_json("value", _shape(sorted(names)), _OPTIONS))
-    known = columns()
-    fields = [F.col(f"told.{camel(name)}").cast(known[name]).alias(name) for name in names]
-    judged = read.select(*lines.columns, *fields, F.col(f"told.{CORRUPT}").alias(CORRUPT))
+    judged = _read(lines, names)
     mine = F.coalesce(F.col("kind") == SAMPLE, F.lit(False))
     judged = judged.withColumn("rule", F.when(mine, rule(F.lit(now), (SAMPLE,))))
     part = F.when(~mine, REST).when(F.col("rule").isNotNull(), BAD).otherwise(SAMPLE)
@@ -66,10 +63,7 @@ def left(samples: DataFrame) -> DataFrame:
 def as_any(lines: DataFrame, now: datetime) -> DataFrame:
     """Lines that are no samples with the columns of all kinds, `dt`, and `part`: their kind, or `bad`, with `LEFT`."""
     known, kinds = columns(), tuple(kind for kind in OWN if kind != SAMPLE)
-    read = lines.withColumn("told", F.from_json("value", _shape(known), _OPTIONS))
-    fields = [F.col(f"told.{camel(name)}").cast(kind).alias(name) for name, kind in known.items()]
-    judged = read.select(*lines.columns, *fields, F.col(f"told.{CORRUPT}").alias(CORRUPT))
-    judged = judged.withColumn("rule", rule(F.lit(now), kinds))
+    judged = _read(lines, known).withColumn("rule", rule(F.lit(now), kinds))
     good = F.col("rule").isNull()
     return judged.select(
         *[name for name in known if name != "kind"],
@@ -87,10 +81,13 @@ def staged_schema() -> StructType:
     return StructType([StructField(name, type_) for name, type_ in found.items()])
 
 
-def _shape(names: Iterable[str]) -> StructType:
+def _read(lines: DataFrame, names: Collection[str]) -> DataFrame:
+    """Lines with these columns beside their own, and `CORRUPT` where the JSON or a type of it is broken."""
     known = columns()
     shape = [StructField(camel(name), in_line(known[name])) for name in names]
-    return StructType([*shape, StructField(CORRUPT, StringType())])
+    told = F.from_json("value", StructType([*shape, StructField(CORRUPT, StringType())]), _OPTIONS)
+    fields = [F.col(f"told.{camel(name)}").cast(known[name]).alias(name) for name in names]
+    return lines.withColumn("told", told).select(*lines.columns, *fields, F.col(f"told.{CORRUPT}").alias(CORRUPT))
 
 
 def _own(kind: str) -> list[str]:
