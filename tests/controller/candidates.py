@@ -30,6 +30,7 @@ class Weather:
     chance: random.Random
     slowest: float = 0.02
     """Seconds, each way."""
+    fastest: float = 0.0
     lost_requests: int = 0
     lost_answers: int = 0
     conflicts: int = 0
@@ -61,7 +62,7 @@ class Line(KubeClient):
         if weather.lost_requests:
             weather.lost_requests -= 1
         else:
-            there = weather.chance.uniform(0, weather.slowest)
+            there = weather.chance.uniform(weather.fastest, weather.slowest)
             asyncio.get_running_loop().call_later(there, self._arrives, request, answered)
         try:
             async with asyncio.timeout(self._deadline):
@@ -90,7 +91,7 @@ class Line(KubeClient):
         if weather.lost_answers:
             weather.lost_answers -= 1
             return
-        back = weather.chance.uniform(0, weather.slowest)
+        back = weather.chance.uniform(weather.fastest, weather.slowest)
         asyncio.get_running_loop().call_later(back, lambda: None if answered.done() else answered.set_result(answer))
 
 

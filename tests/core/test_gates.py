@@ -79,6 +79,13 @@ def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
             a_snapshot(workload={"pods": pods(4)}), "PodTerminating", "ordinal 3", id="a pod above is still there"
         ),
         pytest.param(
+            a_snapshot(statefulset={"template_is_written": False}),
+            "TemplateUnwritten",
+            "",
+            marks=pytest.mark.guarantee(4),
+            id="the retention policy of the spec is not in force yet",
+        ),
+        pytest.param(
             a_snapshot(workload={"read_at": ago(11)}),
             "FactsStale",
             "Kubernetes was read 11 s ago",

@@ -44,8 +44,12 @@ class LeaseTiming:
 
     @property
     def request(self) -> float:
-        """Deadline of each request: two of them, one after the other, must not take a renewal's whole time."""
-        return 0.75 * self.retry
+        """Deadline of each request: two of them, one after the other, must not take a renewal's whole time.
+
+        Measured against the span of a renewal and not of a retry, so that a Lease is held on an API server that takes
+        seconds to answer, which is when applications need to grow.
+        """
+        return 0.4 * self.renew
 
     def fault(self) -> str:
         """What is wrong with them, as a sentence; empty where they fit each other."""

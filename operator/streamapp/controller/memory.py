@@ -5,7 +5,7 @@ missing makes the core wait, never act.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from streamapp.core.agents import AgentsSeen
@@ -105,8 +105,13 @@ class Memory:
         self.refusal = Refusal(generation, why, at + REFUSED_FOR)
 
     def saw_ends(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
-        """Remember how containers ended; the first trusted report of each stays."""
-        for end in ends:
+        """Remember how containers ended; the first trusted report of each stays.
+
+        A node's clock may be ahead of ours. What we heard of before it happened, by that clock, happened at the latest
+        when we heard of it: else a member of the next container would count as one that was there before the end.
+        """
+        for reported in ends:
+            end = replace(reported, finished_at=min(reported.finished_at, at))
             known = self.ends.get(end.container_id)
             if known is None or (end.is_trusted and not known.is_trusted):
                 self.ends[end.container_id] = end

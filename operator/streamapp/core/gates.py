@@ -150,6 +150,20 @@ def statefulset_is_observed(case: Case) -> Refusal | None:
     )
 
 
+def retention_is_in_force(case: Case) -> Refusal | None:
+    """The StatefulSet has what the spec says now, its retention policy above all.
+
+    Kubernetes deletes the claims of a removed pod by the policy that stands on the StatefulSet at that moment, so that
+    a `Retain` which was not written yet would come too late.
+    """
+    statefulset = case.statefulset()
+    if isinstance(statefulset, Refusal):
+        return statefulset
+    if case.departure.going is Going.RESTART or statefulset.template_is_written:
+        return None
+    return Refusal(Reason.TemplateUnwritten, needs_a_join=False)
+
+
 def no_rollout_is_half_done(case: Case) -> Refusal | None:
     """All pods that stay have one template, and none of them is about to be restarted."""
     statefulset = case.statefulset()
@@ -212,6 +226,7 @@ GATES: tuple[Gate, ...] = (
     no_process_id_is_doubled,
     identity_holds,
     statefulset_is_observed,
+    retention_is_in_force,
     no_rollout_is_half_done,
     only_pods_without_tasks_go_together,
 )
@@ -227,6 +242,7 @@ GATES_OF_NEVER_RAN: tuple[Gate, ...] = (
     no_process_id_is_doubled,
     identity_holds,
     statefulset_is_observed,
+    retention_is_in_force,
     only_pods_without_tasks_go_together,
 )
 """For pods whose container never ran: the state of a group that they were never part of does not matter."""

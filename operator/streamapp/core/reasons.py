@@ -122,6 +122,10 @@ class Reason(Enum):
         "Pods that stay do not all have the newest template; they are restarted first.",
         "If the rollout is paused or stands still, finish it: no pod goes while two templates run.",
     )
+    TemplateUnwritten = (
+        "The StatefulSet does not have the template and the retention policy of the StreamApp yet.",
+        "No action needed: they are written first. If it lasts, the API server refuses them: see condition `Stalled`.",
+    )
     HoldRecordTooLarge = (
         "What must be remembered of the next step does not fit into 64 KiB.",
         "Run fewer stream threads per pod.",
