@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from streamapp.core import example
-from streamapp.core.agents import (
+from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentSilent,
     AgentsSeen,
@@ -18,14 +17,15 @@ from streamapp.core.agents import (
     Heard,
     TaskState,
 )
-from streamapp.core.group import FollowUp, GroupDescription, Member
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal
-from streamapp.core.lag import EndsUnreadable
-from streamapp.core.policy import LearnerSource, ScaleDownPolicy, ScalingPolicy
-from streamapp.core.snapshot import Snapshot
+from streamapp.core.facts.group import FollowUp, GroupDescription, Member
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.lag import EndsUnreadable
+from streamapp.core.facts.policy import LearnerSource, ScaleDownPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
 from tests.builders import a_record, ago, seconds
 from tests.strategies import TROUBLES, rollouts, snapshots
+from tests.support import example
 
 Change = Callable[[AgentReport], AgentWord]
 

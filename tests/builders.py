@@ -9,17 +9,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from streamapp.core import example
-from streamapp.core.containers import Capture, ContainerEnd, MemberKey
-from streamapp.core.decision import Decision
-from streamapp.core.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Join, Member
-from streamapp.core.holds import Epoch, Hold, HoldRecord, OpenStep, Progress
-from streamapp.core.identity import Ordinal
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.actions.decision import Decision
+from streamapp.core.decide import decide
+from streamapp.core.facts.containers import Capture, ContainerEnd, MemberKey
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Join, Member
+from streamapp.core.facts.hold_record import Epoch, Hold, HoldRecord, OpenStep, Progress
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot, Wish, WishSeen
+from streamapp.core.facts.workload import Container, Pod, Volume
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Snapshot, Wish, WishSeen
-from streamapp.core.workload import Container, Pod, Volume
+from tests.support import example
 
 NOW = example.NOW
 POLICY = ScalingPolicy()

@@ -5,14 +5,14 @@ from typing import Any
 from streamapp.api.reading import InvalidStreamApp, StreamApp
 from streamapp.api.translate import policy_of, status_of
 from streamapp.api.v1alpha1.status import StreamAppStatus
-from streamapp.core import example
-from streamapp.core.gaps import Gap, GapUnknown
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScalingPolicy
-from streamapp.core.snapshot import Snapshot
+from streamapp.core.decide import decide
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.status.gaps import Gap, GapUnknown
 from tests.builders import a_snapshot
 from tests.conformance import violations
 from tests.streamapps import a_streamapp
+from tests.support import example
 
 Json = dict[str, Any]
 

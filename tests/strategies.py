@@ -7,9 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from streamapp.core import example
-from streamapp.core.containers import Capture, ContainerEnd, MemberKey
-from streamapp.core.group import (
+from streamapp.core.facts.containers import Capture, ContainerEnd, MemberKey
+from streamapp.core.facts.group import (
     Applied,
     FollowUp,
     GroupDescription,
@@ -20,15 +19,25 @@ from streamapp.core.group import (
     NoOffsets,
     OffsetSum,
 )
-from streamapp.core.holds import Epoch, Forced, ForcedBy, Hold, HoldRecord, OpenStep, Progress, RecordUnreadable
-from streamapp.core.identity import Ordinal, TaskId
-from streamapp.core.lag import EndsUnreadable
-from streamapp.core.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy, ScalingPolicy
+from streamapp.core.facts.hold_record import (
+    Epoch,
+    Forced,
+    ForcedBy,
+    Hold,
+    HoldRecord,
+    OpenStep,
+    Progress,
+    RecordUnreadable,
+)
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.lag import EndsUnreadable
+from streamapp.core.facts.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Nudges, Release, Snapshot
+from streamapp.core.facts.tasks import TopologyUnknown
+from streamapp.core.facts.workload import Budget, Container
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Nudges, Release, Snapshot
-from streamapp.core.universe import TopologyUnknown
-from streamapp.core.workload import Budget, Container
 from tests.builders import a_capture, a_record, a_step, ago, an_end
+from tests.support import example
 
 TIMES = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=365)).map(
     lambda since: datetime(2026, 1, 1, tzinfo=UTC) + since

@@ -13,9 +13,9 @@ from typing import Any
 
 from lab.errors import LabError, NotYetError
 from lab.matrix.processes import LOOPBACK
-from streamapp.core.agents import AgentReport, Rebalance
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal, ProcessId
+from streamapp.core.facts.agent_reports import AgentReport, Rebalance
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.wire.agent_report import Expected, NotOurReportError, read_report
 from streamapp.wire.announcement import announcement
 from streamapp.wire.errors import UndecodableError

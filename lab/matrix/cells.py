@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from streamapp.core.agents import AsideKind
+from streamapp.core.facts.agent_reports import AsideKind
 
 
 class Launcher(StrEnum):

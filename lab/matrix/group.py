@@ -3,7 +3,7 @@
 import asyncio
 
 from lab.errors import LabError
-from streamapp.core.identity import ProcessId
+from streamapp.core.facts.ids import ProcessId
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import KafkaAccessError
 from streamapp.kafka.groups import GroupReading, GroupState, read_group

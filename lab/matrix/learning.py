@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from streamapp.core.agents import AgentReport, LocalTask, TaskState
-from streamapp.core.identity import TaskId, TopicPartition
+from streamapp.core.facts.agent_reports import AgentReport, LocalTask, TaskState
+from streamapp.core.facts.ids import TaskId, TopicPartition
 
 CAUGHT_UP = 500
 """Records that a learner may lack: some seconds of the load, and far below `acceptable.recovery.lag`."""

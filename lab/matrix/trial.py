@@ -23,7 +23,7 @@ from lab.matrix.outcome import Drain, Found, Outcome, Verdict
 from lab.matrix.processes import Process, free_ports, loader_of, started
 from lab.meter.topics import Broker as Topics
 from lab.meter.topics import Isolation
-from streamapp.core.identity import ProcessId, TaskId, TopicPartition
+from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
 
 PROCESSES = 3
 LIMIT_SECONDS = 240.0

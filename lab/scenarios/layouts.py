@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from streamapp.core.identity import ProcessId, TaskId
+from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import KafkaAccessError
 from streamapp.kafka.groups import GroupReading, GroupState, read_group

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from streamapp.agents.answers import Place
-from streamapp.core.identity import Ordinal
+from streamapp.core.facts.ids import Ordinal
 from tests.wire.agent_reports import FULL, POD_UID
 
 TOKEN = "t" * 64

@@ -16,9 +16,9 @@ from aiohttp import web
 
 from streamapp.agents.answers import Outcome, Place, Read, Told
 from streamapp.agents.client import AgentClient
-from streamapp.core.agents import AgentReport, AgentSilent, Rebalance
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal
+from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal
 from streamapp.wire.agent_report import MOST_BYTES
 from streamapp.wire.announcement import announcement
 from tests.agents.agent_server import TOKEN, AgentServer, raw_server

@@ -10,10 +10,10 @@ from streamapp.api.flight_drivers import DriversLog
 from streamapp.api.flight_log import FlightLog
 from streamapp.api.flight_record import Autoscaler as Line
 from streamapp.api.flight_record import to_line
-from streamapp.core import example
-from streamapp.core.drivers import NOT_LISTED, Aim, Autoscaler, Drivers, DriversUnknown
-from streamapp.core.example import NOW
+from streamapp.core.facts.autoscalers import NOT_LISTED, Aim, Autoscaler, Drivers, DriversUnknown
 from tests.api.test_flight_lines import HEAD, look, of
+from tests.support import example
+from tests.support.example import NOW
 
 CPU = Autoscaler(name="cpu", aim=Aim.STREAM_APP, least=2, most=6, current=3, desired=4, is_active=True)
 PAST = Autoscaler(name="past", aim=Aim.STATEFUL_SET, least=1, most=9)

@@ -10,18 +10,18 @@ from streamapp.api import flight_lines as lines
 from streamapp.api.flight_log import FlightLog, Look
 from streamapp.api.flight_record import MOST_BLOCKERS, Group, Record, Role, Sample, SampleSource, TaskState
 from streamapp.api.reading import parse
-from streamapp.core import example
-from streamapp.core.agents import TaskState as SeenState
-from streamapp.core.coverage import Copy, TaskWait
-from streamapp.core.example import NOW, SECOND
-from streamapp.core.group import GroupDescription, GroupReading, GroupState, GroupUnreadable
-from streamapp.core.identity import Ordinal, TaskId
-from streamapp.core.lag import Measured
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.decide import decide
+from streamapp.core.evidence.coverage import Copy, TaskWait
+from streamapp.core.facts.agent_reports import TaskState as SeenState
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.lag import Measured
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot, WishSeen
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Snapshot, WishSeen
 from tests.controller.bench import a_stream_app
+from tests.support import example
+from tests.support.example import NOW, SECOND
 
 HEAD = {"cluster": "lab", "namespace": "shop", "app": "orders", "uid": "u", "recorder": "pod_1"}
 

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from streamapp.api.flight_record import SampleSource, TaskGap
 from streamapp.api.flight_runs import RunsLog
-from streamapp.core import example
-from streamapp.core.agents import AgentReport, LocalTask, TaskState
-from streamapp.core.example import NOW, SECOND
-from streamapp.core.group import GroupDescription, GroupReading, Member
-from streamapp.core.membership import attribute
+from streamapp.core.evidence.membership import attribute
+from streamapp.core.facts.agent_reports import AgentReport, LocalTask, TaskState
+from streamapp.core.facts.group import GroupDescription, GroupReading, Member
+from tests.support import example
+from tests.support.example import NOW, SECOND
 
 HEAD = {"cluster": "c", "namespace": "n", "app": "a", "uid": "u", "recorder": "r"}
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -20,8 +20,8 @@ from streamapp.api.v1alpha1.status import (
     ScaleDownStatus,
     StreamAppStatus,
 )
-from streamapp.core.decision import Answer
-from streamapp.core.policy import LearnerSource
+from streamapp.core.actions.decision import Answer
+from streamapp.core.facts.policy import LearnerSource
 from streamapp.core.reasons import Reason
 from tests.streamapps import SPEC, changed, stored
 

@@ -4,8 +4,8 @@ import pytest
 
 from streamapp.api import manifests
 from streamapp.api.manifests import Installation
-from streamapp.core.identity import Ordinal
-from streamapp.core.seeding import seeded_process_id
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.seeding import seeded_process_id
 from tests.streamapps import ABSENT, UID, a_streamapp
 
 Json = dict[str, Any]

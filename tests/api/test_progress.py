@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from streamapp.api.progress import eta_text
-from streamapp.core import example
-from streamapp.core.estimates import At, Estimate, NeverAtThisSpeed, NotKnown
-from streamapp.core.gaps import Gap, GapUnknown
-from streamapp.core.holds import Forced, ForcedBy
-from streamapp.core.policy import ScaleDownPolicy, ScalingPolicy
-from streamapp.core.snapshot import Episode
+from streamapp.core.evidence.eta import At, Estimate, NeverAtThisSpeed, NotKnown
+from streamapp.core.facts.hold_record import Forced, ForcedBy
+from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Episode
+from streamapp.core.status.gaps import Gap, GapUnknown
 from tests.builders import NOW, a_record, a_snapshot, a_step, ago, seconds
 from tests.statuses import answer, held_status
+from tests.support import example
 
 CLOSED = a_snapshot(record=a_record(step=a_step()))
 """Three pods are left of four, the fourth has gone with its members: the step from 4 to 3 is finished."""

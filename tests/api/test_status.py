@@ -5,19 +5,26 @@ from typing import Any
 import pytest
 
 from streamapp.api.reading import InvalidStreamApp, parse
-from streamapp.core import example, table
-from streamapp.core.agents import AgentReport, AgentSilent, AgentsSeen, AgentWord, AnnouncementState, Heard
-from streamapp.core.group import GroupState
-from streamapp.core.identity import Ordinal
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.facts.agent_reports import (
+    AgentReport,
+    AgentSilent,
+    AgentsSeen,
+    AgentWord,
+    AnnouncementState,
+    Heard,
+)
+from streamapp.core.facts.group import GroupState
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.workload import Volume
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Snapshot
-from streamapp.core.table import GroupCondition, HoldState, LearnerState, WishState
-from streamapp.core.workload import Volume
 from tests.builders import NOW, a_pod, a_record, a_snapshot, an_unreadable, seconds
 from tests.conformance import kstatus
 from tests.statuses import answer, held_status
 from tests.streamapps import ABSENT, a_streamapp, stored
+from tests.support import example, state_table
+from tests.support.state_table import GroupCondition, HoldState, LearnerState, WishState
 
 Json = dict[str, Any]
 
@@ -161,7 +168,7 @@ EVERY_STATE = list(product(WishState, HoldState, LearnerState, GroupCondition))
 def test_every_cell_of_the_state_table_has_a_status_that_conforms(wish: WishState) -> None:
     policy = ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED)
     for hold, learners, group in product(HoldState, LearnerState, GroupCondition):
-        snapshot = table.a_snapshot(wish, hold, learners, group)
+        snapshot = state_table.a_snapshot(wish, hold, learners, group)
         first = answer(snapshot, policy=policy)
         later = replace(snapshot, now=snapshot.now + seconds(3))
         answer(later, policy=policy, previous=first)

@@ -4,8 +4,8 @@ import pytest
 
 from streamapp.api.reading import InvalidStreamApp, parse
 from streamapp.api.translate import app_of, as_rival, policy_of
-from streamapp.core.agents import Rebalance
-from streamapp.core.policy import (
+from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.policy import (
     Assignor,
     LearnerSource,
     OnTimeout,
@@ -14,7 +14,7 @@ from streamapp.core.policy import (
     ScalingPolicy,
     Timing,
 )
-from streamapp.core.snapshot import App, Release, Rival, Wish, WishSeen
+from streamapp.core.facts.snapshot import App, Release, Rival, Wish, WishSeen
 from tests.streamapps import ABSENT, UID, a_streamapp, stored
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

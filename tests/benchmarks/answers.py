@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from streamapp.controller.answering import Question, _build
-from streamapp.core.patients import Patient, TemplateFacts
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.doctor.subject import Patient, TemplateFacts
+from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.kube.places import Key
 from tests.benchmarks.decisions import SIZES, held
 

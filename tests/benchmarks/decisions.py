@@ -15,15 +15,15 @@ from itertools import pairwise
 from rich.console import Console
 from rich.table import Table
 
-from streamapp.core import example
-from streamapp.core.decision import Decision
-from streamapp.core.group import GroupDescription, GroupReading, GroupState, Join, Member
-from streamapp.core.holds import Epoch, Hold, HoldRecord, Progress
-from streamapp.core.lag import EndOffsets, PartitionEnd
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.actions.decision import Decision
+from streamapp.core.decide import decide
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, Join, Member
+from streamapp.core.facts.hold_record import Epoch, Hold, HoldRecord, Progress
+from streamapp.core.facts.lag import EndOffsets, PartitionEnd
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Snapshot
+from tests.support import example
 
 RUNS = 15
 SECOND = timedelta(seconds=1)

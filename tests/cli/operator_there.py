@@ -12,13 +12,13 @@ from aiohttp import web
 from streamapp.api.answers import Answered, OperatorTold, findings_path, tasks_path, with_time
 from streamapp.api.telling import findings_told, tasks_told
 from streamapp.controller.history import History
-from streamapp.core.examining import examine
-from streamapp.core.patients import Patient
-from streamapp.core.task_table import task_table
+from streamapp.core.doctor.examine import examine
+from streamapp.core.doctor.subject import Patient
+from streamapp.core.status.task_table import task_table
 from streamapp.kube.places import Key
 from tests.builders import NOW, ago
 from tests.cli.cluster import NAMESPACE, Cluster
-from tests.core.patients import with_agents
+from tests.core.doctor.subjects import with_agents
 
 Json = dict[str, Any]
 SYSTEM = "streamapp-system"

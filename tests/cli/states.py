@@ -4,11 +4,11 @@ import json
 from functools import cache
 from itertools import product
 
-from streamapp.core import table
-from streamapp.core.policy import ScalingPolicy
-from streamapp.core.table import GroupCondition, HoldState, LearnerState, WishState
+from streamapp.core.facts.policy import ScalingPolicy
 from tests.cli.showing import Json, a_resource
 from tests.statuses import answer
+from tests.support import state_table
+from tests.support.state_table import GroupCondition, HoldState, LearnerState, WishState
 
 
 @cache
@@ -16,7 +16,7 @@ def every_cell() -> tuple[Json, ...]:
     """A resource for each state of the state table; of those that say the same, one."""
     resources: dict[str, Json] = {}
     for wish, hold, learners, group in product(WishState, HoldState, LearnerState, GroupCondition):
-        snapshot = table.a_snapshot(wish, hold, learners, group)
+        snapshot = state_table.a_snapshot(wish, hold, learners, group)
         status = answer(snapshot, policy=ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED))
         changes = {"spec.replicas": snapshot.app.wish.replicas, "spec.scaleDown": {"allowZero": True}}
         resource = a_resource(status, changes)

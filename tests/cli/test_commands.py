@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from streamapp.cli.explaining import Question
-from streamapp.core import example
 from tests.builders import a_record, a_snapshot, an_unreadable
 from tests.cli.cluster import NO_DEFINITION, Cluster
 from tests.cli.conftest import Run
 from tests.cli.showing import Json, a_resource, one_line
 from tests.statuses import answer, held_status
+from tests.support import example
 
 SETTLED = answer(a_snapshot(wish=3, record=None))
 STALLED = answer(a_snapshot(record=a_record(gave_up_at=1)))

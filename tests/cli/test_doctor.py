@@ -8,19 +8,19 @@ import pytest
 import yaml
 
 from streamapp.api.answers import OperatorTold, findings_path
-from streamapp.core import example
-from streamapp.core.agents import AgentSilent
-from streamapp.core.diagnoses import Diagnosis
-from streamapp.core.group import GroupUnreadable
+from streamapp.core.doctor.diagnoses import Diagnosis
+from streamapp.core.facts.agent_reports import AgentSilent
+from streamapp.core.facts.group import GroupUnreadable
 from streamapp.core.reasons import Reason
 from tests.builders import a_record, a_snapshot, an_unreadable
 from tests.cli.cluster import NO_DEFINITION, Cluster
 from tests.cli.conftest import Run
 from tests.cli.operator_there import HERE, SYSTEM, OperatorThere, a_pod
 from tests.cli.showing import a_resource
-from tests.core.patients import a_patient, members, with_agents
-from tests.core.test_diagnoses import STORIES
+from tests.core.doctor.subjects import a_patient, members, with_agents
+from tests.core.doctor.test_diagnoses import STORIES
 from tests.statuses import answer
+from tests.support import example
 
 SETTLED = answer(a_snapshot(wish=3, record=None))
 SOUND = {"type": "ScalingSound", "status": "True", "reason": "Sound", "message": "", "observedGeneration": 1}

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from streamapp.cli.explaining import Question, explain
-from streamapp.core import example
-from streamapp.core.coverage_gates import OVERRIDABLE
+from streamapp.core.gates.coverage_gates import OVERRIDABLE
 from streamapp.core.reasons import Reason
 from tests.builders import NOW, a_pod, a_record, a_snapshot, a_step, a_wish, an_unreadable, seconds
 from tests.cli.showing import Json, a_resource
 from tests.cli.states import every_cell
 from tests.statuses import answer, held_status
 from tests.streamapps import ABSENT
+from tests.support import example
 
 HELD = {"spec.replicas": 2}
 RELEASE = (

@@ -2,14 +2,14 @@ from datetime import timedelta
 
 import pytest
 
-from streamapp.core import example
+from streamapp.core.facts.topic_configs import TopicConfig
 from streamapp.core.reasons import Reason
-from streamapp.core.topic_configs import TopicConfig
 from tests.builders import a_pod, a_snapshot, an_unreadable
 from tests.cli.showing import Json, a_resource, a_step, one_line, screen
 from tests.cli.states import every_cell
 from tests.statuses import answer, held_status
 from tests.streamapps import ABSENT
+from tests.support import example
 
 HELD = {"spec.replicas": 2}
 

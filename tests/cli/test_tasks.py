@@ -7,14 +7,14 @@ import pytest
 import yaml
 
 from streamapp.api.answers import Tasks, tasks_path
-from streamapp.core import example
-from streamapp.core.universe import TaskFacts, TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
 from tests.cli.operator_there import SYSTEM, OperatorThere
 from tests.cli.showing import a_resource
 from tests.cli.test_commands import an_error
-from tests.core.patients import a_patient
+from tests.core.doctor.subjects import a_patient
+from tests.support import example
 
 TASKS = tasks_path("demo", "wordcount")
 BEHIND = a_patient(example.members(3, lag=12_000))

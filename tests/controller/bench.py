@@ -23,7 +23,6 @@ from streamapp.controller.reconcile import Reconciler
 from streamapp.controller.recorder import Recorder
 from streamapp.controller.reporting import Reporter
 from streamapp.controller.watching import Pace
-from streamapp.core.example import NOW
 from streamapp.kube import facts
 from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import KubeError
@@ -33,6 +32,7 @@ from tests.controller.fake_agents import FakeAgents
 from tests.controller.fake_group import FakeGroup
 from tests.controller.fake_pods import NAMESPACE, FakePods
 from tests.kube.api_server import ApiServer
+from tests.support.example import NOW
 
 Json = dict[str, Any]
 NAME = "counter"

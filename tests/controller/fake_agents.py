@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from streamapp.agents.answers import Outcome, Place, Read, Told
-from streamapp.core.agents import (
+from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentSilent,
     AnnouncementState,
@@ -20,12 +20,12 @@ from streamapp.core.agents import (
     Round,
     TaskState,
 )
-from streamapp.core.example import END, universe
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal, ProcessId, TaskId
-from streamapp.core.seeding import seeded_process_id
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.seeding import seeded_process_id
 from tests.controller.fake_group import FakeGroup, Share
 from tests.controller.fake_pods import FakePod
+from tests.support.example import END, universe
 
 
 @dataclass(slots=True)

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from streamapp.controller.ports import KafkaStepError, Poll
-from streamapp.core.containers import MemberKey
-from streamapp.core.example import END, PARTITIONS, ends, task, universe
-from streamapp.core.group import (
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.group import (
     Applied,
     Assignment,
     FollowUp,
@@ -25,13 +24,14 @@ from streamapp.core.group import (
     OffsetSum,
     Subscription,
 )
-from streamapp.core.identity import Ordinal, TaskId, TopicPartition
-from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.facts.seeding import seeded_process_id
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
-from streamapp.core.seeding import seeded_process_id
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.universe import TopologyUnknown, Universe
 from tests.controller.fake_pods import FakePod
+from tests.support.example import END, PARTITIONS, ends, task, universe
 
 
 @dataclass(slots=True)

@@ -12,13 +12,13 @@ from structlog.typing import EventDict
 
 from streamapp.controller.agent_keys import KeyFile
 from streamapp.controller.gather import Gathered
-from streamapp.core.agents import AgentReport, AgentSilent, Rebalance
-from streamapp.core.decision import Announce, RestartPod
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal
+from streamapp.core.actions.decision import Announce, RestartPod
+from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.seeding import seeded_process_id
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
 from streamapp.core.reasons import Reason
-from streamapp.core.seeding import seeded_process_id
-from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.kube.errors import ConflictError
 from streamapp.wire.agent_token import token
 from tests.controller.bench import KEY, Bench, a_bench

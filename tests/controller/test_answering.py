@@ -18,7 +18,7 @@ from streamapp.controller.answering import KEPT_SECONDS, Answers
 from streamapp.controller.health import Health, serve
 from streamapp.controller.routes import of_answers
 from streamapp.controller.settings import Settings
-from streamapp.core.diagnoses import Diagnosis, Kind
+from streamapp.core.doctor.diagnoses import Diagnosis, Kind
 from tests.controller.bench import KEY, NAME, Bench, a_bench
 from tests.controller.fake_pods import NAMESPACE
 

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from streamapp.controller import autoscaling
-from streamapp.core.drivers import NOT_LISTED, DriversUnknown
+from streamapp.core.facts.autoscalers import NOT_LISTED, DriversUnknown
 from streamapp.kube.client import KubeClient
 from tests.controller.bench import KEY, NAME, Bench, a_bench
 from tests.controller.fake_pods import NAMESPACE

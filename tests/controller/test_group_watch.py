@@ -8,8 +8,8 @@ import pytest
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import Poll
 from streamapp.controller.watching import GroupWatch, Pace
-from streamapp.core.group import GroupDescription, GroupState, GroupUnreadable
-from streamapp.core.universe import TopologyUnknown
+from streamapp.core.facts.group import GroupDescription, GroupState, GroupUnreadable
+from streamapp.core.facts.tasks import TopologyUnknown
 from tests.controller.bench import KEY, a_bench
 
 

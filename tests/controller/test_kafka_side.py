@@ -6,7 +6,7 @@ from structlog.typing import EventDict
 
 from streamapp.controller.applications import Wiring
 from streamapp.controller.kafka_side import UnreachableGroup, connect
-from streamapp.core.topic_configs import ConfigUnread
+from streamapp.core.facts.topic_configs import ConfigUnread
 
 
 def a_wiring(*properties: tuple[str, str], fault: str | None = None) -> Wiring:

@@ -14,7 +14,7 @@ from kubernetes.aio.client.configuration import Configuration
 from streamapp.controller.apply import Applier
 from streamapp.controller.leading import Alone, NotLeadingError
 from streamapp.controller.metrics import Metrics
-from streamapp.core.decision import Announce, CloseBudget, Evict, Nudge, OpenBudget, RestartPod, Step
+from streamapp.core.actions.decision import Announce, CloseBudget, Evict, Nudge, OpenBudget, RestartPod, Step
 from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import UnavailableError
 from streamapp.kube.places import STREAM_APPS

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from streamapp.controller.memory import Memory
-from streamapp.core.containers import ContainerEnd
+from streamapp.core.facts.containers import ContainerEnd
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from structlog.typing import EventDict
 
-from streamapp.core.example import END, universe
-from streamapp.core.holds import HoldRecord
-from streamapp.core.lag import Unknown
-from streamapp.core.record_text import decode
+from streamapp.core.facts.hold_annotation import decode
+from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.lag import Unknown
 from tests.controller.bench import KEY, NAME, Bench, a_bench
 from tests.controller.fake_pods import NAMESPACE
 from tests.kube.api_server import Write
+from tests.support.example import END, universe
 
 
 def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], **spec: Any) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
-from streamapp.core.example import universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
 from tests.controller.bench import Bench, a_bench, a_stream_app
+from tests.support.example import universe
 
 
 def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:

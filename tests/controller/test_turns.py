@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.planning import decide
+from streamapp.core.decide import decide
 from tests.controller.bench import KEY, a_bench
 
 LONG = 0.2

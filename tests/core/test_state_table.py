@@ -6,7 +6,7 @@ the learners, a single cell for every state of the group.
 
 import pytest
 
-from streamapp.core.table import GroupCondition, HoldState, LearnerState, Row, WishState, rows
+from tests.support.state_table import GroupCondition, HoldState, LearnerState, Row, WishState, rows
 
 GROUPS = tuple(GroupCondition)
 

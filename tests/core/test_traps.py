@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from streamapp.core import example
-from streamapp.core.decision import GrantReplicas, RestartPod
-from streamapp.core.group import GroupDescription, GroupReading, GroupState, GroupUnreadable
-from streamapp.core.holds import HoldRecord
-from streamapp.core.identity import Ordinal
-from streamapp.core.lag import EndOffsets
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.actions.decision import GrantReplicas, RestartPod
+from streamapp.core.decide import decide
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable
+from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Nudges, Snapshot
+from streamapp.core.facts.workload import Budget, Volume
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Nudges, Snapshot
-from streamapp.core.workload import Budget, Volume
 from tests.builders import (
     NOW,
     POLICY,
@@ -41,6 +40,7 @@ from tests.builders import (
     without_subscriptions,
 )
 from tests.properties.world import applied
+from tests.support import example
 
 GROUP = example.members(3)
 HIDDEN = without_subscriptions(GROUP)

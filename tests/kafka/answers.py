@@ -35,7 +35,7 @@ from kio.schema.streams_group_describe.v0 import response as streams
 from kio.schema.types import BrokerId, GroupId, ProducerId, TopicName
 from kio.static.primitive import Records, i8, i32, i32Timedelta, i64
 
-from streamapp.core.identity import TopicPartition
+from streamapp.core.facts.ids import TopicPartition
 from streamapp.kafka.settings import Address
 from streamapp.wire.members import RawMember
 from tests.kafka.scripted import NO_THROTTLE

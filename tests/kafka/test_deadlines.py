@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from streamapp.core.identity import TopicPartition
-from streamapp.core.lag import PartitionEnd
+from streamapp.core.facts.ids import TopicPartition
+from streamapp.core.facts.lag import PartitionEnd
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.coordinator import Coordinator
 from streamapp.kafka.errors import BrokerUnreachableError, KafkaTimeoutError

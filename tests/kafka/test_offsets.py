@@ -9,7 +9,7 @@ from kio.schema.list_offsets.v7.request import ListOffsetsRequest
 from kio.schema.offset_fetch.v8.request import OffsetFetchRequest
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from streamapp.core.identity import TopicPartition
+from streamapp.core.facts.ids import TopicPartition
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import (
     KafkaAccessError,

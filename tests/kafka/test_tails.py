@@ -8,8 +8,8 @@ from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12.request import FetchRequest
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from streamapp.core.identity import TopicPartition
-from streamapp.core.lag import PartitionEnd, Unknown
+from streamapp.core.facts.ids import TopicPartition
+from streamapp.core.facts.lag import PartitionEnd, Unknown
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import (
     KafkaAccessError,

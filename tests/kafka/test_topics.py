@@ -10,7 +10,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12.request import MetadataRequest
 
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import KafkaAccessError, NotAuthorisedError, UnexpectedAnswerError
 from streamapp.kafka.topics import PROBE

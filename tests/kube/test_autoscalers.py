@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.drivers import Aim, Autoscaler
+from streamapp.core.facts.autoscalers import Aim, Autoscaler
 from streamapp.kube.autoscalers import by_target
 
 Json = dict[str, Any]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from streamapp.core.containers import ContainerEnd
+from streamapp.core.facts.containers import ContainerEnd
 from streamapp.kube.facts import container_ends
 
 

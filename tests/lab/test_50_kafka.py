@@ -19,14 +19,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from streamapp.controller.kafka_side import KafkaGroup
-from streamapp.core import example
-from streamapp.core.decision import Event
-from streamapp.core.identity import TopicPartition
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.actions.decision import Event
+from streamapp.core.decide import decide
+from streamapp.core.facts.ids import TopicPartition
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.universe import Universe
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import GroupNotClassicError, TemporarilyUnavailableError, TopicUnknownError
 from streamapp.kafka.eviction import EvictionResult, MemberToEvict, evict
@@ -35,6 +34,7 @@ from streamapp.kafka.offsets import committed
 from streamapp.kafka.settings import read_settings
 from streamapp.kafka.topics import PROBE
 from tests.lab.transactions import last_stable
+from tests.support import example
 
 pytestmark = pytest.mark.lab
 

@@ -17,8 +17,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from lab.clusters.kubectl import wait_until
-from streamapp.core.identity import TopicPartition
-from streamapp.core.lag import PartitionEnd, Unknown
+from streamapp.core.facts.ids import TopicPartition
+from streamapp.core.facts.lag import PartitionEnd, Unknown
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import TopicUnknownError
 from streamapp.kafka.settings import read_settings

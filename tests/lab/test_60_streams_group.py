@@ -23,9 +23,9 @@ from kio.schema.types import GroupId
 from kio.static.primitive import i32, i32Timedelta
 
 from streamapp.controller.kafka_side import KafkaGroup
-from streamapp.core.identity import TaskId, TopicPartition
-from streamapp.core.topology import GroupEvidence, TopicEvidence, infer_universe
-from streamapp.core.universe import TopologyUnknown, Universe
+from streamapp.core.facts.ids import TaskId, TopicPartition
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topology import GroupEvidence, TopicEvidence, infer_universe
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.groups import GroupReading, GroupState, read_group
 from streamapp.kafka.nudge import CLIENT_ID, GhostsRemoved, NotNudged, Nudged, NudgeRefusal, ghosts_of, nudge

@@ -20,7 +20,7 @@ from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, uniqu
 from lab.scenarios.stream_app import ON_DEMAND
 from streamapp.controller.applications import Wiring
 from streamapp.controller.kafka_side import connect
-from streamapp.core.group import GroupDescription
+from streamapp.core.facts.group import GroupDescription
 from tests.lab.agents_door import LEAVING, address, ask, bearer, report
 from tests.lab.leading import SAYS_WHO_LEADS, leader
 

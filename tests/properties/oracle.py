@@ -3,14 +3,14 @@
 It uses the core's values, none of its functions.
 """
 
-from streamapp.core.decision import Decision, GrantReplicas, RestartPod
-from streamapp.core.group import Applied, GroupDescription, GroupReading, Member, NoOffsets
-from streamapp.core.identity import TaskId, TopicPartition
-from streamapp.core.lag import EndOffsets
-from streamapp.core.policy import ScalingPolicy
-from streamapp.core.snapshot import Snapshot
-from streamapp.core.universe import Universe
-from streamapp.core.workload import Pod
+from streamapp.core.actions.decision import Decision, GrantReplicas, RestartPod
+from streamapp.core.facts.group import Applied, GroupDescription, GroupReading, Member, NoOffsets
+from streamapp.core.facts.ids import TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.workload import Pod
 
 
 def removes(decision: Decision) -> int | None:

@@ -8,20 +8,27 @@ import pytest
 from hypothesis import assume, event, find, given
 from hypothesis import strategies as st
 
-from streamapp.core import example
-from streamapp.core.agents import AgentReport, AgentSilent, AgentsSeen, AnnouncementState, LocalTask, TaskState
-from streamapp.core.decision import Announce, Decision, GrantReplicas, RestartPod, Verdict
-from streamapp.core.group import GroupDescription
-from streamapp.core.identity import Ordinal
-from streamapp.core.planning import decide
-from streamapp.core.policy import LearnerSource, ScalingPolicy
+from streamapp.core.actions.decision import Announce, Decision, GrantReplicas, RestartPod, Verdict
+from streamapp.core.decide import decide
+from streamapp.core.facts.agent_reports import (
+    AgentReport,
+    AgentSilent,
+    AgentsSeen,
+    AnnouncementState,
+    LocalTask,
+    TaskState,
+)
+from streamapp.core.facts.group import GroupDescription
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import Universe
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Snapshot
-from streamapp.core.universe import Universe
 from tests.agent_strategies import agent_policies, drained, in_any_case, with_agents
 from tests.properties import oracle, world
 from tests.properties.test_laws import QUICKLY, UNASKED, grant_of
 from tests.strategies import rollouts, scale_downs, snapshots
+from tests.support import example
 
 ON_DEMAND = ScalingPolicy(agent=True, source=LearnerSource.ON_DEMAND, allow_zero=True)
 

@@ -5,18 +5,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.core import sources
-from streamapp.core.agents import AgentSilent
-from streamapp.core.coverage import is_caught_up
-from streamapp.core.diagnoses import Diagnosis, Kind
-from streamapp.core.examining import CHECKS, examine
-from streamapp.core.group import GroupDescription
-from streamapp.core.lag import Measured
-from streamapp.core.patients import Patient, TemplateFacts
-from streamapp.core.policy import ScalingPolicy
-from streamapp.core.snapshot import Snapshot
-from streamapp.core.task_table import Activity, TaskTable, task_table
-from streamapp.core.universe import Universe
+from streamapp.core.doctor.diagnoses import Diagnosis, Kind
+from streamapp.core.doctor.examine import CHECKS, examine
+from streamapp.core.doctor.subject import Patient, TemplateFacts
+from streamapp.core.evidence import learner_source
+from streamapp.core.evidence.coverage import is_caught_up
+from streamapp.core.facts.agent_reports import AgentSilent
+from streamapp.core.facts.group import GroupDescription
+from streamapp.core.facts.lag import Measured
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import Universe
+from streamapp.core.status.task_table import Activity, TaskTable, task_table
 from tests.agent_strategies import agent_policies, in_any_case
 from tests.strategies import policies, snapshots
 
@@ -52,7 +52,7 @@ def test_what_was_not_read_is_never_in_order(patient: Patient) -> None:
     if latest is None or not isinstance(latest.group, GroupDescription):
         # Whoever was told that the protocol is another one has reached the brokers; learners on demand are the agents'.
         told_otherwise = {Diagnosis.BrokersUnreachable} if latest is not None else set()
-        if sources.seen(patient.snapshot, patient.policy).is_on_demand:
+        if learner_source.seen(patient.snapshot, patient.policy).is_on_demand:
             told_otherwise.add(Diagnosis.NoCopies)
         assert fine.isdisjoint(OF_THE_GROUP - told_otherwise)
     if not isinstance(patient.snapshot.universe, Universe):

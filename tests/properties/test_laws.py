@@ -9,16 +9,16 @@ import pytest
 from hypothesis import Phase, event, find, given, settings
 from hypothesis import strategies as st
 
-from streamapp.core.decision import Decision, Evict, GrantReplicas, Nudge, RestartPod, Verdict, WriteTemplate
-from streamapp.core.group import Applied, GroupDescription, GroupReading, GroupUnreadable, Member
-from streamapp.core.holds import HoldRecord
-from streamapp.core.lag import EndOffsets, EndsUnreadable, Unknown
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScaleDownPolicy, ScalingPolicy
+from streamapp.core.actions.decision import Decision, Evict, GrantReplicas, Nudge, RestartPod, Verdict, WriteTemplate
+from streamapp.core.decide import decide
+from streamapp.core.evidence.changelog_tails import with_tails
+from streamapp.core.facts.group import Applied, GroupDescription, GroupReading, GroupUnreadable, Member
+from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
+from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Snapshot
-from streamapp.core.tails import with_tails
-from streamapp.core.universe import TaskFacts, TopologyUnknown, Universe
 from tests.properties import oracle, world
 from tests.strategies import policies, rollouts, scale_downs, snapshots
 

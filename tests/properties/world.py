@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from streamapp.core.agents import AgentReport, AgentsSeen, AnnouncementState, Heard
-from streamapp.core.decision import (
+from streamapp.core.actions.decision import (
     Announce,
     CloseBudget,
     CreateStatefulSet,
@@ -18,12 +17,13 @@ from streamapp.core.decision import (
     WriteHoldRecord,
     WriteTemplate,
 )
-from streamapp.core.example import statefulset
-from streamapp.core.group import GroupDescription, GroupReading
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScalingPolicy
-from streamapp.core.snapshot import Nudges, Snapshot
-from streamapp.core.workload import Budget, StatefulSet, Workload
+from streamapp.core.decide import decide
+from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, AnnouncementState, Heard
+from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Nudges, Snapshot
+from streamapp.core.facts.workload import Budget, StatefulSet, Workload
+from tests.support.example import statefulset
 
 
 def applied(snapshot: Snapshot, decision: Decision) -> Snapshot:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from streamapp.agents.answers import Outcome, Place, Read, Told
-from streamapp.core.agents import (
+from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentSilent,
     AgentWord,
@@ -20,8 +20,8 @@ from streamapp.core.agents import (
     Round,
     TaskState,
 )
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import ProcessId
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import ProcessId
 from tests.prove.calls import Process, Switchboard, Witness
 from tests.prove.group import AgentTruth, Group, Run
 from tests.prove.story import Disturbance

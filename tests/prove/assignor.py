@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from streamapp.core.identity import ProcessId, TaskId
+from streamapp.core.facts.ids import ProcessId, TaskId
 
 if TYPE_CHECKING:
     from tests.prove.group import Member

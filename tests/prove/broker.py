@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from streamapp.controller.ports import Poll
-from streamapp.core.group import (
+from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
+from streamapp.core.facts.group import (
     Applied,
     Assignment,
     FollowUp,
@@ -13,11 +14,10 @@ from streamapp.core.group import (
     OffsetSum,
     Subscription,
 )
-from streamapp.core.group import Member as Shown
-from streamapp.core.identity import TaskId, TopicPartition
-from streamapp.core.lag import EndOffsets, PartitionEnd
-from streamapp.core.membership import PHANTOM_CLIENT_ID
-from streamapp.core.universe import Universe
+from streamapp.core.facts.group import Member as Shown
+from streamapp.core.facts.ids import TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets, PartitionEnd
+from streamapp.core.facts.tasks import Universe
 from tests.prove.group import GroupTruth, Member
 
 

@@ -15,14 +15,13 @@ from typing import Protocol, TypeVar
 
 from streamapp.api.names import HOLD_RECORD
 from streamapp.controller.ports import KafkaStepError, Poll
-from streamapp.core.containers import MemberKey
-from streamapp.core.example import universe as universe_of
-from streamapp.core.group import GroupUnreadable
-from streamapp.core.identity import ProcessId, TopicPartition
-from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.group import GroupUnreadable
+from streamapp.core.facts.ids import ProcessId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.kube.client import Check, Json, KubeClient
 from streamapp.kube.errors import UnavailableError, of_status
 from streamapp.kube.places import Kind
@@ -30,6 +29,7 @@ from tests.kube.object_store import ObjectStore, RefusalError, Request
 from tests.prove.broker import described, ends_of
 from tests.prove.group import Group
 from tests.prove.story import Disturbance
+from tests.support.example import universe as universe_of
 
 T = TypeVar("T")
 API_DEADLINE = 10.0

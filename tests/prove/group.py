@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from streamapp.core.agents import AgentReport, AnnouncementState
-from streamapp.core.group import GroupState
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import ProcessId, TaskId
+from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState
+from streamapp.core.facts.group import GroupState
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.prove.assignor import Given, deal
 from tests.prove.learner_assignor import deal_on_demand
 

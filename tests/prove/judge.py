@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamapp.api.names import HOLD_RECORD, PROCESS_ID
-from streamapp.core.containers import MemberKey
-from streamapp.core.group import GroupState
-from streamapp.core.identity import ProcessId, TaskId
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.group import GroupState
+from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.kube.object_store import ObjectStore, Request
 from tests.prove.calls import Process, Switchboard
 from tests.prove.group import Group, GroupTruth, Member

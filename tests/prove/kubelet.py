@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from streamapp.core.example import NOW
-from streamapp.core.identity import Ordinal, ProcessId
-from streamapp.core.seeding import seeded_process_id
+from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.seeding import seeded_process_id
 from tests.kube.object_store import ObjectStore, marked
 from tests.prove.group import Group, Run
+from tests.support.example import NOW
 
 Json = dict[str, Any]
 NAMESPACE = "demo"

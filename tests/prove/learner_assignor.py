@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from streamapp.core.identity import ProcessId, TaskId
+from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.prove.assignor import Given
 
 if TYPE_CHECKING:

@@ -15,30 +15,20 @@ from streamapp.api.names import PROCESS_ID
 from streamapp.controller.apply import Applier
 from streamapp.controller.gather import Gathered
 from streamapp.controller.watching import GroupWatch
-from streamapp.core import (
-    announcing,
-    beside,
-    closings,
-    coverage,
-    coverage_gates,
-    draining,
-    gates,
-    hearing,
-    holding,
-    judging,
-    planning,
-    rollouts,
-)
-from streamapp.core.containers import MemberKey
-from streamapp.core.decision import Evict, GrantReplicas
-from streamapp.core.departures import Departure, Going
-from streamapp.core.group import GroupDescription, GroupUnreadable
-from streamapp.core.identity import Ordinal
-from streamapp.core.judging import Permission
-from streamapp.core.lag import EndOffsets, EndsUnreadable, Unknown
-from streamapp.core.plans import Draft
+from streamapp.core import decide
+from streamapp.core.actions import announcement, beside, open_step, rollout, scale_down
+from streamapp.core.actions.decision import Evict, GrantReplicas
+from streamapp.core.actions.plan import Draft
+from streamapp.core.evidence import agent_views, coverage
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.group import GroupDescription, GroupUnreadable
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.gates import coverage_gates, drain_gates, evaluate, safety_gates
+from streamapp.core.gates.candidates import Departure, Going
+from streamapp.core.gates.evaluate import Permission
 from streamapp.core.reasons import Reason
-from streamapp.core.universe import TopologyUnknown, Universe
 from streamapp.kube import children, claims, status
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.places import CLAIMS, STREAM_APPS
@@ -79,7 +69,7 @@ class Mutant:
 
 
 def _without(*dropped: object) -> Iterator[Any]:
-    for module in (judging, gates, coverage_gates):
+    for module in (evaluate, safety_gates, coverage_gates):
         for name in ("GATES", "COVERAGE_GATES", "GATES_OF_NEVER_RAN", "GATES_OF_DRAINED", "GATES_OF_LEARNERS"):
             if hasattr(module, name):
                 kept = tuple(gate for gate in getattr(module, name) if gate not in dropped)
@@ -97,7 +87,7 @@ def _no_fence() -> Iterator[Any]:
 
 
 def _one_reading() -> Iterator[Any]:
-    yield patch.object(judging, "_agreed", lambda case, coverage: case.reading)
+    yield patch.object(evaluate, "_agreed", lambda case, coverage: case.reading)
 
 
 def _no_freshness() -> Iterator[Any]:
@@ -105,7 +95,7 @@ def _no_freshness() -> Iterator[Any]:
 
 
 def _no_margin() -> Iterator[Any]:
-    for module in (beside, closings):
+    for module in (beside, open_step):
         sound = module.evictable
 
         def evictable(captures: Any, ends: Any, group: Any, _: timedelta, *, sound: Any = sound, **how: Any) -> Any:
@@ -167,21 +157,21 @@ def _all_at_once() -> Iterator[Any]:
     def next_removal(snapshot: Any, granted: int, target: int) -> Departure:
         return Departure(Going.ONE, tuple(Ordinal(number) for number in range(granted - 1, target - 1, -1)), target)
 
-    yield patch.object(holding, "next_removal", next_removal)
-    yield from _without(gates.only_pods_without_tasks_go_together)
+    yield patch.object(scale_down, "next_removal", next_removal)
+    yield from _without(safety_gates.only_pods_without_tasks_go_together)
 
 
 def _steps_overlap() -> Iterator[Any]:
-    yield patch.object(closings, "_missing", lambda step, statefulset, snapshot, policy: None)
-    yield from _without(gates.no_earlier_step_is_open)
+    yield patch.object(open_step, "_missing", lambda step, statefulset, snapshot, policy: None)
+    yield from _without(safety_gates.no_earlier_step_is_open)
 
 
 def _pause_ignored() -> Iterator[Any]:
-    yield patch.object(planning, "_withdrawn", lambda snapshot: None)
+    yield patch.object(decide, "_withdrawn", lambda snapshot: None)
 
 
 def _growth_waits_for_kafka() -> Iterator[Any]:
-    sound = planning._branch
+    sound = decide._branch
 
     def branch(snapshot: Any, policy: Any, closing: Any) -> Any:
         latest = snapshot.latest
@@ -190,7 +180,7 @@ def _growth_waits_for_kafka() -> Iterator[Any]:
             snapshot = replace(snapshot, app=replace(snapshot.app, wish=wish))
         return sound(snapshot, policy, closing)
 
-    yield patch.object(planning, "_branch", branch)
+    yield patch.object(decide, "_branch", branch)
 
 
 def _record_stays() -> Iterator[Any]:
@@ -262,28 +252,28 @@ def _restarts_unjudged() -> Iterator[Any]:
     def allowed(snapshot: Any, policy: Any, departure: Any, waiver: Any = None) -> Permission:
         return Permission(departure=departure, reason=Reason.RestartCovered, forced=None, captures=())
 
-    yield patch.object(rollouts, "judge", allowed)
+    yield patch.object(rollout, "judge", allowed)
 
 
 def _restarts_together() -> Iterator[Any]:
     yield from _restarts_unjudged()
-    yield patch.object(rollouts._Rollout, "_unwell", lambda self: None)
+    yield patch.object(rollout._Rollout, "_unwell", lambda self: None)
 
 
 def _undrained() -> Iterator[Any]:
     """Nor does anybody bring about that tasks move, which would empty the pod within the time of two readings."""
-    yield from _without(draining.pods_are_drained, gates.no_follow_up_is_scheduled)
+    yield from _without(drain_gates.pods_are_drained, safety_gates.no_follow_up_is_scheduled)
     yield patch.object(Draft, "_settling_nudge", lambda self: None)
 
 
 def _nobody_called_back() -> Iterator[Any]:
-    sound = announcing.named
+    sound = announcement.named
 
     def named(snapshot: Any, policy: Any, leaving: Any) -> Any:
-        told = [report.heard.process_ids for report in hearing.fresh(snapshot, policy.timing).values()]
+        told = [report.heard.process_ids for report in agent_views.fresh(snapshot, policy.timing).values()]
         return sound(snapshot, policy, leaving) or frozenset().union(*told)
 
-    yield patch.object(announcing, "named", named)
+    yield patch.object(announcement, "named", named)
 
 
 MUTANTS = (
@@ -322,15 +312,15 @@ MUTANTS = (
     ),
     Mutant("all leaving pods go at once", _all_at_once, "down-4-2"),
     Mutant("a step need not be closed", _steps_overlap, "down-by-slow-stops"),
-    Mutant("identity does not matter", lambda: _without(gates.identity_holds), "other-process-id-above"),
+    Mutant("identity does not matter", lambda: _without(safety_gates.identity_holds), "other-process-id-above"),
     Mutant(
         "a rebalancing group is good enough",
-        lambda: _without(gates.group_is_stable),
+        lambda: _without(safety_gates.group_is_stable),
         survives="brokers show no subscriptions then, and so no positions",
     ),
     Mutant(
         "facts may be old",
-        lambda: _without(gates.facts_are_fresh),
+        lambda: _without(safety_gates.facts_are_fresh),
         "brokers-away",
         survives="each look has a deadline of 5 s, and one that failed is the newest one and refuses",
     ),

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from streamapp.core.example import NOW
+from tests.support.example import NOW
 
 T = TypeVar("T")
 

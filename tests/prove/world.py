@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streamapp.core.agents import AnnouncementState
-from streamapp.core.example import NOW
-from streamapp.core.identity import ProcessId, TaskId
+from streamapp.core.facts.agent_reports import AnnouncementState
+from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.conformance import violations
 from tests.kube.object_store import ObjectStore, Stored
 from tests.prove.calls import Switchboard
@@ -22,6 +21,7 @@ from tests.prove.kubelet import BROKEN_IMAGE, NAME, NAMESPACE, Nodes, NodesTruth
 from tests.prove.scenes import Scene
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
+from tests.support.example import NOW
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ One stream thread per pod. Everything is deterministic; what happens when is the
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from streamapp.core.group import (
+from streamapp.core.facts.group import (
     Applied,
     Assignment,
     FollowUp,
@@ -17,8 +17,8 @@ from streamapp.core.group import (
     OffsetSum,
     Subscription,
 )
-from streamapp.core.identity import ProcessId, TaskId, TopicPartition
-from streamapp.core.lag import EndOffsets, PartitionEnd
+from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets, PartitionEnd
 
 SESSION_TIMEOUT = timedelta(seconds=45)
 PROBING_INTERVAL = timedelta(seconds=600)

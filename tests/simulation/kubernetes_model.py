@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from streamapp.core.containers import ContainerEnd
-from streamapp.core.decision import Fence
-from streamapp.core.example import process_id
-from streamapp.core.holds import HoldRecord, RecordUnreadable
-from streamapp.core.identity import Ordinal, ProcessId
-from streamapp.core.workload import Budget, Container, Pod, StatefulSet, Volume, Workload
+from streamapp.core.actions.decision import Fence
+from streamapp.core.facts.containers import ContainerEnd
+from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
+from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.workload import Budget, Container, Pod, StatefulSet, Volume, Workload
 from tests.simulation.kafka_model import GroupModel, Thread
+from tests.support.example import process_id
 
 START_TIME = timedelta(seconds=4)
 JOIN_TIME = timedelta(seconds=2)

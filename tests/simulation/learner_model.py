@@ -7,7 +7,8 @@ Whoever leads goes by the announcement as its own JVM has it: unknown for a minu
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from streamapp.core.agents import (
+from streamapp.core.actions.decision import Announce
+from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentSilent,
     AgentWord,
@@ -19,9 +20,8 @@ from streamapp.core.agents import (
     Round,
     TaskState,
 )
-from streamapp.core.decision import Announce
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from tests.simulation.kafka_model import GroupModel, Thread
 
 UNKNOWN_FOR = timedelta(seconds=60)

@@ -6,10 +6,8 @@ It also holds the ground truth against every removal and every eviction, at the 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from streamapp.core import eviction, hearing, nudges, readings
-from streamapp.core.agents import AgentsSeen
-from streamapp.core.containers import Capture
-from streamapp.core.decision import (
+from streamapp.core.actions import nudge as nudges
+from streamapp.core.actions.decision import (
     Announce,
     CloseBudget,
     Decision,
@@ -22,16 +20,19 @@ from streamapp.core.decision import (
     Step,
     WriteHoldRecord,
 )
-from streamapp.core.example import UID, universe
-from streamapp.core.group import GroupReading, GroupState, GroupUnreadable, Join
-from streamapp.core.planning import decide
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.decide import decide
+from streamapp.core.evidence import agent_views, eviction, readings
+from streamapp.core.facts.agent_reports import AgentsSeen
+from streamapp.core.facts.containers import Capture
+from streamapp.core.facts.group import GroupReading, GroupState, GroupUnreadable, Join
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import App, Episode, Nudges, Snapshot, Wish, WishSeen
+from streamapp.core.facts.workload import Budget
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import App, Episode, Nudges, Snapshot, Wish, WishSeen
-from streamapp.core.workload import Budget
 from tests.simulation.kafka_model import INPUT_RATE, GroupModel
 from tests.simulation.kubernetes_model import ClusterModel, ConflictError
 from tests.simulation.learner_model import LearnerGroupModel
+from tests.support.example import UID, universe
 
 
 class GuaranteeBrokenError(AssertionError):
@@ -121,7 +122,7 @@ class OperatorModel:
         if isinstance(self.group, LearnerGroupModel):
             pods = {pod.ordinal: pod.uid for pod in self.cluster.pods.values() if pod.running_since is not None}
             words, ends = self.group.hears(pods, now)
-            self.memory.agents = hearing.remember(self.memory.agents, now, words, ends)
+            self.memory.agents = agent_views.remember(self.memory.agents, now, words, ends)
         return self.memory.agents
 
     def apply(self, decision: Decision, now: datetime) -> None:

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
-from streamapp.core.decision import Decision, Verdict
-from streamapp.core.example import NOW
-from streamapp.core.group import GroupState
-from streamapp.core.policy import ScalingPolicy
+from streamapp.core.actions.decision import Decision, Verdict
+from streamapp.core.facts.group import GroupState
+from streamapp.core.facts.policy import ScalingPolicy
 from tests.simulation.kafka_model import GroupModel
 from tests.simulation.kubernetes_model import ClusterModel
 from tests.simulation.operator_model import OperatorModel
+from tests.support.example import NOW
 
 IS_THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 SECOND = timedelta(seconds=1)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
-from streamapp.core.agents import AnnouncementState, Rebalance
-from streamapp.core.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.agent_reports import AnnouncementState, Rebalance
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from tests.simulation.learner_model import LearnerGroupModel
 from tests.simulation.test_cluster import BEFALLS, IS_THOROUGH, TASKS, Story
 

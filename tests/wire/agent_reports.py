@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from streamapp.core.identity import Ordinal
+from streamapp.core.facts.ids import Ordinal
 from streamapp.wire.agent_report import Expected
 from tests.streamapps import changed
 

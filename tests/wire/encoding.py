@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crc32c import crc32c
 
-from streamapp.core.identity import TaskId, TopicPartition
+from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.wire.assignment import Assignment, Host, NoRebalanceScheduled
 from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, SubscriptionInfo, TaskPosition
 

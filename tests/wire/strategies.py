@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from streamapp.core.identity import ProcessId, TaskId, TopicPartition
+from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
 from streamapp.wire.assignment import Assignment, Host, NoRebalanceScheduled, RebalanceScheduled
 from streamapp.wire.subscription import (
     PositionSum,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.core.agents import (
+from streamapp.core.facts.agent_reports import (
     AgentReport,
     AnnouncementState,
     Aside,
@@ -23,8 +23,8 @@ from streamapp.core.agents import (
     Round,
     TaskState,
 )
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.wire.agent_report import MOST_BYTES, NotOurReportError, ReadReport, read_report
 from streamapp.wire.errors import UndecodableError
 from tests.streamapps import ABSENT

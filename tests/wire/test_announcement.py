@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.core.agents import Rebalance
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import ProcessId
+from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import ProcessId
 from streamapp.wire.agent_token import accepted, token
 from streamapp.wire.announcement import announcement, epoch_in, error_in
 from tests.wire.agent_reports import ANNOUNCEMENT_SCHEMA

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamapp.core.identity import ProcessId, TaskId, TopicPartition
+from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
 from streamapp.wire.assignment import Assignment, Host, NoRebalanceScheduled, RebalanceScheduled
 from streamapp.wire.members import Member, decode_member
 from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, SubscriptionInfo

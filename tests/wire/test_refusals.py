@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from streamapp.core.identity import ProcessId, TaskId, TopicPartition
+from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
 from streamapp.wire.assignment import NoRebalanceScheduled, decode_assignment, decode_assignment_info
 from streamapp.wire.errors import UndecodableError
 from streamapp.wire.subscription import (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.core.identity import TaskId
+from streamapp.core.facts.ids import TaskId
 from streamapp.wire.assignment import Assignment, decode_assignment
 from streamapp.wire.errors import UndecodableError
 from streamapp.wire.subscription import Subscription, SubscriptionInfo, decode_subscription, decode_subscription_info

@@ -6,9 +6,9 @@ Made by `client`, read by the controller.
 from dataclasses import dataclass
 from enum import Enum
 
-from streamapp.core.agents import AgentReport, AgentSilent
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal
+from streamapp.core.facts.agent_reports import AgentReport, AgentSilent
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import aiohttp
 
 from streamapp.agents.answers import Outcome, Place, Read, Told
-from streamapp.core.agents import AgentSilent
+from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.wire.agent_report import MOST_BYTES, Expected, NotOurReportError, read_report
 from streamapp.wire.announcement import epoch_in, error_in
 from streamapp.wire.errors import UndecodableError

@@ -6,9 +6,9 @@ Called by `translate`; `said` also by whoever writes Events, so that all say the
 from collections.abc import Iterable
 
 from streamapp.api.v1alpha1.status import MOST_MESSAGE, ConditionStatus
-from streamapp.core.decision import Answer, Condition
+from streamapp.core.actions.decision import Answer, Condition
+from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Snapshot
 
 _NOTHING = "Nothing is to be done"
 

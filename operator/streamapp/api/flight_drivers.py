@@ -9,7 +9,7 @@ from datetime import datetime
 
 from streamapp.api.flight_lines import Head
 from streamapp.api.flight_record import Autoscaler
-from streamapp.core import drivers as core
+from streamapp.core.facts import autoscalers as core
 
 
 @dataclass(slots=True)

@@ -24,15 +24,15 @@ from streamapp.api.flight_record import (
     StepOutcome,
     TaskState,
 )
-from streamapp.core import decision as core
-from streamapp.core.copies import CopyRole, Source
-from streamapp.core.coverage import TaskWait
-from streamapp.core.estimates import At
-from streamapp.core.gaps import Gap, GapUnknown
-from streamapp.core.holds import Hold, HoldRecord
-from streamapp.core.lag import Measured
-from streamapp.core.sampling import Taken
-from streamapp.core.snapshot import Snapshot, WishSeen
+from streamapp.core.actions import decision as core
+from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.eta import At
+from streamapp.core.facts.hold_record import Hold, HoldRecord
+from streamapp.core.facts.lag import Measured
+from streamapp.core.facts.snapshot import Snapshot, WishSeen
+from streamapp.core.status.gaps import Gap, GapUnknown
+from streamapp.flightrecord.copies import CopyRole, Source
+from streamapp.flightrecord.sampling import Taken
 
 Head = Mapping[str, Any]
 """What all lines of one application in one process share: cluster, namespace, app, uid, recorder."""

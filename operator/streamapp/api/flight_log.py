@@ -18,18 +18,18 @@ from streamapp.api.flight_record import Config, Group, Pod, Record
 from streamapp.api.flight_runs import RunsLog
 from streamapp.api.progress import began
 from streamapp.api.reading import InvalidStreamApp, StreamApp
-from streamapp.core.agents import AgentReport
-from streamapp.core.copies import copies, end_of, position
-from streamapp.core.decision import Decision
-from streamapp.core.gaps import Gap, GapUnknown
-from streamapp.core.group import GroupDescription, GroupReading
-from streamapp.core.hearing import fresh
-from streamapp.core.identity import Ordinal
-from streamapp.core.membership import Attribution, attribute
-from streamapp.core.policy import LearnerSource, ScalingPolicy
-from streamapp.core.sampling import Sampler
-from streamapp.core.snapshot import Snapshot, WishSeen
-from streamapp.core.universe import Universe
+from streamapp.core.actions.decision import Decision
+from streamapp.core.evidence.agent_views import fresh
+from streamapp.core.evidence.membership import Attribution, attribute
+from streamapp.core.facts.agent_reports import AgentReport
+from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot, WishSeen
+from streamapp.core.facts.tasks import Universe
+from streamapp.core.status.gaps import Gap, GapUnknown
+from streamapp.flightrecord.copies import copies, end_of, position
+from streamapp.flightrecord.sampling import Sampler
 
 LOOK_AGAIN = timedelta(seconds=30)
 """So late comes the word at most that nothing has changed."""

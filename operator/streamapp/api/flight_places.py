@@ -10,12 +10,19 @@ from typing import Any
 
 from streamapp.api.flight_lines import Head
 from streamapp.api.flight_record import Group, Holder, Pod
-from streamapp.core.agents import AgentReport
-from streamapp.core.group import FollowUp, GroupDescription, GroupReading, GroupState, GroupUnreadable, fingerprint
-from streamapp.core.identity import Ordinal, ProcessId, TaskId
-from streamapp.core.membership import Attribution
-from streamapp.core.workload import Pod as SeenPod
-from streamapp.core.workload import Workload
+from streamapp.core.evidence.membership import Attribution
+from streamapp.core.facts.agent_reports import AgentReport
+from streamapp.core.facts.group import (
+    FollowUp,
+    GroupDescription,
+    GroupReading,
+    GroupState,
+    GroupUnreadable,
+    fingerprint,
+)
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.workload import Pod as SeenPod
+from streamapp.core.facts.workload import Workload
 
 
 def pod_lines(

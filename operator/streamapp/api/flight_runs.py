@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 
 from streamapp.api.flight_lines import Head
 from streamapp.api.flight_record import SampleSource, TaskGap
-from streamapp.core.activity import active_holders, running_tasks
-from streamapp.core.agents import AgentReport, TaskState
-from streamapp.core.group import GroupDescription, GroupReading
-from streamapp.core.identity import Ordinal, TaskId
-from streamapp.core.membership import Attribution
-from streamapp.core.universe import Universe
-from streamapp.core.workload import Workload
+from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.running_tasks import active_holders, running_tasks
+from streamapp.core.facts.agent_reports import AgentReport, TaskState
+from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.workload import Workload
 
 SET_BACK = timedelta(minutes=1)
 """A look that is older than what is known by more than this is no late one: the clock was set back."""

@@ -31,7 +31,7 @@ from streamapp.api.reading import InvalidStreamApp, StreamApp
 from streamapp.api.seeding import seeder
 from streamapp.api.template import mapping, mappings
 from streamapp.api.v1alpha1.spec import State
-from streamapp.core.identity import Ordinal, ProcessId
+from streamapp.core.facts.ids import Ordinal, ProcessId
 
 Manifest = dict[str, Any]
 

@@ -19,14 +19,14 @@ from streamapp.api.v1alpha1.status import (
     SlowTask,
     StreamAppStatus,
 )
-from streamapp.core.convergence import Convergence
-from streamapp.core.coverage import TaskWait
-from streamapp.core.decision import Decision, Verdict
-from streamapp.core.estimates import At, Estimate, NeverAtThisSpeed
-from streamapp.core.gaps import Gap, GapUnknown
-from streamapp.core.holds import NO_EPOCH, Forced, HoldRecord
-from streamapp.core.lag import Measured
-from streamapp.core.snapshot import Snapshot
+from streamapp.core.actions.decision import Decision, Verdict
+from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.eta import At, Estimate, NeverAtThisSpeed
+from streamapp.core.facts.hold_record import NO_EPOCH, Forced, HoldRecord
+from streamapp.core.facts.lag import Measured
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.gates.convergence import Convergence
+from streamapp.core.status.gaps import Gap, GapUnknown
 
 NEVER = "never"
 """The ETA of what does not come nearer."""

@@ -12,8 +12,8 @@ from streamapp.api.init_containers import REPORT, init_container, literally
 from streamapp.api.names import POD_INDEX_LABEL
 from streamapp.api.reading import StreamApp
 from streamapp.api.v1alpha1.spec import State
-from streamapp.core.identity import Ordinal
-from streamapp.core.seeding import seeded_process_id
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.seeding import seeded_process_id
 
 _ORDINAL = "ORDINAL"
 _LABEL = f"metadata.labels['{POD_INDEX_LABEL}']"

@@ -8,11 +8,11 @@ from datetime import datetime
 from streamapp.api.answers import Findings, FindingTold, Task, TaskCopy, TaskOwner, Tasks
 from streamapp.api.reading import InvalidStreamApp, StreamApp
 from streamapp.api.template import mapping
-from streamapp.core.cases import Refusal
-from streamapp.core.diagnoses import Finding
-from streamapp.core.examining import Examination
-from streamapp.core.patients import TemplateFacts
-from streamapp.core.task_table import TaskRow, TaskTable
+from streamapp.core.doctor.diagnoses import Finding
+from streamapp.core.doctor.examine import Examination
+from streamapp.core.doctor.subject import TemplateFacts
+from streamapp.core.gates.case import Refusal
+from streamapp.core.status.task_table import TaskRow, TaskTable
 
 
 def template_facts(found: StreamApp | InvalidStreamApp) -> TemplateFacts | None:

@@ -13,15 +13,15 @@ from streamapp.api.names import HOLD, RELEASE, claim_of, selector_of
 from streamapp.api.progress import convergence_status, scale_down_status, steps_with
 from streamapp.api.reading import InvalidStreamApp, StreamApp
 from streamapp.api.v1alpha1.status import MOST_MEMBERS, AgentState, GroupProtocol, MemberStatus, StreamAppStatus
-from streamapp.core.agents import AgentSilent
-from streamapp.core.decision import Decision
-from streamapp.core.gaps import Gap, GapUnknown
-from streamapp.core.group import GroupDescription, GroupUnreadable
-from streamapp.core.identity import Ordinal, TaskId
-from streamapp.core.membership import Attribution, attribute
-from streamapp.core.policy import LearnerSource, ScalingPolicy, Timing
+from streamapp.core.actions.decision import Decision
+from streamapp.core.evidence.membership import Attribution, attribute
+from streamapp.core.facts.agent_reports import AgentSilent
+from streamapp.core.facts.group import GroupDescription, GroupUnreadable
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy, Timing
+from streamapp.core.facts.snapshot import App, Release, Rival, Snapshot, Wish, WishSeen
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import App, Release, Rival, Snapshot, Wish, WishSeen
+from streamapp.core.status.gaps import Gap, GapUnknown
 
 NO_REASON = "no reason given"
 """What stands for a reason that a break-glass annotation leaves out: at night it must work all the same."""

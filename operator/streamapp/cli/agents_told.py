@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from streamapp.api.v1alpha1.status import AgentState
 from streamapp.cli.view import View
-from streamapp.core.policy import LearnerSource
+from streamapp.core.facts.policy import LearnerSource
 
 STYLES = {AgentState.REPORTS: "", AgentState.ASIDE: "yellow", AgentState.SILENT: "red"}
 _MOST_NAMED = 5

@@ -15,7 +15,7 @@ from streamapp.cli import operator_side
 from streamapp.cli.failures import CliError
 from streamapp.cli.operator_side import OPERATOR_SELECTOR, Leader
 from streamapp.cli.plain import plain
-from streamapp.core.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
 from streamapp.kube import rights
 from streamapp.kube.client import KubeClient
 from streamapp.kube.errors import KubeError, UnavailableError

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from streamapp.cli import ages
 from streamapp.cli.view import View
-from streamapp.core.decision import Answer
+from streamapp.core.actions.decision import Answer
 
 _STYLES = {Answer.TRUE: "green", Answer.FALSE: "red", Answer.UNKNOWN: "magenta"}
 

@@ -18,9 +18,9 @@ from streamapp.cli.report import Part, Report
 from streamapp.cli.resource_findings import instead_of_operator, of_resource
 from streamapp.cli.view import View, view_of
 from streamapp.cli.where import Where
-from streamapp.core.decision import Answer
-from streamapp.core.diagnoses import Diagnosis, Finding, Source
-from streamapp.core.examining import Examination
+from streamapp.core.actions.decision import Answer
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Source
+from streamapp.core.doctor.examine import Examination
 from streamapp.kube.client import KubeClient
 from streamapp.kube.kubeconfig import Access
 from streamapp.kube.places import STREAM_APPS, Key

@@ -14,7 +14,7 @@ from streamapp.api.answers import FindingTold
 from streamapp.cli.plain import plain
 from streamapp.cli.report import Part, Report
 from streamapp.cli.wording import LABELS
-from streamapp.core.diagnoses import Kind, Severity
+from streamapp.core.doctor.diagnoses import Kind, Severity
 
 _ROOMY = 110
 _MARKS = {

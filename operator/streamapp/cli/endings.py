@@ -8,8 +8,8 @@ from streamapp.api.reading import StreamApp
 from streamapp.cli import ages
 from streamapp.cli.told import reason_of
 from streamapp.cli.view import State, View
-from streamapp.core.coverage_gates import OVERRIDABLE
-from streamapp.core.policy import OnTimeout
+from streamapp.core.facts.policy import OnTimeout
+from streamapp.core.gates.coverage_gates import OVERRIDABLE
 from streamapp.core.reasons import Reason
 
 _BY_ITSELF = {

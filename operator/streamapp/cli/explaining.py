@@ -17,7 +17,7 @@ from streamapp.cli.remedies import what_you_can_do
 from streamapp.cli.told import without_advice
 from streamapp.cli.view import Never, State, View, view_of
 from streamapp.cli.wording import are, counted
-from streamapp.core.decision import Answer
+from streamapp.core.actions.decision import Answer
 from streamapp.core.reasons import Reason
 
 

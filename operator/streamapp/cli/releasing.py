@@ -9,7 +9,7 @@ from streamapp.cli.failures import CliError
 from streamapp.cli.told import reason_of
 from streamapp.cli.view import View
 from streamapp.cli.wording import counted
-from streamapp.core.coverage_gates import OVERRIDABLE
+from streamapp.core.gates.coverage_gates import OVERRIDABLE
 from streamapp.core.reasons import Reason
 
 Json = dict[str, Any]

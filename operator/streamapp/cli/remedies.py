@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from streamapp.cli.told import NOTHING, advice_of, reason_of
 from streamapp.cli.view import State, View
-from streamapp.core.coverage_gates import OVERRIDABLE
+from streamapp.core.gates.coverage_gates import OVERRIDABLE
 from streamapp.core.reasons import Reason
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from streamapp.api.answers import FindingTold
 from streamapp.cli.failures import Exit
-from streamapp.core.diagnoses import Kind, Severity
+from streamapp.core.doctor.diagnoses import Kind, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,12 @@ from streamapp.api.reading import InvalidStreamApp
 from streamapp.api.telling import template_facts
 from streamapp.api.v1alpha1.status import AgentState, ConditionStatus
 from streamapp.cli.view import State, View
-from streamapp.core import checks_of_resource
-from streamapp.core.checks_of_kafka import RIGHT
-from streamapp.core.decision import Answer
-from streamapp.core.diagnoses import Diagnosis, Finding, Kind, Source
-from streamapp.core.examining import CHECKS, Examination
-from streamapp.core.identity import Ordinal
+from streamapp.core.actions.decision import Answer
+from streamapp.core.doctor import resource_checks
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.examine import CHECKS, Examination
+from streamapp.core.doctor.kafka_checks import RIGHT
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.reasons import Reason
 
 SCALING_SOUND = "ScalingSound"
@@ -92,9 +92,9 @@ def _of_spec(view: View) -> Iterator[Finding]:
         yield Finding(diagnosis=Diagnosis.InvalidSpec, detail=faults, source=Source.SPEC)
         return
     has_agent = view.found.spec.agent.enabled
-    yield from checks_of_resource.grace_period(template, ())
-    yield from checks_of_resource.missing_probe(template, has_agent=has_agent) or ()
-    yield from checks_of_resource.own_probe(template, has_agent=has_agent) or ()
+    yield from resource_checks.grace_period(template, ())
+    yield from resource_checks.missing_probe(template, has_agent=has_agent) or ()
+    yield from resource_checks.own_probe(template, has_agent=has_agent) or ()
 
 
 def _judged(view: View) -> set[Diagnosis]:

@@ -15,7 +15,7 @@ from streamapp.cli.autoscalers import Autoscaler, Unlisted, overwriting
 from streamapp.cli.failures import CliError
 from streamapp.cli.view import State, View
 from streamapp.cli.wording import counted
-from streamapp.core.policy import LearnerSource, ScaleDownPolicy
+from streamapp.core.facts.policy import LearnerSource, ScaleDownPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
 from streamapp.api.translate import NO_REASON
 from streamapp.api.v1alpha1.status import ConditionStatus, StreamAppStatus
 from streamapp.cli.plain import plain
-from streamapp.core.decision import Answer
+from streamapp.core.actions.decision import Answer
 from streamapp.core.reasons import Reason
 
 ANSWERED_WITHIN = timedelta(seconds=30)

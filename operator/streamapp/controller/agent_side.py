@@ -14,11 +14,11 @@ from streamapp.api.reading import StreamApp
 from streamapp.controller.agent_keys import KeyFile, NoKeys
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import AgentAccess
-from streamapp.core.agents import AgentReport, AgentSilent, AgentWord
-from streamapp.core.decision import Announce
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal
-from streamapp.core.workload import Pod
+from streamapp.core.actions.decision import Announce
+from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, AgentWord
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.workload import Pod
 from streamapp.kube.places import Key
 from streamapp.wire.agent_token import token
 from streamapp.wire.announcement import announcement

@@ -20,9 +20,9 @@ from streamapp.controller.applications import Application, Applications
 from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.last_pass import LastPass
 from streamapp.controller.settings import Settings
-from streamapp.core.examining import examine
-from streamapp.core.patients import Patient
-from streamapp.core.task_table import task_table
+from streamapp.core.doctor.examine import examine
+from streamapp.core.doctor.subject import Patient
+from streamapp.core.status.task_table import task_table
 from streamapp.kube.places import Key
 
 KEPT_SECONDS = 5.0

@@ -16,7 +16,7 @@ from streamapp.controller.last_pass import LastPass
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.watching import GroupWatch, Pace
-from streamapp.core.snapshot import Rival
+from streamapp.core.facts.snapshot import Rival
 from streamapp.kube.client import Json
 from streamapp.kube.places import Key
 

@@ -19,7 +19,7 @@ from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.controller.watching import GroupWatch
-from streamapp.core.decision import (
+from streamapp.core.actions.decision import (
     Announce,
     CloseBudget,
     CreateStatefulSet,
@@ -35,9 +35,9 @@ from streamapp.core.decision import (
     WriteHoldRecord,
     WriteTemplate,
 )
-from streamapp.core.hearing import views
-from streamapp.core.holds import HoldRecord, RecordUnreadable
-from streamapp.core.workload import Budget, Pod
+from streamapp.core.evidence.agent_views import views
+from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
+from streamapp.core.facts.workload import Budget, Pod
 from streamapp.kube import children, claims, facts, pods, statefulsets
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.errors import ConflictError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from streamapp.api.authorship import writers_of_replicas
-from streamapp.core.drivers import NOT_LISTED, Autoscaler, Drivers, DriversUnknown
+from streamapp.core.facts.autoscalers import NOT_LISTED, Autoscaler, Drivers, DriversUnknown
 from streamapp.kube.autoscalers import by_target
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError

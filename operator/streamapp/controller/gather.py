@@ -21,11 +21,11 @@ from streamapp.controller.leading import ALONE, Leadership
 from streamapp.controller.listening import Listening
 from streamapp.controller.memory import Memory
 from streamapp.controller.topologies import contradiction
-from streamapp.core import eviction
-from streamapp.core.policy import ScalingPolicy
-from streamapp.core.snapshot import App, Snapshot
-from streamapp.core.universe import TopologyUnknown, Universe
-from streamapp.core.workload import StatefulSet, Volume, Workload
+from streamapp.core.evidence import eviction
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import App, Snapshot
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.workload import StatefulSet, Volume, Workload
 from streamapp.kube import facts, statefulsets
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.errors import KubeError

@@ -13,13 +13,13 @@ import structlog
 
 from streamapp.controller.applications import Wiring
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError, Poll
-from streamapp.core import group as core
-from streamapp.core.containers import MemberKey
-from streamapp.core.identity import TaskId, TopicPartition
-from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
-from streamapp.core.reasons import Reason
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.topology import (
+from streamapp.core.facts import group as core
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.ids import TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
+from streamapp.core.facts.topology import (
     GroupEvidence,
     TopicEvidence,
     Topology,
@@ -27,7 +27,7 @@ from streamapp.core.topology import (
     parse_topology,
     universe_of,
 )
-from streamapp.core.universe import TopologyUnknown, Universe
+from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.errors import GroupNotClassicError, KafkaAccessError
 from streamapp.kafka.eviction import MemberToEvict, evict

@@ -6,8 +6,8 @@ Set by `reconcile`, read by `answering`. All of it is values that nobody changes
 from dataclasses import dataclass
 
 from streamapp.api.reading import InvalidStreamApp, StreamApp
-from streamapp.core.policy import ScalingPolicy
-from streamapp.core.snapshot import Snapshot
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

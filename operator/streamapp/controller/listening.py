@@ -13,11 +13,11 @@ from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Application
 from streamapp.controller.memory import Memory
 from streamapp.controller.topologies import told_by_all
-from streamapp.core import tails
-from streamapp.core.agents import AgentReport, AgentsSeen, EndsAfter
-from streamapp.core.hearing import remember
-from streamapp.core.lag import EndOffsets
-from streamapp.core.universe import Universe
+from streamapp.core.evidence import changelog_tails
+from streamapp.core.evidence.agent_views import remember
+from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, EndsAfter
+from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.tasks import Universe
 from streamapp.kube import facts
 from streamapp.kube.client import Json
 from streamapp.kube.places import Key
@@ -69,7 +69,7 @@ class Listening:
         ends = await watch.group.ends(universe)
         known = _tails_known(application.memory)
         if isinstance(ends, EndOffsets) and known is not None:
-            ends = tails.known_from(known, ends)
+            ends = changelog_tails.known_from(known, ends)
         return EndsAfter(began_at, ends)
 
 

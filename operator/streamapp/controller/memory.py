@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from streamapp.core.agents import AgentsSeen
-from streamapp.core.containers import Capture, ContainerEnd
-from streamapp.core.decision import Event
-from streamapp.core.gaps import RunningSeen
-from streamapp.core.group import GroupReading
-from streamapp.core.patients import PassFailure
-from streamapp.core.snapshot import Episode, Nudges, WishSeen
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.universe import TopologyUnknown, Universe
-from streamapp.core.workload import Workload
+from streamapp.core.actions.decision import Event
+from streamapp.core.doctor.subject import PassFailure
+from streamapp.core.facts.agent_reports import AgentsSeen
+from streamapp.core.facts.containers import Capture, ContainerEnd
+from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.snapshot import Episode, Nudges, WishSeen
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
+from streamapp.core.facts.workload import Workload
+from streamapp.core.status.gaps import RunningSeen
 
 ENDS_KEPT = timedelta(hours=1)
 """Long after every session timeout: a member that is still listed then is alive or a static one."""

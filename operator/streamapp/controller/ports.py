@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from streamapp.agents.answers import Place, Read, Told
-from streamapp.core.containers import MemberKey
-from streamapp.core.group import GroupDescription, GroupUnreadable
-from streamapp.core.identity import TopicPartition
-from streamapp.core.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.universe import TopologyUnknown, Universe
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.group import GroupDescription, GroupUnreadable
+from streamapp.core.facts.ids import TopicPartition
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 
 
 class KafkaStepError(Exception):

@@ -41,7 +41,7 @@ from streamapp.controller.recording import recording
 from streamapp.controller.reporting import Reporter
 from streamapp.controller.settings import Settings
 from streamapp.controller.watching import Pace
-from streamapp.core.policy import Timing
+from streamapp.core.facts.policy import Timing
 from streamapp.kube import facts
 from streamapp.kube.client import Json, KubeClient, Login, login_of, own_configuration
 from streamapp.kube.errors import KubeError

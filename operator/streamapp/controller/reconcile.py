@@ -15,9 +15,9 @@ from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.recorder import Recorder
 from streamapp.controller.reporting import Reporter, gap_seen, log
 from streamapp.controller.turns import Turns
-from streamapp.core.decision import Decision, Verdict
-from streamapp.core.patients import PassFailure
-from streamapp.core.planning import decide
+from streamapp.core.actions.decision import Decision, Verdict
+from streamapp.core.decide import decide
+from streamapp.core.doctor.subject import PassFailure
 from streamapp.kube.errors import ConflictError, InvalidError, KubeError, RefusedError
 from streamapp.kube.places import Key
 

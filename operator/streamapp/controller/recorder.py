@@ -18,8 +18,8 @@ from streamapp.api.flight_record import Mark, Record, to_line
 from streamapp.api.flight_record import Recorder as RecorderLine
 from streamapp.controller.gather import Gathered
 from streamapp.controller.record_queue import Entry, RecordQueue
-from streamapp.core.decision import Decision, Step
-from streamapp.core.gaps import Gap, GapUnknown
+from streamapp.core.actions.decision import Decision, Step
+from streamapp.core.status.gaps import Gap, GapUnknown
 from streamapp.kube.places import Key
 
 log = structlog.get_logger()

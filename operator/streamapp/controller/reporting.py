@@ -13,11 +13,11 @@ from streamapp.api.translate import status_of
 from streamapp.api.writing import is_worth_writing
 from streamapp.controller.gather import Gathered
 from streamapp.controller.metrics import Metrics
-from streamapp.core.decision import Answer, Decision, Event, Verdict
-from streamapp.core.gaps import Gap, GapUnknown, worst_gap
-from streamapp.core.holds import HoldRecord
+from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
+from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.tasks import Universe
 from streamapp.core.reasons import Reason
-from streamapp.core.universe import Universe
+from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
 from streamapp.kube import events, status
 from streamapp.kube.client import KubeClient
 from streamapp.kube.places import Key

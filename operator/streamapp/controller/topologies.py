@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from streamapp.agents.answers import Read
-from streamapp.core.topology import Topology, parse_topology
-from streamapp.core.universe import TopologyUnknown
-from streamapp.core.workload import Workload
+from streamapp.core.facts.tasks import TopologyUnknown
+from streamapp.core.facts.topology import Topology, parse_topology
+from streamapp.core.facts.workload import Workload
 
 
 @lru_cache(maxsize=64)

@@ -18,16 +18,17 @@ import structlog
 
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import ApplicationGroup, Poll
-from streamapp.core import nudges, readings, tails
-from streamapp.core.activity import active_holders, running_tasks
-from streamapp.core.gaps import RunningSeen
-from streamapp.core.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Join
-from streamapp.core.lag import EndOffsets, EndsUnreadable
-from streamapp.core.membership import attribute
+from streamapp.core.actions import nudge
+from streamapp.core.evidence import changelog_tails, readings
+from streamapp.core.evidence.membership import attribute
+from streamapp.core.evidence.running_tasks import active_holders, running_tasks
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Join
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
+from streamapp.core.facts.snapshot import Nudges
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.core.reasons import Reason
-from streamapp.core.snapshot import Nudges
-from streamapp.core.topic_configs import ConfigUnread
-from streamapp.core.universe import TopologyUnknown, Universe
+from streamapp.core.status.gaps import RunningSeen
 
 log = structlog.get_logger()
 
@@ -98,7 +99,7 @@ class GroupWatch:
     def nudged(self) -> None:
         """A rebalance was just asked for: the next join begins now."""
         self._nudged_at = self._now()
-        self._memory.nudges = nudges.sent(self._memory.nudges, self._nudged_at)
+        self._memory.nudges = nudge.sent(self._memory.nudges, self._nudged_at)
         self._woken.set()
 
     async def run(self) -> None:
@@ -124,7 +125,7 @@ class GroupWatch:
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         join = self._join if is_stable else None
         reading = GroupReading(ended_at=ended_at, group=poll.group, join=join)
-        self._memory.nudges = nudges.seen(self._memory.nudges, self._memory.readings, reading)
+        self._memory.nudges = nudge.seen(self._memory.nudges, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._remember_who_runs_what(reading)
         if self._is_busy or before is None or (before.group, before.join) != (reading.group, reading.join):
@@ -192,9 +193,9 @@ class GroupWatch:
         if earlier is None or earlier.join is None or not isinstance(earlier.group, GroupDescription) or limit is None:
             return ends
         if isinstance(earlier.join.ends, EndOffsets):
-            ends = tails.known_from(earlier.join.ends, ends)
-        wanted = tails.worth_a_look(universe, earlier.group, group, ends, limit)
-        return tails.with_tails(ends, await self.group.tails(wanted)) if wanted else ends
+            ends = changelog_tails.known_from(earlier.join.ends, ends)
+        wanted = changelog_tails.worth_a_look(universe, earlier.group, group, ends, limit)
+        return changelog_tails.with_tails(ends, await self.group.tails(wanted)) if wanted else ends
 
     async def _complete_ends(self) -> None:
         """Read what could not be read right after the join; later ends only make a lag look larger."""

@@ -8,7 +8,7 @@ from kio.schema.metadata.v12.response import MetadataResponse
 from kio.schema.types import TopicName
 from kio.static.primitive import i32
 
-from streamapp.core.identity import TopicPartition
+from streamapp.core.facts.ids import TopicPartition
 from streamapp.kafka.errors import TemporarilyUnavailableError, TopicUnknownError
 from streamapp.kafka.settings import Address
 from streamapp.kafka.verdicts import failure

@@ -17,7 +17,7 @@ from kio.schema.offset_fetch.v8.response import OffsetFetchResponse
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
-from streamapp.core.identity import TopicPartition
+from streamapp.core.facts.ids import TopicPartition
 from streamapp.kafka.coordinator import Coordinator
 from streamapp.kafka.deadline import within
 from streamapp.kafka.errors import TemporarilyUnavailableError, unexpected

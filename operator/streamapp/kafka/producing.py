@@ -21,7 +21,7 @@ from kio.schema.produce.v9.response import ProduceResponse
 from kio.schema.types import TopicName
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64
 
-from streamapp.core.identity import TopicPartition
+from streamapp.core.facts.ids import TopicPartition
 from streamapp.kafka.deadline import within
 from streamapp.kafka.dialler import Dialler
 from streamapp.kafka.errors import unexpected

@@ -17,8 +17,8 @@ from kio.schema.fetch.v12.response import FetchResponse, PartitionData
 from kio.schema.types import TopicName
 from kio.static.primitive import i8, i32, i32Timedelta, i64
 
-from streamapp.core.identity import TopicPartition
-from streamapp.core.lag import PartitionEnd, Unknown
+from streamapp.core.facts.ids import TopicPartition
+from streamapp.core.facts.lag import PartitionEnd, Unknown
 from streamapp.kafka.deadline import within
 from streamapp.kafka.errors import unexpected
 from streamapp.kafka.leaders import leaders_of, topics_of

@@ -14,7 +14,7 @@ from kio.schema.metadata.v12.response import MetadataResponse, MetadataResponseT
 from kio.schema.types import TopicName
 from kio.static.primitive import i8
 
-from streamapp.core.topic_configs import ConfigUnread, TopicConfig
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.kafka.deadline import within
 from streamapp.kafka.errors import KafkaAccessError, unexpected
 from streamapp.kafka.pool import Pool

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streamapp.api.names import GROUP, KIND
-from streamapp.core.drivers import Aim, Autoscaler
+from streamapp.core.facts.autoscalers import Aim, Autoscaler
 from streamapp.kube.client import Json
 from streamapp.kube.places import STATEFUL_SETS
 

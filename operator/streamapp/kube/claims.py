@@ -2,7 +2,7 @@
 
 from streamapp.api.manifests import claim_patch
 from streamapp.api.names import PROCESS_ID
-from streamapp.core.identity import Ordinal, ProcessId
+from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.errors import ConflictError
 from streamapp.kube.places import CLAIMS

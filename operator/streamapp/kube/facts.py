@@ -13,11 +13,11 @@ from uuid import UUID
 
 from streamapp.api.conflicts import AGENT
 from streamapp.api.names import HOLD_RECORD, PROCESS_ID
-from streamapp.core.containers import ContainerEnd
-from streamapp.core.holds import HoldRecord, RecordUnreadable
-from streamapp.core.identity import Ordinal, ProcessId
-from streamapp.core.record_text import decode
-from streamapp.core.workload import Budget, Container, Pod, StatefulSet, Volume
+from streamapp.core.facts.containers import ContainerEnd
+from streamapp.core.facts.hold_annotation import decode
+from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
+from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.workload import Budget, Container, Pod, StatefulSet, Volume
 from streamapp.kube.client import Json
 
 _ORDINAL = re.compile(r"-(\d+)$", re.ASCII)

@@ -10,9 +10,9 @@ from typing import Any
 
 from streamapp.api.manifests import with_replicas
 from streamapp.api.names import HOLD_RECORD
-from streamapp.core.decision import Fence
-from streamapp.core.holds import HoldRecord
-from streamapp.core.record_text import encode
+from streamapp.core.actions.decision import Fence
+from streamapp.core.facts.hold_annotation import encode
+from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.kube.client import FIELD_MANAGER, GRANTING_MANAGER, Check, Json, KubeClient
 from streamapp.kube.errors import ConflictError
 from streamapp.kube.places import STATEFUL_SETS, Key

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchem
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema
 
-from streamapp.core.agents import AnnouncementState, AsideKind, Rebalance, TaskState
+from streamapp.core.facts.agent_reports import AnnouncementState, AsideKind, Rebalance, TaskState
 
 MOST_MILLIS = 366 * 24 * 3600 * 1000
 """Of an age or a time to come; whatever is longer was not measured."""

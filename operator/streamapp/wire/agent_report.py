@@ -10,17 +10,9 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from streamapp.core.agents import (
-    AgentReport,
-    Aside,
-    AsideKind,
-    ClientSettings,
-    Heard,
-    LocalTask,
-    Round,
-)
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.agent_reports import AgentReport, Aside, AsideKind, ClientSettings, Heard, LocalTask, Round
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.wire.agent_fields import (
     AnnouncementFields,
     AsideFields,

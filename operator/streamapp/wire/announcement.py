@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TypeGuard
 
-from streamapp.core.agents import Rebalance
-from streamapp.core.holds import Epoch
-from streamapp.core.identity import ProcessId
+from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import ProcessId
 
 MOST_PROCESSES = 1000
 LONGEST_TTL = timedelta(seconds=60)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from streamapp.core.identity import TaskId, TopicPartition
+from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.wire.reader import Reader
 from streamapp.wire.subscription import CONSUMER_VERSIONS, STREAMS_VERSIONS, checked_task_id, topic_partitions
 

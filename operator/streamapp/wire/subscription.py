@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from streamapp.core.identity import ProcessId, TaskId, TopicPartition
+from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
 from streamapp.wire.reader import Reader
 
 CONSUMER_VERSIONS = range(4)

@@ -14,7 +14,7 @@ from lab.errors import LabError, NotYetError
 from lab.matrix import agents
 from lab.matrix.agents import Agents
 from lab.matrix.processes import free_ports
-from streamapp.core.identity import ProcessId
+from streamapp.core.facts.ids import ProcessId
 
 PROCESS = ProcessId.parse("00000000-0000-0000-0000-000000000001")
 

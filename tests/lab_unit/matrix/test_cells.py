@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from lab.matrix.cells import CELLS, JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS, NEWER, Cell, Launcher
-from streamapp.core.agents import AsideKind
+from streamapp.core.facts.agent_reports import AsideKind
 
 AT_WORK = [cell for cell in CELLS if cell.aside is None]
 

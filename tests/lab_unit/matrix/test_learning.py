@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from lab.matrix.learning import all_at_work, behind, changelogs, is_empty
-from streamapp.core.agents import AgentReport, AnnouncementState, Heard, LocalTask, TaskState
-from streamapp.core.identity import Ordinal, TaskId, TopicPartition
+from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState, Heard, LocalTask, TaskState
+from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
 
 TASK, OTHER = TaskId(0, 1), TaskId(0, 2)
 RUNNING, RESTORING = TaskState.RUNNING, TaskState.RESTORING

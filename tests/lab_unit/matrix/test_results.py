@@ -11,7 +11,7 @@ from rich.console import Console
 from lab.matrix.cells import Cell, Launcher
 from lab.matrix.outcome import Drain, Found, Gaps, Outcome, Verdict
 from lab.matrix.results import markdown, row, table
-from streamapp.core.agents import AsideKind
+from streamapp.core.facts.agent_reports import AsideKind
 
 CELL = Cell(Launcher.SPRING_BOOT, "4.2.1", "4.1.1")
 FOUND = Found("17.0.15", "4.2.1", "org.example.Launcher$FatLoader", "dev.example.LearnerTaskAssignor", "")

@@ -25,8 +25,8 @@ from streamapp.api.texts import (
     VolumeName,
     Why,
 )
-from streamapp.core.agents import Rebalance
-from streamapp.core.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy
+from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy
 
 MOST_REPLICAS = 1000
 MOST_RECORDS = 10**12

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from streamapp.api.durations import DurationText
 from streamapp.api.rules import ApiModel
-from streamapp.core.decision import Answer
-from streamapp.core.policy import LearnerSource
+from streamapp.core.actions.decision import Answer
+from streamapp.core.facts.policy import LearnerSource
 
 MOST_MEMBERS = 200
 MOST_STEPS = 10

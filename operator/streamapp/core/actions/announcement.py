@@ -1,0 +1,187 @@
+"""Which processes leave, as the agents are told: level-triggered, from what they say they have heard.
+
+Nothing is remembered of what was sent. An epoch that every agent has with the wanted content is renewed; any other
+content needs a higher one, told to all. Whoever leaves stays named until its pod is gone, and never is everybody named.
+Called by `plans`; agents let an announcement expire, so that one of an operator that died is forgotten by itself.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from streamapp.core.actions.decision import Announce
+from streamapp.core.evidence.agent_views import fresh, has_lost_one
+from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.evidence.learner_source import is_heard_but_not_ours, is_on_demand, limit_in_doubt
+from streamapp.core.evidence.membership import attribute
+from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState
+from streamapp.core.facts.group import GroupDescription
+from streamapp.core.facts.hold_record import NO_EPOCH, Epoch
+from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy, Timing
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.gates.agent_gates import is_set
+from streamapp.core.reasons import Reason
+
+SLACK = timedelta(seconds=1)
+"""A pass that is to renew comes so much after half of the time is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """Whom the decision wants to be drained."""
+
+    from_ordinal: int | None = None
+    """Every pod from this one on."""
+    restart: Ordinal | None = None
+    """The one that is to restart next: while it waits nobody else is named, since it may need their room."""
+
+
+def announcement(snapshot: Snapshot, policy: ScalingPolicy, leaving: Leaving) -> Announce | None:
+    """What is to be told now, to whom; None: everybody has heard it, for long enough."""
+    agents = fresh(snapshot, policy.timing) if policy.agent else {}
+    if not agents:
+        return None
+    wanted = named(snapshot, policy, leaving)
+    highest = max((one.heard.epoch for one in agents.values() if one.heard.epoch is not None), default=None)
+    behind = _behind(agents, wanted, highest, snapshot, policy)
+    if not behind:
+        return None
+    is_news = highest is None or not _is_told(agents.values(), wanted, highest, snapshot, policy)
+    epoch = _next(highest or NO_EPOCH, snapshot) if is_news or highest is None else highest
+    has_heard = any(_has(one, wanted, snapshot.now, policy) for one in behind.values())
+    return Announce(
+        to=tuple(sorted(agents if is_news else behind)),
+        process_ids=tuple(sorted(wanted)),
+        epoch=epoch,
+        rebalance=policy.rebalance,
+        ttl=policy.timing.announcement,
+        reason=_why(wanted, is_renewal=not is_news and has_heard),
+    )
+
+
+def named(snapshot: Snapshot, policy: ScalingPolicy, leaving: Leaving) -> frozenset[ProcessId]:
+    """The processes that are to be named; nobody where learners cannot come on demand, or nobody would stay."""
+    processes = _processes(snapshot, policy.timing)
+    statefulset = snapshot.workload.statefulset
+    granted = 0 if statefulset is None else statefulset.replicas
+    told = frozenset[ProcessId]().union(*(one.heard.process_ids for one in fresh(snapshot, policy.timing).values()))
+    gone_soon = {
+        pod.ordinal
+        for pod in snapshot.workload.pods
+        if pod.ordinal >= granted or (pod.terminating and processes.get(pod.ordinal) in told)
+    }
+    drained = _to_be_drained(leaving, processes) if _can_drain(snapshot, policy) else set()
+    ordinals = gone_soon | (drained if _has_room(snapshot, policy, drained) else set())
+    found = frozenset(process for ordinal in ordinals if (process := processes.get(ordinal)) is not None)
+    stay = {processes.get(pod.ordinal) for pod in snapshot.workload.pods if pod.is_running} - {None}
+    return found if stay - found else frozenset()
+
+
+def soonest(snapshot: Snapshot, policy: ScalingPolicy) -> timedelta | None:
+    """When the next announcement is due at the latest; None where none is in effect."""
+    if not policy.agent:
+        return None
+    half = policy.timing.announcement / 2
+    left = [
+        max(timedelta(0), one.as_of + one.heard.expires_in - half - snapshot.now)
+        for one in fresh(snapshot, policy.timing).values()
+        if is_set(one, snapshot.now) and one.heard.expires_in is not None
+    ]
+    return min(left) + SLACK if left else None
+
+
+def _can_drain(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
+    """Begun only where our assignor is at work everywhere; an agent that falls silent does not call it off at once.
+
+    It does when it has forgotten the announcement itself: to go on would keep follow-ups scheduled for ever, and with
+    them every other rule from ending the hold, a release by the user among them.
+    """
+    if is_on_demand(snapshot, policy):
+        return True
+    if policy.source in {LearnerSource.STANDBYS, LearnerSource.NONE} or is_heard_but_not_ours(snapshot, policy):
+        return False
+    has_begun = any(is_set(one, snapshot.now) for one in fresh(snapshot, policy.timing).values())
+    return has_begun and not has_lost_one(snapshot, policy.timing) and limit_in_doubt(snapshot, policy) is None
+
+
+def _has_room(snapshot: Snapshot, policy: ScalingPolicy, drained: set[Ordinal]) -> bool:
+    room = room_for_learners(fresh(snapshot, policy.timing), drained, snapshot.universe)
+    return isinstance(room, RoomUnknown) or room.is_enough
+
+
+def _to_be_drained(leaving: Leaving, processes: Mapping[Ordinal, ProcessId]) -> set[Ordinal]:
+    if leaving.restart is not None:
+        return {leaving.restart}
+    if leaving.from_ordinal is None:
+        return set()
+    lowest = max(leaving.from_ordinal, 1)
+    return {ordinal for ordinal in processes if ordinal >= lowest}
+
+
+def _processes(snapshot: Snapshot, timing: Timing) -> Mapping[Ordinal, ProcessId]:
+    """The process of each pod that exists or is granted: as its agent says, its members, or its volume."""
+    workload, latest = snapshot.workload, snapshot.latest
+    granted = 0 if workload.statefulset is None else workload.statefulset.replicas
+    wanted = {pod.ordinal for pod in workload.pods} | {Ordinal(number) for number in range(granted)}
+    found: dict[Ordinal, ProcessId] = {
+        volume.ordinal: volume.process_id for volume in workload.volumes if volume.process_id is not None
+    }
+    if latest is not None and isinstance(latest.group, GroupDescription):
+        for ordinal, members in attribute(latest.group, workload).by_ordinal.items():
+            shown = next((one.process_id for one in members if one.process_id is not None), None)
+            if shown is not None:
+                found[ordinal] = shown
+    for ordinal, report in fresh(snapshot, timing).items():
+        if report.process_id is not None:
+            found[ordinal] = report.process_id
+    return {ordinal: process for ordinal, process in found.items() if ordinal in wanted}
+
+
+def _behind(
+    agents: Mapping[Ordinal, AgentReport],
+    wanted: frozenset[ProcessId],
+    highest: Epoch | None,
+    snapshot: Snapshot,
+    policy: ScalingPolicy,
+) -> Mapping[Ordinal, AgentReport]:
+    """Who has not heard it, not under the newest epoch, or not for long enough. That nobody leaves never expires."""
+    found = {}
+    for ordinal, one in agents.items():
+        has_it = _has(one, wanted, snapshot.now, policy)
+        if has_it and wanted:
+            left = one.as_of + (one.heard.expires_in or timedelta(0)) - snapshot.now
+            has_it = one.heard.epoch == highest and left >= policy.timing.announcement / 2
+        if not has_it:
+            found[ordinal] = one
+    return found
+
+
+def _has(report: AgentReport, wanted: frozenset[ProcessId], now: datetime, policy: ScalingPolicy) -> bool:
+    heard = report.heard
+    if not wanted:
+        return heard.state is AnnouncementState.EMPTY
+    return is_set(report, now) and heard.process_ids == wanted and heard.rebalance is policy.rebalance
+
+
+def _is_told(
+    agents: Iterable[AgentReport],
+    wanted: frozenset[ProcessId],
+    highest: Epoch,
+    snapshot: Snapshot,
+    policy: ScalingPolicy,
+) -> bool:
+    """Tell whether the newest epoch stands for what is wanted: everybody who has it has it with this content."""
+    own = [one for one in agents if one.heard.epoch == highest]
+    return all(_has(one, wanted, snapshot.now, policy) for one in own)
+
+
+def _next(highest: Epoch, snapshot: Snapshot) -> Epoch:
+    """Higher than any that was heard."""
+    return highest.next(snapshot.lease, snapshot.now)
+
+
+def _why(wanted: frozenset[ProcessId], *, is_renewal: bool) -> Reason:
+    if not wanted:
+        return Reason.NobodyLeaves
+    return Reason.AnnouncementRenewed if is_renewal else Reason.LearnersWanted

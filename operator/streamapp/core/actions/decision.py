@@ -1,0 +1,238 @@
+"""What a decision is: a verdict with its reason, what is waited for, and the writes to make, as data.
+
+Made by `planning.decide`; the applier turns each step into one call, the status translation reads the rest. A step says
+what it rests on (fence, time of the judgement), so that the applier can refuse it when the world has moved on.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.eta import Estimate
+from streamapp.core.evidence.learner_source import SourceSeen
+from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.containers import ContainerEnd, MemberKey
+from streamapp.core.facts.hold_record import Epoch, Forced, HoldRecord, RecordUnreadable
+from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.gates.convergence import Convergence
+from streamapp.core.reasons import Reason
+
+
+class Verdict(Enum):
+    """What one pass comes to, in one word; the branches of the decision, in their order."""
+
+    STALLED = "Stalled"
+    PAUSED = "Paused"
+    CREATE = "Create"
+    GROW = "Grow"
+    CLOSE_STEP = "CloseStep"
+    STEADY = "Steady"
+    HOLD = "Hold"
+    STEP = "Step"
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The StatefulSet that was judged; a write to any other version of it must fail."""
+
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateStatefulSet:
+    """Create it."""
+
+    replicas: int
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantReplicas:
+    """PATCH the StatefulSet's replicas and its hold record, both in one write."""
+
+    from_replicas: int
+    to_replicas: int
+    record: HoldRecord | RecordUnreadable | None
+    """None removes the annotation; an unreadable one is left as it is."""
+    fence: Fence
+    judged_at: datetime
+    """A removal older than `Timing.fact_age`, by the monotonic clock, must not be sent."""
+    reason: Reason
+
+    @property
+    def is_removal(self) -> bool:
+        """Tell whether pods go."""
+        return self.to_replicas < self.from_replicas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteHoldRecord:
+    """PATCH the hold record alone."""
+
+    record: HoldRecord | None
+    """None removes it, and with it everything that was prepared."""
+    fence: Fence
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseBudget:
+    """Set the PodDisruptionBudget to `maxUnavailable: 0`, so that no drain takes a pod while a step is open."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBudget:
+    """Set it back to `maxUnavailable: 1`."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nudge:
+    """Let a phantom member join and leave, so that the group rebalances."""
+
+    like_member: str
+    """The member whose versions and process ID the phantom copies; it is in the lowest ordinal that stays."""
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announce:
+    """Tell agents which processes leave, or that none does; a renewal repeats epoch and content."""
+
+    to: tuple[Ordinal, ...]
+    process_ids: tuple[ProcessId, ...]
+    epoch: Epoch
+    rebalance: Rebalance
+    ttl: timedelta
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evict:
+    """LeaveGroup for exactly these members."""
+
+    members: tuple[MemberKey, ...]
+    end: ContainerEnd | None
+    """The end that makes it harmless; None only for our own phantom."""
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordProcessId:
+    """Annotate an ordinal's volume claim with the process ID that its members show."""
+
+    ordinal: Ordinal
+    process_id: ProcessId
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteTemplate:
+    """Write the StreamApp's pod template into the StatefulSet (`OnDelete`: no pod restarts by it)."""
+
+    fence: Fence
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPod:
+    """Delete one pod, which comes back with the newest template and its volume."""
+
+    ordinal: Ordinal
+    pod_uid: str
+    judged_at: datetime
+    reason: Reason
+
+
+Step = (
+    CreateStatefulSet
+    | GrantReplicas
+    | WriteHoldRecord
+    | CloseBudget
+    | OpenBudget
+    | Nudge
+    | Announce
+    | Evict
+    | RecordProcessId
+    | WriteTemplate
+    | RestartPod
+)
+
+Plan = tuple[Step, ...]
+"""Steps in the order in which they are to be made; the first that fails ends the pass."""
+
+
+class Answer(Enum):
+    """The status of a condition."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """One condition of the resource, without the times, which are the status's business."""
+
+    type: str
+    status: Answer
+    reason: Reason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened with this decision, told once."""
+
+    reason: Reason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedStep:
+    """A step that this decision finds finished, for `status.lastSteps`."""
+
+    hold_id: str
+    from_replicas: int
+    to_replicas: int
+    granted_at: datetime
+    took: timedelta
+    forced: Forced | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Everything one pass comes to."""
+
+    verdict: Verdict
+    reason: Reason
+    detail: str
+    """The particulars of the reason; together with `reason.note` a sentence for the user."""
+    waiting_for: tuple[TaskWait, ...]
+    eta: Estimate
+    """When those will be caught up."""
+    plan: Plan
+    withheld: Plan
+    """What a dry run would have done."""
+    record: HoldRecord | RecordUnreadable | None
+    """What the hold record says when the plan is done."""
+    convergence: Convergence
+    conditions: tuple[Condition, ...]
+    events: tuple[Event, ...]
+    warnings: tuple[Event, ...]
+    """What is wrong for as long as it stands here, without keeping anything from being done; told when it begins."""
+    closed_step: ClosedStep | None
+    source: SourceSeen
+    """Where learners come from, and why not on demand."""
+    requeue_after: timedelta
+    """When to decide again even if nothing is heard."""
+
+    @property
+    def message(self) -> str:
+        """The reason with its particulars, as resource and command line show it."""
+        return f"{self.reason.note} {self.detail}".strip()

@@ -1,0 +1,134 @@
+"""When to nudge: let a phantom member join and leave, so that a classic group rebalances now and not in ten minutes.
+
+A rebalance promotes caught-up copies and renews the positions that the group shows; nothing else does, from outside. It
+costs a moment, so it is asked for only when it can help: at most one in ten seconds, or in three where agents show
+that tasks will move by it, then ever more rarely.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from streamapp.core.actions.decision import Nudge
+from streamapp.core.evidence.eta import NOT_KNOWN, At, Estimate
+from streamapp.core.evidence.membership import attribute
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, fingerprint
+from streamapp.core.facts.policy import ScalingPolicy, Timing
+from streamapp.core.facts.snapshot import Nudges, Snapshot
+from streamapp.core.gates.case import Refusal
+from streamapp.core.reasons import Reason
+
+REMEMBERED_FOR = timedelta(minutes=30)
+
+_HELPED_BY_A_REBALANCE = frozenset(
+    {
+        Reason.AnnouncementNotFollowed,
+        Reason.Draining,
+        Reason.FollowUpScheduled,
+        Reason.LagLimitBelowRate,
+        Reason.LagUnknown,
+        Reason.LearnersCatchingUp,
+        Reason.LearnersNotPlaced,
+        Reason.PositionsUnknown,
+        Reason.TasksNotRunning,
+        Reason.TasksReadyToMove,
+        Reason.TasksRestoring,
+        Reason.TopologyUnknown,
+    }
+)
+_MOST_FOR_THE_TOPOLOGY = 3
+"""What nobody shows after so many joins is not there to be shown, and an application may be like that for ever."""
+_MOVES_SOMETHING = frozenset({Reason.AnnouncementNotFollowed, Reason.TasksReadyToMove})
+"""Agents show that this one helps; it may come sooner after another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What is waited for, and since when."""
+
+    refusal: Refusal
+    since: datetime | None
+    """Nudges before were for something else; None: only a new layout begins a new waiting."""
+    estimate: Estimate = NOT_KNOWN
+    """When the copies will be caught up, where that is what is waited for."""
+
+
+def nudge_for(waiting: Waiting, snapshot: Snapshot, policy: ScalingPolicy) -> Nudge | None:
+    """The nudge that helps now, if one does."""
+    member = _member_to_copy(snapshot, policy) if waiting.refusal.needs_a_join else None
+    if member is None or not _is_time(waiting, snapshot, policy.timing):
+        return None
+    return Nudge(like_member=member, reason=waiting.refusal.reason)
+
+
+def sent(nudges: Nudges, now: datetime) -> Nudges:
+    """The memory after one more nudge."""
+    recent = tuple(at for at in nudges.sent if now - at <= REMEMBERED_FOR)
+    return Nudges(sent=(*recent, now), layout_since=nudges.layout_since)
+
+
+def seen(nudges: Nudges, history: Sequence[GroupReading], after: GroupReading) -> Nudges:
+    """The memory after one more reading: a new layout means that nudging was not in vain.
+
+    Args:
+        nudges: The memory before.
+        history: Readings before it, newest first. In a rebalance no layout is seen; the last one before it counts.
+        after: The reading.
+    """
+    before = next((one for one in history if _is_layout(one)), None)
+    if before is None or not _is_layout(after) or _layout(before) == _layout(after):
+        return nudges
+    return Nudges(sent=nudges.sent, layout_since=after.ended_at)
+
+
+def _is_layout(reading: GroupReading) -> bool:
+    return isinstance(reading.group, GroupDescription) and reading.group.is_decoded
+
+
+def _layout(reading: GroupReading) -> object:
+    return fingerprint(reading.group) if isinstance(reading.group, GroupDescription) else None
+
+
+def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
+    now, reason, all_sent = snapshot.now, waiting.refusal.reason, snapshot.nudges.sent
+    gap = timing.move_gap if reason in _MOVES_SOMETHING else timing.nudge_gap
+    if all_sent and now - all_sent[-1] < gap:
+        return False
+    if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
+        join = None if snapshot.latest is None else snapshot.latest.join
+        return join is None or now - join.settled_at >= timing.reading_gap
+    if reason not in _HELPED_BY_A_REBALANCE:
+        return False
+    starts = [start for start in (waiting.since, snapshot.nudges.layout_since) if start is not None]
+    in_vain = [at for at in all_sent if not starts or at >= max(starts)]
+    if reason is Reason.TopologyUnknown and len(in_vain) >= _MOST_FOR_THE_TOPOLOGY:
+        return False
+    return not in_vain or now >= _next(in_vain, waiting, timing)
+
+
+def _next(in_vain: Sequence[datetime], waiting: Waiting, timing: Timing) -> datetime:
+    """When the next nudge may help: when the copies will be there, or ever more rarely, whichever is sooner."""
+    rarer = in_vain[-1] + _pause(len(in_vain), timing)
+    # An estimate only ever brings it forward: a copy that has just begun has hardly a speed, and a backlog ends.
+    return min(waiting.estimate.time, rarer) if isinstance(waiting.estimate, At) else rarer
+
+
+def _pause(in_vain: int, timing: Timing) -> timedelta:
+    """Double from the shortest to the longest."""
+    doublings = min(in_vain - 1, 32)  # beyond this any gap is longer than the longest
+    return min(timing.nudge_gap * (1 << doublings), timing.nudge_longest)
+
+
+def _member_to_copy(snapshot: Snapshot, policy: ScalingPolicy) -> str | None:
+    """A member of the lowest ordinal, if the group is fit to be nudged at all."""
+    latest = snapshot.latest
+    if not policy.nudge or latest is None or not isinstance(latest.group, GroupDescription):
+        return None
+    group = latest.group
+    is_settled = group.state is GroupState.STABLE and group.is_decoded
+    if not is_settled or not group.can_be_nudged or snapshot.now - latest.ended_at > policy.timing.fact_age:
+        return None
+    attribution = attribute(group, snapshot.workload)
+    if attribution.phantoms or not attribution.by_ordinal:
+        return None
+    return attribution.members(min(attribution.by_ordinal))[0].id

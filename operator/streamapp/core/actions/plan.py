@@ -1,0 +1,231 @@
+"""The plan of a decision: what the branch wants and what goes on beside it, as steps in the order they are made.
+
+Called by `planning` only. It decides nothing about pods; it sees to it that one pass makes one change: never a removal
+and a restart, never a write on the StatefulSet after another one, never a nudge while pods are on their way.
+"""
+
+from dataclasses import dataclass, replace
+
+from streamapp.core.actions import beside
+from streamapp.core.actions.announcement import Leaving, announcement
+from streamapp.core.actions.decision import (
+    CreateStatefulSet,
+    Event,
+    Fence,
+    GrantReplicas,
+    Nudge,
+    Plan,
+    RestartPod,
+    Verdict,
+    WriteHoldRecord,
+    WriteTemplate,
+)
+from streamapp.core.actions.nudge import Waiting, nudge_for
+from streamapp.core.actions.open_step import Closing
+from streamapp.core.actions.outcomes import Outcome
+from streamapp.core.actions.rollout import Restart
+from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
+from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.workload import StatefulSet
+from streamapp.core.gates.case import Refusal
+from streamapp.core.gates.convergence import Convergence, estimate
+from streamapp.core.reasons import Reason
+
+_SETTLING = frozenset(
+    {
+        *(Reason.FollowUpScheduled, Reason.TasksRestoring, Reason.LearnersCatchingUp),
+        Reason.TasksReadyToMove,
+        # Seen while a backlog is worked off, and over when that is done, which only another look can show.
+        Reason.LagLimitBelowRate,
+        # A copy that was taken away and given back says nothing of it before its next join.
+        Reason.LagUnknown,
+        # Nor do members that all joined before any of them had state.
+        Reason.TopologyUnknown,
+    }
+)
+"""What is nudged for even outside a hold: to finish a scale-up in seconds, and to see that it is finished."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """Everything that one decision has found out, on its way to a plan."""
+
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    outcome: Outcome
+    closing: Closing | None
+    rollout: Restart | Refusal | None
+    drains: Ordinal | None
+    """The pod that is drained to be restarted."""
+    convergence: Convergence
+
+    def plan(self) -> Plan:
+        """Everything that is to be done."""
+        statefulset = self.snapshot.workload.statefulset
+        if self.outcome.create is not None:
+            return (CreateStatefulSet(replicas=self.outcome.create, reason=self.outcome.reason),)
+        if statefulset is None or not statefulset.is_ours:
+            return ()
+        if self.outcome.verdict is Verdict.STALLED:
+            return self.plan_of_closing()
+        if self.outcome.verdict is Verdict.PAUSED:
+            return (*self.plan_of_closing(), *self._announcement())
+        main = self._main(statefulset)
+        takes_pods = self.outcome.grant is not None and self.outcome.grant.step is not None
+        others = (
+            *self._evictions(statefulset, everywhere=True),
+            *beside.phantoms(self.snapshot),
+            *beside.new_process_ids(self.snapshot),
+            *beside.budget(self.snapshot, self.closing, takes_pods=takes_pods),
+        )
+        # Nothing that may fail comes before a raise.
+        ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
+        return (*ordered, *self._told(main), *self._nudge(main))
+
+    def plan_of_closing(self) -> Plan:
+        """Only what brings an open step to its end, and the record; all that a pause leaves."""
+        statefulset = self.snapshot.workload.statefulset
+        if statefulset is None or not statefulset.is_ours:
+            return ()
+        return (
+            *self._evictions(statefulset, everywhere=False),
+            *beside.budget(self.snapshot, self.closing, takes_pods=False),
+            *self._record_write(statefulset),
+            *self._closing_nudge(),
+        )
+
+    def record(self) -> HoldRecord | RecordUnreadable | None:
+        """What the record says when the plan is done."""
+        statefulset = self.snapshot.workload.statefulset
+        if statefulset is None or isinstance(statefulset.record, RecordUnreadable):
+            return None if statefulset is None else statefulset.record
+        before = statefulset.record
+        wanted = self._wanted_record(before)
+        if wanted is None or before is None:
+            return wanted
+        return wanted if self._must_be_written(before, wanted) else before
+
+    def eta(self) -> Estimate:
+        """When what is waited for will be caught up."""
+        waits = self.outcome.waits
+        return estimate(self.snapshot, self.policy, waits) if waits else NOT_KNOWN
+
+    def events(self) -> tuple[Event, ...]:
+        """What happened with this decision."""
+        news = list(self.outcome.events)
+        statefulset = self.snapshot.workload.statefulset
+        before = None if statefulset is None else statefulset.record
+        if self.closing is not None and self.closing.waits_for is None:
+            step = self.closing.step
+            news.append(Event(Reason.StepClosed, f"{step.from_replicas} to {step.to_replicas}"))
+        takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
+        if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
+            news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
+        return tuple(news)
+
+    def _main(self, statefulset: StatefulSet) -> Plan:
+        """The one change of this pass."""
+        fence = Fence(statefulset.uid, statefulset.resource_version)
+        outcome = self.outcome
+        if outcome.grant is not None:
+            grant = GrantReplicas(
+                from_replicas=statefulset.replicas,
+                to_replicas=outcome.grant.to_replicas,
+                record=self.record(),
+                fence=fence,
+                judged_at=self.snapshot.now,
+                reason=outcome.reason,
+            )
+            return (grant,)
+        written = self._record_write(statefulset)
+        # A step that is slow must not keep out the template that may be what mends the application.
+        if written or (self.closing is not None and not self.closing.is_slow):
+            return written
+        if not statefulset.template_is_written:
+            return (WriteTemplate(fence=fence, reason=Reason.RolloutInProgress),)
+        if isinstance(self.rollout, Restart):
+            pod, reason = self.rollout.pod, self.rollout.reason
+            return (RestartPod(ordinal=pod.ordinal, pod_uid=pod.uid, judged_at=self.snapshot.now, reason=reason),)
+        return ()
+
+    def _told(self, main: Plan) -> Plan:
+        """What agents are told; not in the pass that takes a pod, since it could fail and keep that from being done."""
+        takes = any(
+            isinstance(step, RestartPod) or (isinstance(step, GrantReplicas) and step.is_removal) for step in main
+        )
+        return () if takes else self._announcement()
+
+    def _announcement(self) -> Plan:
+        leaving = Leaving(from_ordinal=self.outcome.drained, restart=self.drains)
+        told = announcement(self.snapshot, self.policy, leaving)
+        return () if told is None else (told,)
+
+    def _record_write(self, statefulset: StatefulSet) -> Plan:
+        wanted = self.record()
+        if wanted == statefulset.record or isinstance(wanted, RecordUnreadable):
+            return ()
+        fence = Fence(statefulset.uid, statefulset.resource_version)
+        return (WriteHoldRecord(record=wanted, fence=fence, reason=self.outcome.reason),)
+
+    def _wanted_record(self, before: HoldRecord | None) -> HoldRecord | None:
+        step = None
+        if self.closing is not None and self.closing.waits_for is not None:
+            step = self.closing.step
+        if self.outcome.grant is not None and self.outcome.grant.step is not None:
+            step = self.outcome.grant.step
+        if self.outcome.hold is None and step is None:
+            return None
+        epoch = NO_EPOCH if before is None else before.epoch
+        return HoldRecord(epoch=epoch.next(self.snapshot.lease, self.snapshot.now), hold=self.outcome.hold, step=step)
+
+    def _must_be_written(self, before: HoldRecord, wanted: HoldRecord) -> bool:
+        """Each write wakes our own watch: unchanged content is not written, the clock alone not often."""
+        if wanted.told != before.told:
+            return True
+        counted = None if before.hold is None else before.hold.progress.counted_at
+        if counted is None or replace(wanted, epoch=before.epoch) == before:
+            return False
+        return self.snapshot.now - counted >= self.policy.timing.record_gap
+
+    def _evictions(self, statefulset: StatefulSet, *, everywhere: bool) -> Plan:
+        of_step = () if self.closing is None else self.closing.step.captures
+        in_memory = self.snapshot.captures if everywhere else ()
+        return beside.evictions((*of_step, *in_memory), self.snapshot, self.policy, statefulset)
+
+    def _nudge(self, main: Plan) -> Plan:
+        if any(not isinstance(step, WriteHoldRecord) for step in main):
+            return ()
+        if self.closing is not None:
+            return self._closing_nudge()
+        asked = self._hold_nudge() or self._rollout_nudge() or self._settling_nudge()
+        return () if asked is None else (asked,)
+
+    def _closing_nudge(self) -> Plan:
+        if self.closing is None or self.closing.waits_for is None:
+            return ()
+        waiting = Waiting(refusal=self.closing.waits_for, since=self.closing.step.granted_at)
+        nudge = nudge_for(waiting, self.snapshot, self.policy)
+        return () if nudge is None else (nudge,)
+
+    def _hold_nudge(self) -> Nudge | None:
+        refusal, hold = self.outcome.could_be_nudged, self.outcome.hold
+        if refusal is None or hold is None:
+            return None
+        waiting = Waiting(refusal=refusal, since=hold.since, estimate=self.eta())
+        return nudge_for(waiting, self.snapshot, self.policy)
+
+    def _rollout_nudge(self) -> Nudge | None:
+        if not isinstance(self.rollout, Refusal):
+            return None
+        return nudge_for(Waiting(refusal=self.rollout, since=None), self.snapshot, self.policy)
+
+    def _settling_nudge(self) -> Nudge | None:
+        missing = self.convergence.waits_for
+        if missing is None or missing.reason not in _SETTLING:
+            return None
+        when = self.convergence.eta if missing.reason is Reason.LearnersCatchingUp else NOT_KNOWN
+        waiting = Waiting(refusal=missing, since=None, estimate=when)
+        return nudge_for(waiting, self.snapshot, self.policy)

@@ -1,0 +1,252 @@
+"""The rollout of a changed template: which one pod may restart next, if any.
+
+The StatefulSet is `OnDelete`, so a pod restarts only when we delete it: one at a time, behind the same gates as a
+removal, the next only when the last one is well. Pods that are about to leave are not restarted for nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from streamapp.core.evidence.agent_views import fresh, silence
+from streamapp.core.evidence.learner_source import seen, why_not_on_demand
+from streamapp.core.evidence.learners import LearnersUnknown
+from streamapp.core.evidence.membership import attribute
+from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.workload import Pod, StatefulSet
+from streamapp.core.gates.candidates import Departure, Going
+from streamapp.core.gates.case import Case, Refusal, case_now
+from streamapp.core.gates.coverage_gates import refusal_of
+from streamapp.core.gates.evaluate import Permission, Waiver, first_refusal, judge
+from streamapp.core.gates.safety_gates import (
+    GATES_OF_REPLACING,
+    Gate,
+    every_task_runs,
+    name_some,
+    no_earlier_step_is_open,
+)
+from streamapp.core.reasons import Reason
+
+MOST_JUDGED = 3
+"""Pods that are considered for the next restart: each costs as much as the judgement of a removal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """This pod may be restarted now."""
+
+    pod: Pod
+    reason: Reason
+
+
+def next_restart(
+    snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet, target: int
+) -> Restart | Refusal | None:
+    """The next pod to restart, or why none is; None where every pod that matters has the newest template.
+
+    Args:
+        snapshot: The facts.
+        policy: The user's choice.
+        statefulset: The StatefulSet, whose update revision is the newest template.
+        target: Replicas that stay; pods above are leaving.
+    """
+    latest = snapshot.latest
+    if latest is None:
+        return None
+    return _Rollout(snapshot, policy, statefulset, target, latest).next()
+
+
+def to_drain(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet, target: int) -> Ordinal | None:
+    """The pod that is to be drained for a restart, where learners come on demand; None: none is.
+
+    Args:
+        snapshot: The facts.
+        policy: The user's choice.
+        statefulset: The StatefulSet.
+        target: Replicas that stay.
+    """
+    latest = snapshot.latest
+    return None if latest is None else _Rollout(snapshot, policy, statefulset, target, latest).to_drain()
+
+
+def next_replacement(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> Restart | None:
+    """The next pod to replace while a step is open for too long: only one that does not run, and is in no group.
+
+    The step may wait for tasks that nobody can run before the pods have the newest template.
+    """
+    latest = snapshot.latest
+    if latest is None:
+        return None
+    return _Rollout(snapshot, policy, statefulset, statefulset.replicas, latest).next_that_is_down()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rollout:
+    """One look at a rollout."""
+
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    statefulset: StatefulSet
+    target: int
+    latest: GroupReading
+
+    def next(self) -> Restart | Refusal | None:
+        candidates = self._candidates()
+        if not candidates:
+            return None
+        if self.policy.rollout is RolloutPolicy.PAUSED:
+            return Refusal(Reason.RolloutPaused, f"ordinal {name_some([pod.ordinal for pod in candidates])}")
+        unwell = self._unwell()
+        if unwell is not None:
+            return unwell
+        down = next((pod for pod in candidates if self._takes_nothing_away(pod, GATES_OF_REPLACING)), None)
+        if down is not None:
+            return Restart(down, Reason.RestartOfIdlePod)
+        return self._one_of(candidates)
+
+    def to_drain(self) -> Ordinal | None:
+        candidates = self._candidates()
+        if not candidates or self.policy.rollout is not RolloutPolicy.COVERED or self._unwell() is not None:
+            return None
+        is_drained = self._source() is LearnerSource.ON_DEMAND and self._waiver() is None
+        return candidates[0].ordinal if is_drained else None
+
+    def next_that_is_down(self) -> Restart | None:
+        if self.policy.rollout is RolloutPolicy.PAUSED or self._unwell() is not None:
+            return None
+        gates = tuple(gate for gate in GATES_OF_REPLACING if gate is not no_earlier_step_is_open)
+        down = next((pod for pod in self._candidates() if self._takes_nothing_away(pod, gates)), None)
+        return None if down is None else Restart(down, Reason.RestartOfIdlePod)
+
+    def _candidates(self) -> tuple[Pod, ...]:
+        """Pods with an older template, highest first; leaving ones only where the hold could not end otherwise.
+
+        The leader's configuration counts for the whole group, and the leader may be on a leaving pod: where there are
+        no standbys, a template that asks for some has to reach that pod too.
+        """
+        outdated = [
+            pod
+            for pod in reversed(self._granted_pods())
+            if pod.revision != self.statefulset.update_revision and not pod.terminating
+        ]
+        staying = tuple(pod for pod in outdated if pod.ordinal < self.target)
+        return staying or (tuple(outdated) if self._source() is LearnerSource.NONE else ())
+
+    def _unwell(self) -> Refusal | None:
+        """Whoever was restarted last must be back and well: a bad image stops at its first pod."""
+        pods = self._granted_pods()
+        going = [pod.ordinal for pod in pods if pod.terminating]
+        if going:
+            return Refusal(Reason.PodTerminating, f"ordinal {name_some(going)}")
+        newest = [pod for pod in pods if pod.revision == self.statefulset.update_revision]
+        ill = [pod.ordinal for pod in newest if not (pod.is_running and pod.ready)]
+        missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
+        if ill or missing:
+            return Refusal(Reason.RolloutPodNotRunning, f"ordinal {name_some([*ill, *missing])}")
+        return self._agent_that_is_missing([pod.ordinal for pod in newest])
+
+    def _agent_that_is_missing(self, newest: list[Ordinal]) -> Refusal | None:
+        """Whoever has the newest template has an agent, where one belongs into it, and is heard: the first is a canary.
+
+        So must the others be where one of them is, but for those that have none yet: one is silent only now. Not where
+        coverage is not asked for, nor where learners are not to come on demand.
+        """
+        asked = self.policy.agent and self.policy.source in {None, LearnerSource.ON_DEMAND}
+        workload, others = self.snapshot.workload, self._pods_that_spoke(newest)
+        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest or pod.ordinal in others)
+        if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not pods:
+            return None
+        quiet = silence(replace(self.snapshot, workload=replace(workload, pods=pods)), self.policy.timing)
+        if quiet is not None:
+            return Refusal(quiet.reason, quiet.detail, needs_a_join=False)
+        return self._assignor_that_is_lost(newest)
+
+    def _pods_that_spoke(self, newest: list[Ordinal]) -> frozenset[Ordinal]:
+        """Pods of older templates that have an agent which was heard before, now or then.
+
+        Until the canary is heard no other pod gets an agent. So where several have one, theirs have spoken, and their
+        silence must not make the pods look like those of an application that never had any. Whoever is in no group has
+        no tasks to lose, and may be what the new template mends.
+        """
+        pods = self.snapshot.workload.pods
+        if fresh(self.snapshot, self.policy.timing).keys() - set(newest):
+            return frozenset(pod.ordinal for pod in pods if pod.has_agent is not False)
+        group = self.latest.group
+        several = sum(1 for pod in pods if pod.has_agent) > 1
+        if not isinstance(group, GroupDescription) or not several or self._source() is not LearnerSource.NONE:
+            return frozenset()
+        attribution = attribute(group, self.snapshot.workload)
+        return frozenset(
+            pod.ordinal for pod in pods if pod.has_agent and pod.is_running and attribution.members(pod.ordinal)
+        )
+
+    def _assignor_that_is_lost(self, newest: list[Ordinal]) -> Refusal | None:
+        """Whether the newest template takes our assignor away where it alone could drain the other pods."""
+        reports = fresh(self.snapshot, self.policy.timing)
+        was_ours = any(one.is_ours for ordinal, one in reports.items() if ordinal not in newest)
+        is_ours = all(one.is_ours for ordinal, one in reports.items() if ordinal in newest)
+        if is_ours or not was_ours or self._source() is not LearnerSource.NONE:
+            return None
+        return why_not_on_demand(self.snapshot, self.policy)
+
+    def _takes_nothing_away(self, pod: Pod, gates: Iterable[Gate]) -> bool:
+        """Tell whether a pod does not run and has nobody in the group."""
+        case = self._case(pod)
+        attribution = case.attribution()
+        if pod.is_running or isinstance(attribution, Refusal) or attribution.may_be_of(pod.ordinal):
+            return False
+        return first_refusal(gates, case) is None
+
+    def _one_of(self, candidates: tuple[Pod, ...]) -> Restart | Refusal:
+        """The first of a few that does not learn and is covered; else why the first that does not learn is not.
+
+        Which few does not depend on any lag: were the first that does not learn the only one that is judged, more lag
+        could make it a learner, and another pod would restart that nobody had judged before.
+        """
+        waiver = self._waiver()
+        if self._source() is LearnerSource.ON_DEMAND and waiver is None:
+            verdict = self._judged(candidates[0], None)
+            return Restart(candidates[0], Reason.RestartDrained) if isinstance(verdict, Permission) else verdict
+        refusals: list[tuple[bool, Refusal]] = []
+        for pod in candidates[:MOST_JUDGED]:
+            learning = self._learning(pod) if waiver is None else None
+            verdict = learning or self._judged(pod, waiver)
+            if isinstance(verdict, Permission):
+                return Restart(pod, verdict.reason)
+            refusals.append((learning is not None, verdict))
+        return min(refusals, key=lambda each: each[0])[1]
+
+    def _judged(self, pod: Pod, waiver: Waiver | None) -> Permission | Refusal:
+        case, refusal = self._case(pod), None
+        if waiver is not None and waiver.reason is Reason.RestartWithoutLearners:
+            # Where no restart can be covered, at least no task must be away for two restarts at once.
+            refusal = every_task_runs(case)
+        return refusal or judge(self.snapshot, self.policy, case.departure, waiver)
+
+    def _learning(self, pod: Pod) -> Refusal | None:
+        """Whether a pod restores a task or has a standby that is behind; a restart would set it back."""
+        copies = self._case(pod).copies()
+        if isinstance(copies, Refusal):
+            return None  # the gates name it
+        behind = copies.behind(self.policy.acceptable_recovery_lag, pod.ordinal)
+        return refusal_of(behind) if behind else None
+
+    def _waiver(self) -> Waiver | None:
+        if self.policy.rollout is RolloutPolicy.IMMEDIATE:
+            return Waiver(Reason.RestartUncovered)
+        if self.statefulset.replicas == 1 or self._source() is LearnerSource.NONE:
+            return Waiver(Reason.RestartWithoutLearners)
+        return None
+
+    def _source(self) -> LearnerSource | None:
+        source = seen(self.snapshot, self.policy).source
+        return None if isinstance(source, LearnersUnknown) else source
+
+    def _granted_pods(self) -> tuple[Pod, ...]:
+        return tuple(pod for pod in self.snapshot.workload.pods if pod.ordinal < self.statefulset.replicas)
+
+    def _case(self, pod: Pod) -> Case:
+        departure = Departure(Going.RESTART, (pod.ordinal,))
+        return case_now(self.snapshot, self.policy, departure, self.latest)

@@ -1,0 +1,221 @@
+"""The only door: `decide` turns everything that is known into everything that is to be done, and says why.
+
+Called by the controller after every gathering, by the simulator, and by nobody else. It reads nothing but its
+arguments; the same snapshot and policy always give the same decision.
+
+The branches, in their order; the first that applies gives the verdict:
+
+0. An open step is brought to its end beside every other branch.
+1. The spec is invalid, or the StatefulSet or the application ID is somebody else's: stalled, nothing is changed.
+2. Paused, or being deleted: what a hold prepared is withdrawn, the rest is only reported.
+3. More is wished for than granted: all of it is granted in one write, whatever Kafka says.
+4. As much is wished for as granted: steady.
+5. Less is wished for: the hold, in `holding`.
+6. Zero is wished for: the hold as well, down to the last pod, if that is allowed.
+
+A dry run decides all the same; what it would have done is withheld.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from streamapp.core.actions import announcement, open_step
+from streamapp.core.actions.decision import Announce, Decision, Event, Plan, Verdict
+from streamapp.core.actions.open_step import Closing
+from streamapp.core.actions.outcomes import Grant, Outcome
+from streamapp.core.actions.plan import Draft
+from streamapp.core.actions.rollout import Restart, next_replacement, next_restart, to_drain
+from streamapp.core.actions.scale_down import current_hold, scale_down
+from streamapp.core.evidence import agent_views, learner_source
+from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.facts.hold_record import Hold, HoldRecord
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.workload import StatefulSet
+from streamapp.core.gates import convergence
+from streamapp.core.gates.case import Refusal
+from streamapp.core.reasons import Reason
+from streamapp.core.status import autoscaling, state_age
+from streamapp.core.status.conditions import Findings, conditions
+
+_REQUEUE = {
+    Verdict.STALLED: timedelta(seconds=60),
+    Verdict.PAUSED: timedelta(seconds=60),
+    Verdict.CREATE: timedelta(seconds=2),
+    Verdict.GROW: timedelta(seconds=2),
+    Verdict.CLOSE_STEP: timedelta(seconds=1),
+    Verdict.STEADY: timedelta(seconds=30),
+    Verdict.HOLD: timedelta(seconds=5),
+    Verdict.STEP: timedelta(seconds=1),
+}
+
+
+def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
+    """Decide."""
+    policy = learner_source.within_the_applications_limit(snapshot, policy)
+    closing = open_step.assess(snapshot, policy)
+    outcome = _branch(snapshot, policy, closing)
+    draft = Draft(
+        snapshot=snapshot,
+        policy=policy,
+        outcome=outcome,
+        closing=closing,
+        rollout=_rollout(snapshot, policy, outcome, closing),
+        drains=_drains(snapshot, policy, outcome),
+        convergence=convergence.measure(snapshot, policy),
+    )
+    plan = draft.plan()
+    done = _of_a_dry_run(draft).plan_of_closing() if snapshot.app.dry_run and closing is not None else ()
+    return Decision(
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+        detail=outcome.detail,
+        waiting_for=outcome.waits,
+        eta=draft.eta(),
+        plan=done if snapshot.app.dry_run else plan,
+        withheld=tuple(step for step in plan if step not in done) if snapshot.app.dry_run else (),
+        record=draft.record(),
+        convergence=draft.convergence,
+        conditions=conditions(_findings(draft)),
+        events=draft.events(),
+        warnings=_warnings(draft),
+        closed_step=closing.as_closed(snapshot) if closing is not None and closing.waits_for is None else None,
+        source=learner_source.seen(snapshot, policy),
+        requeue_after=_requeue(draft, plan),
+    )
+
+
+def _branch(snapshot: Snapshot, policy: ScalingPolicy, closing: Closing | None) -> Outcome:
+    app, statefulset = snapshot.app, snapshot.workload.statefulset
+    refused = _stalled(snapshot) or _withdrawn(snapshot)
+    if refused is not None:
+        return refused
+    if statefulset is None:
+        return _create(snapshot)
+    if app.wish.replicas > statefulset.replicas:
+        return _grow(app.wish.replicas, statefulset)
+    if closing is not None:
+        return _close(closing, snapshot, statefulset)
+    if app.wish.replicas == statefulset.replicas:
+        return Outcome(verdict=Verdict.STEADY, reason=Reason.Steady)
+    return scale_down(snapshot, policy, statefulset)
+
+
+def _stalled(snapshot: Snapshot) -> Outcome | None:
+    app, statefulset = snapshot.app, snapshot.workload.statefulset
+    hold = _hold_on_record(statefulset)
+    if app.fault is not None:
+        return Outcome(verdict=Verdict.STALLED, reason=Reason.InvalidSpec, detail=app.fault, hold=hold)
+    if statefulset is not None and not statefulset.is_ours:
+        return Outcome(verdict=Verdict.STALLED, reason=Reason.ForeignStatefulSet, hold=hold)
+    rival = app.older_rival
+    if rival is not None:
+        return Outcome(verdict=Verdict.STALLED, reason=Reason.ApplicationIdTaken, detail=rival.name, hold=hold)
+    return None
+
+
+def _withdrawn(snapshot: Snapshot) -> Outcome | None:
+    if snapshot.app.deleting:
+        return Outcome(verdict=Verdict.PAUSED, reason=Reason.BeingDeleted)
+    if snapshot.app.paused:
+        return Outcome(verdict=Verdict.PAUSED, reason=Reason.Paused)
+    return None
+
+
+def _create(snapshot: Snapshot) -> Outcome:
+    """Never smaller than it last was: what is gone may have had pods that hold the only state there is."""
+    ordinals = [pod.ordinal + 1 for pod in snapshot.workload.pods]
+    replicas = max([snapshot.app.wish.replicas, snapshot.app.granted_before or 0, *ordinals])
+    return Outcome(verdict=Verdict.CREATE, reason=Reason.StatefulSetMissing, create=replicas)
+
+
+def _grow(wish: int, statefulset: StatefulSet) -> Outcome:
+    detail = f"{statefulset.replicas} to {wish}"
+    return Outcome(
+        verdict=Verdict.GROW,
+        reason=Reason.Growing,
+        detail=detail,
+        grant=Grant(to_replicas=wish),
+        events=(Event(Reason.Growing, detail),),
+    )
+
+
+def _close(closing: Closing, snapshot: Snapshot, statefulset: StatefulSet) -> Outcome:
+    """A step is open: nothing else is begun until it is done, and the hold goes on unless the wish has come up."""
+    hold = current_hold(statefulset) if snapshot.app.wish.replicas < statefulset.replicas else None
+    drained = None if hold is None or snapshot.app.held_because is not None else hold.target
+    missing = closing.waits_for or Refusal(Reason.StepClosed)
+    reason, detail = missing.reason, missing.detail
+    if closing.is_slow and closing.waits_for is not None:
+        reason, detail = Reason.StepSlow, f"{missing.reason.name}: {missing.detail}".removesuffix(": ")
+    return Outcome(verdict=Verdict.CLOSE_STEP, reason=reason, detail=detail, hold=hold, drained=drained)
+
+
+def _rollout(
+    snapshot: Snapshot, policy: ScalingPolicy, outcome: Outcome, closing: Closing | None
+) -> Restart | Refusal | None:
+    statefulset = snapshot.workload.statefulset
+    if statefulset is None:
+        return None
+    if closing is not None and closing.is_slow and outcome.verdict is Verdict.CLOSE_STEP:
+        return next_replacement(snapshot, policy, statefulset)
+    if closing is not None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
+        return None
+    staying = statefulset.replicas if outcome.staying is None else outcome.staying
+    return next_restart(snapshot, policy, statefulset, staying)
+
+
+def _warnings(draft: Draft) -> tuple[Event, ...]:
+    found = (state_age.warning(draft.snapshot), _unchecked_room(draft))
+    return (*filter(None, found), *autoscaling.warnings(draft.snapshot, draft.outcome.hold))
+
+
+def _unchecked_room(draft: Draft) -> Event | None:
+    """While learners are made: an agent that does not tell what room there is for them."""
+    lowest, snapshot = draft.outcome.drained, draft.snapshot
+    if lowest is None or not learner_source.is_on_demand(snapshot, draft.policy):
+        return None
+    reports = agent_views.fresh(snapshot, draft.policy.timing)
+    room = room_for_learners(reports, {one for one in reports if one >= max(lowest, 1)}, snapshot.universe)
+    return Event(Reason.DiskRoomUnknown, f"ordinal {room.ordinal}") if isinstance(room, RoomUnknown) else None
+
+
+def _findings(draft: Draft) -> Findings:
+    return Findings(
+        snapshot=draft.snapshot,
+        policy=draft.policy,
+        outcome=draft.outcome,
+        rollout=draft.rollout,
+        convergence=draft.convergence,
+    )
+
+
+def _drains(snapshot: Snapshot, policy: ScalingPolicy, outcome: Outcome) -> Ordinal | None:
+    """The pod that is drained for a restart; none while a step is open, and none that is about to leave."""
+    statefulset = snapshot.workload.statefulset
+    if statefulset is None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
+        return None
+    return to_drain(snapshot, policy, statefulset, statefulset.replicas if outcome.staying is None else outcome.staying)
+
+
+def _requeue(draft: Draft, plan: Plan) -> timedelta:
+    """Sooner while something is on its way, and in time for the next announcement."""
+    after = [_REQUEUE[draft.outcome.verdict], *([] if draft.convergence.is_converged else [timedelta(seconds=5)])]
+    due = announcement.soonest(draft.snapshot, draft.policy)
+    is_told = any(isinstance(step, Announce) for step in plan)
+    is_draining = draft.drains is not None or draft.outcome.drained is not None
+    is_soon = is_told or (is_draining and learner_source.is_on_demand(draft.snapshot, draft.policy))
+    return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_soon else [])])
+
+
+def _of_a_dry_run(draft: Draft) -> Draft:
+    """The same decision, without any change to the hold."""
+    hold = _hold_on_record(draft.snapshot.workload.statefulset)
+    return replace(draft, outcome=replace(draft.outcome, hold=hold, grant=None))
+
+
+def _hold_on_record(statefulset: StatefulSet | None) -> Hold | None:
+    """As it stands there, left over or not."""
+    record = None if statefulset is None else statefulset.record
+    return record.hold if isinstance(record, HoldRecord) else None

@@ -1,0 +1,242 @@
+"""Checks on what only the agents in the JVMs tell: settings, limits, directories; and on the agents themselves.
+
+Called by `examining`. Without agents none of it can be seen from outside, and each check says so; with them, a pod
+whose agent is silent, or does not tell one thing, is named as not checked.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.subject import Found, Patient
+from streamapp.core.evidence import agent_views
+from streamapp.core.evidence.learner_source import UNBOUNDED
+from streamapp.core.facts.agent_reports import AgentReport, AgentSilent
+from streamapp.core.facts.group import GroupDescription
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.tasks import Universe
+from streamapp.core.gates.safety_gates import name_some
+
+KAFKAS_HEARTBEAT = timedelta(seconds=3)
+"""`heartbeat.interval.ms` where nobody sets it."""
+KAFKAS_SESSION = timedelta(seconds=45)
+"""`session.timeout.ms` where nobody sets it."""
+NO_AGENT = "only an agent in the JVM tells it, and `agent.enabled` is false"
+
+
+@dataclass(frozen=True, slots=True)
+class _NotTold:
+    """The agent answers and leaves this out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """What is wrong there, the same words for all pods in which it is the same."""
+
+    detail: str
+
+
+_Verdict = _Wrong | _NotTold | None
+_Judge = Callable[[AgentReport], _Verdict]
+
+
+def there_is_a_key(patient: Patient) -> Found:
+    """The operator can ask agents at all."""
+    if not patient.policy.agent:
+        return None
+    if not patient.no_agent_key:
+        return ()
+    detail = patient.no_agent_key
+    return (Finding(diagnosis=Diagnosis.AgentKeyMissing, detail=detail, source=Source.OPERATOR),)
+
+
+def agents_answer(patient: Patient) -> Found:
+    """Every pod that runs has an agent that answers."""
+    if not patient.policy.agent:
+        return None
+    running = _running(patient)
+    if not running or patient.no_agent_key:
+        why = "the operator has no key for agents" if patient.no_agent_key else "no pod runs"
+        return (_finding(Diagnosis.AgentSilent, why, (), Kind.UNCHECKED),)
+    reports, seen = _reports(patient), patient.snapshot.agents
+    by_why: dict[tuple[Kind, str], list[Ordinal]] = defaultdict(list)
+    for ordinal in running:
+        if ordinal not in reports:
+            words = () if seen is None else seen.words.get(ordinal, ())
+            kind, why = Kind.FOUND, "its last word is too old, or another pod's"
+            if not words:
+                # A pass that grows asks nobody.
+                kind, why = Kind.UNCHECKED, "it was not asked yet"
+            elif isinstance(words[0], AgentSilent):
+                why = words[0].why
+            by_why[kind, why].append(ordinal)
+    return tuple(_finding(Diagnosis.AgentSilent, why, tuple(who), kind) for (kind, why), who in by_why.items())
+
+
+def assignor_is_at_work(patient: Patient) -> Found:
+    """The assignor that learns on demand is the one that assigns, in every pod."""
+    return _asked(patient, Diagnosis.AssignorAside, _aside) if patient.policy.agent else None
+
+
+def lag_limit_is_a_limit(patient: Patient) -> Found:
+    """`acceptable.recovery.lag` bounds something."""
+    return _asked(patient, Diagnosis.LagLimitUnbounded, _unbounded)
+
+
+def lag_limits_agree(patient: Patient) -> Found:
+    """All JVMs have one `acceptable.recovery.lag`, and it is what the StreamApp says."""
+    declared = patient.policy.acceptable_recovery_lag
+
+    def judge(report: AgentReport) -> _Verdict:
+        limit = report.recovery_lag
+        if limit is None:
+            return _NotTold()
+        # An endless one has a finding of its own.
+        return None if limit == declared or limit >= UNBOUNDED else _Wrong(f"{limit}, the StreamApp says {declared}")
+
+    return _asked(patient, Diagnosis.LagLimitsDisagree, judge)
+
+
+def state_is_on_the_volume(patient: Patient) -> Found:
+    """`state.dir` is the folder that the StreamApp names."""
+    template = patient.template
+    if template is None or not patient.snapshot.app.keeps_state:
+        return None
+
+    def judge(report: AgentReport) -> _Verdict:
+        folder = report.settings.state_directory
+        if folder is None:
+            return _NotTold()
+        told = folder.rstrip("/") or "/"
+        if told == template.state_directory:
+            return None
+        if f"{told}/".startswith(f"{template.mount_path.rstrip('/')}/"):
+            return _Wrong(f"it is {told}, on the volume, but the StreamApp says {template.state_directory}")
+        return _Wrong(f"it is {told}, and the volume is at {template.mount_path}")
+
+    return _asked(patient, Diagnosis.StateDirElsewhere, judge)
+
+
+def state_has_a_volume(patient: Patient) -> Found:
+    """Where state is written to disk, there is a volume for it."""
+    universe = patient.snapshot.universe
+    if patient.snapshot.app.keeps_state or (isinstance(universe, Universe) and not universe.stateful):
+        return None
+    return _asked(patient, Diagnosis.StateWithoutVolume, _state_on_disk)
+
+
+def task_directories_were_kept(patient: Patient) -> Found:
+    """Nobody emptied the state directory before the instance started."""
+    return _asked(patient, Diagnosis.TaskDirectoriesEmptied, _emptied)
+
+
+def close_leaves(patient: Patient) -> Found:
+    """`close()` gives the place in the group up."""
+    return _asked(patient, Diagnosis.CloseWithoutLeave, _stays)
+
+
+def heartbeats_are_quick(patient: Patient) -> Found:
+    """Heartbeats come more often than Kafka's default."""
+    return _asked(patient, Diagnosis.HeartbeatSlow, _slow)
+
+
+def static_sessions_are_short(patient: Patient) -> Found:
+    """Where members are static, their session is no longer than Kafka's default."""
+    latest = patient.snapshot.latest
+    group = None if latest is None else latest.group
+    if not isinstance(group, GroupDescription):
+        why = "the group could not be read, so that it is not known whether members are static"
+        return (_finding(Diagnosis.SessionTimeoutLong, why, (), Kind.UNCHECKED),)
+    static = [member.instance_id for member in group.members if member.instance_id is not None]
+    if not static:
+        return ()
+    if not patient.policy.agent:
+        why = f"members are static (`group.instance.id` {static[0]}); their `session.timeout.ms`: {NO_AGENT}"
+        return (_finding(Diagnosis.SessionTimeoutLong, why, (), Kind.UNSEEN),)
+    return _asked(patient, Diagnosis.SessionTimeoutLong, _long_session)
+
+
+def _aside(report: AgentReport) -> _Verdict:
+    if report.is_ours:
+        return None
+    aside = report.aside
+    return _Wrong("it does not say why" if aside is None else f"{aside.kind.value}: {aside.why}")
+
+
+def _unbounded(report: AgentReport) -> _Verdict:
+    if report.recovery_lag is None:
+        return _NotTold()
+    return _Wrong(f"it is {report.recovery_lag}") if report.recovery_lag >= UNBOUNDED else None
+
+
+def _state_on_disk(report: AgentReport) -> _Verdict:
+    if report.state_bytes is None:
+        return _NotTold()
+    folder = report.settings.state_directory or "the state directory"
+    return _Wrong(f"state in {folder}") if report.state_bytes > 0 else None
+
+
+def _emptied(report: AgentReport) -> _Verdict:
+    # The agent leaves it out where there were none, as the contract has it.
+    cleaned = report.settings.cleaned_tasks
+    return _Wrong(f"{cleaned} task directories") if cleaned else None
+
+
+def _stays(report: AgentReport) -> _Verdict:
+    leaves = report.settings.leaves_on_close
+    if leaves is None:
+        return _NotTold()
+    return None if leaves else _Wrong("the operator puts its members out when the container has ended")
+
+
+def _slow(report: AgentReport) -> _Verdict:
+    heartbeat = report.settings.heartbeat
+    if heartbeat is None:
+        return _NotTold()
+    return _Wrong(f"every {heartbeat.total_seconds():g} s") if heartbeat >= KAFKAS_HEARTBEAT else None
+
+
+def _long_session(report: AgentReport) -> _Verdict:
+    session = report.settings.session_timeout
+    if session is None:
+        return _NotTold()
+    return _Wrong(f"session.timeout.ms is {session.total_seconds():g} s") if session > KAFKAS_SESSION else None
+
+
+def _asked(patient: Patient, diagnosis: Diagnosis, judge: _Judge) -> tuple[Finding, ...]:
+    """What the agents make of it, pods of which the same is said together."""
+    if not patient.policy.agent:
+        return (_finding(diagnosis, NO_AGENT, (), Kind.UNSEEN),)
+    running, reports = _running(patient), _reports(patient)
+    if not running:
+        return (_finding(diagnosis, "no pod runs", (), Kind.UNCHECKED),)
+    wrong: dict[str, list[Ordinal]] = defaultdict(list)
+    not_told = []
+    for ordinal, report in sorted(reports.items()):
+        verdict = judge(report)
+        if isinstance(verdict, _Wrong):
+            wrong[verdict.detail].append(ordinal)
+        elif isinstance(verdict, _NotTold):
+            not_told.append(ordinal)
+    found = [_finding(diagnosis, detail, tuple(ordinals)) for detail, ordinals in wrong.items()]
+    silent = tuple(ordinal for ordinal in running if ordinal not in reports)
+    if silent:
+        found.append(_finding(diagnosis, "the agent is silent", silent, Kind.UNCHECKED))
+    if not_told:
+        found.append(_finding(diagnosis, "the agent does not tell", tuple(not_told), Kind.UNSEEN))
+    return tuple(found)
+
+
+def _running(patient: Patient) -> tuple[Ordinal, ...]:
+    return tuple(pod.ordinal for pod in patient.snapshot.workload.pods if pod.is_running)
+
+
+def _reports(patient: Patient) -> dict[Ordinal, AgentReport]:
+    return dict(agent_views.fresh(patient.snapshot, patient.policy.timing))
+
+
+def _finding(diagnosis: Diagnosis, detail: str, ordinals: tuple[Ordinal, ...], kind: Kind = Kind.FOUND) -> Finding:
+    where = f"pod {name_some(ordinals)}: " if ordinals else ""
+    return Finding(diagnosis=diagnosis, kind=kind, detail=f"{where}{detail}", source=Source.AGENTS, ordinals=ordinals)

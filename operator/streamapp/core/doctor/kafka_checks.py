@@ -1,0 +1,204 @@
+"""Checks on what the brokers say: reach and rights, the group, its tasks, their copies, who is who.
+
+Called by `examining`. Each looks at the newest reading; where there is none that can be read, it says that it could not
+be checked.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.subject import Found, Patient
+from streamapp.core.evidence import learner_source
+from streamapp.core.evidence.learners import LearnersUnknown
+from streamapp.core.facts.group import GroupUnreadable
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
+from streamapp.core.facts.policy import LearnerSource
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread
+from streamapp.core.gates.candidates import Departure, Going
+from streamapp.core.gates.case import Case
+from streamapp.core.gates.evaluate import first_refusal
+from streamapp.core.gates.safety_gates import identity_holds, name_some, no_process_id_is_doubled
+from streamapp.core.reasons import Reason
+from streamapp.core.status import state_age
+
+RIGHT = re.compile(r"grant ([A-Z_]+) on (topic|group) ([A-Za-z0-9._-]+)|grant ([A-Z_]+ on [^();]+)")
+"""How the errors of the Kafka side name a right that is missing."""
+
+
+def brokers_answer(patient: Patient) -> Found:
+    """The group was described when it was last asked for."""
+    latest = patient.snapshot.latest
+    if latest is None:
+        return _unchecked(Diagnosis.BrokersUnreachable, "the group was not read yet")
+    return _where_unreadable(patient.snapshot, Reason.BrokersUnreachable, Diagnosis.BrokersUnreachable)
+
+
+def group_is_classic(patient: Patient) -> Found:
+    """It is a Kafka Streams group of the classic protocol."""
+    diagnosis = Diagnosis.GroupProtocolUnsupported
+    return _where_unreadable(patient.snapshot, Reason.GroupProtocolUnsupported, diagnosis)
+
+
+def group_is_understood(patient: Patient) -> Found:
+    """Every member could be decoded."""
+    return _where_unreadable(patient.snapshot, Reason.GroupUndecodable, Diagnosis.GroupUndecodable)
+
+
+def no_right_is_missing(patient: Patient) -> Found:
+    """No request was refused for want of a right, as far as requests were made."""
+    by_operation: dict[tuple[str, str], set[str]] = defaultdict(set)
+    others: set[str] = set()
+    for text in _told(patient):
+        for operation, kind, name, other in RIGHT.findall(text):
+            if name:
+                by_operation[operation, kind].add(name)
+            else:
+                others.add(other.strip())
+    found = [_right(operation, kind, sorted(names)) for (operation, kind), names in sorted(by_operation.items())]
+    rest = (replace(_KAFKA_RIGHT, detail=other) for other in sorted(others))
+    if not found and not others and patient.snapshot.latest is None:
+        return _unchecked(Diagnosis.KafkaRightMissing, "the brokers were not asked yet")
+    return (*found, *rest)
+
+
+def tasks_are_known(patient: Patient) -> Found:
+    """The topology is known."""
+    snapshot = patient.snapshot
+    if isinstance(snapshot.universe, Universe):
+        return ()
+    unreadable = _unreadable(snapshot)
+    if unreadable is not None:
+        return _unchecked(Diagnosis.TopologyUnknown, unreadable)
+    return (_broker_finding(Diagnosis.TopologyUnknown, snapshot.universe.reason),)
+
+
+def ends_are_read(patient: Patient) -> Found:
+    """The ends of the changelogs could be read when they were last asked for."""
+    if isinstance(patient.snapshot.universe, TopologyUnknown):
+        return _unchecked(Diagnosis.EndOffsetsUnread, "it is not known which changelogs there are")
+    latest = next(_ends(patient.snapshot), None)
+    if latest is None:
+        detail = "no join of the group was watched since the operator started, and only then ends are read"
+        return _unchecked(Diagnosis.EndOffsetsUnread, detail)
+    if isinstance(latest, EndOffsets):
+        return ()
+    return (_broker_finding(Diagnosis.EndOffsetsUnread, latest.detail),)
+
+
+def tasks_have_copies(patient: Patient) -> Found:
+    """Stateful tasks have standbys, or learners come on demand."""
+    snapshot = patient.snapshot
+    if isinstance(snapshot.universe, Universe) and not snapshot.universe.stateful:
+        return None
+    seen = learner_source.seen(snapshot, patient.policy)
+    instead = seen.not_on_demand
+    why_not = "" if instead is None else f"; not on demand: {f'{instead.reason.name} {instead.detail}'.strip()}"
+    match seen.source:
+        case LearnersUnknown(why):
+            return _unchecked(Diagnosis.NoCopies, f"{why}{why_not}")
+        case LearnerSource.NONE:
+            stateful = len(snapshot.universe.stateful) if isinstance(snapshot.universe, Universe) else 0
+            detail = f"{stateful} stateful tasks, no standby of any{why_not}"
+            return (_broker_finding(Diagnosis.NoCopies, detail),)
+    return ()
+
+
+def identity_is_stable(patient: Patient) -> Found:
+    """Every pod runs with the process ID that its volume has on record, and no two with one."""
+    snapshot = patient.snapshot
+    if not snapshot.app.keeps_state:
+        return None
+    unreadable = _unreadable(snapshot)
+    if unreadable is not None or snapshot.latest is None:
+        return _unchecked(Diagnosis.IdentityUnstable, unreadable or "")
+    nobody = Departure(Going.RESTART, ())
+    case = Case(snapshot=snapshot, policy=patient.policy, departure=nobody, reading=snapshot.latest)
+    refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
+    if refusal is None:
+        return ()
+    if refusal.reason is Reason.ProcessIdUnrecorded:
+        return _unchecked(Diagnosis.IdentityUnstable, f"not recorded yet: {refusal.detail}")
+    return (_broker_finding(Diagnosis.IdentityUnstable, f"{refusal.reason.name}: {refusal.detail}"),)
+
+
+def state_is_young_enough(patient: Patient) -> Found:
+    """State that lay unused for as long as it may is still brought up to date from the changelogs."""
+    snapshot = patient.snapshot
+    if snapshot.app.max_age is None:
+        return None
+    warned, unchecked = state_age.warning(snapshot), state_age.unchecked(snapshot)
+    found = () if warned is None else (_broker_finding(Diagnosis.StateMaxAgeTooLong, warned.detail),)
+    if unchecked:
+        return (*found, *_unchecked(Diagnosis.StateMaxAgeTooLong, unchecked))
+    if not snapshot.topic_configs and (not isinstance(snapshot.universe, Universe) or snapshot.universe.topics):
+        return _unchecked(Diagnosis.StateMaxAgeTooLong, "the settings of the changelogs were not read yet")
+    return found
+
+
+_KAFKA_RIGHT = Finding(diagnosis=Diagnosis.KafkaRightMissing, source=Source.BROKERS)
+
+
+def _right(operation: str, kind: str, names: list[str]) -> Finding:
+    """Name it, and how `kafka-acls.sh` grants it: operations are written there in camel case."""
+    spelt = "".join(word.capitalize() for word in operation.split("_"))
+    detail = f"{operation} on {kind} {name_some(names)}: kafka-acls.sh --add --operation {spelt} --{kind} {names[0]}"
+    return replace(_KAFKA_RIGHT, detail=detail, topic=names[0] if kind == "topic" else "")
+
+
+def _told(patient: Patient) -> Iterator[str]:
+    """Every sentence in which a refusal of the brokers may stand."""
+    snapshot = patient.snapshot
+    latest = snapshot.latest
+    if latest is not None and isinstance(latest.group, GroupUnreadable):
+        yield latest.group.detail
+    if isinstance(snapshot.universe, TopologyUnknown):
+        yield snapshot.universe.reason
+    for ends in _ends(snapshot):
+        if isinstance(ends, EndsUnreadable):
+            yield ends.detail
+        else:
+            yield from (end.data_end.why for end in ends.partitions.values() if isinstance(end.data_end, Unknown))
+        break
+    yield from (config.why for config in snapshot.topic_configs.values() if isinstance(config, ConfigUnread))
+    if patient.failure is not None:
+        yield patient.failure.why
+
+
+def _ends(snapshot: Snapshot) -> Iterator[EndOffsets | EndsUnreadable]:
+    """Every look at the ends that is remembered, the newest first: after words of agents, then after joins."""
+    if snapshot.agents is not None:
+        yield from (one.ends for one in snapshot.agents.ends)
+    yield from (one.join.ends for one in snapshot.readings if one.join is not None)
+
+
+def _where_unreadable(snapshot: Snapshot, reason: Reason, diagnosis: Diagnosis) -> Found:
+    latest = snapshot.latest
+    if latest is None:
+        return _unchecked(diagnosis, "the group was not read yet")
+    if not isinstance(latest.group, GroupUnreadable):
+        return ()
+    if latest.group.reason is reason:
+        return (_broker_finding(diagnosis, latest.group.detail),)
+    # Whoever could not reach the brokers cannot tell the rest; whoever read the group could reach them.
+    return () if reason is Reason.BrokersUnreachable else _unchecked(diagnosis, latest.group.detail)
+
+
+def _unreadable(snapshot: Snapshot) -> str | None:
+    """Why the group is not known; None where it is."""
+    latest = snapshot.latest
+    if latest is None:
+        return "the group was not read yet"
+    return latest.group.detail if isinstance(latest.group, GroupUnreadable) else None
+
+
+def _broker_finding(diagnosis: Diagnosis, detail: str) -> Finding:
+    return Finding(diagnosis=diagnosis, detail=detail, source=Source.BROKERS)
+
+
+def _unchecked(diagnosis: Diagnosis, why: str) -> tuple[Finding, ...]:
+    return (Finding(diagnosis=diagnosis, kind=Kind.UNCHECKED, detail=why, source=Source.BROKERS),)

@@ -1,0 +1,74 @@
+"""Have the volumes of the pods that stay room for the learners of those that leave?
+
+An estimate: a task takes its share of what the leaving pod's state takes. Where an agent does not tell, nothing is
+checked, and a warning says so; a hold is never kept by what nobody knows. Called by `announcing`, `draining` and
+`planning`.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from streamapp.core.facts.agent_reports import AgentReport
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+
+SPARE = 10
+"""Percent: a store that is being restored takes more than one that is compacted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What learners will take, and what there is."""
+
+    needed: int
+    """Bytes."""
+    free: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Tell whether all of them fit."""
+        return self.needed * (100 + SPARE) <= self.free * 100
+
+    def __str__(self) -> str:
+        """For people, in megabytes."""
+        return f"{self.needed // 1_000_000} MB are needed, {self.free // 1_000_000} MB are free"
+
+
+@dataclass(frozen=True, slots=True)
+class RoomUnknown:
+    """An agent does not tell."""
+
+    ordinal: Ordinal
+
+
+def room_for_learners(
+    reports: Mapping[Ordinal, AgentReport], leaving: Collection[Ordinal], universe: Universe | TopologyUnknown
+) -> Room | RoomUnknown:
+    """What is needed for all tasks that have no copy yet on a pod that stays.
+
+    Args:
+        reports: The newest of every pod.
+        leaving: Who leaves.
+        universe: Which tasks have state; where that is unknown all are taken to have some.
+    """
+    needed, free = 0.0, 0
+    staying = [report for ordinal, report in reports.items() if ordinal not in leaving]
+    copied = {task.id for report in staying for task in report.tasks or ()}
+    for report in (reports[ordinal] for ordinal in sorted(leaving) if ordinal in reports):
+        active = {task.id for task in report.tasks or () if task.is_active and _has_state(task.id, universe)}
+        held = {task.id for task in report.tasks or () if _has_state(task.id, universe)}
+        if active - copied and report.state_bytes is None:
+            return RoomUnknown(report.ordinal)
+        needed += (report.state_bytes or 0) * len(active - copied) / max(1, len(held))
+    for report in staying:
+        if report.free_bytes is None:
+            return RoomUnknown(report.ordinal)
+        free += report.free_bytes
+    return Room(round(needed), free)
+
+
+def _has_state(task: TaskId, universe: Universe | TopologyUnknown) -> bool:
+    if isinstance(universe, TopologyUnknown):
+        return True
+    facts = universe.get(task)
+    return facts is None or facts.stateful

@@ -1,0 +1,133 @@
+"""Which members may be put out of the group: exactly those of a container that is known to have ended.
+
+A live member that is put out loses its tasks without a commit, and whoever takes over counts twice: so a member is put
+out only if it was seen in the group a margin before its container ended. Whoever was seen later may belong to the
+container that came after, with the same name, address and process ID.
+
+Serves open steps (captures from the hold record) and everything else (captures in memory) by the same rule.
+"""
+
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from streamapp.core.evidence.membership import attribute
+from streamapp.core.facts.containers import Capture, ContainerEnd, MemberKey
+from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.workload import Workload
+
+
+def capture(
+    group: GroupDescription, workload: Workload, ordinals: Collection[Ordinal], seen_at: datetime
+) -> tuple[Capture, ...]:
+    """The members that a reading shows for some ordinals, by the container each pod has.
+
+    Args:
+        group: The reading.
+        workload: The pods as they were then.
+        ordinals: Whose members are wanted.
+        seen_at: When the earliest reading ended that shows these same members.
+
+    A process ID alone tells the volume and not the container: a pod that was deleted by force may live on, on a node
+    that nobody hears of, beside the one that has taken its place. So where the broker sees the pods' own addresses,
+    whoever comes from another one is in no container that is known.
+    """
+    attribution = attribute(group, workload)
+    known = {address for pod in workload.pods for address in pod.ips}
+    is_translated = not any(member.client_host in known for member in group.members)
+    found = []
+    for pod in workload.pods:
+        inside = [one for one in attribution.members(pod.ordinal) if is_translated or one.client_host in pod.ips]
+        if pod.ordinal in ordinals and pod.container.id is not None and inside:
+            keys = tuple(MemberKey(one.id, one.instance_id) for one in inside)
+            found.append(
+                Capture(
+                    ordinal=pod.ordinal,
+                    pod_uid=pod.uid,
+                    container_id=pod.container.id,
+                    seen_at=seen_at,
+                    members=keys,
+                )
+            )
+    return tuple(found)
+
+
+def remember(captures: Sequence[Capture], reading: GroupReading, workload: Workload) -> tuple[Capture, ...]:
+    """The captures in memory after one more reading: new members added, those that have left forgotten.
+
+    A reading that failed changes nothing.
+    """
+    if not isinstance(reading.group, GroupDescription):
+        return tuple(captures)
+    listed = reading.group.member_ids
+    kept = [_among(one, {key for key in one.members if key.id in listed}) for one in captures]
+    ordinals = {pod.ordinal for pod in workload.pods}
+    seen = capture(reading.group, workload, ordinals, reading.ended_at)
+    added = [_among(one, set(one.members) - _known(one, kept)) for one in seen]
+    return tuple(one for one in (*kept, *added) if one.members)
+
+
+def since_first_seen(captures: Sequence[Capture], remembered: Sequence[Capture]) -> tuple[Capture, ...]:
+    """The same captures, each member with the earliest time at which memory has it in the same container."""
+    found = []
+    for one in captures:
+        older = [seen for seen in remembered if seen.container_id == one.container_id and seen.seen_at < one.seen_at]
+        found += [_among(seen, one.members) for seen in older]
+        found.append(_among(one, set(one.members) - _known(one, older)))
+    return tuple(one for one in found if one.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Evictable:
+    """Members that may be put out, and the end of the container that makes it harmless."""
+
+    members: tuple[MemberKey, ...]
+    end: ContainerEnd
+
+
+def evictable(
+    captures: Sequence[Capture],
+    ends: Sequence[ContainerEnd],
+    group: GroupDescription,
+    margin: timedelta,
+    *,
+    for_good: Callable[[Ordinal], bool],
+) -> tuple[Evictable, ...]:
+    """Everybody who may be put out now, per container.
+
+    Args:
+        captures: Who was seen where, and when.
+        ends: The containers known to have ended.
+        group: Whoever is not listed any more needs nothing.
+        margin: How long before the end a member must have been seen.
+        for_good: Whether an ordinal is scaled away. Static members are put out only then: after a restart they come
+            back without a rebalance.
+    """
+    found = []
+    for seen in captures:
+        end = _end_of(seen, ends)
+        if end is None or seen.seen_at > end.finished_at - margin:
+            continue
+        away = for_good(seen.ordinal)
+        members = tuple(key for key in seen.members if key.id in group.member_ids and (away or key.instance_id is None))
+        if members:
+            found.append(Evictable(members, end))
+    return tuple(found)
+
+
+def _end_of(seen: Capture, ends: Sequence[ContainerEnd]) -> ContainerEnd | None:
+    """The end of exactly that container. Of two reports the earlier one counts: it asks for more."""
+    own = [
+        end for end in ends if end.is_trusted and (end.pod_uid, end.container_id) == (seen.pod_uid, seen.container_id)
+    ]
+    return min(own, key=lambda end: end.finished_at, default=None)
+
+
+def _among(seen: Capture, keys: Container[MemberKey]) -> Capture:
+    return replace(seen, members=tuple(key for key in seen.members if key in keys))
+
+
+def _known(one: Capture, captures: Iterable[Capture]) -> set[MemberKey]:
+    """Members that are captured already in the container of `one`."""
+    return {key for seen in captures if seen.container_id == one.container_id for key in seen.members}

@@ -1,0 +1,183 @@
+"""What the agents in the pods say, as far as a decision needs it; and what they are told.
+
+Filled by the gatherer from `agents` and `wire`. An agent's word counts only while it is fresh, complete and agrees with
+the broker's; a pod whose agent says nothing is `AgentSilent`, never an empty report.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+
+from streamapp.core.facts.hold_record import Epoch
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
+
+
+class Rebalance(Enum):
+    """When a learning process takes over (`learners.rebalance`)."""
+
+    CONSERVATIVE = "Conservative"
+    """All its learners are ready: few rebalances."""
+    EAGER = "Eager"
+    """Each as it is ready: less double work."""
+
+
+class AsideKind(Enum):
+    """Why the assignor is not at work in a JVM, in one word."""
+
+    OLDER_STREAMS = "OlderStreams"
+    OWN_ASSIGNOR = "OwnAssignor"
+    STREAMS_PROTOCOL = "StreamsProtocol"
+    UNKNOWN_LOADER = "UnknownLoader"
+    SWITCHED_OFF = "SwitchedOff"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Why the assignor steps aside in one JVM."""
+
+    kind: AsideKind
+    why: str
+
+
+class TaskState(Enum):
+    """Of an active task."""
+
+    RUNNING = "running"
+    RESTORING = "restoring"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalTask:
+    """One task in one JVM."""
+
+    id: TaskId
+    is_active: bool
+    state: TaskState | None
+    """Of an active; None where it is not known, and for standbys."""
+    positions: Mapping[str, int] = field(default_factory=dict)
+    """By store: the next offset that this copy applies. A store that is missing is unknown; a running active has none
+    to apply."""
+
+
+class AnnouncementState(Enum):
+    """What an agent takes to be the case."""
+
+    UNKNOWN = "unknown"
+    EMPTY = "empty"
+    SET = "set"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """The announcement as one agent has it."""
+
+    state: AnnouncementState
+    epoch: Epoch | None = None
+    """The highest that it ever took; None before the first."""
+    process_ids: frozenset[ProcessId] = frozenset()
+    rebalance: Rebalance | None = None
+    expires_in: timedelta | None = None
+    """None where nothing is left to expire."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """The last assignment that our assignor made in this JVM, as leader of the group."""
+
+    made_at: datetime
+    state: AnnouncementState
+    """Of the announcement that it rested on."""
+    epoch: Epoch | None
+    moved: int
+    learning: int
+    follow_up_is_watch: bool
+    """The follow-up it asked for only looks whether the announcement still stands; nothing is to move."""
+    fell_back: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """What an instance runs with, as far as it bears on scaling; None: not known."""
+
+    heartbeat: timedelta | None = None
+    session_timeout: timedelta | None = None
+    is_static: bool | None = None
+    """Its consumers are static members."""
+    leaves_on_close: bool | None = None
+    """Its `close()` gives its place in the group up at once."""
+    state_directory: str | None = None
+    """`state.dir`."""
+    cleaned_tasks: int | None = None
+    """Task directories that `cleanUp()` removed before the instance started; None: none, or not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentReport:
+    """One answer of one agent about our application's one instance in its JVM."""
+
+    ordinal: Ordinal
+    pod_uid: str
+    incarnation: str
+    sequence: int
+    as_of: datetime
+    """When the look at the instance began, at the latest: the request's time less the age that the report gives."""
+    process_id: ProcessId | None
+    tasks: tuple[LocalTask, ...] | None
+    """None where the instance could not be asked."""
+    heard: Heard
+    is_ours: bool = False
+    """Our assignor assigns, if this member leads."""
+    aside: Aside | None = None
+    """Why it does not."""
+    recovery_lag: int | None = None
+    """`acceptable.recovery.lag`."""
+    standby_replicas: int | None = None
+    round: Round | None = None
+    client_state: str = ""
+    settings: ClientSettings = ClientSettings()
+    state_bytes: int | None = None
+    """What its state takes on its volume."""
+    free_bytes: int | None = None
+    """What is free on that volume."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSilent:
+    """No usable answer."""
+
+    ordinal: Ordinal
+    why: str
+
+
+AgentWord = AgentReport | AgentSilent
+
+
+@dataclass(frozen=True, slots=True)
+class EndsAfter:
+    """One look at the ends of the changelogs: later than every position that was heard before it began."""
+
+    began_at: datetime
+    """When the first question was sent."""
+    ends: EndOffsets | EndsUnreadable
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsSeen:
+    """What was heard of all agents of one application, newest first within each ordinal (`hearing.remember`)."""
+
+    words: Mapping[Ordinal, tuple[AgentWord, ...]] = field(default_factory=dict)
+    """Of every pod that runs: what was heard in the last quarter of a minute, and at least the last two."""
+    ends: tuple[EndsAfter, ...] = ()
+    """As long ago; each round of questions to the agents has one after it, at least while anything is waited for."""
+
+    def __post_init__(self) -> None:
+        """Sort the ends, newest first."""
+        object.__setattr__(self, "ends", tuple(sorted(self.ends, key=lambda one: one.began_at, reverse=True)))
+
+    def latest(self, ordinal: Ordinal) -> AgentWord:
+        """The newest word of one ordinal."""
+        words = self.words.get(ordinal, ())
+        return words[0] if words else AgentSilent(ordinal, "it was not asked yet")

@@ -1,0 +1,190 @@
+"""The consumer group of one application, as one poll saw it: its members decoded, or why they could not be.
+
+Filled by the gatherer from `kafka` and `wire`; read by `membership`, `gates`, `coverage`, `readings` and `nudges`.
+Kafka's sentinels (−2, −3, `Long.MAX_VALUE`) end at that border: here each has a name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
+from streamapp.core.reasons import Reason
+
+
+class GroupState(Enum):
+    """Kafka's states of a classic group."""
+
+    STABLE = "Stable"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    EMPTY = "Empty"
+    DEAD = "Dead"
+
+
+class FollowUp(Enum):
+    """Whether a member was told to rejoin by itself (`nextRebalanceMs`)."""
+
+    NONE = "none"
+    """Never: on every member, the stock assignor's own word for "converged"."""
+    SCHEDULED = "scheduled"
+    """At once or at some time: tasks are still to move."""
+    UNKNOWN = "unknown"
+    """The assignment is of a version that does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The sum of next-fetch positions over all changelogs of a task, as of the member's last join."""
+
+    offset_sum: int
+
+
+class NoOffsets(Enum):
+    """What a member says about a task instead of a sum."""
+
+    RUNNING = "running"
+    """Processed there as active when the member joined (−2)."""
+    UNKNOWN = "unknown"
+    """Held, but without known offsets (−3)."""
+
+
+OffsetSum = Applied | NoOffsets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What a member said of itself when it last joined. The broker shows it only while the group is stable."""
+
+    process_id: ProcessId
+    offsets: Mapping[TaskId, OffsetSum]
+    """Per task, directories that merely lie on its disk included."""
+    owned_partitions: frozenset[TopicPartition]
+    """Source partitions it already owned then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What the group's leader gave a member in the last rebalance."""
+
+    active: frozenset[TaskId]
+    standby: frozenset[TaskId]
+    """Standbys and warm-ups; the bytes do not tell them apart."""
+    follow_up: FollowUp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One consumer: a stream thread of some instance, or a phantom of ours."""
+
+    id: str
+    client_id: str
+    client_host: str
+    """Its address as the broker saw it, without the leading slash."""
+    instance_id: str | None = None
+    """`group.instance.id` of a static member."""
+    subscription: Subscription | None
+    """None: the broker does not show it at present."""
+    assignment: Assignment | None
+    """None: it has none yet."""
+
+    @property
+    def process_id(self) -> ProcessId | None:
+        """The process it belongs to, as far as shown."""
+        return None if self.subscription is None else self.subscription.process_id
+
+    def runs(self, task: TaskId, partitions: frozenset[TopicPartition], *, stateful: bool) -> bool:
+        """Tell whether this member is known to process the task, and not merely to have been given it.
+
+        The subscription is older than the assignment. So a task that was running at the join and is still assigned
+        runs on; one that was assigned only now may still be restoring, and nobody can tell before the next join.
+        """
+        if self.subscription is None or self.assignment is None or task not in self.assignment.active:
+            return False
+        if stateful:
+            return self.subscription.offsets.get(task) is NoOffsets.RUNNING
+        return partitions <= self.subscription.owned_partitions
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """A successful DescribeGroups."""
+
+    state: GroupState
+    members: tuple[Member, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Sort by member ID, so that the order in which a broker lists them means nothing."""
+        object.__setattr__(self, "members", tuple(sorted(self.members, key=lambda member: member.id)))
+
+    @property
+    def member_ids(self) -> frozenset[str]:
+        """Who is listed, dead or alive."""
+        return frozenset(member.id for member in self.members)
+
+    @property
+    def can_be_nudged(self) -> bool:
+        """Large enough for a phantom member to join and leave; with a single member that was never tried."""
+        return len(self.members) > 1
+
+    @property
+    def is_decoded(self) -> bool:
+        """Every member shows both what it said and what it was given."""
+        return all(member.subscription is not None and member.assignment is not None for member in self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUnreadable:
+    """No description, or one that cannot be trusted."""
+
+    reason: Reason
+    """`BrokersUnreachable`, `GroupUndecodable` or `GroupProtocolUnsupported`."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """A rebalance that this process watched from its beginning to Stable, and the ends it read right after.
+
+    What a poll shows of positions is as old as the last join. Only a join that was watched tells how old that is; only
+    ends read right after it tell the lag.
+    """
+
+    began_at: datetime
+    """When the rebalance was seen to begin, or the nudge was sent that began it: no position is older."""
+    settled_at: datetime
+    """When the group was first seen Stable again: every member joined before."""
+    rejoined: frozenset[str]
+    """The members whose subscription changed with it. A static member that is dead stays listed with its old one."""
+    ends: EndOffsets | EndsUnreadable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupReading:
+    """One poll of the group."""
+
+    ended_at: datetime
+    """When its answer was in."""
+    group: GroupDescription | GroupUnreadable
+    join: Join | None
+    """The join whose subscriptions it shows; None where this process did not watch it."""
+
+
+MemberFingerprint = tuple[str, str | None, str, ProcessId | None, frozenset[TaskId], frozenset[TaskId]]
+
+
+def fingerprint(group: GroupDescription) -> frozenset[MemberFingerprint]:
+    """What must be the same in two readings in a row: who is a member, from where, as which process, holding what.
+
+    Offset sums, owned partitions and generations are left out: every join changes them, a nudge included.
+    """
+    return frozenset(_fingerprint(member) for member in group.members)
+
+
+def _fingerprint(member: Member) -> MemberFingerprint:
+    assignment = member.assignment
+    active = frozenset[TaskId]() if assignment is None else assignment.active
+    standby = frozenset[TaskId]() if assignment is None else assignment.standby
+    return (member.id, member.instance_id, member.client_host, member.process_id, active, standby)

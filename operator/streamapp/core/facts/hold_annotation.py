@@ -1,0 +1,176 @@
+"""The hold record as text: one JSON object in the annotation, readable with kubectl, written and read by us alone.
+
+Pure both ways. Reading is strict: a record that is not exactly what this version writes is unreadable, since half of it
+understood would be worse than none.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from streamapp.core.facts.containers import Capture, MemberKey
+from streamapp.core.facts.hold_record import (
+    Epoch,
+    Forced,
+    ForcedBy,
+    Hold,
+    HoldRecord,
+    OpenStep,
+    Progress,
+    RecordUnreadable,
+)
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.reasons import Reason
+
+VERSION = 1
+
+LIMIT_BYTES = 64 * 1024
+"""All annotations of an object together may have 256 KiB; a quarter of it is ours."""
+
+Json = dict[str, Any]
+
+
+def encode(record: HoldRecord) -> str:
+    """The annotation's text: compact, with sorted keys, equal for equal records."""
+    body: Json = {"version": VERSION, "epoch": [record.epoch.lease, record.epoch.counter]}
+    if record.hold is not None:
+        body["hold"] = _hold_to_json(record.hold)
+    if record.step is not None:
+        body["step"] = _step_to_json(record.step)
+    return json.dumps(body, separators=(",", ":"), sort_keys=True)
+
+
+def fits(record: HoldRecord) -> bool:
+    """Tell whether the text stays within our share of the annotations."""
+    return len(encode(record).encode()) <= LIMIT_BYTES
+
+
+def decode(text: str) -> HoldRecord | RecordUnreadable:
+    """Read the annotation's text; whatever `encode` could not have written is unreadable."""
+    try:
+        record = _record_from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        return RecordUnreadable(f"{type(error).__name__}: {error}")
+    if encode(record) != text:
+        return RecordUnreadable("it says more, or other, than this version writes")
+    return record
+
+
+def _record_from_json(body: Json) -> HoldRecord:
+    if body["version"] != VERSION:
+        raise ValueError(f"version {body['version']!r}, known is {VERSION}")
+    lease, counter = body["epoch"]
+    return HoldRecord(
+        epoch=Epoch(lease=int(lease), counter=int(counter)),
+        hold=_hold_from_json(body["hold"]) if "hold" in body else None,
+        step=_step_from_json(body["step"]) if "step" in body else None,
+    )
+
+
+def _hold_to_json(hold: Hold) -> Json:
+    return {
+        "id": hold.id,
+        "from": hold.from_replicas,
+        "target": hold.target,
+        "granted": hold.granted,
+        "since": hold.since.isoformat(),
+        "reason": hold.reason.name,
+        "progress": _progress_to_json(hold.progress),
+        **_forced_to_json(hold.forced),
+        **({"fellFar": True} if hold.fell_far else {}),
+        **({} if hold.gave_up_at is None else {"gaveUpAt": hold.gave_up_at}),
+    }
+
+
+def _hold_from_json(body: Json) -> Hold:
+    return Hold(
+        id=str(body["id"]),
+        from_replicas=int(body["from"]),
+        target=int(body["target"]),
+        granted=int(body["granted"]),
+        since=_time(body["since"]),
+        reason=Reason[body["reason"]],
+        progress=_progress_from_json(body["progress"]),
+        forced=_forced_from_json(body),
+        fell_far=body.get("fellFar", False) is True,
+        gave_up_at=int(body["gaveUpAt"]) if "gaveUpAt" in body else None,
+    )
+
+
+def _progress_to_json(progress: Progress) -> Json:
+    body: Json = {"lastProgress": progress.improved_at.isoformat(), "waited": progress.waited.total_seconds()}
+    if progress.best is not None:
+        body["best"] = progress.best
+    if progress.counted_at is not None:
+        body["countedAt"] = progress.counted_at.isoformat()
+    return body
+
+
+def _progress_from_json(body: Json) -> Progress:
+    return Progress(
+        best=int(body["best"]) if "best" in body else None,
+        improved_at=_time(body["lastProgress"]),
+        waited=timedelta(seconds=float(body["waited"])),
+        counted_at=_time(body["countedAt"]) if "countedAt" in body else None,
+    )
+
+
+def _step_to_json(step: OpenStep) -> Json:
+    return {
+        "holdId": step.hold_id,
+        "from": step.from_replicas,
+        "to": step.to_replicas,
+        "grantedAt": step.granted_at.isoformat(),
+        "reason": step.reason.name,
+        "captures": [_capture_to_json(capture) for capture in step.captures],
+        **_forced_to_json(step.forced),
+    }
+
+
+def _step_from_json(body: Json) -> OpenStep:
+    return OpenStep(
+        hold_id=str(body["holdId"]),
+        from_replicas=int(body["from"]),
+        to_replicas=int(body["to"]),
+        granted_at=_time(body["grantedAt"]),
+        reason=Reason[body["reason"]],
+        captures=tuple(_capture_from_json(capture) for capture in body["captures"]),
+        forced=_forced_from_json(body),
+    )
+
+
+def _capture_to_json(capture: Capture) -> Json:
+    return {
+        "ordinal": capture.ordinal,
+        "pod": capture.pod_uid,
+        "container": capture.container_id,
+        "seenAt": capture.seen_at.isoformat(),
+        "members": [[key.id] if key.instance_id is None else [key.id, key.instance_id] for key in capture.members],
+    }
+
+
+def _capture_from_json(body: Json) -> Capture:
+    return Capture(
+        ordinal=Ordinal(int(body["ordinal"])),
+        pod_uid=str(body["pod"]),
+        container_id=str(body["container"]),
+        seen_at=_time(body["seenAt"]),
+        members=tuple(MemberKey(*(str(part) for part in parts)) for parts in body["members"]),
+    )
+
+
+def _forced_to_json(forced: Forced | None) -> Json:
+    return {} if forced is None else {"forced": {"by": forced.by.value, "why": forced.why}}
+
+
+def _forced_from_json(body: Mapping[str, Any]) -> Forced | None:
+    forced = body.get("forced")
+    return None if forced is None else Forced(ForcedBy(forced["by"]), str(forced["why"]))
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError(f"{text} has no zone")
+    return time

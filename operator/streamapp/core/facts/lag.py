@@ -1,0 +1,173 @@
+"""How far a copy of a task is behind, in records: measured, running, or unknown, and never a number for "unknown".
+
+Called by `coverage` and `convergence`. The measured lag is an upper bound: the end was read after the position, and a
+copy that stays in the group only moves forward.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from streamapp.core.facts.ids import TopicPartition
+from streamapp.core.facts.tasks import TaskFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """At most so many records are left to apply."""
+
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunningActive:
+    """The task is processed there; there is nothing to catch up with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nobody can say; counts as "not caught up" everywhere."""
+
+    why: str
+
+
+TaskLag = Measured | RunningActive | Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionEnd:
+    """The two ends of one changelog partition, read-uncommitted (a hanging transaction must not look like zero)."""
+
+    log_start: int
+    end: int
+    data_end: int | Unknown | None = None
+    """The offset after the last record before the end that is applied: behind it a reader of committed records found
+    only markers and aborted records, and no transaction is open. Unknown where a look did not tell, None where nobody
+    looked; the end counts then."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no log can be.
+
+        Raises:
+            ValueError: The end lies before the start, or the last data record beyond the end.
+        """
+        if not 0 <= self.log_start <= self.end:
+            raise ValueError(f"partition end: start {self.log_start} and end {self.end} are no log")
+        if isinstance(self.data_end, int) and not 0 <= self.data_end <= self.end:
+            raise ValueError(f"partition end: data end {self.data_end} is not within the end {self.end}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndOffsets:
+    """One look at the ends of changelogs. A partition that is missing here is unknown."""
+
+    read_at: datetime
+    """When the last answer was in."""
+    partitions: Mapping[TopicPartition, PartitionEnd]
+    committed: Mapping[TopicPartition, int]
+    """For source topics that serve as changelogs: the group's committed offset, 0 where it never committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndsUnreadable:
+    """The brokers did not give the ends."""
+
+    detail: str
+
+
+def task_lag(task: TaskFacts, position: int, ends: EndOffsets) -> Measured | Unknown:
+    """The lag of one copy whose positions sum up to `position`, over *all* changelogs of the task.
+
+    The smaller of two upper bounds: what lies between position and end, and what there is to be read at all (an empty
+    or expired partition holds nothing, however large its offsets are).
+
+    Of what is never applied behind the last record (`PartitionEnd.data_end`) only the shortest such tail counts: only
+    the sum of the positions is known, and one that lies within its tail, or at its very end, must not make up for
+    another that is behind.
+    """
+    targets = _targets(task, ends)
+    if isinstance(targets, Unknown):
+        return targets
+    last = sum(target.last_offset for target in targets)
+    to_apply = last - min(target.last_offset - target.offset for target in targets)
+    if position > last:
+        return Unknown(f"position {position} lies beyond the end {last}")
+    readable = sum(target.readable for target in targets)
+    return Measured(min(max(0, to_apply - position), readable))
+
+
+def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: EndOffsets) -> Measured | Unknown:
+    """The lag of one copy whose position in each of the task's changelogs is known: the sum of what is left in each.
+
+    Raises:
+        KeyError: A changelog has no position.
+    """
+    left = 0
+    targets = _targets(task, ends)
+    if isinstance(targets, Unknown):
+        return targets
+    for partition, target in zip(task.changelogs, targets, strict=True):
+        position = positions[partition]
+        if position > target.last_offset:
+            return Unknown(f"position {position} lies beyond the end {target.last_offset}")
+        left += min(max(0, target.offset - position), target.readable)
+    return Measured(left)
+
+
+def restore_size(task: TaskFacts, ends: EndOffsets) -> Measured | Unknown:
+    """What a pod without any state would have to read before it could run the task."""
+    targets = _targets(task, ends)
+    if isinstance(targets, Unknown):
+        return targets
+    return Measured(sum(target.readable for target in targets))
+
+
+def written_to(task: TaskFacts, ends: EndOffsets) -> int | None:
+    """The sum of offsets a copy has to reach; its growth is the task's input. None where an end is missing."""
+    targets = _targets(task, ends)
+    return None if isinstance(targets, Unknown) else sum(target.offset for target in targets)
+
+
+def tail_doubt(task: TaskFacts, ends: EndOffsets) -> Unknown | None:
+    """Why a look at the tails of the task's changelogs did not tell what is to be applied; None: nobody doubts it."""
+    known = (ends.partitions.get(partition) for partition in task.changelogs)
+    return next((end.data_end for end in known if end is not None and isinstance(end.data_end, Unknown)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a copy must reach on one changelog partition."""
+
+    offset: int
+    last_offset: int
+    """The largest offset a position may have."""
+    log_start: int
+
+    @property
+    def readable(self) -> int:
+        return max(0, self.offset - self.log_start)
+
+
+def _targets(task: TaskFacts, ends: EndOffsets) -> tuple[_Target, ...] | Unknown:
+    targets = []
+    for partition in task.changelogs:
+        target = _target(partition, ends, from_source=partition in task.source_changelogs)
+        if isinstance(target, Unknown):
+            return target
+        targets.append(target)
+    # A stateful task has a changelog (`TaskFacts` sees to it); a lag over nothing would be zero and mean nothing.
+    return tuple(targets) or Unknown("the task has no changelog")
+
+
+def _target(partition: TopicPartition, ends: EndOffsets, *, from_source: bool) -> _Target | Unknown:
+    name = f"{partition.topic}-{partition.partition}"
+    end = ends.partitions.get(partition)
+    if end is None:
+        return Unknown(f"the end of {name} was not read")
+    to_apply = end.data_end if isinstance(end.data_end, int) else end.end
+    if not from_source:
+        return _Target(offset=to_apply, last_offset=end.end, log_start=end.log_start)
+    committed = ends.committed.get(partition)
+    if committed is None:
+        return Unknown(f"the committed offset of {name} was not read")
+    return _Target(offset=min(committed, to_apply), last_offset=committed, log_start=end.log_start)

@@ -1,0 +1,137 @@
+"""How one application may be scaled: the user's choices and the operator's time limits, validated.
+
+Made by `api` from the StreamApp's spec, read by everything that decides. Durations are `timedelta`, lags are records.
+"""
+
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from enum import Enum
+
+from streamapp.core.facts.agent_reports import Rebalance
+
+
+class ScaleDownPolicy(Enum):
+    """Whether coverage is needed."""
+
+    HOLD = "Hold"
+    IMMEDIATE = "Immediate"
+
+
+class OnTimeout(Enum):
+    """What becomes of a hold that made no progress for too long."""
+
+    WAIT = "Wait"
+    GIVE_UP = "GiveUp"
+    PROCEED = "Proceed"
+
+
+class RolloutPolicy(Enum):
+    """How pods get a changed template."""
+
+    COVERED = "Covered"
+    PAUSED = "Paused"
+    IMMEDIATE = "Immediate"
+
+
+class LearnerSource(Enum):
+    """The ways in which a caught-up copy can come to be before its owner goes."""
+
+    ON_DEMAND = "OnDemand"
+    """Our assignor in all pods: copies are made when they are needed, and tasks move before their pod goes."""
+    STANDBYS = "Standbys"
+    """`num.standby.replicas` of at least 1: the copies are always there."""
+    NONE = "None"
+    """No standby, stock assignor: nothing outside can make a copy while the owner is well."""
+
+
+class Assignor(Enum):
+    """What the application declares to assign its tasks with."""
+
+    HIGH_AVAILABILITY = "HighAvailability"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The operator's own limits; they are the same for every application."""
+
+    fact_age: timedelta = timedelta(seconds=10)
+    """Older answers of Kubernetes or of the group decide nothing; a judgement older than this removes nothing."""
+    position_age: timedelta = timedelta(seconds=60)
+    """A join that settled longer ago says nothing about positions any more."""
+    reading_gap: timedelta = timedelta(seconds=10)
+    """Two readings in a row lie at least so far apart."""
+    reading_window: timedelta = timedelta(minutes=2)
+    """And not further than this."""
+    report_gap: timedelta = timedelta(seconds=3)
+    """Two words of an agent that confirm each other lie so far apart: each is exact, so less than between two joins."""
+    eviction_margin: timedelta = timedelta(seconds=10)
+    """A member must have been seen so long before its container ended; also covers skew between clocks."""
+    nudge_gap: timedelta = timedelta(seconds=10)
+    """At most one nudge in such a time."""
+    move_gap: timedelta = timedelta(seconds=3)
+    """The same where agents show that tasks will move by it."""
+    nudge_longest: timedelta = timedelta(minutes=5)
+    """The longest wait between two nudges while something is waited for."""
+    step_slow: timedelta = timedelta(minutes=10)
+    """A step open for longer no longer keeps the disruption budget closed."""
+    announcement: timedelta = timedelta(seconds=50)
+    """How long an announcement holds after it was last renewed; agents take a minute at most."""
+    record_gap: timedelta = timedelta(seconds=10)
+    """The clock alone is written down no more often."""
+    pass_gap: timedelta = timedelta(minutes=1)
+    """A longer pause between two passes does not count as waiting."""
+
+    def __post_init__(self) -> None:
+        """Check.
+
+        Raises:
+            ValueError: A limit is not positive, or the window cannot hold two readings.
+        """
+        for limit in fields(self):
+            if getattr(self, limit.name) <= timedelta(0):
+                raise ValueError(f"timing: {limit.name} must be positive")
+        if self.reading_window <= self.reading_gap:
+            raise ValueError("timing: reading_window must be longer than reading_gap")
+        if self.nudge_longest < self.nudge_gap:
+            raise ValueError("timing: nudge_longest must not be shorter than nudge_gap")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingPolicy:
+    """What the user chose, field by field as in the StreamApp's spec."""
+
+    scale_down: ScaleDownPolicy = ScaleDownPolicy.HOLD
+    stabilization: timedelta = timedelta(seconds=30)
+    """The wish must have been lower for so long before anything is prepared."""
+    timeout: timedelta = timedelta(hours=1)
+    """Without progress."""
+    on_timeout: OnTimeout = OnTimeout.WAIT
+    force_reason: str = ""
+    """Why coverage may be overridden; needed for Immediate and Proceed."""
+    allow_zero: bool = False
+    acceptable_recovery_lag: int = 10_000
+    """Records; a copy no further behind is caught up."""
+    assignor: Assignor = Assignor.HIGH_AVAILABILITY
+    nudge: bool = True
+    agent: bool = False
+    """`agent.enabled`: an agent belongs into every pod."""
+    source: LearnerSource | None = None
+    """`learners.source`: what the user demands; None: whatever is detected."""
+    rebalance: Rebalance = Rebalance.CONSERVATIVE
+    rollout: RolloutPolicy = RolloutPolicy.COVERED
+    timing: Timing = Timing()
+
+    def __post_init__(self) -> None:
+        """Check what the resource's schema checks too, since a policy may come from elsewhere.
+
+        Raises:
+            ValueError: A negative duration or lag, or a forcing choice without a reason.
+        """
+        if self.stabilization < timedelta(0) or self.timeout <= timedelta(0):
+            raise ValueError("policy: stabilization must not be negative, timeout must be positive")
+        if self.acceptable_recovery_lag < 0:
+            raise ValueError("policy: acceptable_recovery_lag must not be negative")
+        forces = self.scale_down is ScaleDownPolicy.IMMEDIATE or self.on_timeout is OnTimeout.PROCEED
+        if forces and not self.force_reason:
+            raise ValueError("policy: Immediate and Proceed need a reason")

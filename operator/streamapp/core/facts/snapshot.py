@@ -1,0 +1,177 @@
+"""All facts that one decision may use, gathered in one pass; time enters here and nowhere else.
+
+Made by the controller's gatherer, consumed by `planning.decide`. What comes from memory (the history of the wish, older
+readings, captures, nudges) may be missing after a restart: then it is empty, and what needs it waits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from streamapp.core.facts.agent_reports import AgentsSeen
+from streamapp.core.facts.autoscalers import NOT_LISTED, Drivers, DriversUnknown
+from streamapp.core.facts.containers import Capture, ContainerEnd
+from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
+from streamapp.core.facts.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class WishSeen:
+    """From `at` on the resource wished for so many replicas, until the next such entry."""
+
+    at: datetime
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """`spec.replicas`, which belongs to the user or the HPA, and what this process saw it be before."""
+
+    replicas: int
+    history: tuple[WishSeen, ...]
+
+    def __post_init__(self) -> None:
+        """Sort by time."""
+        object.__setattr__(self, "history", tuple(sorted(self.history, key=lambda seen: (seen.at, seen.replicas))))
+
+    def highest_within(self, window: timedelta, now: datetime) -> int | None:
+        """The most that was wished for during the window; None while the memory does not reach back so far."""
+        opening = now - window
+        known = [seen for seen in self.history if seen.at <= opening]
+        if not known:
+            return None
+        later = [seen.replicas for seen in self.history if opening < seen.at <= now]
+        return max([self.replicas, known[-1].replicas, *later])
+
+    def lower_since(self, granted: int) -> datetime | None:
+        """When the wish fell below what is granted, as far back as the memory reaches; None where it has nothing."""
+        since: datetime | None = None
+        for seen in self.history:
+            if seen.replicas >= granted:
+                since = None
+            elif since is None:
+                since = seen.at
+        return since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """Another StreamApp with the same application ID on the same Kafka cluster."""
+
+    name: str
+    uid: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """`streamapp.dev/release`: the user's word that one hold need not wait for coverage any longer."""
+
+    hold_id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The StreamApp resource, as far as a decision needs it."""
+
+    uid: str
+    generation: int
+    created_at: datetime
+    wish: Wish
+    paused: bool = False
+    dry_run: bool = False
+    deleting: bool = False
+    keeps_state: bool = True
+    """`spec.state` is set: every ordinal has a volume with its process ID."""
+    max_age: timedelta | None = None
+    """`spec.state.maxAge`: how long state may lie unused before it is removed; None where no state is kept."""
+    fault: str | None = None
+    """What is wrong with the spec, as a sentence; None where it is valid."""
+    rivals: tuple[Rival, ...] = ()
+    held_because: str | None = None
+    """The reason given in `streamapp.dev/hold`; None without that annotation."""
+    release: Release | None = None
+    granted_before: int | None = None
+    """`status.granted`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
+
+    @property
+    def older_rival(self) -> Rival | None:
+        """Who works on in our place: the oldest of those that were there before us."""
+        before = [rival for rival in self.rivals if (rival.created_at, rival.uid) < (self.created_at, self.uid)]
+        return min(before, key=lambda rival: (rival.created_at, rival.uid), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """How far the way to convergence was and how far it was come, as the last decision said."""
+
+    began_at: datetime
+    lag_at_start: int
+    least_lag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nudges:
+    """What this process remembers of its nudges."""
+
+    sent: tuple[datetime, ...] = ()
+    """Those of the last ten minutes at least."""
+    layout_since: datetime | None = None
+    """Since when members and their tasks are as they are; None while no change was seen."""
+
+    def __post_init__(self) -> None:
+        """Sort by time."""
+        object.__setattr__(self, "sent", tuple(sorted(self.sent)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything."""
+
+    now: datetime
+    """Aware; every age is measured against it."""
+    app: App
+    workload: Workload
+    universe: Universe | TopologyUnknown
+    readings: tuple[GroupReading, ...]
+    """Newest first: every poll of the last minute, and at least the last one of each of the last two joins."""
+    captures: tuple[Capture, ...] = ()
+    """Members seen per container since this process started (`eviction.remember`)."""
+    container_ends: tuple[ContainerEnd, ...] = ()
+    nudges: Nudges = Nudges()
+    episode: Episode | None = None
+    topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
+    """Of the topics behind the stores; one that was not asked for yet is missing. Nothing waits for them."""
+    agents: AgentsSeen | None = None
+    """What the agents in the pods say; None where the application runs without."""
+    drivers: Drivers | DriversUnknown = NOT_LISTED
+    """Who drives the replicas. Told to people; no step depends on it."""
+    lease: int = 0
+    """Transitions of the operator's Lease."""
+
+    def __post_init__(self) -> None:
+        """Bring every collection into one order, so that none means anything.
+
+        Raises:
+            ValueError: `now` has no zone, or two readings ended at the same instant.
+        """
+        if self.now.tzinfo is None:
+            raise ValueError("snapshot: now must be aware of its zone")
+        if len({reading.ended_at for reading in self.readings}) != len(self.readings):
+            raise ValueError("snapshot: two readings ended at the same instant, so neither is the newer one")
+        newest_first = sorted(self.readings, key=lambda reading: reading.ended_at, reverse=True)
+        object.__setattr__(self, "readings", tuple(newest_first))
+        by_container = sorted(
+            self.captures, key=lambda seen: (seen.ordinal, seen.container_id, seen.seen_at, seen.members)
+        )
+        object.__setattr__(self, "captures", tuple(by_container))
+        ends = sorted(self.container_ends, key=lambda end: (end.container_id, end.finished_at, end.pod_uid))
+        object.__setattr__(self, "container_ends", tuple(ends))
+
+    @property
+    def latest(self) -> GroupReading | None:
+        """The newest poll, whatever it says."""
+        return self.readings[0] if self.readings else None

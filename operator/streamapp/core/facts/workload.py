@@ -1,0 +1,130 @@
+"""The Kubernetes side of one application: StatefulSet, pods, volumes and disruption budget, read live in one pass.
+
+Filled by the gatherer from `kube`; read by everything that decides. Pods are known by ordinal and told apart by UID,
+and containers by container ID: a restarted container keeps name, IP and process ID.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
+from streamapp.core.facts.ids import Ordinal, ProcessId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """The application's container in a pod, now."""
+
+    id: str | None
+    """None before the runtime created it."""
+    running_since: datetime | None
+    """Start of the run that goes on now; None while it waits or has ended."""
+    ever_ran: bool
+    """True as soon as any container of this pod ever started."""
+
+    def __post_init__(self) -> None:
+        """Refuse a contradiction.
+
+        Raises:
+            ValueError: It runs, but has no ID or never ran.
+        """
+        if self.running_since is not None and not (self.id and self.ever_ran):
+            raise ValueError("container: runs, but has no ID or never ran")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """One pod of the StatefulSet that exists."""
+
+    ordinal: Ordinal
+    uid: str
+    revision: str
+    """`controller-revision-hash`."""
+    ips: tuple[str, ...]
+    ready: bool
+    terminating: bool
+    """Has a deletion timestamp."""
+    container: Container
+    has_agent: bool | None = None
+    """It was made from a template with an agent; None: that is not known."""
+
+    @property
+    def is_running(self) -> bool:
+        """Its container runs and nobody asked it to stop."""
+        return self.container.running_since is not None and not self.terminating
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """The claim of one ordinal, which lives longer than its pods."""
+
+    ordinal: Ordinal
+    process_id: ProcessId | None
+    """As recorded on the claim; None before the ordinal's first start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatefulSet:
+    """The StatefulSet, and what we wrote on it."""
+
+    uid: str
+    resource_version: str
+    generation: int
+    observed_generation: int
+    replicas: int
+    """Granted."""
+    update_revision: str
+    template_is_written: bool
+    """False while the StreamApp's template differs from the one in the StatefulSet."""
+    is_ours: bool
+    """Controlled by this StreamApp."""
+    record: HoldRecord | RecordUnreadable | None
+
+
+class Budget(Enum):
+    """What the PodDisruptionBudget allows at present."""
+
+    OPEN = "open"
+    """`maxUnavailable: 1`."""
+    CLOSED = "closed"
+    """`maxUnavailable: 0`."""
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """All of it, as of one time."""
+
+    read_at: datetime
+    """When the first of the live reads began."""
+    statefulset: StatefulSet | None
+    pods: tuple[Pod, ...]
+    volumes: tuple[Volume, ...]
+    """Empty where the application keeps no state on disk (identity is then pod plus member)."""
+    budget: Budget
+
+    def __post_init__(self) -> None:
+        """Sort by ordinal.
+
+        Raises:
+            ValueError: An ordinal twice.
+        """
+        for name, things in (("pods", self.pods), ("volumes", self.volumes)):
+            if len({thing.ordinal for thing in things}) != len(things):
+                raise ValueError(f"workload: two {name} of one ordinal")
+        object.__setattr__(self, "pods", tuple(sorted(self.pods, key=lambda pod: pod.ordinal)))
+        object.__setattr__(self, "volumes", tuple(sorted(self.volumes, key=lambda volume: volume.ordinal)))
+
+    def pod(self, ordinal: Ordinal) -> Pod | None:
+        """The pod of an ordinal, if there is one."""
+        return next((pod for pod in self.pods if pod.ordinal == ordinal), None)
+
+    def volume(self, ordinal: Ordinal) -> Volume | None:
+        """The volume of an ordinal, if there is one."""
+        return next((volume for volume in self.volumes if volume.ordinal == ordinal), None)
+
+    @property
+    def ready(self) -> int:
+        """Pods that are ready and not on their way out."""
+        return sum(1 for pod in self.pods if pod.ready and not pod.terminating)

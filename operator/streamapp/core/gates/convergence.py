@@ -1,0 +1,266 @@
+"""How far the application is from the state in which nothing moves any more; what the resource says about it.
+
+Reports only: no gate asks here. Called by `planning` for every decision, whatever its verdict.
+"""
+
+from dataclasses import dataclass, replace
+
+from streamapp.core.evidence.agent_views import AgentView, views
+from streamapp.core.evidence.coverage import CopyMap, TaskWait
+from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, Sighting, when_caught_up
+from streamapp.core.evidence.learner_source import is_on_demand
+from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Episode, Snapshot
+from streamapp.core.gates.candidates import Departure, Going
+from streamapp.core.gates.case import Case, Refusal, case_now
+from streamapp.core.gates.coverage_gates import refusal_of, topology_is_known
+from streamapp.core.gates.drain_gates import settling
+from streamapp.core.gates.evaluate import first_refusal
+from streamapp.core.gates.safety_gates import (
+    brokers_answered,
+    every_task_is_active_once,
+    group_is_stable,
+    name_some,
+    no_follow_up_is_scheduled,
+)
+from streamapp.core.reasons import Reason
+
+SHOWN = 3
+"""Tasks named as the slowest."""
+
+_CANNOT_BE_TOLD = frozenset(
+    {
+        Reason.BrokersUnreachable,
+        Reason.EndOffsetsUnread,
+        Reason.GroupProtocolUnsupported,
+        Reason.GroupUndecodable,
+        Reason.LagLimitBelowRate,
+        Reason.LagUnknown,
+        Reason.NudgeImpossible,
+        Reason.TopologyUnknown,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many there are, as far as the latest reading shows."""
+
+    tasks: int
+    running: int
+    learners: int
+    caught_up: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convergence:
+    """One look at it."""
+
+    waits_for: Refusal | None
+    """The first thing that is missing; None: converged."""
+    counts: Counts | None
+    """None where the topology or the positions are unknown."""
+    remaining_lag: int | None
+    """Records that copies and restoring tasks are behind their limit; None where one of them is unknown."""
+    progress: float | None
+    """From 0 to 1: the best so far since it was last converged; None before anything was measured."""
+    eta: Estimate
+    slowest: tuple[TaskWait, ...]
+    episode: Episode | None
+    """To be handed in with the next snapshot."""
+
+    @property
+    def is_converged(self) -> bool:
+        """Tell whether nothing is missing."""
+        return self.waits_for is None
+
+    @property
+    def can_be_told(self) -> bool:
+        """False where "not converged" only means that nobody knows."""
+        return self.waits_for is None or self.waits_for.reason not in _CANNOT_BE_TOLD
+
+
+def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
+    """Look at the latest reading, and for the speed at the one before.
+
+    Where no join was watched, as after a restart of the operator, it goes by what the group itself says: nothing is
+    scheduled and every task runs. How far copies are is then left out; no rebalance is caused only to know it.
+    """
+    latest = snapshot.latest
+    if latest is None:
+        return _nothing_to_see(snapshot, Refusal(Reason.BrokersUnreachable, "the group has not been read yet"))
+    case = _case(snapshot, policy, latest)
+    copies, limit = _measured(case).copies(), policy.acceptable_recovery_lag
+    if isinstance(copies, Refusal):
+        ends_missing = copies if copies.reason is Reason.EndOffsetsUnread else None
+        return _nothing_to_see(snapshot, first_refusal(_ASKED, case) or ends_missing or _pod_that_is_missing(case))
+    behind, by_agents = copies.behind(limit), _measured(case).view is not None
+    missing = (
+        _of_the_group(case, copies)
+        or _learner_that_is_behind(behind, by_agents=by_agents)
+        or _pod_that_is_missing(case)
+    )
+    known = [wait.in_the_way for wait in behind if wait.in_the_way is not None]
+    remaining = sum(known) if len(known) == len(behind) else None
+    episode = None if missing is None else _episode(snapshot, remaining)
+    return Convergence(
+        waits_for=missing,
+        counts=_counts(case, copies, limit),
+        remaining_lag=remaining,
+        progress=1.0 if missing is None else _progress(episode),
+        eta=estimate(snapshot, policy, behind) if behind else NOT_KNOWN,
+        slowest=tuple(sorted(behind, key=lambda wait: (-(wait.in_the_way or 0), wait.task)))[:SHOWN],
+        episode=episode,
+    )
+
+
+def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, ...]) -> Estimate:
+    """When these copies will be caught up, at the speed between the last two joins, or words of the agents."""
+    latest = snapshot.latest
+    heard = views(snapshot, policy.timing) if policy.agent and latest is not None else ()
+    if latest is not None and len(heard) == 2 and all(isinstance(view.ends, EndOffsets) for view in heard):
+        return _by_agents(_case(snapshot, policy, latest), heard, waits)
+    if latest is None or latest.join is None:
+        return NOT_KNOWN
+    before = next(
+        (one for one in snapshot.readings if one.join is not None and one.join.settled_at < latest.join.settled_at),
+        None,
+    )
+    if before is None or before.join is None:
+        return NOT_KNOWN
+    copies = replace(_case(snapshot, policy, before), view=None).copies()
+    if isinstance(copies, Refusal):
+        return NOT_KNOWN
+    earlier = copies.behind(policy.acceptable_recovery_lag)
+    return when_caught_up(Sighting(before.join.settled_at, earlier), Sighting(latest.join.settled_at, waits))
+
+
+def _by_agents(case: Case, heard: tuple[AgentView, ...], waits: tuple[TaskWait, ...]) -> Estimate:
+    before = replace(case, view=heard[1]).copies()
+    if isinstance(before, Refusal):
+        return NOT_KNOWN
+    earlier = before.behind(case.policy.acceptable_recovery_lag)
+    return when_caught_up(Sighting(heard[1].as_of, earlier), Sighting(heard[0].as_of, waits))
+
+
+def _case(snapshot: Snapshot, policy: ScalingPolicy, reading: GroupReading) -> Case:
+    return case_now(snapshot, policy, Departure(Going.RESTART, ()), reading)
+
+
+def _measured(case: Case) -> Case:
+    """The same, by the joins where no ends were read since the agents spoke."""
+    is_by_agents = case.view is not None and isinstance(case.view.ends, EndOffsets)
+    return case if is_by_agents else replace(case, view=None)
+
+
+def _of_the_group(case: Case, copies: CopyMap) -> Refusal | None:
+    """What the group itself is missing; where learners come on demand, what its next rebalance waits for."""
+    missing = first_refusal(_ASKED, case)
+    if missing is None or missing.reason is not Reason.FollowUpScheduled or case.view is None:
+        return missing
+    return settling(case, copies, missing) if is_on_demand(case.snapshot, case.policy) else missing
+
+
+def _every_task_says_it_runs(case: Case) -> Refusal | None:
+    group, universe = case.group(), case.universe()
+    if isinstance(group, Refusal):
+        return group
+    if isinstance(universe, Refusal):
+        return universe
+    running = case.running(group.member_ids - _members_of_the_dead(case))
+    if isinstance(running, Refusal):
+        return running
+    idle, by_agents = sorted(universe.ids - running), case.view is not None
+    reason = Reason.TasksRestoring if group.can_be_nudged or by_agents else Reason.NudgeImpossible
+    return Refusal(reason, f"task {name_some(idle)}", needs_a_join=not by_agents) if idle else None
+
+
+def _members_of_the_dead(case: Case) -> frozenset[str]:
+    """Members whose pod does not run: they are listed, and said to run their tasks, until the group drops them."""
+    attribution = case.attribution()
+    if isinstance(attribution, Refusal):
+        return frozenset()
+    alive = {pod.ordinal for pod in case.snapshot.workload.pods if pod.is_running}
+    return frozenset(
+        member.id for ordinal, members in attribution.by_ordinal.items() if ordinal not in alive for member in members
+    )
+
+
+_ASKED = (
+    brokers_answered,
+    group_is_stable,
+    no_follow_up_is_scheduled,
+    topology_is_known,
+    every_task_is_active_once,
+    _every_task_says_it_runs,
+)
+
+
+def _learner_that_is_behind(behind: tuple[TaskWait, ...], *, by_agents: bool) -> Refusal | None:
+    return replace(refusal_of(behind), needs_a_join=not by_agents) if behind else None
+
+
+def _pod_that_is_missing(case: Case) -> Refusal | None:
+    """Every pod is there, ready and in the group: most are ready seconds before they join."""
+    snapshot, statefulset = case.snapshot, case.snapshot.workload.statefulset
+    if statefulset is None:
+        return Refusal(Reason.StatefulSetMissing)
+    granted, wish = statefulset.replicas, snapshot.app.wish.replicas
+    if granted != wish:
+        return Refusal(Reason.WishPending, f"{wish} are wished for, {granted} are granted")
+    pods, ready = len(snapshot.workload.pods), snapshot.workload.ready
+    if pods != granted or ready != granted:
+        return Refusal(Reason.PodsNotReady, f"{granted} are granted, {pods} exist, {ready} are ready")
+    attribution = case.attribution()
+    if isinstance(attribution, Refusal):
+        return attribution
+    outside = [pod.ordinal for pod in snapshot.workload.pods if not attribution.is_present(pod.ordinal)]
+    return Refusal(Reason.PodNotInGroup, f"ordinal {name_some(outside)}") if outside else None
+
+
+def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:
+    group = case.group()
+    if not isinstance(group, GroupDescription):
+        return None
+    stateful = {task.id for task in copies.universe.stateful}
+    assigned = [member.assignment for member in group.members if member.assignment is not None]
+    learners = sum(len(assignment.standby & stateful) for assignment in assigned)
+    running = case.running(group.member_ids - _members_of_the_dead(case))
+    return Counts(
+        tasks=len(copies.universe.tasks),
+        running=0 if isinstance(running, Refusal) else len(running),
+        learners=learners,
+        caught_up=copies.standbys_caught_up(limit),
+    )
+
+
+def _episode(snapshot: Snapshot, remaining: int | None) -> Episode | None:
+    before = snapshot.episode
+    if remaining is None:
+        return before
+    if before is None:
+        return Episode(began_at=snapshot.now, lag_at_start=remaining, least_lag=remaining)
+    if remaining > before.lag_at_start:
+        # A scale-up first looks like little to do, until its warm-ups are handed out.
+        return replace(before, lag_at_start=remaining, least_lag=remaining)
+    return replace(before, least_lag=min(before.least_lag, remaining))
+
+
+def _progress(episode: Episode | None) -> float | None:
+    if episode is None or episode.lag_at_start == 0:
+        return None
+    return 1 - episode.least_lag / episode.lag_at_start
+
+
+def _nothing_to_see(snapshot: Snapshot, missing: Refusal | None) -> Convergence:
+    return Convergence(
+        waits_for=missing,
+        counts=None,
+        remaining_lag=None,
+        progress=1.0 if missing is None else _progress(snapshot.episode),
+        eta=NOT_KNOWN,
+        slowest=(),
+        episode=None if missing is None else snapshot.episode,
+    )

@@ -1,0 +1,152 @@
+"""The gates of coverage: is there, for every stateful task, a good copy on a pod that stays?
+
+The only gates that a user's word overrides (`scaleDown.policy`, `onTimeout`, a release, a stop to zero), because they
+alone ask about what would be lost, not about whether the facts can be trusted.
+"""
+
+from dataclasses import replace
+
+from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.learner_source import another_assignor, limit_in_doubt, why_not_on_demand
+from streamapp.core.facts.ids import TaskId
+from streamapp.core.facts.lag import Measured, Unknown
+from streamapp.core.facts.policy import Assignor, LearnerSource
+from streamapp.core.gates.candidates import Going
+from streamapp.core.gates.case import Case, Refusal
+from streamapp.core.gates.safety_gates import Gate
+from streamapp.core.reasons import Reason
+
+
+def topology_is_known(case: Case) -> Refusal | None:
+    """It is known which tasks there are, and which have state."""
+    universe = case.universe()
+    return universe if isinstance(universe, Refusal) else None
+
+
+def tasks_move_to_caught_up_copies(case: Case) -> Refusal | None:
+    """The application declares the assignor that promotes caught-up copies; without state it does not matter."""
+    universe = case.universe()
+    if isinstance(universe, Refusal):
+        return universe
+    if not universe.stateful:
+        return None
+    told = agents_tell(case)
+    if told is not None:
+        return told
+    return Refusal(Reason.AssignorUnknown) if case.policy.assignor is Assignor.UNKNOWN else None
+
+
+def agents_tell(case: Case) -> Refusal | None:
+    """No agent tells of another assignor than the declared one, or of a limit that is none."""
+    if not case.policy.agent:
+        return None
+    if case.policy.assignor is not Assignor.UNKNOWN:
+        other = another_assignor(case.snapshot, case.policy)
+        if other is not None:
+            return other
+    limit = limit_in_doubt(case.snapshot, case.policy)
+    return limit if limit is not None and limit.reason is Reason.RecoveryLagUnbounded else None
+
+
+def the_source_that_is_demanded_is_in_force(case: Case) -> Refusal | None:
+    """Where the user demands learners on demand, no pod goes by another rule; restarts may, to bring agents in."""
+    if case.policy.source is not LearnerSource.ON_DEMAND or case.departure.going is Going.RESTART:
+        return None
+    return why_not_on_demand(case.snapshot, case.policy)
+
+
+def positions_are_known(case: Case) -> Refusal | None:
+    """Agents tell the positions, or this process watched the join that they are from."""
+    if case.view is not None:
+        return None
+    join = case.join()
+    return join if isinstance(join, Refusal) else None
+
+
+def end_offsets_were_read(case: Case) -> Refusal | None:
+    """The ends of the changelogs were read after that join."""
+    ends = case.ends()
+    return ends if isinstance(ends, Refusal) else None
+
+
+def every_stateful_task_is_covered(case: Case) -> Refusal | None:
+    """Each stateful task of the universe runs on, or has a caught-up copy on, a pod that stays.
+
+    Pods that hold nothing may also go while a task is uncovered for reasons that have nothing to do with them.
+    """
+    copies = case.copies()
+    if isinstance(copies, Refusal):
+        return copies
+    waits = copies.waits(case.departure.stays, case.policy.acceptable_recovery_lag)
+    if case.departure.going is Going.IDLE:
+        waits = tuple(wait for wait in waits if _might_be_taken_up_again(wait.task, case))
+    return replace(refusal_of(waits), needs_a_join=case.view is None) if waits else None
+
+
+COVERAGE_GATES: tuple[Gate, ...] = (
+    topology_is_known,
+    the_source_that_is_demanded_is_in_force,
+    tasks_move_to_caught_up_copies,
+    positions_are_known,
+    end_offsets_were_read,
+    every_stateful_task_is_covered,
+)
+
+OVERRIDABLE = frozenset(
+    {
+        *(Reason.TopologyUnknown, Reason.AssignorUnknown, Reason.PositionsUnknown, Reason.EndOffsetsUnread),
+        *(Reason.NudgeDisabled, Reason.NudgeImpossible),
+        *(Reason.AgentDisabled, Reason.AgentSilent, Reason.AgentReportsPending, Reason.AssignorMixed),
+        *(Reason.OlderStreams, Reason.OwnAssignor, Reason.StreamsProtocol, Reason.UnknownLoader),
+        *(Reason.AssignorSwitchedOff, Reason.AgentFailed, Reason.RecoveryLagUnclear, Reason.RecoveryLagUnbounded),
+        *(Reason.AnnouncementPending, Reason.AnnouncementNotFollowed, Reason.NoRoomForLearners),
+        *(Reason.LearnersNotPlaced, Reason.TasksReadyToMove, Reason.Draining),
+        *(Reason.NoLearners, Reason.LagUnknown, Reason.LagLimitBelowRate),
+        *(Reason.TasksRestoring, Reason.LearnersCatchingUp),
+        *(Reason.NoProgress, Reason.GaveUp),
+    }
+)
+"""The reasons that these gates give, and those of a hold that waited for them in vain: a user's word can end such a
+hold, and no other."""
+
+WORST_FIRST = (
+    Reason.NoLearners,
+    Reason.LagUnknown,
+    Reason.LagLimitBelowRate,
+    Reason.TasksRestoring,
+    Reason.LearnersCatchingUp,
+    Reason.LearnersNotPlaced,
+)
+"""Which of the tasks that are waited for gives the reason."""
+
+
+def _might_be_taken_up_again(task: TaskId, case: Case) -> bool:
+    """Tell whether a pod that goes has state of the task on its disk, which the next rebalance could make use of."""
+    attribution = case.attribution()
+    if isinstance(attribution, Refusal):
+        return True
+    leaving = (member for ordinal in case.departure.ordinals for member in attribution.members(ordinal))
+    return any(member.subscription is None or task in member.subscription.offsets for member in leaving)
+
+
+def refusal_of(waits: tuple[TaskWait, ...]) -> Refusal:
+    """Name the worst of the tasks that are waited for; there is at least one."""
+    for reason in WORST_FIRST:
+        concerned = [wait for wait in waits if wait.reason is reason]
+        if concerned:
+            worst = max(concerned, key=lambda wait: (wait.in_the_way or 0, wait.task))
+            many = "1 task waits" if len(waits) == 1 else f"{len(waits)} tasks wait"
+            return Refusal(reason, f"{many}; {describe(worst)}", waits)
+    raise AssertionError("a task is waited for without a reason")
+
+
+def describe(wait: TaskWait) -> str:
+    """Say how far the best copy of a task is, for example `0_31 on ordinal 2 is 220114 records behind`."""
+    if wait.best is None:
+        return f"{wait.task} has no copy"
+    match wait.best.lag:
+        case Measured(records):
+            return f"{wait.task} on ordinal {wait.best.ordinal} is {records} records behind"
+        case Unknown(why):
+            return f"{wait.task} on ordinal {wait.best.ordinal}: {why}"
+    return f"{wait.task} on ordinal {wait.best.ordinal} runs"

@@ -1,0 +1,153 @@
+"""Draining: with learners on demand a pod goes only when it holds no task at all, by the agents' and the brokers' word.
+
+Says how far that is, for the gates, for the reason of a hold and for the next nudge: a rebalance is worth its moment
+only when something moves by it. Called by `judging` and, for what settles outside holds, by `convergence`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from streamapp.core.evidence.coverage import CopyMap, TaskWait
+from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.gates.agent_gates import (
+    announcement_is_followed,
+    announcement_is_heard,
+    holds_no_task,
+    last_round,
+)
+from streamapp.core.gates.candidates import Going, is_drained
+from streamapp.core.gates.case import Case, Refusal
+from streamapp.core.gates.coverage_gates import (
+    every_stateful_task_is_covered,
+    refusal_of,
+    tasks_move_to_caught_up_copies,
+    topology_is_known,
+)
+from streamapp.core.gates.safety_gates import Gate, name_some, no_follow_up_is_scheduled
+from streamapp.core.reasons import Reason
+
+MOVING = frozenset({Reason.GroupRebalancing, Reason.FollowUpScheduled, Reason.TaskUnassigned})
+"""What the group shows while it learns and moves; how far that is says more."""
+
+
+def pods_are_drained(case: Case) -> Refusal | None:
+    """Every pod that goes holds no task; else how far all those that leave are from it."""
+    attribution = case.attribution()
+    if isinstance(attribution, Refusal):
+        return attribution
+    workload, ordinals = case.snapshot.workload, case.departure.ordinals
+    if all(is_drained(one, attribution, workload) and holds_no_task(case, one) for one in ordinals):
+        return None
+    return _how_far(case)
+
+
+def learners_have_room(case: Case) -> Refusal | None:
+    """The volumes of the pods that stay have room for what is to be learned, as far as agents tell."""
+    reports = {} if case.view is None else case.view.reports
+    room = room_for_learners(reports, _leaving(case), case.snapshot.universe)
+    if isinstance(room, RoomUnknown) or room.is_enough:
+        return None
+    return Refusal(Reason.NoRoomForLearners, str(room), needs_a_join=False)
+
+
+def progress(case: Case) -> Refusal | None:
+    """The first thing that is missing until the pods are drained, whatever the group is busy with."""
+    if case.view is None:
+        return None
+    heard = learners_have_room(case) or announcement_is_heard(case)
+    return heard or announcement_is_followed(case) or pods_are_drained(case)
+
+
+def settling(case: Case, copies: CopyMap, follow_up: Refusal) -> Refusal:
+    """What a follow-up that is scheduled outside a hold waits for: learners, or only somebody to bring it about.
+
+    Args:
+        case: The latest reading, with what the agents say.
+        copies: All copies.
+        follow_up: What the group shows.
+    """
+    behind = copies.behind(case.policy.acceptable_recovery_lag)
+    made = last_round(() if case.view is None else case.view.reports.values())
+    if case.policy.rebalance is Rebalance.EAGER and made is not None and len(behind) < made.learning:
+        return Refusal(Reason.TasksReadyToMove, follow_up.detail, behind)
+    if behind:
+        return replace(refusal_of(behind), needs_a_join=False)
+    return Refusal(Reason.TasksReadyToMove, follow_up.detail)
+
+
+def _how_far(case: Case) -> Refusal:
+    copies = case.copies()
+    if isinstance(copies, Refusal):
+        return copies
+    leaving = _leaving(case)
+    held = {ordinal: _held(case, ordinal) for ordinal in leaving}
+    tasks = {task for active, _ in held.values() for task in active}
+    waits = _waits(copies, tasks, lambda one: one not in leaving, case.policy.acceptable_recovery_lag)
+    there = tasks - {wait.task for wait in waits}
+    ready = [task.id for task in copies.universe.stateful if task.id in there]
+    if ready and _moves(case.policy.rebalance, copies, ready, waits, leaving):
+        return Refusal(Reason.TasksReadyToMove, f"task {name_some(ready)}", waits)
+    if waits:
+        worst = refusal_of(waits)
+        return replace(worst, needs_a_join=worst.reason is Reason.LearnersNotPlaced)
+    left = [ordinal for ordinal, (active, standby) in sorted(held.items()) if active or standby]
+    return Refusal(Reason.Draining, f"ordinal {name_some(left or sorted(case.departure.ordinals))}")
+
+
+def _leaving(case: Case) -> frozenset[Ordinal]:
+    """The pods that are announced: all above the target, or the one that restarts."""
+    departure = case.departure
+    if departure.going is Going.RESTART:
+        return frozenset(departure.ordinals)
+    lowest = max(departure.target, 1)
+    return frozenset({pod.ordinal for pod in case.snapshot.workload.pods if pod.ordinal >= lowest})
+
+
+def _held(case: Case, ordinal: Ordinal) -> tuple[frozenset[TaskId], frozenset[TaskId]]:
+    """The tasks of a pod, active and standby, whoever says so."""
+    attribution = case.attribution()
+    members = () if isinstance(attribution, Refusal) else attribution.members(ordinal)
+    given = [member.assignment for member in members if member.assignment is not None]
+    report = None if case.view is None else case.view.reports.get(ordinal)
+    tasks = () if report is None else report.tasks or ()
+    return (
+        frozenset({task.id for task in tasks if task.is_active}).union(*(one.active for one in given)),
+        frozenset({task.id for task in tasks if not task.is_active}).union(*(one.standby for one in given)),
+    )
+
+
+def _waits(copies: CopyMap, tasks: set[TaskId], stays: Callable[[Ordinal], bool], limit: int) -> tuple[TaskWait, ...]:
+    waits = [wait for wait in copies.waits(stays, limit) if wait.task in tasks]
+    return tuple(
+        replace(wait, reason=Reason.LearnersNotPlaced) if wait.reason is Reason.NoLearners else wait for wait in waits
+    )
+
+
+def _moves(
+    rebalance: Rebalance,
+    copies: CopyMap,
+    ready: list[TaskId],
+    waits: tuple[TaskWait, ...],
+    leaving: frozenset[Ordinal],
+) -> bool:
+    """Tell whether the next rebalance moves anything: a process takes over with all its learners, or with each."""
+    if rebalance is Rebalance.EAGER:
+        return True
+    learning = {wait.best.ordinal for wait in waits if wait.best is not None}
+    bests = [copies.best(task, lambda one: one not in leaving) for task in ready]
+    return any(best is not None and best.ordinal not in learning for best in bests)
+
+
+GATES_OF_LEARNERS: tuple[Gate, ...] = (
+    topology_is_known,
+    tasks_move_to_caught_up_copies,
+    learners_have_room,
+    announcement_is_heard,
+    announcement_is_followed,
+    pods_are_drained,
+    every_stateful_task_is_covered,
+    no_follow_up_is_scheduled,
+)
+"""In place of the gates of coverage, where learners come on demand; a user's word overrides them likewise."""

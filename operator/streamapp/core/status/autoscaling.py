@@ -1,0 +1,173 @@
+"""Is what drives the replicas in order? The condition `ScalingSound`.
+
+Called by `conditions` and, for its warnings, by `planning`. It is for people: no step of any plan depends on it. Where
+several things are wrong, the first in the order of `_ASKED` gives the reason, and the others stand behind it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from streamapp.core.actions.decision import Answer, Condition, Event
+from streamapp.core.evidence.membership import attribute
+from streamapp.core.facts.autoscalers import Aim, Autoscaler, Drivers, DriversUnknown
+from streamapp.core.facts.group import GroupDescription, GroupUnreadable
+from streamapp.core.facts.hold_record import Hold
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TopologyUnknown
+from streamapp.core.gates.case import Refusal
+from streamapp.core.gates.safety_gates import name_some
+from streamapp.core.reasons import Reason
+
+TYPE = "ScalingSound"
+LATELY = timedelta(minutes=1)
+"""A reading that is older does not tell any more which pods are idle."""
+_TOLD_AS_EVENTS = frozenset({Reason.AutoscalerAimsAtStatefulSet, Reason.TwoWritersOfReplicas})
+"""What somebody has set up wrong; the others come and go with the load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not in order."""
+
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What it is judged by."""
+
+    snapshot: Snapshot
+    hold: Hold | None
+    drivers: Drivers
+    """Empty where they are not known: whatever follows from nobody else being there must ask `snapshot.drivers`."""
+    tasks: int | None
+    """None where the topology is not known."""
+
+
+def condition(snapshot: Snapshot, hold: Hold | None) -> Condition:
+    """The condition.
+
+    Args:
+        snapshot: The facts.
+        hold: The hold that the decision goes on with, if any.
+    """
+    found = findings(snapshot, hold)
+    if found:
+        first, *others = found
+        beside = [f"Also {other.reason.name}: {other.detail}" for other in others]
+        return Condition(type=TYPE, status=Answer.FALSE, reason=first.reason, detail=". ".join([first.detail, *beside]))
+    unknown = _unknown(snapshot)
+    if unknown is not None:
+        return Condition(type=TYPE, status=Answer.UNKNOWN, reason=unknown.reason, detail=unknown.detail)
+    return Condition(type=TYPE, status=Answer.TRUE, reason=Reason.ScalingInOrder, detail=_in_order(snapshot))
+
+
+def warnings(snapshot: Snapshot, hold: Hold | None) -> tuple[Event, ...]:
+    """What of it is also told as an Event when it begins."""
+    return tuple(Event(one.reason, one.detail) for one in findings(snapshot, hold) if one.reason in _TOLD_AS_EVENTS)
+
+
+def findings(snapshot: Snapshot, hold: Hold | None) -> tuple[Finding, ...]:
+    """Everything that is known not to be in order, what matters most first."""
+    drivers = Drivers() if isinstance(snapshot.drivers, DriversUnknown) else snapshot.drivers
+    universe = snapshot.universe
+    tasks = None if isinstance(universe, TopologyUnknown) else len(universe.tasks)
+    seen = _Seen(snapshot, hold, drivers, tasks)
+    return tuple(finding for ask in _ASKED for finding in ask(seen))
+
+
+def _past_us(seen: _Seen) -> Iterator[Finding]:
+    past = seen.drivers.at(Aim.STATEFUL_SET)
+    if past:
+        names = name_some([one.name for one in past])
+        yield Finding(Reason.AutoscalerAimsAtStatefulSet, f"{_autoscalers(past)} {names}")
+
+
+def _two_writers(seen: _Seen) -> Iterator[Finding]:
+    autoscalers = seen.drivers.at(Aim.STREAM_APP)
+    writers = [f"HorizontalPodAutoscaler {one.name}" for one in autoscalers] + list(seen.drivers.other_writers)
+    if autoscalers and len(writers) > 1:
+        yield Finding(Reason.TwoWritersOfReplicas, name_some(writers))
+
+
+def _large_drop(seen: _Seen) -> Iterator[Finding]:
+    hold = seen.hold
+    if hold is not None and hold.fell_far:
+        yield Finding(Reason.LargeDrop, f"From {hold.from_replicas} to {hold.target}")
+
+
+def _cannot_act(seen: _Seen) -> Iterator[Finding]:
+    for one in seen.drivers.at(Aim.STREAM_APP):
+        if one.cannot_act is not None:
+            yield Finding(Reason.AutoscalerCannotAct, f"{one.name}: {one.cannot_act.rstrip('.')}")
+
+
+def _idle(seen: _Seen) -> Iterator[Finding]:
+    """Only pods that are wished for: the others are on their way out, or held, which another condition says."""
+    pods = min(len(seen.snapshot.workload.pods), seen.snapshot.app.wish.replicas)
+    if seen.tasks is not None and pods > seen.tasks:
+        idle = _without_active_tasks(seen.snapshot)
+        which = f"; ordinal {name_some(idle)} now" if idle else ""
+        yield Finding(Reason.IdlePods, f"There are {pods} pods and {_tasks(seen.tasks)}{which}")
+
+
+def _exceeds(seen: _Seen) -> Iterator[Finding]:
+    for one in seen.drivers.at(Aim.STREAM_APP):
+        if seen.tasks is not None and one.most > seen.tasks:
+            least = f", minReplicas is {one.least}" if one.least > seen.tasks else ""
+            told = f"{one.name}: maxReplicas is {one.most}{least}, and there are {_tasks(seen.tasks)}"
+            yield Finding(Reason.AutoscalerExceedsTasks, told)
+
+
+_ASKED: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
+    _past_us,
+    _two_writers,
+    _large_drop,
+    _cannot_act,
+    _idle,
+    _exceeds,
+)
+
+
+def _unknown(snapshot: Snapshot) -> Refusal | None:
+    if isinstance(snapshot.drivers, DriversUnknown):
+        return Refusal(Reason.AutoscalersUnread, snapshot.drivers.why)
+    if not isinstance(snapshot.universe, TopologyUnknown):
+        return None
+    latest = snapshot.latest
+    if latest is None:
+        return Refusal(Reason.BrokersUnreachable, "not asked yet")
+    if isinstance(latest.group, GroupUnreadable):
+        return Refusal(latest.group.reason, latest.group.detail)
+    return Refusal(Reason.TopologyUnknown, snapshot.universe.reason)
+
+
+def _in_order(snapshot: Snapshot) -> str:
+    drivers = snapshot.drivers
+    named = drivers.at(Aim.STREAM_APP) if isinstance(drivers, Drivers) else ()
+    return f"{_autoscalers(named)} {name_some([one.name for one in named])}" if named else "No autoscaler aims at it"
+
+
+def _without_active_tasks(snapshot: Snapshot) -> list[Ordinal]:
+    """Pods that process nothing, where the group was seen whole a moment ago."""
+    latest = snapshot.latest
+    group = None if latest is None or snapshot.now - latest.ended_at > LATELY else latest.group
+    if not isinstance(group, GroupDescription) or not group.is_decoded:
+        return []
+    attribution = attribute(group, snapshot.workload)
+    return [
+        pod.ordinal
+        for pod in snapshot.workload.pods
+        if not any(one.assignment is not None and one.assignment.active for one in attribution.members(pod.ordinal))
+    ]
+
+
+def _autoscalers(several: tuple[Autoscaler, ...]) -> str:
+    return "HorizontalPodAutoscaler" if len(several) == 1 else "HorizontalPodAutoscalers"
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task" if count == 1 else f"{count} tasks"

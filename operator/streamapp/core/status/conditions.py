@@ -1,0 +1,190 @@
+"""The conditions of the resource, from a decision: each with a status, a reason and the particulars.
+
+Called by `planning` last. Laws: all of them always; never Reconciling and Stalled together; a held scale-down is a
+healthy state, so that Helm and GitOps tools do not wait for its end.
+"""
+
+from dataclasses import dataclass
+
+from streamapp.core.actions.decision import Answer, Condition, Verdict
+from streamapp.core.actions.outcomes import Outcome
+from streamapp.core.actions.rollout import Restart
+from streamapp.core.evidence import learner_source
+from streamapp.core.evidence.learners import LearnersUnknown
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.gates.candidates import Departure, Going
+from streamapp.core.gates.case import Case, Refusal
+from streamapp.core.gates.convergence import Convergence
+from streamapp.core.gates.evaluate import first_refusal
+from streamapp.core.gates.safety_gates import brokers_answered, identity_holds, no_process_id_is_doubled
+from streamapp.core.reasons import Reason
+from streamapp.core.status import autoscaling, state_age
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Everything a decision has found out."""
+
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    outcome: Outcome
+    rollout: Restart | Refusal | None
+    convergence: Convergence
+
+
+def conditions(findings: Findings) -> tuple[Condition, ...]:
+    """All conditions, in the order in which a person asks."""
+    return (
+        _ready(findings),
+        _reconciling(findings),
+        _stalled(findings),
+        _converged(findings),
+        _held(findings),
+        _identity(findings),
+        _kafka(findings),
+        _learners(findings),
+        autoscaling.condition(findings.snapshot, findings.outcome.hold),
+    )
+
+
+def _ready(findings: Findings) -> Condition:
+    workload, wish = findings.snapshot.workload, findings.snapshot.app.wish.replicas
+    granted = 0 if workload.statefulset is None else workload.statefulset.replicas
+    if findings.outcome.verdict is Verdict.STALLED:
+        return _condition("Ready", Answer.FALSE, findings.outcome.reason, findings.outcome.detail)
+    if workload.statefulset is None:
+        return _condition("Ready", Answer.FALSE, Reason.StatefulSetMissing)
+    detail = f"{workload.ready} of {max(granted, wish, workload.ready)} pods are ready"
+    if granted < wish:
+        return _condition("Ready", Answer.FALSE, findings.outcome.reason, detail)
+    if _awaited(findings):
+        return _condition("Ready", Answer.FALSE, Reason.PodsNotReady, detail)
+    return _condition("Ready", Answer.TRUE, findings.outcome.reason, detail)
+
+
+def _awaited(findings: Findings) -> int:
+    """How many of the pods that stay are not ready; those that a hold lets go need not become so any more."""
+    workload, staying = findings.snapshot.workload, findings.outcome.staying
+    granted = 0 if workload.statefulset is None else workload.statefulset.replicas
+    wanted = granted if staying is None else min(granted, staying)
+    ready = [pod for pod in workload.pods if pod.ordinal < wanted and pod.ready and not pod.terminating]
+    return wanted - len(ready)
+
+
+def _reconciling(findings: Findings) -> Condition:
+    verdict, reason = findings.outcome.verdict, findings.outcome.reason
+    if findings.snapshot.app.dry_run:
+        return _condition("Reconciling", Answer.FALSE, Reason.DryRun)
+    if verdict in {Verdict.CREATE, Verdict.GROW, Verdict.CLOSE_STEP, Verdict.STEP}:
+        return _condition("Reconciling", Answer.TRUE, reason, findings.outcome.detail)
+    if verdict not in {Verdict.STALLED, Verdict.PAUSED} and not _stands_still(findings):
+        rollout = findings.rollout
+        if rollout is not None and rollout.reason is not Reason.RolloutPaused:
+            return _condition("Reconciling", Answer.TRUE, rollout.reason, "A rollout waits for it.")
+        if _awaited(findings):
+            return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
+    return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
+
+
+def _stalled(findings: Findings) -> Condition:
+    outcome = findings.outcome
+    stalled = outcome.verdict is Verdict.STALLED or _stands_still(findings)
+    return _condition("Stalled", Answer.TRUE if stalled else Answer.FALSE, outcome.reason, outcome.detail)
+
+
+def _stands_still(findings: Findings) -> bool:
+    return findings.outcome.reason in {Reason.NoProgress, Reason.GaveUp}
+
+
+def _converged(findings: Findings) -> Condition:
+    missing = findings.convergence.waits_for
+    if missing is None:
+        return _condition("Converged", Answer.TRUE, Reason.Converged)
+    answer = Answer.FALSE if findings.convergence.can_be_told else Answer.UNKNOWN
+    return _condition("Converged", answer, missing.reason, missing.detail)
+
+
+def _held(findings: Findings) -> Condition:
+    outcome = findings.outcome
+    held = outcome.verdict is Verdict.HOLD
+    return _condition("ScaleDownHeld", Answer.TRUE if held else Answer.FALSE, outcome.reason, outcome.detail)
+
+
+def _identity(findings: Findings) -> Condition:
+    if not findings.snapshot.app.keeps_state:
+        return _condition("IdentityStable", Answer.TRUE, Reason.NoStateOnDisk)
+    case = _case(findings)
+    unreadable = _unreadable(case)
+    if case is None or unreadable is not None:
+        reason = Reason.BrokersUnreachable if unreadable is None else unreadable.reason
+        return _condition("IdentityStable", Answer.UNKNOWN, reason)
+    refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
+    if refusal is None:
+        return _state_on_disk(findings.snapshot)
+    answer = Answer.UNKNOWN if refusal.reason is Reason.ProcessIdUnrecorded else Answer.FALSE
+    return _condition("IdentityStable", answer, refusal.reason, refusal.detail)
+
+
+def _state_on_disk(snapshot: Snapshot) -> Condition:
+    """The processes are who they were; what may be wrong is only how long their state may lie unused."""
+    warned = state_age.warning(snapshot)
+    if warned is not None:
+        return _condition("IdentityStable", Answer.TRUE, warned.reason, warned.detail)
+    return _condition("IdentityStable", Answer.TRUE, Reason.IdentityHolds, state_age.unchecked(snapshot))
+
+
+def _kafka(findings: Findings) -> Condition:
+    case = _case(findings)
+    refusal = _unreadable(case)
+    if case is None:
+        return _condition("KafkaReachable", Answer.UNKNOWN, Reason.BrokersUnreachable, "not asked yet")
+    if refusal is None:
+        return _condition("KafkaReachable", Answer.TRUE, Reason.KafkaAnswers)
+    reached = refusal.reason is not Reason.BrokersUnreachable
+    return _condition("KafkaReachable", Answer.TRUE if reached else Answer.FALSE, refusal.reason, refusal.detail)
+
+
+def _learners(findings: Findings) -> Condition:
+    case = _case(findings)
+    if case is None:
+        return _condition("LearnersAvailable", Answer.UNKNOWN, Reason.BrokersUnreachable, "not asked yet")
+    group, universe = case.group(), case.universe()
+    if isinstance(group, Refusal):
+        return _condition("LearnersAvailable", Answer.UNKNOWN, group.reason, group.detail)
+    if isinstance(universe, Refusal):
+        return _condition("LearnersAvailable", Answer.UNKNOWN, universe.reason, universe.detail)
+    if not universe.stateful:
+        return _condition("LearnersAvailable", Answer.TRUE, Reason.NoStatefulTasks)
+    return _of_source(learner_source.seen(findings.snapshot, findings.policy), findings.policy)
+
+
+def _of_source(seen: learner_source.SourceSeen, policy: ScalingPolicy) -> Condition:
+    if seen.is_on_demand:
+        return _condition("LearnersAvailable", Answer.TRUE, Reason.LearnersOnDemand)
+    instead = seen.not_on_demand
+    if instead is not None and policy.source is LearnerSource.ON_DEMAND:
+        return _condition("LearnersAvailable", Answer.FALSE, instead.reason, instead.detail)
+    told = "" if instead is None else f"Not on demand: {instead.reason.name}, {instead.detail}".removesuffix(", ")
+    match seen.source:
+        case LearnersUnknown(why):
+            return _condition("LearnersAvailable", Answer.UNKNOWN, Reason.LearnersNotDetected, f"{why} {told}".strip())
+        case LearnerSource.STANDBYS:
+            return _condition("LearnersAvailable", Answer.TRUE, Reason.StandbysDetected, told)
+    return _condition("LearnersAvailable", Answer.FALSE, Reason.NoLearners, told)
+
+
+def _case(findings: Findings) -> Case | None:
+    latest = findings.snapshot.latest
+    if latest is None:
+        return None
+    nobody = Departure(Going.RESTART, ())
+    return Case(snapshot=findings.snapshot, policy=findings.policy, departure=nobody, reading=latest)
+
+
+def _unreadable(case: Case | None) -> Refusal | None:
+    return None if case is None else brokers_answered(case)
+
+
+def _condition(kind: str, status: Answer, reason: Reason, detail: str = "") -> Condition:
+    return Condition(type=kind, status=status, reason=reason, detail=detail)

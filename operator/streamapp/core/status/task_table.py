@@ -1,0 +1,220 @@
+"""Every task with its owner and its copies, as the last look shows them: the whole of what a status only sums up.
+
+Made by the operator when somebody asks for it, from the facts of its last pass. It decides nothing: what it does not
+know it leaves out, with the reason.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from streamapp.core.evidence.coverage import Copy, CopyMap, is_caught_up
+from streamapp.core.evidence.learner_source import is_on_demand, within_the_applications_limit
+from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.running_tasks import active_holders
+from streamapp.core.facts.group import GroupDescription, Member
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.lag import EndOffsets, Measured, RunningActive
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TaskFacts, Universe
+from streamapp.core.gates.candidates import Departure, Going
+from streamapp.core.gates.case import Case, Refusal, case_now
+from streamapp.core.reasons import Reason
+
+
+class Activity(Enum):
+    """What becomes of a task."""
+
+    RUNNING = "running"
+    RESTORING = "restoring"
+    """Assigned, and not seen running yet."""
+    UNASSIGNED = "unassigned"
+    TWICE = "twice"
+    """Two members hold it."""
+
+
+class Role(Enum):
+    """What a copy is."""
+
+    ACTIVE = "active"
+    STANDBY = "standby"
+    LEARNER = "learner"
+    """Made because a pod is to leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who has a task as active."""
+
+    ordinal: Ordinal | None
+    """None where it is not known in which pod."""
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopySeen:
+    """One copy."""
+
+    ordinal: Ordinal
+    role: Role
+    lag: int | None
+    """Records that it is behind, at most; 0 for one that runs; None: not known."""
+    is_caught_up: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One task."""
+
+    task: TaskId
+    is_stateful: bool
+    owner: Owner | None
+    activity: Activity | None
+    """None: it is assigned, and whether it runs is not known."""
+    copies: tuple[CopySeen, ...]
+    """Of a stateful task, the active one among them; by ordinal."""
+    covered_on: tuple[Ordinal, ...] | None
+    """Pods other than the highest that could take over at once; None: not known, or without state nothing to cover."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTable:
+    """All tasks, as of one time."""
+
+    as_of: datetime
+    """When the group was last read."""
+    positions_as_of: datetime | None
+    """How old the positions are at most; None where none are known."""
+    highest: Ordinal | None
+    """The pod that would go first."""
+    limit: int
+    """Records; a copy no further behind is caught up."""
+    rows: tuple[TaskRow, ...]
+    doubt: str
+    """What is not known and why; empty where all is."""
+
+
+def task_table(snapshot: Snapshot, policy: ScalingPolicy) -> TaskTable | Refusal:
+    """Make it; a Refusal where the group or its tasks are not known at all."""
+    limited = within_the_applications_limit(snapshot, policy)
+    latest = snapshot.latest
+    if latest is None:
+        return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
+    case = _measured(case_now(snapshot, limited, Departure(Going.RESTART, ()), latest))
+    known = case.known()
+    return known if isinstance(known, Refusal) else _Table(case, *known, case.copies()).table()
+
+
+class _Table:
+    """Everything that a row is made from."""
+
+    def __init__(
+        self,
+        case: Case,
+        group: GroupDescription,
+        universe: Universe,
+        attribution: Attribution,
+        copies: CopyMap | Refusal,
+    ) -> None:
+        self._case = case
+        self._universe = universe
+        self._copies = copies
+        self._holders = active_holders(group)
+        self._place = {member.id: ordinal for ordinal, members in attribution.by_ordinal.items() for member in members}
+        self._standbys = _standbys(attribution)
+        running = case.running(group.member_ids)
+        self._running = None if isinstance(running, Refusal) else running
+        self._limit = case.policy.acceptable_recovery_lag
+        self._learner = Role.LEARNER if is_on_demand(case.snapshot, case.policy) else Role.STANDBY
+        self._highest = max((pod.ordinal for pod in case.snapshot.workload.pods), default=None)
+
+    def table(self) -> TaskTable:
+        """All of it."""
+        copies = self._copies
+        doubt = ""
+        if isinstance(copies, Refusal):
+            doubt = f"how far copies are is not known: {f'{copies.reason.note} {copies.detail}'.strip()}"
+        return TaskTable(
+            as_of=self._case.reading.ended_at,
+            positions_as_of=copies.since.began_at if isinstance(copies, CopyMap) else None,
+            highest=self._highest,
+            limit=self._limit,
+            rows=tuple(self._row(task) for task in self._universe.tasks),
+            doubt=doubt,
+        )
+
+    def _row(self, task: TaskFacts) -> TaskRow:
+        holders = self._holders.get(task.id, ())
+        owner = Owner(self._place.get(holders[0].id), holders[0].id) if holders else None
+        copies = self._copies_of(task, owner) if task.stateful else ()
+        return TaskRow(
+            task=task.id,
+            is_stateful=task.stateful,
+            owner=owner,
+            activity=self._activity(task, holders),
+            copies=copies,
+            covered_on=self._covered_on(copies) if task.stateful else None,
+        )
+
+    def _activity(self, task: TaskFacts, holders: tuple[Member, ...]) -> Activity | None:
+        if len(holders) != 1:
+            return Activity.TWICE if holders else Activity.UNASSIGNED
+        if self._running is None:
+            return None
+        return Activity.RUNNING if task.id in self._running else Activity.RESTORING
+
+    def _copies_of(self, task: TaskFacts, owner: Owner | None) -> tuple[CopySeen, ...]:
+        measured: dict[Ordinal, Copy] = {}
+        if isinstance(self._copies, CopyMap):
+            found = (*self._copies.copies.get(task.id, ()), *self._copies.restoring.get(task.id, ()))
+            measured = {copy.ordinal: copy for copy in found}
+        owned = set[Ordinal]() if owner is None or owner.ordinal is None else {owner.ordinal}
+        restoring = self._copies.restoring.get(task.id, ()) if isinstance(self._copies, CopyMap) else ()
+        cold = {copy.ordinal for copy in restoring}
+        places = sorted(owned | self._standbys.get(task.id, set()) | measured.keys())
+        return tuple(
+            self._copy(place, measured.get(place), is_active=place in owned, is_restoring=place in cold)
+            for place in places
+        )
+
+    def _copy(self, ordinal: Ordinal, copy: Copy | None, *, is_active: bool, is_restoring: bool) -> CopySeen:
+        role = Role.ACTIVE if is_active else self._learner
+        if copy is None:
+            return CopySeen(ordinal, role, None, is_caught_up=False)
+        match copy.lag:
+            case RunningActive():
+                lag: int | None = 0
+            case Measured(records):
+                lag = records
+            case _:
+                lag = None
+        # What restores is in nobody's stead, however near it is.
+        return CopySeen(ordinal, role, lag, is_caught_up=not is_restoring and is_caught_up(copy.lag, self._limit))
+
+    def _covered_on(self, copies: tuple[CopySeen, ...]) -> tuple[Ordinal, ...] | None:
+        if isinstance(self._copies, Refusal):
+            return None
+        return tuple(copy.ordinal for copy in copies if copy.is_caught_up and copy.ordinal != self._highest)
+
+
+def _standbys(attribution: Attribution) -> Mapping[TaskId, set[Ordinal]]:
+    found: dict[TaskId, set[Ordinal]] = defaultdict(set)
+    for ordinal, members in attribution.by_ordinal.items():
+        for member in members:
+            for task in () if member.assignment is None else member.assignment.standby:
+                found[task].add(ordinal)
+    return found
+
+
+def _measured(case: Case) -> Case:
+    """The same, by the joins where no ends were read since the agents spoke."""
+    view = case.view
+    if view is None or isinstance(view.ends, EndOffsets):
+        return case
+    by_joins = Case(
+        snapshot=case.snapshot, policy=case.policy, departure=case.departure, reading=case.reading, view=None
+    )
+    return by_joins if not isinstance(by_joins.copies(), Refusal) else case

@@ -1,0 +1,425 @@
+"""The hold: when it begins, what it waits for, who may override what, and how it ends."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from streamapp.core.actions.decision import Decision, Event, Fence, GrantReplicas, WriteHoldRecord
+from streamapp.core.decide import decide
+from streamapp.core.evidence.eta import At
+from streamapp.core.facts.containers import Capture, MemberKey
+from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.hold_record import Epoch, Forced, ForcedBy, Hold, HoldRecord, OpenStep, Progress
+from streamapp.core.facts.ids import Ordinal, TopicPartition
+from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Release, Snapshot
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.reasons import Reason
+from tests.builders import (
+    NOW,
+    POLICY,
+    a_hold,
+    a_pod,
+    a_reading,
+    a_record,
+    a_snapshot,
+    a_wish,
+    ago,
+    an_unreadable,
+    pods,
+    seconds,
+    steps,
+    told,
+)
+from tests.support import example
+
+FENCE = Fence("sts", "100")
+EPOCH = Epoch(lease=0, counter=int(NOW.timestamp()))
+LAGGING = example.members(3, lag=500_000)
+BARE = example.members(3, standbys=False)
+HOUR = timedelta(hours=1)
+FORCE = ScalingPolicy(scale_down=ScaleDownPolicy.IMMEDIATE, force_reason="the cluster goes tonight")
+
+
+def written(decision: Decision) -> HoldRecord | None:
+    """The record that the plan writes, whichever step carries it."""
+    for step in decision.plan:
+        if isinstance(step, GrantReplicas | WriteHoldRecord):
+            record = step.record
+            assert record is None or isinstance(record, HoldRecord)
+            return record
+    raise AssertionError("the plan writes no record")
+
+
+def hold_written(decision: Decision) -> Hold:
+    record = written(decision)
+    assert record is not None
+    assert record.hold is not None
+    return record.hold
+
+
+def polls(*ago_: float, members: Any = LAGGING) -> tuple[GroupReading, ...]:
+    """Polls of a single join, so that there is one reading of positions only."""
+    join = a_reading(members, at=max(ago_)).join
+    return tuple(a_reading(members, at=at, join=join) for at in ago_)
+
+
+# How a step is granted.
+
+
+def test_a_step_is_one_write_of_replicas_and_record_fenced_by_what_was_judged() -> None:
+    decision = decide(a_snapshot(wish=1, record=a_record(target=1)), POLICY)
+    capture = Capture(
+        ordinal=Ordinal(2),
+        pod_uid="pod-2",
+        container_id="containerd://2",
+        seen_at=ago(15),
+        members=(MemberKey("wordcount-2-consumer"),),
+    )
+    step = OpenStep(
+        hold_id="h-1", from_replicas=3, to_replicas=2, granted_at=NOW, reason=Reason.Covered, captures=(capture,)
+    )
+    hold = a_hold(target=1, granted=2, reason=Reason.Covered, progress=Progress(improved_at=NOW))
+    assert decision.plan[1:] == (
+        GrantReplicas(
+            from_replicas=3,
+            to_replicas=2,
+            record=HoldRecord(epoch=EPOCH, hold=hold, step=step),
+            fence=FENCE,
+            judged_at=NOW,
+            reason=Reason.Covered,
+        ),
+    )
+
+
+def test_the_last_step_of_a_hold_ends_it_and_leaves_only_the_open_step() -> None:
+    record = written(decide(a_snapshot(), POLICY))
+    assert record is not None
+    assert (record.hold, record.step is None) == (None, False)
+
+
+# How a hold begins.
+
+
+def test_a_new_hold_is_written_down_before_anything_goes() -> None:
+    decision = decide(a_snapshot(record=None), POLICY)
+    hold = hold_written(decision)
+    assert (told(decision), steps(decision)) == (("Hold", "HoldBegan"), ("WriteHoldRecord",))
+    assert hold == Hold(
+        id=hold.id,
+        from_replicas=3,
+        target=2,
+        granted=3,
+        since=NOW,
+        reason=Reason.HoldBegan,
+        progress=Progress(improved_at=NOW),
+    )
+
+
+def test_a_record_left_over_from_an_earlier_scale_down_is_not_gone_on_with() -> None:
+    decision = decide(a_snapshot(record=a_record(granted=5)), POLICY)
+    assert (told(decision), hold_written(decision).id == "h-1") == (("Hold", "HoldBegan"), False)
+
+
+def test_a_drop_by_more_than_half_is_named() -> None:
+    events = decide(a_snapshot(wish=1, record=None), POLICY).events
+    assert events == (Event(Reason.HoldBegan, "3 to 1"), Event(Reason.LargeDrop, "3 to 1"))
+
+
+def test_a_smaller_drop_is_not() -> None:
+    assert decide(a_snapshot(record=None), POLICY).events == (Event(Reason.HoldBegan, "3 to 2"),)
+
+
+def test_nothing_is_told_twice() -> None:
+    assert decide(a_snapshot(members=LAGGING), POLICY).events == ()
+
+
+def test_a_target_that_moves_while_held_is_followed_at_its_highest_in_the_window() -> None:
+    wish = a_wish(0, (600, 2), (20, 1), (10, 0))
+    decision = decide(
+        a_snapshot(members=LAGGING, record=a_record(target=1), app={"wish": wish}), ScalingPolicy(allow_zero=True)
+    )
+    assert (told(decision), hold_written(decision).id, hold_written(decision).target) == (
+        ("Hold", "LearnersCatchingUp"),
+        "h-1",
+        2,
+    )
+
+
+# What the user says.
+
+
+def test_the_users_hold_stops_a_covered_step_and_keeps_the_record() -> None:
+    decision = decide(a_snapshot(app={"held_because": "audit"}), FORCE)
+    assert (told(decision), decision.detail, decision.plan) == (("Hold", "HeldByUser"), "audit", ())
+
+
+def test_zero_without_permission_takes_nothing_and_prepares_nothing() -> None:
+    decision = decide(a_snapshot(wish=0), POLICY)
+    assert (told(decision), written(decision)) == (("Hold", "ZeroNotAllowed"), None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "app", "forced"),
+    [
+        pytest.param(FORCE, {}, (Reason.ForcedByPolicy, ForcedBy.POLICY, "the cluster goes tonight"), id="Immediate"),
+        pytest.param(
+            POLICY,
+            {"release": Release(hold_id="h-1", why="out of money")},
+            (Reason.ForcedByRelease, ForcedBy.RELEASE, "out of money"),
+            id="release of this hold",
+        ),
+    ],
+)
+@pytest.mark.parametrize("members", [LAGGING, BARE], ids=["copies lag", "no copies"])
+def test_coverage_can_be_overridden_and_that_is_on_record(
+    policy: ScalingPolicy, app: dict[str, Any], forced: tuple[Reason, ForcedBy, str], members: Any
+) -> None:
+    reason, by, why = forced
+    decision = decide(a_snapshot(members=members, app=app), policy)
+    record = written(decision)
+    assert record is not None
+    assert record.step is not None
+    assert (told(decision), record.step.forced) == (("Step", reason.name), Forced(by, why))
+
+
+def test_a_release_of_another_hold_does_nothing() -> None:
+    app = {"release": Release(hold_id="h-0", why="out of money")}
+    assert told(decide(a_snapshot(members=LAGGING, app=app), POLICY)) == ("Hold", "LearnersCatchingUp")
+
+
+def test_where_coverage_is_there_nothing_is_forced() -> None:
+    record = written(decide(a_snapshot(), FORCE))
+    assert record is not None
+    assert record.step is not None
+    assert (record.step.reason, record.step.forced) == (Reason.Covered, None)
+
+
+def test_forcing_waives_positions_and_topology_too_but_still_asks_for_two_readings() -> None:
+    blind = tuple(a_reading(BARE, at=at, join=None) for at in (1, 12))
+    snapshot = a_snapshot(readings=blind, universe=TopologyUnknown("two sub-topologies"))
+    once = replace(snapshot, readings=blind[:1])
+    assert [told(decide(one, FORCE)) for one in (snapshot, once)] == [
+        ("Step", "ForcedByPolicy"),
+        ("Hold", "ReadingsPending"),
+    ]
+
+
+def test_forcing_still_goes_one_at_a_time() -> None:
+    decision = decide(a_snapshot(wish=1, members=BARE, record=a_record(target=1)), FORCE)
+    assert [step.to_replicas for step in decision.plan if isinstance(step, GrantReplicas)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "reason"),
+    [
+        pytest.param(a_snapshot(readings=(an_unreadable(),)), "BrokersUnreachable", id="the brokers are gone"),
+        pytest.param(a_snapshot(workload={"read_at": ago(60)}), "FactsStale", id="facts are old"),
+        pytest.param(
+            a_snapshot(members=(*BARE, replace(example.member(7), client_host="10.9.9.9"))),
+            "ForeignMember",
+            id="a foreign member",
+        ),
+        pytest.param(a_snapshot(workload={"volumes": ()}, members=BARE[:2]), "TaskUnassigned", id="a task is nowhere"),
+        pytest.param(a_snapshot(statefulset={"generation": 9}), "StatefulSetUnobserved", id="an unseen change"),
+    ],
+)
+def test_forcing_overrides_coverage_and_nothing_else(snapshot: Snapshot, reason: str) -> None:
+    assert told(decide(snapshot, FORCE)) == ("Hold", reason)
+
+
+# No progress.
+
+
+def waited(how_long: timedelta, *, best: int = 980_000, counted: float | None = 5) -> HoldRecord:
+    counted_at = None if counted is None else ago(counted)
+    progress = Progress(best=best, improved_at=ago(4000), waited=how_long, counted_at=counted_at)
+    return a_record(reason=Reason.LearnersCatchingUp, progress=progress)
+
+
+def test_a_hold_that_stands_still_is_told_apart_from_a_slow_one() -> None:
+    decision = decide(a_snapshot(members=LAGGING, record=waited(HOUR - seconds(5))), POLICY)
+    assert (told(decision), decision.detail, decision.events) == (
+        ("Hold", "NoProgress"),
+        "For 1:00:00: LearnersCatchingUp. 2 tasks wait; 0_5 on ordinal 0 is 500000 records behind",
+        (Event(Reason.NoProgress, decision.detail),),
+    )
+
+
+def test_a_second_less_is_slow() -> None:
+    decision = decide(a_snapshot(members=LAGGING, record=waited(HOUR - seconds(6))), POLICY)
+    assert told(decision) == ("Hold", "LearnersCatchingUp")
+
+
+def test_progress_starts_the_clock_anew() -> None:
+    decision = decide(a_snapshot(members=LAGGING, record=waited(HOUR, best=2_000_000, counted=10)), POLICY)
+    assert (told(decision), hold_written(decision).progress) == (
+        ("Hold", "LearnersCatchingUp"),
+        Progress(best=980_000, improved_at=NOW, counted_at=NOW),
+    )
+
+
+def test_the_clock_stands_while_not_everything_is_seen() -> None:
+    decision = decide(a_snapshot(readings=(an_unreadable(),), record=waited(HOUR)), POLICY)
+    assert (told(decision), hold_written(decision).progress) == (
+        ("Hold", "BrokersUnreachable"),
+        Progress(best=980_000, improved_at=ago(4000), waited=HOUR),
+    )
+
+
+def test_giving_up_withdraws_the_hold_until_the_spec_changes() -> None:
+    policy = ScalingPolicy(on_timeout=OnTimeout.GIVE_UP)
+    first = decide(a_snapshot(members=LAGGING, record=waited(HOUR)), policy)
+    gave_up = HoldRecord(epoch=EPOCH, hold=hold_written(first))
+    again = a_snapshot(record=gave_up)
+    assert (told(first), hold_written(first).gave_up_at) == (("Hold", "GaveUp"), 1)
+    assert (told(decide(again, policy)), decide(again, policy).plan) == (("Hold", "GaveUp"), ())
+    changed = replace(again, app=replace(again.app, generation=2))
+    assert (told(decide(changed, policy)), hold_written(decide(changed, policy)).id == "h-1") == (
+        ("Hold", "HoldBegan"),
+        False,
+    )
+
+
+def test_a_hold_that_was_given_up_can_still_be_released() -> None:
+    snapshot = a_snapshot(
+        members=BARE, record=a_record(gave_up_at=1), app={"release": Release(hold_id="h-1", why="now")}
+    )
+    assert told(decide(snapshot, POLICY)) == ("Step", "ForcedByRelease")
+
+
+def test_proceeding_goes_on_without_coverage_but_not_without_the_rest() -> None:
+    policy = ScalingPolicy(on_timeout=OnTimeout.PROCEED, force_reason="may take longer once")
+    going = a_snapshot(members=LAGGING, record=waited(HOUR))
+    blind = replace(going, readings=(an_unreadable(),))
+    assert [told(decide(one, policy)) for one in (going, blind)] == [
+        ("Step", "ForcedByTimeout"),
+        ("Hold", "BrokersUnreachable"),
+    ]
+
+
+def test_after_a_step_the_clock_starts_anew() -> None:
+    policy = ScalingPolicy(on_timeout=OnTimeout.PROCEED, force_reason="may take longer once")
+    record = waited(HOUR)
+    assert record.hold is not None
+    snapshot = a_snapshot(wish=1, members=LAGGING, record=replace(record, hold=replace(record.hold, target=1)))
+    assert hold_written(decide(snapshot, policy)).progress == Progress(improved_at=NOW)
+
+
+# What is written, and how often.
+
+
+def noted(counted: float) -> HoldRecord:
+    return waited(seconds(100), best=980_000, counted=counted)
+
+
+def test_the_clock_alone_is_written_every_ten_seconds() -> None:
+    plans = [steps(decide(a_snapshot(members=LAGGING, record=noted(age), nudges=_nudged()), POLICY)) for age in (9, 10)]
+    assert plans == [(), ("WriteHoldRecord",)]
+
+
+def _nudged() -> Any:
+    """A nudge a moment ago, so that no other comes into the plan."""
+    return replace(example.snapshot().nudges, sent=(ago(5),))
+
+
+def test_another_verdict_is_written_at_once() -> None:
+    snapshot = a_snapshot(members=example.members(3, lag=None), record=noted(1), nudges=_nudged())
+    assert steps(decide(snapshot, POLICY)) == ("WriteHoldRecord",)
+
+
+def test_a_new_leader_writes_the_record_so_that_what_the_old_one_prepared_fails() -> None:
+    snapshot = a_snapshot(members=LAGGING, record=noted(1), nudges=_nudged(), lease=1)
+    record = written(decide(snapshot, POLICY))
+    assert record is not None
+    assert record.epoch == Epoch(lease=1, counter=int(NOW.timestamp()))
+
+
+def test_a_record_that_is_too_large_for_even_one_pod_holds() -> None:
+    threads = tuple(
+        replace(example.members(3)[2], id=f"wordcount-2-StreamThread-{number}-consumer") for number in range(2000)
+    )
+    idle = tuple(
+        replace(one, assignment=replace(one.assignment, active=frozenset(), standby=frozenset()))
+        for one in threads[1:]
+        if one.assignment is not None
+    )
+    members = (*example.members(3)[:2], threads[0], *idle)
+    assert told(decide(a_snapshot(members=members), POLICY)) == ("Hold", "HoldRecordTooLarge")
+
+
+def test_an_idle_run_that_is_too_large_for_the_record_goes_in_parts() -> None:
+    many = [
+        replace(example.member(ordinal), id=f"wordcount-{ordinal}-StreamThread-{number}-consumer")
+        for ordinal in (3, 4, 5)
+        for number in range(600)
+    ]
+    snapshot = a_snapshot(pods=6, wish=3, members=(*example.members(3), *many), record=a_record(granted=6, target=3))
+    decision = decide(snapshot, POLICY)
+    assert (told(decision), decision.detail) == (("Step", "OwnsNothing"), "6 to 5")
+
+
+# Zero.
+
+ZERO = ScalingPolicy(allow_zero=True)
+
+
+def last(**changes: Any) -> Snapshot:
+    return a_snapshot(pods=1, wish=0, record=a_record(granted=1, from_replicas=1, target=0), **changes)
+
+
+def test_the_last_pod_goes_without_coverage_but_behind_the_gates() -> None:
+    assert [told(decide(one, ZERO)) for one in (last(), last(readings=(an_unreadable(),)))] == [
+        ("Step", "StoppingToZero"),
+        ("Hold", "BrokersUnreachable"),
+    ]
+
+
+def test_on_the_way_to_zero_coverage_counts_as_ever() -> None:
+    snapshot = a_snapshot(wish=0, members=LAGGING, record=a_record(target=0))
+    assert told(decide(snapshot, ZERO)) == ("Hold", "LearnersCatchingUp")
+
+
+def test_where_a_source_topic_serves_as_changelog_the_last_pod_waits_until_everything_runs() -> None:
+    tasks = tuple(
+        replace(task, changelogs=(TopicPartition("lines", task.id.partition),)) for task in example.universe().tasks
+    )
+    second = replace(example.member(0, active=(3, 4, 5), running=False), id="second-thread")
+    members = (example.member(0, active=(0, 1, 2)), second)
+    assert [
+        told(decide(last(members=members, universe=Universe(one)), ZERO)) for one in (tasks, example.universe().tasks)
+    ] == [("Hold", "TasksNotRunning"), ("Step", "StoppingToZero")]
+
+
+# What is told.
+
+
+def test_how_long_still_is_told_from_two_readings() -> None:
+    later, earlier = a_reading(LAGGING, at=1), a_reading(example.members(3, lag=600_000), at=21)
+    decision = decide(a_snapshot(readings=(later, earlier)), POLICY)
+    # 100,000 records in 20 s; 490,000 are left to the limit
+    assert decision.eta == At(ago(3) + seconds(98))
+
+
+def test_a_pod_that_is_ill_does_not_keep_its_own_ordinal_from_going() -> None:
+    ill = a_pod(2, ready=False)
+    assert told(decide(a_snapshot(workload={"pods": pods(3, p2=ill)}), POLICY)) == ("Step", "Covered")
+
+
+def test_one_poll_is_enough_to_say_what_is_missing() -> None:
+    assert told(decide(a_snapshot(readings=polls(1, 5)), POLICY)) == ("Hold", "LearnersCatchingUp")
+
+
+@pytest.mark.guarantee(1)
+def test_a_release_is_no_word_for_pods_that_were_to_stay_when_it_was_given() -> None:
+    release = Release(hold_id="h-1", why="pod 2 may go")
+    record = a_record(granted=3, target=2)
+    lower = a_snapshot(pods=3, wish=1, members=example.members(3, standbys=False), record=record)
+    released = replace(lower, app=replace(lower.app, release=release))
+    decision = decide(released, POLICY)
+    hold = hold_written(decision)
+    assert (hold.target, hold.id == "h-1", decision.verdict.value) == (1, False, "Hold")
+    same = replace(released, app=replace(released.app, wish=a_wish(2, (600, 2))))
+    assert told(decide(same, POLICY)) == ("Step", "ForcedByRelease")

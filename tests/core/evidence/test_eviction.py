@@ -1,0 +1,260 @@
+"""Exactly the members of a container that is known to have ended are put out, and never a live one."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from streamapp.core.actions.decision import Evict
+from streamapp.core.decide import decide
+from streamapp.core.evidence.eviction import Evictable, capture, evictable, remember, since_first_seen
+from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
+from streamapp.core.facts.containers import Capture, ContainerEnd, MemberKey
+from streamapp.core.facts.group import GroupDescription, GroupState, Member
+from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.reasons import Reason
+from tests.builders import (
+    NOW,
+    POLICY,
+    a_capture,
+    a_pod,
+    a_reading,
+    a_record,
+    a_snapshot,
+    a_step,
+    ago,
+    an_end,
+    an_unreadable,
+    pods,
+    seconds,
+)
+from tests.support import example
+
+MARGIN = seconds(10)
+OLD = example.member(3)
+KEY = MemberKey(OLD.id)
+LISTED = GroupDescription(GroupState.STABLE, (*example.members(3), OLD))
+
+
+def may_go(
+    seen: Capture, end: ContainerEnd, group: GroupDescription = LISTED, *, for_good: bool = False
+) -> tuple[Evictable, ...]:
+    return evictable((seen,), (end,), group, MARGIN, for_good=lambda _: for_good)
+
+
+@pytest.mark.parametrize(
+    ("seen", "end", "goes"),
+    [
+        pytest.param(
+            a_capture(seen_at=ago(15)), an_end(finished_at=ago(5)), True, id="seen ten seconds before the end"
+        ),
+        pytest.param(a_capture(seen_at=ago(14)), an_end(finished_at=ago(5)), False, id="seen nine seconds before it"),
+        pytest.param(a_capture(seen_at=ago(1)), an_end(finished_at=ago(5)), False, id="seen after it"),
+        pytest.param(
+            a_capture(), an_end(container_id="containerd://other"), False, id="another container of the pod ended"
+        ),
+        pytest.param(a_capture(), an_end(pod_uid="pod-other"), False, id="a container of another pod ended"),
+        pytest.param(
+            a_capture(), an_end(reason="ContainerStatusUnknown"), False, id="the kubelet only lost sight of it"
+        ),
+        pytest.param(a_capture(), an_end(reason="OOMKilled"), True, id="it was killed"),
+    ],
+)
+@pytest.mark.guarantee(7)
+def test_a_member_goes_only_with_its_own_container(seen: Capture, end: ContainerEnd, goes: bool) -> None:
+    assert may_go(seen, end) == ((Evictable((KEY,), end),) if goes else ())
+
+
+def test_of_two_reports_of_one_end_the_earlier_counts() -> None:
+    seen = a_capture(seen_at=ago(20))
+    ends = (an_end(finished_at=ago(5)), an_end(finished_at=ago(15)))
+    assert evictable((seen,), ends, LISTED, MARGIN, for_good=lambda _: False) == ()
+
+
+def test_whoever_has_left_already_is_not_put_out_again() -> None:
+    assert may_go(a_capture(), an_end(), GroupDescription(GroupState.STABLE, example.members(3))) == ()
+
+
+@pytest.mark.parametrize(("for_good", "goes"), [(False, False), (True, True)], ids=["restarted", "scaled away"])
+def test_a_static_member_goes_only_where_its_ordinal_is_scaled_away(for_good: bool, goes: bool) -> None:
+    static = MemberKey(OLD.id, "wordcount-3")
+    seen = a_capture(members=(static,))
+    assert may_go(seen, an_end(), for_good=for_good) == ((Evictable((static,), an_end()),) if goes else ())
+
+
+def test_members_are_captured_with_the_container_that_runs_now() -> None:
+    captures = capture(LISTED, example.workload(3), {Ordinal(1), Ordinal(7)}, NOW)
+    assert captures == (
+        Capture(
+            ordinal=Ordinal(1),
+            pod_uid="pod-1",
+            container_id="containerd://1",
+            seen_at=NOW,
+            members=(MemberKey("wordcount-1-consumer"),),
+        ),
+    )
+
+
+def _captured(ordinal: int, seen_ago: float, member: str | None = None) -> Capture:
+    keys = (MemberKey(member or f"wordcount-{ordinal}-consumer"),)
+    return a_capture(ordinal, seen_at=ago(seen_ago), members=keys)
+
+
+def test_memory_keeps_the_first_time_a_member_was_seen() -> None:
+    workload = example.workload(3)
+    first = remember((), a_reading(example.members(3), at=30), workload)
+    again = remember(first, a_reading(example.members(3), at=1), workload)
+    assert again == first == tuple(_captured(number, 30) for number in range(3))
+
+
+def test_memory_adds_a_thread_that_joined_later_with_its_own_time() -> None:
+    workload = example.workload(3)
+    first = remember((), a_reading(example.members(3), at=30), workload)
+    second = replace(example.member(0), id="wordcount-0-second")
+    again = remember(first, a_reading((*example.members(3), second), at=5), workload)
+    assert again == (*first, _captured(0, 5, "wordcount-0-second"))
+
+
+def test_memory_forgets_whoever_left_the_group() -> None:
+    workload = example.workload(3)
+    first = remember((), a_reading(example.members(3), at=30), workload)
+    assert remember(first, a_reading(example.members(3)[:2], at=1), workload) == first[:2]
+
+
+def test_a_reading_that_failed_changes_nothing_in_memory() -> None:
+    first = (_captured(0, 30),)
+    assert remember(first, an_unreadable(), example.workload(3)) == first
+
+
+def test_a_step_captures_its_members_since_they_were_first_seen() -> None:
+    # the pod may stop within a second of the step: what was seen long before must count
+    snapshot = a_snapshot(captures=(_captured(2, 600), _captured(1, 600)))
+    record = decide(snapshot, POLICY).record
+    assert isinstance(record, HoldRecord)
+    assert record.step is not None
+    assert record.step.captures == (_captured(2, 600),)
+
+
+def test_what_memory_has_of_another_container_or_another_member_does_not_count() -> None:
+    seen = (_captured(2, 20),)
+    others = (
+        replace(_captured(2, 600), container_id="containerd://before"),
+        _captured(2, 600, "another"),
+        _captured(2, 5),
+    )
+    assert since_first_seen(seen, others) == seen
+
+
+def test_threads_of_one_container_may_have_been_seen_at_different_times() -> None:
+    both = replace(_captured(2, 20), members=(MemberKey("a"), MemberKey("b")))
+    found = since_first_seen((both,), (_captured(2, 600, "a"),))
+    assert found == (_captured(2, 600, "a"), _captured(2, 20, "b"))
+
+
+def restarted(*members: Member, seen: float, finished: float) -> Snapshot:
+    """Pod 2's container ended and another one runs, with the same address and process ID."""
+    captures = remember((), a_reading(example.members(3), at=seen), example.workload(3))
+    container = replace(example.pod(2).container, id="containerd://2-again", running_since=ago(finished - 1))
+    return a_snapshot(
+        wish=3,
+        record=None,
+        members=members,
+        workload={"pods": pods(3, p2=a_pod(2, container=container))},
+        captures=captures,
+        container_ends=(an_end(2, finished_at=ago(finished)),),
+    )
+
+
+def evicted(snapshot: Snapshot) -> list[Evict]:
+    return [step for step in decide(snapshot, POLICY).plan if isinstance(step, Evict)]
+
+
+def test_outside_steps_the_members_of_a_crashed_container_are_put_out() -> None:
+    assert evicted(restarted(*example.members(3), seen=60, finished=20)) == [
+        Evict(
+            members=(MemberKey("wordcount-2-consumer"),),
+            end=an_end(2, finished_at=ago(20)),
+            reason=Reason.ContainerEnded,
+        )
+    ]
+
+
+@pytest.mark.guarantee(7)
+def test_the_new_member_of_the_restarted_container_is_left_alone() -> None:
+    again = replace(example.members(3)[2], id="wordcount-2-again")
+    snapshot = restarted(*example.members(3)[:2], again, seen=60, finished=20)
+    late = remember(snapshot.captures, snapshot.readings[0], example.workload(3))
+    # even where it was captured under the container that ended, as a slow pod watch would have it
+    assert "wordcount-2-again" in {key.id for one in late for key in one.members}
+    assert evicted(replace(snapshot, captures=late)) == []
+
+
+def test_a_member_seen_only_shortly_before_the_end_waits_for_its_session() -> None:
+    assert evicted(restarted(*example.members(3), seen=25, finished=20)) == []
+
+
+@pytest.mark.parametrize("app", [{"paused": True}, {"dry_run": True}, {"fault": "broken"}], ids=str)
+def test_outside_steps_nobody_is_put_out_while_the_operator_is_told_to_keep_still(app: dict[str, object]) -> None:
+    snapshot = restarted(*example.members(3), seen=60, finished=20)
+    assert evicted(replace(snapshot, app=replace(snapshot.app, **app))) == []  # type: ignore[arg-type]  # fields by name
+
+
+@pytest.mark.parametrize("app", [{}, {"paused": True}, {"dry_run": True}, {"fault": "broken"}], ids=str)
+def test_the_members_of_an_open_step_are_put_out_beside_every_branch(app: dict[str, object]) -> None:
+    snapshot = a_snapshot(
+        wish=3,
+        record=a_record(step=a_step()),
+        app=app,
+        members=(*example.members(3), OLD),
+        container_ends=(an_end(),),
+    )
+    assert evicted(snapshot) == [Evict(members=(KEY,), end=an_end(), reason=Reason.ContainerEnded)]
+
+
+def test_a_raise_in_the_middle_of_a_step_keeps_static_members_since_they_come_back() -> None:
+    static = replace(OLD, instance_id="wordcount-3")
+    step = a_step(captures=(a_capture(3, members=(MemberKey(OLD.id, "wordcount-3"),)),))
+    raised = a_snapshot(
+        pods=3,
+        wish=4,
+        record=a_record(step=step, granted=4),
+        statefulset={"replicas": 4},
+        members=(*example.members(3), static),
+        container_ends=(an_end(),),
+    )
+    assert evicted(raised) == []
+
+
+def test_our_own_phantom_is_put_out() -> None:
+    ghost = replace(example.member(7), id="ghost", client_id=PHANTOM_CLIENT_ID, client_host="10.9.9.9")
+    assert evicted(a_snapshot(wish=3, record=None, members=(*example.members(3), ghost))) == [
+        Evict(members=(MemberKey("ghost"),), end=None, reason=Reason.NudgeLeftOver)
+    ]
+
+
+def test_the_margin_is_the_policys() -> None:
+    seen, end = a_capture(seen_at=ago(36)), an_end(finished_at=ago(5))
+    assert evictable((seen,), (end,), LISTED, timedelta(seconds=32), for_good=lambda _: False) == ()
+
+
+@pytest.mark.guarantee(7)
+def test_a_pod_that_lives_on_after_its_deletion_by_force_does_not_end_with_its_successor() -> None:
+    """Its node is cut off from Kubernetes and not from Kafka; the successor has its volume, and crashes."""
+    elsewhere = replace(OLD, client_host="10.9.9.9")
+    group = GroupDescription(GroupState.STABLE, (*example.members(3), elsewhere))
+    workload = replace(example.workload(4), pods=(*pods(3), a_pod(3, uid="successor")))
+    seen = capture(group, workload, tuple(Ordinal(number) for number in range(4)), ago(60))
+    assert {one.ordinal for one in seen} == {0, 1, 2}
+
+
+def test_where_no_address_is_a_pods_own_the_process_id_tells_who_is_where() -> None:
+    behind_one = tuple(replace(member, client_host="192.0.2.1") for member in (*example.members(3), OLD))
+    seen = capture(
+        GroupDescription(GroupState.STABLE, behind_one),
+        example.workload(4),
+        tuple(Ordinal(number) for number in range(4)),
+        ago(60),
+    )
+    assert {one.ordinal for one in seen} == {0, 1, 2, 3}

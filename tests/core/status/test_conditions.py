@@ -1,0 +1,233 @@
+"""The conditions of the resource, and the laws that they keep."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from streamapp.core.actions.decision import Answer, Condition
+from streamapp.core.decide import decide
+from streamapp.core.facts.hold_record import Progress
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import OnTimeout, RolloutPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TopologyUnknown
+from streamapp.core.facts.workload import Volume
+from streamapp.core.reasons import Reason
+from tests.builders import POLICY, a_pod, a_reading, a_record, a_snapshot, a_step, ago, an_unreadable, pods, volumes
+from tests.support import example, state_table
+
+TYPES = [
+    "Ready",
+    "Reconciling",
+    "Stalled",
+    "Converged",
+    "ScaleDownHeld",
+    "IdentityStable",
+    "KafkaReachable",
+    "LearnersAvailable",
+    "ScalingSound",
+]
+LAGGING = example.members(3, lag=500_000)
+STUCK = a_record(
+    reason=Reason.NoProgress,
+    progress=Progress(best=980_000, improved_at=ago(9000), waited=timedelta(hours=2), counted_at=ago(5)),
+)
+
+
+def of(snapshot: Snapshot, kind: str, policy: ScalingPolicy = POLICY) -> tuple[str, str]:
+    found = {condition.type: condition for condition in decide(snapshot, policy).conditions}
+    return found[kind].status.value, found[kind].reason.name
+
+
+def test_all_of_them_are_there_in_every_state_and_reconciling_never_goes_with_stalled() -> None:
+    for row in state_table.rows():
+        found = {condition.type: condition.status for condition in row.decision.conditions}
+        assert list(found) == TYPES
+        assert (found["Reconciling"], found["Stalled"]) != (Answer.TRUE, Answer.TRUE), row
+
+
+def test_a_held_scale_down_is_a_healthy_state() -> None:
+    decision = decide(a_snapshot(members=LAGGING), POLICY)
+    told = {condition.type: condition.status.value for condition in decision.conditions}
+    assert told == {
+        "Ready": "True",
+        "Reconciling": "False",
+        "Stalled": "False",
+        "Converged": "False",
+        "ScaleDownHeld": "True",
+        "IdentityStable": "True",
+        "KafkaReachable": "True",
+        "LearnersAvailable": "True",
+        "ScalingSound": "True",
+    }
+
+
+def test_a_condition_carries_the_particulars() -> None:
+    decision = decide(a_snapshot(members=LAGGING), POLICY)
+    assert decision.conditions[4] == Condition(
+        type="ScaleDownHeld",
+        status=Answer.TRUE,
+        reason=Reason.LearnersCatchingUp,
+        detail="2 tasks wait; 0_5 on ordinal 0 is 500000 records behind",
+    )
+    assert decision.message == (
+        "Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on ordinal 0 is 500000 records behind"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "condition"),
+    [
+        pytest.param("Ready", {"wish": 5}, ("False", "Growing"), id="pods are being added"),
+        pytest.param("Ready", {"wish": 5, "app": {"paused": True}}, ("False", "Paused"), id="they would be"),
+        pytest.param(
+            "Ready",
+            {"workload": {"pods": pods(3, p0=a_pod(0, ready=False))}},
+            ("False", "PodsNotReady"),
+            id="one is not",
+        ),
+        pytest.param(
+            "Ready",
+            {"workload": {"pods": pods(3, p0=a_pod(0, terminating=True))}},
+            ("False", "PodsNotReady"),
+            id="one is on its way out",
+        ),
+        pytest.param("Ready", {"app": {"fault": "?"}}, ("False", "InvalidSpec"), id="the spec is invalid"),
+        pytest.param(
+            "Ready", {"workload": {"statefulset": None}}, ("False", "StatefulSetMissing"), id="nothing is there"
+        ),
+        pytest.param("Reconciling", {"wish": 5}, ("True", "Growing"), id="a raise"),
+        pytest.param("Reconciling", {}, ("True", "Covered"), id="a step"),
+        pytest.param("Reconciling", {"record": a_record(step=a_step())}, ("True", "StepClosed"), id="an open step"),
+        pytest.param(
+            "Reconciling",
+            {"wish": 3, "statefulset": {"update_revision": "new"}},
+            ("True", "RestartCovered"),
+            id="a rollout",
+        ),
+        pytest.param(
+            "Reconciling",
+            {"wish": 3, "workload": {"pods": pods(3, p0=a_pod(0, ready=False))}},
+            ("True", "PodsNotReady"),
+            id="a pod that starts",
+        ),
+        pytest.param("Reconciling", {"app": {"dry_run": True}}, ("False", "DryRun"), id="a dry run does nothing"),
+        pytest.param("Reconciling", {"app": {"paused": True}}, ("False", "Paused"), id="a pause neither"),
+        pytest.param("Stalled", {"statefulset": {"is_ours": False}}, ("True", "ForeignStatefulSet"), id="foreign"),
+        pytest.param("Stalled", {"members": LAGGING, "record": STUCK}, ("True", "NoProgress"), id="no progress"),
+        pytest.param("Stalled", {"members": LAGGING}, ("False", "LearnersCatchingUp"), id="slow is not stalled"),
+        pytest.param("Converged", {"wish": 3, "record": None}, ("True", "Converged"), id="all is well"),
+        pytest.param(
+            "Converged", {"readings": (an_unreadable(),)}, ("Unknown", "BrokersUnreachable"), id="cannot tell"
+        ),
+        pytest.param("Converged", {"members": LAGGING}, ("False", "LearnersCatchingUp"), id="copies lag"),
+        pytest.param("ScaleDownHeld", {"wish": 3, "record": None}, ("False", "Steady"), id="nothing to hold"),
+        pytest.param("ScaleDownHeld", {"app": {"held_because": "audit"}}, ("True", "HeldByUser"), id="by the user"),
+        pytest.param("IdentityStable", {}, ("True", "IdentityHolds"), id="identity holds"),
+        pytest.param("IdentityStable", {"readings": ()}, ("Unknown", "BrokersUnreachable"), id="never read"),
+        pytest.param(
+            "IdentityStable", {"readings": (an_unreadable(),)}, ("Unknown", "BrokersUnreachable"), id="unreadable"
+        ),
+        pytest.param(
+            "IdentityStable",
+            {"workload": {"volumes": (*volumes(2), Volume(ordinal=Ordinal(2), process_id=None))}},
+            ("Unknown", "ProcessIdUnrecorded"),
+            id="not recorded yet",
+        ),
+        pytest.param(
+            "IdentityStable",
+            {"workload": {"volumes": (*volumes(2), Volume(ordinal=Ordinal(2), process_id=example.process_id(9)))}},
+            ("False", "ProcessIdMismatch"),
+            id="another process ID",
+        ),
+        pytest.param(
+            "IdentityStable",
+            {"app": {"keeps_state": False}, "workload": {"volumes": ()}},
+            ("True", "NoStateOnDisk"),
+            id="no state on disk",
+        ),
+        pytest.param("KafkaReachable", {}, ("True", "KafkaAnswers"), id="it answers"),
+        pytest.param("KafkaReachable", {"readings": ()}, ("Unknown", "BrokersUnreachable"), id="not asked"),
+        pytest.param("KafkaReachable", {"readings": (an_unreadable(),)}, ("False", "BrokersUnreachable"), id="silent"),
+        pytest.param(
+            "KafkaReachable",
+            {"readings": (an_unreadable(reason=Reason.GroupProtocolUnsupported),)},
+            ("True", "GroupProtocolUnsupported"),
+            id="it answers with something else",
+        ),
+        pytest.param("LearnersAvailable", {}, ("True", "StandbysDetected"), id="standbys"),
+        pytest.param(
+            "LearnersAvailable", {"members": example.members(3, standbys=False)}, ("False", "NoLearners"), id="none"
+        ),
+        pytest.param(
+            "LearnersAvailable", {"universe": TopologyUnknown("?")}, ("Unknown", "TopologyUnknown"), id="no topology"
+        ),
+        pytest.param(
+            "LearnersAvailable", {"readings": (an_unreadable(),)}, ("Unknown", "BrokersUnreachable"), id="no answer"
+        ),
+        pytest.param("LearnersAvailable", {"readings": ()}, ("Unknown", "BrokersUnreachable"), id="no question"),
+        pytest.param(
+            "LearnersAvailable",
+            {"readings": (a_reading(example.members(1)),)},
+            ("Unknown", "LearnersNotDetected"),
+            id="a single process",
+        ),
+    ],
+)
+def test_each_condition_has_its_status_and_reason(
+    kind: str, changes: dict[str, Any], condition: tuple[str, str]
+) -> None:
+    assert of(a_snapshot(**changes), kind) == condition
+
+
+def test_a_pod_that_a_hold_lets_go_need_not_become_ready_any_more() -> None:
+    """As where load fell while the pods that it had called for still restored."""
+    leaving = a_snapshot(members=LAGGING, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
+    assert (of(leaving, "Ready"), of(leaving, "Reconciling")) == (
+        ("True", "LearnersCatchingUp"),
+        ("False", "LearnersCatchingUp"),
+    )
+    staying = a_snapshot(members=LAGGING, workload={"pods": pods(3, p1=a_pod(1, ready=False))})
+    assert (of(staying, "Ready"), of(staying, "Reconciling")) == (("False", "PodsNotReady"), ("True", "PodsNotReady"))
+
+
+def test_a_pod_that_restores_for_an_hour_is_waited_for_and_not_stalled() -> None:
+    restoring = a_snapshot(wish=3, record=None, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
+    assert [of(restoring, kind) for kind in ("Ready", "Reconciling", "Stalled")] == [
+        ("False", "PodsNotReady"),
+        ("True", "PodsNotReady"),
+        ("False", "Steady"),
+    ]
+
+
+@pytest.mark.guarantee(3)
+def test_a_pod_that_restores_keeps_no_other_from_being_added() -> None:
+    restoring = a_snapshot(wish=6, record=None, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
+    assert decide(restoring, POLICY).plan[0] == decide(a_snapshot(wish=6, record=None), POLICY).plan[0]
+
+
+def test_what_was_given_up_is_stalled() -> None:
+    policy = ScalingPolicy(on_timeout=OnTimeout.GIVE_UP)
+    assert of(a_snapshot(record=a_record(gave_up_at=1)), "Stalled", policy) == ("True", "GaveUp")
+
+
+def test_a_paused_rollout_is_not_reconciling() -> None:
+    snapshot = a_snapshot(wish=3, record=None, statefulset={"update_revision": "new"})
+    assert of(snapshot, "Reconciling", ScalingPolicy(rollout=RolloutPolicy.PAUSED)) == ("False", "Steady")
+
+
+def test_an_application_without_state_needs_no_learners() -> None:
+    tasks = tuple(replace(task, stateful=False, changelogs=()) for task in example.universe().tasks)
+    snapshot = a_snapshot(universe=replace(example.universe(), tasks=tasks))
+    assert of(snapshot, "LearnersAvailable") == ("True", "NoStatefulTasks")
+
+
+def test_every_reason_has_a_note_and_a_next_step_that_end_as_sentences_do() -> None:
+    ends = {reason.name: (reason.note[-1], reason.next_step[-1]) for reason in Reason}
+    assert ends == dict.fromkeys((reason.name for reason in Reason), (".", "."))
+
+
+def test_reasons_fit_the_form_that_kubernetes_asks_of_a_condition() -> None:
+    assert [reason.name for reason in Reason if not (reason.name.isalnum() and reason.name[0].isupper())] == []

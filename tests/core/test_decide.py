@@ -1,0 +1,255 @@
+"""The order of the branches, and what goes on beside them."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from streamapp.core.actions.decision import (
+    CreateStatefulSet,
+    Event,
+    Fence,
+    GrantReplicas,
+    RecordProcessId,
+    WriteHoldRecord,
+)
+from streamapp.core.decide import decide
+from streamapp.core.facts.hold_record import RecordUnreadable
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy, Timing
+from streamapp.core.facts.snapshot import Rival
+from streamapp.core.facts.workload import Budget, Container, Volume
+from streamapp.core.reasons import Reason
+from tests.builders import (
+    NOW,
+    POLICY,
+    a_pod,
+    a_record,
+    a_snapshot,
+    a_step,
+    ago,
+    an_end,
+    an_unreadable,
+    decided,
+    pods,
+    told,
+    volumes,
+)
+from tests.support import example
+
+DAY = timedelta(days=1)
+OLDER = Rival(name="orders", uid="a", created_at=NOW - 2 * DAY)
+YOUNGER = Rival(name="orders-copy", uid="a", created_at=NOW)
+TWIN = Rival(name="twin", uid="0", created_at=NOW - DAY)
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        pytest.param(
+            {"app": {"fault": "?", "paused": True}, "wish": 5}, ("Stalled", "InvalidSpec"), id="invalid first"
+        ),
+        pytest.param(
+            {"statefulset": {"is_ours": False}, "app": {"paused": True}},
+            ("Stalled", "ForeignStatefulSet"),
+            id="foreign",
+        ),
+        pytest.param({"app": {"rivals": (OLDER,), "paused": True}}, ("Stalled", "ApplicationIdTaken"), id="a rival"),
+        pytest.param({"app": {"rivals": (YOUNGER,)}}, ("Step", "Covered"), id="a younger rival waits for us"),
+        pytest.param({"app": {"rivals": (TWIN,)}}, ("Stalled", "ApplicationIdTaken"), id="of twins one goes on"),
+        pytest.param({"app": {"deleting": True}, "wish": 5}, ("Paused", "BeingDeleted"), id="deletion before growth"),
+        pytest.param({"app": {"paused": True}, "wish": 5}, ("Paused", "Paused"), id="a pause before growth"),
+        pytest.param({"workload": {"statefulset": None}}, ("Create", "StatefulSetMissing"), id="nothing there"),
+        pytest.param(
+            {"record": a_record(step=a_step()), "wish": 5}, ("Grow", "Growing"), id="growth before an open step"
+        ),
+        pytest.param(
+            {"record": a_record(step=a_step()), "wish": 3}, ("CloseStep", "StepClosed"), id="an open step before steady"
+        ),
+        pytest.param({"wish": 3}, ("Steady", "Steady"), id="steady"),
+        pytest.param({"wish": 2}, ("Step", "Covered"), id="the hold last"),
+    ],
+)
+def test_the_first_branch_that_applies_gives_the_verdict(changes: dict[str, Any], verdict: tuple[str, str]) -> None:
+    assert told(decide(a_snapshot(**changes), POLICY)) == verdict
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"readings": (an_unreadable(),)}, id="brokers gone"),
+        pytest.param({"workload": {"read_at": ago(3600)}}, id="facts an hour old"),
+        pytest.param({"members": ()}, id="nobody in the group"),
+        pytest.param({"statefulset": {"generation": 9}}, id="an unseen change"),
+        pytest.param({"workload": {"pods": ()}}, id="no pod at all"),
+        pytest.param({"app": {"held_because": "audit"}}, id="the user's hold, which only forbids shrinking"),
+    ],
+)
+def test_a_raise_is_granted_in_one_write_whatever_else_is_the_case(changes: dict[str, Any]) -> None:
+    decision = decide(a_snapshot(wish=9, **changes), POLICY)
+    assert decision.plan[0] == GrantReplicas(
+        from_replicas=3,
+        to_replicas=9,
+        record=None,
+        fence=Fence("sts", "100"),
+        judged_at=NOW,
+        reason=Reason.Growing,
+    )
+
+
+def test_a_raise_calls_off_the_hold_in_the_same_write_and_says_so() -> None:
+    decision = decide(a_snapshot(wish=4), POLICY)
+    assert (decision.record, decision.events) == (
+        None,
+        (Event(Reason.Growing, "3 to 4"), Event(Reason.HoldCancelled, "hold h-1")),
+    )
+
+
+def test_nothing_that_can_fail_comes_before_a_raise() -> None:
+    snapshot = a_snapshot(
+        wish=9,
+        record=a_record(step=a_step()),
+        members=(*example.members(3), example.member(3)),
+        container_ends=(an_end(),),
+        workload={"budget": Budget.OPEN},
+    )
+    assert decided(snapshot)[1] == ("GrantReplicas", "Evict", "CloseBudget")
+
+
+def test_a_raise_leaves_an_unreadable_record_as_it_is() -> None:
+    unreadable = RecordUnreadable("no JSON")
+    decision = decide(a_snapshot(wish=4, record=unreadable), POLICY)
+    grant = decision.plan[0]
+    assert isinstance(grant, GrantReplicas)
+    assert (grant.record, decision.record) == (unreadable, unreadable)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        pytest.param({"wish": 3}, Reason.Steady, id="the wish came up"),
+        pytest.param({"app": {"paused": True}}, Reason.Paused, id="a pause"),
+        pytest.param({"app": {"deleting": True}}, Reason.BeingDeleted, id="a deletion"),
+        pytest.param({"wish": 0}, Reason.ZeroNotAllowed, id="zero is not allowed"),
+    ],
+)
+def test_a_hold_that_is_called_off_leaves_nothing_behind(changes: dict[str, Any], reason: Reason) -> None:
+    decision = decide(a_snapshot(**changes), POLICY)
+    assert (decision.plan, decision.events) == (
+        (WriteHoldRecord(record=None, fence=Fence("sts", "100"), reason=reason),),
+        (Event(Reason.HoldCancelled, "hold h-1"),),
+    )
+
+
+def test_a_pause_is_not_withdrawn_twice() -> None:
+    assert decided(a_snapshot(record=None, app={"paused": True})) == (("Paused", "Paused"), ())
+
+
+def test_steady_with_an_unreadable_record_leaves_it_for_a_person() -> None:
+    assert decided(a_snapshot(wish=3, record=RecordUnreadable("no JSON"))) == (("Steady", "Steady"), ())
+
+
+def test_a_dry_run_says_what_it_would_have_done_and_does_nothing() -> None:
+    decision = decide(a_snapshot(app={"dry_run": True}), POLICY)
+    assert (told(decision), decision.plan, [type(step).__name__ for step in decision.withheld]) == (
+        ("Step", "Covered"),
+        (),
+        ["CloseBudget", "GrantReplicas"],
+    )
+
+
+def test_a_dry_run_of_a_raise_grants_nothing() -> None:
+    decision = decide(a_snapshot(wish=9, app={"dry_run": True}), POLICY)
+    assert (decision.plan, [type(step).__name__ for step in decision.withheld]) == ((), ["GrantReplicas"])
+
+
+@pytest.mark.parametrize(
+    ("wish", "before", "pods_", "replicas"),
+    [(2, None, 0, 2), (2, 5, 0, 5), (2, 3, 6, 6), (7, 3, 6, 7)],
+    ids=["the wish", "what was granted before", "the highest pod that exists", "whatever is most"],
+)
+def test_a_statefulset_is_never_created_smaller_than_it_was(
+    wish: int, before: int | None, pods_: int, replicas: int
+) -> None:
+    snapshot = a_snapshot(
+        wish=wish, app={"granted_before": before}, workload={"statefulset": None, "pods": pods(pods_)}
+    )
+    assert decide(snapshot, POLICY).plan == (CreateStatefulSet(replicas=replicas, reason=Reason.StatefulSetMissing),)
+
+
+@pytest.mark.parametrize("app", [{"paused": True}, {"dry_run": True}, {"fault": "?"}, {"deleting": True}], ids=str)
+def test_nothing_is_created_while_the_operator_is_told_to_keep_still(app: dict[str, Any]) -> None:
+    assert decide(a_snapshot(app=app, workload={"statefulset": None}), POLICY).plan == ()
+
+
+def test_a_process_id_is_recorded_the_first_time_it_is_seen() -> None:
+    fresh = (*volumes(2), Volume(ordinal=Ordinal(2), process_id=None))
+    decision = decide(a_snapshot(wish=3, record=None, workload={"volumes": fresh}), POLICY)
+    assert decision.plan == (
+        RecordProcessId(ordinal=Ordinal(2), process_id=example.process_id(2), reason=Reason.ProcessIdUnrecorded),
+    )
+
+
+def test_a_process_id_that_another_volume_has_is_not_recorded() -> None:
+    fresh = (
+        Volume(ordinal=Ordinal(0), process_id=example.process_id(2)),
+        volumes(2)[1],
+        Volume(ordinal=Ordinal(2), process_id=None),
+    )
+    assert decided(a_snapshot(wish=3, record=None, workload={"volumes": fresh}))[1] == ()
+
+
+def test_a_record_left_over_is_cleared_as_soon_as_nothing_is_held() -> None:
+    assert decided(a_snapshot(wish=3, record=a_record(granted=9)))[1] == ("WriteHoldRecord",)
+
+
+def test_a_grant_that_was_raised_by_somebody_else_is_reported_as_what_is_there() -> None:
+    # somebody raised the StatefulSet itself: the wish is now lower than what is granted, and that takes a hold
+    snapshot = a_snapshot(wish=3, record=None, statefulset={"replicas": 4}, workload={"pods": pods(4)})
+    assert decided(snapshot) == (("Hold", "HoldBegan"), ("WriteHoldRecord",))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda: ScalingPolicy(stabilization=timedelta(seconds=-1)),
+        lambda: ScalingPolicy(timeout=timedelta(0)),
+        lambda: ScalingPolicy(acceptable_recovery_lag=-1),
+        lambda: ScalingPolicy(scale_down=ScaleDownPolicy.IMMEDIATE),
+        lambda: ScalingPolicy(on_timeout=OnTimeout.PROCEED),
+        lambda: Timing(fact_age=timedelta(0)),
+        lambda: Timing(reading_window=timedelta(seconds=10)),
+        lambda: Timing(nudge_longest=timedelta(seconds=9)),
+    ],
+    ids=[
+        "stabilization",
+        "timeout",
+        "lag",
+        "Immediate without a reason",
+        "Proceed without a reason",
+        "a limit of nothing",
+        "a window for one reading",
+        "longest before shortest",
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(broken: Any) -> None:
+    with pytest.raises(ValueError, match=r"policy|timing"):
+        broken()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda: replace(example.snapshot(), now=NOW.replace(tzinfo=None)),
+        lambda: replace(example.snapshot(), readings=(example.snapshot().readings[0],) * 2),
+        lambda: replace(example.workload(), pods=(a_pod(0), a_pod(0, uid="twin"))),
+        lambda: replace(example.workload(), volumes=(volumes(1)[0], volumes(1)[0])),
+        lambda: Container(id=None, running_since=NOW, ever_ran=True),
+        lambda: Container(id="c", running_since=NOW, ever_ran=False),
+    ],
+    ids=["naive clock", "two newest readings", "two pods", "two volumes", "runs without ID", "runs but never ran"],
+)
+def test_facts_that_contradict_themselves_are_refused(broken: Any) -> None:
+    with pytest.raises(ValueError, match=r"snapshot|workload|container"):
+        broken()
