@@ -14,10 +14,10 @@ from typing import Any
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
-from streamapp.api import flight_record
 from streamapp.controller.metrics import Metrics
 from streamapp.core.doctor.diagnoses import Diagnosis
 from streamapp.core.reasons import Reason
+from streamapp.flightrecord import schema as flight_record
 from tests.support import state_table
 
 DOCS = Path(__file__).resolve().parent

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from streamapp.api.reading import InvalidStreamApp, StreamApp
-from streamapp.api.translate import policy_of, status_of
+from streamapp.api.status.translate import policy_of, status_of
 from streamapp.api.v1alpha1.status import StreamAppStatus
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.decide import decide
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from streamapp.api.names import API_VERSION, KIND
-from streamapp.api.reading import StreamApp, parse
+from streamapp.api.validation.parse import StreamApp, parse
 from tests.mistakes import WRONG_AGENTS, Wrong
 
 Json = dict[str, Any]

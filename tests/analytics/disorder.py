@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from streamapp.api.flight_record import RECORD
+from streamapp.flightrecord.schema import RECORD
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 SPAN = 2 * 86_400.0

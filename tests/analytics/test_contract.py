@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 
 from streamapp.analytics.bronze_schemas import LINE, OWN, SCHEMAS, TABLES, VERSIONS, camel, columns
 from streamapp.analytics.quality import REQUIRED, WORDS
-from streamapp.api.flight_record import VERSION, Line, Record
+from streamapp.flightrecord.schema import VERSION, Line, Record
 
 MODELS: dict[str, type[Line]] = {one.model_fields["kind"].default: one for one in get_args(get_args(Record)[0])}
 SIMPLE = {int: LongType(), float: DoubleType(), str: StringType(), bool: BooleanType(), datetime: TimestampType()}

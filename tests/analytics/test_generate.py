@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from streamapp.analytics.generate import generate, planted
 from streamapp.analytics.generated_world import Fleet
-from streamapp.api.flight_record import RECORD, Sample, schema
+from streamapp.flightrecord.schema import RECORD, Sample, schema
 
 SMALL = Fleet(apps=3, days=1, tasks=4, file_seconds=21_600)
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from streamapp.analytics.build import Build, gold
 from streamapp.analytics.ingest import Ingest, Ingested, bronze
 from streamapp.analytics.progress import Stages
-from streamapp.api.flight_record import RECORD
+from streamapp.flightrecord.schema import RECORD
 from tests.analytics.conftest import NOW, Whole
 from tests.analytics.disorder import NAMESPACE
 from tests.analytics.reading import records

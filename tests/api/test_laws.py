@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
-from streamapp.api.translate import app_of, policy_of
+from streamapp.api.status.translate import app_of, policy_of
 from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.api.v1alpha1.status import (
     ConditionStatus,
@@ -20,6 +19,7 @@ from streamapp.api.v1alpha1.status import (
     ScaleDownStatus,
     StreamAppStatus,
 )
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.core.actions.decision import Answer
 from streamapp.core.facts.policy import LearnerSource
 from streamapp.core.reasons import Reason

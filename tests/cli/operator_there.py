@@ -9,8 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
-from streamapp.api.answers import Answered, OperatorTold, findings_path, tasks_path, with_time
-from streamapp.api.telling import findings_told, tasks_told
+from streamapp.api.http.build import findings_told, tasks_told
+from streamapp.api.http.messages import Answered, OperatorTold, findings_path, tasks_path, with_time
 from streamapp.controller.history import History
 from streamapp.core.doctor.examine import examine
 from streamapp.core.doctor.subject import Patient

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streamapp.api.answers import OperatorTold, findings_path
+from streamapp.api.http.messages import OperatorTold, findings_path
 from streamapp.core.doctor.diagnoses import Diagnosis
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.group import GroupUnreadable

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from streamapp.api import flight_record as flight
 from streamapp.controller import history as controller_history
 from streamapp.controller.record_files import OpenFile
 from streamapp.core.reasons import Reason
+from streamapp.flightrecord import schema as flight
 from tests.builders import NOW, ago
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run

@@ -5,7 +5,7 @@ import re
 import click
 
 from lab.settings import REPOSITORY
-from streamapp.api.answers import (
+from streamapp.api.http.messages import (
     OPERATOR_PATH,
     FindingTold,
     Task,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from streamapp.api.answers import Tasks, tasks_path
+from streamapp.api.http.messages import Tasks, tasks_path
 from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubernetes.aio.client.configuration import Configuration
 
-from streamapp.api.manifests import Installation
+from streamapp.api.objects.manifests import Installation
 from streamapp.controller.agent_keys import KeyFile
 from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Applications, Wiring

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from streamapp.api.answers import Findings, OperatorTold, Tasks, findings_path, read, tasks_path
+from streamapp.api.http.messages import Findings, OperatorTold, Tasks, findings_path, read, tasks_path
 from streamapp.controller import answering, sending
 from streamapp.controller.answering import KEPT_SECONDS, Answers
 from streamapp.controller.health import Health, serve

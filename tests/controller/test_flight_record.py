@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from streamapp.api.flight_log import FlightLog, Look
-from streamapp.api.flight_record import RECORD, schema
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.record_files import finished
 from streamapp.controller.recorder import Recorder
 from streamapp.controller.recording import Recording, recording
 from streamapp.controller.settings import Settings
+from streamapp.flightrecord.changes import FlightLog, Look
+from streamapp.flightrecord.schema import RECORD, schema
 from tests.controller.bench import Bench, a_bench
 from tests.controller.fake_group import FakeGroup
 from tests.controller.fake_pods import NAMESPACE
@@ -197,7 +197,7 @@ def test_a_fault_in_the_recorder_ends_no_pass(tmp_path: Path, monkeypatch: pytes
     def fail(*_: object) -> None:
         raise ZeroDivisionError("in the recorder")
 
-    monkeypatch.setattr("streamapp.api.flight_log.FlightLog.lines", fail)
+    monkeypatch.setattr("streamapp.flightrecord.changes.FlightLog.lines", fail)
     assert record_of(held_and_released, tmp_path) == []
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from docs import generate
 from lab.settings import REPOSITORY
-from streamapp.api.reading import StreamApp, parse
+from streamapp.api.validation.parse import StreamApp, parse
 
 PAGES = sorted((REPOSITORY / "docs" / "how-to").glob("*.md"))
 WHOLE = [

@@ -11,8 +11,9 @@ import pytest
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.errors import LabError
 from lab.settings import REPOSITORY
-from streamapp.api import crd, manifests
-from streamapp.api.reading import StreamApp, parse
+from streamapp.api import crd
+from streamapp.api.objects import manifests
+from streamapp.api.validation.parse import StreamApp, parse
 from tests.conformance import kstatus
 from tests.mistakes import Wrong
 from tests.statuses import held_status

@@ -30,7 +30,7 @@ from lab.scenarios.observed_app import (
     start_all,
     unique_name,
 )
-from streamapp.api.durations import parse_duration
+from streamapp.api.v1alpha1.durations import parse_duration
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]
 STANDBY = {"STREAMS_NUM_STANDBY_REPLICAS": "1"}

@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// An order is what the operator asks for; streamapp/api/injection.py gives it.
+// An order is what the operator asks for; streamapp/api/objects/agent_injection.py gives it.
 type order struct {
 	// from is the jar in this image.
 	from string

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// An order is what the operator asks for; streamapp/api/seeding.py gives it.
+// An order is what the operator asks for; streamapp/api/objects/volume_init.py gives it.
 type order struct {
 	stateDir      string
 	applicationID string

@@ -1,4 +1,4 @@
 """From the operator's flight record to tables and figures, on Spark: bronze, then silver, then gold.
 
-Reads what `streamapp.api.flight_record` describes and nothing of the operator's; no part of the operator reads it.
+Reads what `streamapp.flightrecord.schema` describes and nothing of the operator's; no part of the operator reads it.
 """

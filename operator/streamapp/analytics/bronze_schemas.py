@@ -1,4 +1,4 @@
-"""The columns of bronze, by hand: what `streamapp.api.flight_record` says, one table for each kind of line.
+"""The columns of bronze, by hand: what `streamapp.flightrecord.schema` says, one table for each kind of line.
 
 A column is named as the model's field; `camel` gives the name in a line. A test compares every field of every model
 with what stands here. Numbers of pods, tasks and offsets are 64 bits wide, times are microseconds in UTC.

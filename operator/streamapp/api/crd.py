@@ -17,8 +17,8 @@ import yaml
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from streamapp.api.durations import format_duration
 from streamapp.api.names import GROUP, KIND, PLURAL, VERSION
+from streamapp.api.v1alpha1.durations import format_duration
 from streamapp.api.v1alpha1.metadata import NAME_RULE
 from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.api.v1alpha1.status import StreamAppStatus

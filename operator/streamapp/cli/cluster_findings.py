@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from streamapp.api.answers import OPERATOR_PATH, OperatorTold
+from streamapp.api.http.messages import OPERATOR_PATH, OperatorTold
 from streamapp.api.names import GROUP, KIND, VERSION
 from streamapp.cli import operator_side
 from streamapp.cli.failures import CliError

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from streamapp.api.answers import Findings, findings_path
-from streamapp.api.telling import finding_told
+from streamapp.api.http.build import finding_told
+from streamapp.api.http.messages import Findings, findings_path
 from streamapp.cli import operator_side, reading, watching
 from streamapp.cli.cluster_findings import Cluster, look_at_cluster
 from streamapp.cli.failures import CliError

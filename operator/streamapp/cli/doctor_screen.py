@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.api.answers import FindingTold
+from streamapp.api.http.messages import FindingTold
 from streamapp.cli.plain import plain
 from streamapp.cli.report import Part, Report
 from streamapp.cli.wording import LABELS

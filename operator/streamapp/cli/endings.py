@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from streamapp.api.durations import format_duration
-from streamapp.api.reading import StreamApp
+from streamapp.api.v1alpha1.durations import format_duration
+from streamapp.api.validation.parse import StreamApp
 from streamapp.cli import ages
 from streamapp.cli.told import reason_of
 from streamapp.cli.view import State, View

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import zip_longest
 
-from streamapp.api.answers import Recorded
+from streamapp.api.http.messages import Recorded
 from streamapp.cli import ages
 
 MOST_REASONS = 3

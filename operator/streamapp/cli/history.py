@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from streamapp.api.authorship import Author, authors_of
+from streamapp.api.managed_fields import Author, authors_of
 from streamapp.api.names import GROUP, HOLD, KIND, RELEASE
 from streamapp.api.v1alpha1.status import LastStep
 from streamapp.cli import ages

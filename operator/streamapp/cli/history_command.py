@@ -9,7 +9,7 @@ import click
 from rich.console import Group
 from rich.text import Text
 
-from streamapp.api.answers import History, history_path
+from streamapp.api.http.messages import History, history_path
 from streamapp.cli import operator_side, printing, reading, watching
 from streamapp.cli.failures import CliError, Exit
 from streamapp.cli.history import Entry, entries_of_events, entries_of_status, entries_of_writers, in_order

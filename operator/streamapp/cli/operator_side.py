@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from streamapp.api.answers import NO_RECORD, PORT, Answered, NotAnswerableError, read
+from streamapp.api.http.messages import NO_RECORD, PORT, Answered, NotAnswerableError, read
 from streamapp.cli.failures import CliError
 from streamapp.cli.plain import plain
 from streamapp.kube.client import KubeClient

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamapp.api.names import HOLD
-from streamapp.api.translate import NO_REASON
+from streamapp.api.status.translate import NO_REASON
 
 Json = dict[str, Any]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from streamapp.api.answers import Recorded
-from streamapp.api.conditions import said
+from streamapp.api.http.messages import Recorded
+from streamapp.api.status.conditions import said
 from streamapp.cli import ages
 from streamapp.cli.held import Held, holds_of
 from streamapp.cli.history import Entry, Source, granted, hold, is_notable, reason

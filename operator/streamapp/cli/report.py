@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from streamapp.api.answers import FindingTold
+from streamapp.api.http.messages import FindingTold
 from streamapp.cli.failures import Exit
 from streamapp.core.doctor.diagnoses import Kind, Severity
 

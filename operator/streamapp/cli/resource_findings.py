@@ -7,9 +7,9 @@ stands in for what it would have answered (`instead_of_operator`), and what a st
 from collections.abc import Iterator
 from dataclasses import replace
 
-from streamapp.api.reading import InvalidStreamApp
-from streamapp.api.telling import template_facts
+from streamapp.api.http.build import template_facts
 from streamapp.api.v1alpha1.status import AgentState, ConditionStatus
+from streamapp.api.validation.parse import InvalidStreamApp
 from streamapp.cli.view import State, View
 from streamapp.core.actions.decision import Answer
 from streamapp.core.doctor import resource_checks

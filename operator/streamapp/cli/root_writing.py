@@ -149,7 +149,7 @@ def _span(_context: click.Context, _parameter: click.Parameter, text: str | None
     if text is None:
         return None
     try:
-        span: timedelta = import_module("streamapp.api.durations").parse_duration(text)
+        span: timedelta = import_module("streamapp.api.v1alpha1.durations").parse_duration(text)
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is no duration such as 30m, 2h or 1h30m") from error
     return span

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from streamapp.api.authorship import authors_of
+from streamapp.api.managed_fields import authors_of
 from streamapp.cli import autoscalers, printing, reading, watching, writing
 from streamapp.cli.amounts import Amount
 from streamapp.cli.autoscalers import Autoscaler, Unlisted

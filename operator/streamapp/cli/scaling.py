@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from streamapp.api.reading import StreamApp
 from streamapp.api.v1alpha1.spec import MOST_REPLICAS
+from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.amounts import Amount, Share
 from streamapp.cli.autoscalers import Autoscaler, Unlisted, overwriting
 from streamapp.cli.failures import CliError

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from streamapp.api.answers import Task, Tasks, tasks_path
+from streamapp.api.http.messages import Task, Tasks, tasks_path
 from streamapp.api.names import PLURAL
 from streamapp.cli import operator_side, printing, reading
 from streamapp.cli.printing import Output

@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.api.answers import Task, TaskCopy, Tasks
+from streamapp.api.http.messages import Task, TaskCopy, Tasks
 from streamapp.cli import ages
 from streamapp.cli.bars import Bar
 from streamapp.cli.plain import plain

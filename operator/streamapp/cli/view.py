@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from streamapp.api.authorship import asked_at, told_at
-from streamapp.api.conditions import is_sound
-from streamapp.api.durations import parse_duration
+from streamapp.api.managed_fields import asked_at, told_at
 from streamapp.api.names import HOLD, RELEASE
-from streamapp.api.progress import NEVER
-from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
-from streamapp.api.translate import NO_REASON
+from streamapp.api.status.conditions import is_sound
+from streamapp.api.status.progress import NEVER
+from streamapp.api.status.translate import NO_REASON
+from streamapp.api.v1alpha1.durations import parse_duration
 from streamapp.api.v1alpha1.status import ConditionStatus, StreamAppStatus
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.cli.plain import plain
 from streamapp.core.actions.decision import Answer
 from streamapp.core.reasons import Reason

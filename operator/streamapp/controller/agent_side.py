@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from streamapp.agents.answers import Outcome, Place, Read
-from streamapp.api.reading import StreamApp
+from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agent_keys import KeyFile, NoKeys
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import AgentAccess

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 
-from streamapp.api.answers import OperatorTold, with_time
-from streamapp.api.telling import findings_told, tasks_told, template_facts
+from streamapp.api.http.build import findings_told, tasks_told, template_facts
+from streamapp.api.http.messages import OperatorTold, with_time
 from streamapp.controller.agent_keys import KeyFile, NoKeys
 from streamapp.controller.applications import Application, Applications
 from streamapp.controller.clocks import seconds_since_boot

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from streamapp.api.reading import StreamApp, parse
-from streamapp.api.translate import as_rival
+from streamapp.api.status.translate import as_rival
+from streamapp.api.validation.parse import StreamApp, parse
 from streamapp.controller.last_pass import LastPass
 from streamapp.controller.memory import Memory
 from streamapp.controller.ports import ApplicationGroup

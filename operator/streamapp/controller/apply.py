@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from streamapp.api import manifests
 from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
-from streamapp.api.reading import StreamApp
+from streamapp.api.objects import manifests
+from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agent_side import AgentSide, moved_since
 from streamapp.controller.clocks import seconds_since_boot
 from streamapp.controller.gather import Gathered

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from streamapp.api.authorship import writers_of_replicas
+from streamapp.api.managed_fields import writers_of_replicas
 from streamapp.core.facts.autoscalers import NOT_LISTED, Autoscaler, Drivers, DriversUnknown
 from streamapp.kube.autoscalers import by_target
 from streamapp.kube.client import Json, KubeClient

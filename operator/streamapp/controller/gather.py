@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from streamapp.api import manifests
-from streamapp.api.reading import InvalidStreamApp, StreamApp, parse
-from streamapp.api.translate import app_of, policy_of
+from streamapp.api.objects import manifests
+from streamapp.api.status.translate import app_of, policy_of
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Application, Applications, Wiring
 from streamapp.controller.autoscaling import Autoscaling

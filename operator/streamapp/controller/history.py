@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from streamapp.api.answers import NO_RECORD
+from streamapp.api.http.messages import NO_RECORD
 from streamapp.controller.record_files import every_file, whole_lines
 from streamapp.kube.places import Key
 

@@ -5,7 +5,7 @@ Set by `reconcile`, read by `answering`. All of it is values that nobody changes
 
 from dataclasses import dataclass
 
-from streamapp.api.reading import InvalidStreamApp, StreamApp
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 

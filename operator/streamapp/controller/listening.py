@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from streamapp.api.reading import StreamApp
+from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agent_side import AgentSide
 from streamapp.controller.applications import Application
 from streamapp.controller.memory import Memory

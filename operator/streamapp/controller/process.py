@@ -17,7 +17,7 @@ import kopf
 import structlog
 
 from streamapp.agents.client import AgentClient
-from streamapp.api.manifests import Installation
+from streamapp.api.objects.manifests import Installation
 from streamapp.controller import routes
 from streamapp.controller.agent_keys import KeyFile, NoKeys
 from streamapp.controller.agent_side import AgentSide

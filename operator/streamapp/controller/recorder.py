@@ -12,14 +12,14 @@ from typing import Any
 
 import structlog
 
-from streamapp.api.flight_lines import StepMade
-from streamapp.api.flight_log import FlightLog, Look
-from streamapp.api.flight_record import Mark, Record, to_line
-from streamapp.api.flight_record import Recorder as RecorderLine
 from streamapp.controller.gather import Gathered
 from streamapp.controller.record_queue import Entry, RecordQueue
 from streamapp.core.actions.decision import Decision, Step
 from streamapp.core.status.gaps import Gap, GapUnknown
+from streamapp.flightrecord.changes import FlightLog, Look
+from streamapp.flightrecord.lines import StepMade
+from streamapp.flightrecord.schema import Mark, Record, to_line
+from streamapp.flightrecord.schema import Recorder as RecorderLine
 from streamapp.kube.places import Key
 
 log = structlog.get_logger()

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import structlog
 
-from streamapp.api.flight_record import Mark
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record_files import Limits
 from streamapp.controller.record_queue import Entry, RecordQueue
@@ -21,6 +20,7 @@ from streamapp.controller.record_topic import TopicWriter, properties_in
 from streamapp.controller.record_writer import Place, RecordWriter
 from streamapp.controller.recorder import Name, Recorder
 from streamapp.controller.settings import Settings
+from streamapp.flightrecord.schema import Mark
 from streamapp.kafka.errors import KafkaAccessError
 from streamapp.kafka.producing import Producer
 from streamapp.kafka.settings import read_settings

@@ -8,9 +8,9 @@ from typing import Any
 
 import structlog
 
-from streamapp.api.conditions import said
-from streamapp.api.translate import status_of
-from streamapp.api.writing import is_worth_writing
+from streamapp.api.status.conditions import said
+from streamapp.api.status.throttle import is_worth_writing
+from streamapp.api.status.translate import status_of
 from streamapp.controller.gather import Gathered
 from streamapp.controller.metrics import Metrics
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict

@@ -5,7 +5,7 @@ Handed to `health.serve` by `process`. What is answered is the business of `answ
 
 from aiohttp import web
 
-from streamapp.api.answers import OPERATOR_PATH
+from streamapp.api.http.messages import OPERATOR_PATH
 from streamapp.controller.answering import Answer, Answers, Question
 from streamapp.controller.history import History
 from streamapp.controller.sending import Sending
@@ -13,7 +13,7 @@ from streamapp.kube.places import Key
 
 
 def of_answers(answers: Answers) -> list[web.RouteDef]:
-    """What is told of applications; the paths are those of `streamapp.api.answers`."""
+    """What is told of applications; the paths are those of `streamapp.api.http.messages`."""
     sending = Sending()
 
     async def about_operator(_: web.Request) -> web.Response:

@@ -1,7 +1,7 @@
 """The one write to a volume claim: recording the process ID that the volume runs as, once."""
 
-from streamapp.api.manifests import claim_patch
 from streamapp.api.names import PROCESS_ID
+from streamapp.api.objects.manifests import claim_patch
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.kube.client import Json, KubeClient
 from streamapp.kube.errors import ConflictError

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from streamapp.api.conflicts import AGENT
 from streamapp.api.names import HOLD_RECORD, PROCESS_ID
+from streamapp.api.validation.conflicts import AGENT
 from streamapp.core.facts.containers import ContainerEnd
 from streamapp.core.facts.hold_annotation import decode
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable

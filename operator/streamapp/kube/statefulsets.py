@@ -8,8 +8,8 @@ and neither write needs to know what the other one wrote.
 from collections.abc import Mapping
 from typing import Any
 
-from streamapp.api.manifests import with_replicas
 from streamapp.api.names import HOLD_RECORD
+from streamapp.api.objects.manifests import with_replicas
 from streamapp.core.actions.decision import Fence
 from streamapp.core.facts.hold_annotation import encode
 from streamapp.core.facts.hold_record import HoldRecord

@@ -11,7 +11,7 @@ from lab.build.init_programs import AGENT
 from lab.build.maven import AGENT_JAR
 from lab.build.toolchains import find_or_fetch_go
 from lab.settings import Settings, Versions
-from streamapp.api import manifests
+from streamapp.api.objects import manifests
 from tests.streamapps import a_streamapp
 
 pytestmark = [pytest.mark.registries, pytest.mark.timeout(600)]

@@ -11,7 +11,7 @@ import pytest
 from lab.build.cache import Cache
 from lab.build.toolchains import find_or_fetch_go
 from lab.settings import REPOSITORY, Settings, Versions
-from streamapp.api import manifests
+from streamapp.api.objects import manifests
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
 from tests.streamapps import UID, a_streamapp

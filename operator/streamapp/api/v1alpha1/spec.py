@@ -10,10 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictBool, StrictInt
 
-from streamapp.api.durations import DurationText
-from streamapp.api.rules import ApiModel, Rule, unchangeable
-from streamapp.api.template import PodTemplate, has_container
-from streamapp.api.texts import (
+from streamapp.api.v1alpha1.cel_rules import ApiModel, Rule, unchangeable
+from streamapp.api.v1alpha1.durations import DurationText
+from streamapp.api.v1alpha1.field_types import (
     ApplicationId,
     Brokers,
     ContainerName,
@@ -25,6 +24,7 @@ from streamapp.api.texts import (
     VolumeName,
     Why,
 )
+from streamapp.api.v1alpha1.pod_template import PodTemplate, has_container
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from streamapp.api.durations import DurationText
-from streamapp.api.rules import ApiModel
+from streamapp.api.v1alpha1.cel_rules import ApiModel
+from streamapp.api.v1alpha1.durations import DurationText
 from streamapp.core.actions.decision import Answer
 from streamapp.core.facts.policy import LearnerSource
 

@@ -1,0 +1,210 @@
+"""The objects that a StreamApp becomes: StatefulSet, headless Service, PodDisruptionBudget. Pure builders.
+
+Called by the controller's applier; all of them are for server-side apply. Replicas are no part of the StatefulSet here:
+a manager that applied them once and leaves them out the next time gives them up, and the API server puts the default in
+their place, which is 1. So whoever applies this must never have applied replicas, and whoever creates it, with
+replicas, must be another manager and hand over.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from streamapp.api.names import (
+    API_VERSION,
+    APP_LABEL,
+    APPLICATION_ID,
+    KIND,
+    MANAGED_BY_LABEL,
+    MANAGER,
+    OPERATOR_LABEL,
+    ORDINAL_LABEL,
+    PROCESS_ID,
+    TEMPLATE_HASH,
+)
+from streamapp.api.objects.agent_injection import accepted_by, inject
+from streamapp.api.objects.volume_init import seeder
+from streamapp.api.v1alpha1.pod_template import mapping, mappings
+from streamapp.api.v1alpha1.spec import State
+from streamapp.api.validation.conflicts import AGENT, SEEDER
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
+from streamapp.core.facts.ids import Ordinal, ProcessId
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What the objects owe to the installation of the operator that makes them."""
+
+    name: str
+    """Keeps two installations apart; the value of a label."""
+    seed_image: str
+    """Of the init container, see `seeding`."""
+    seed_pull_policy: str = "IfNotPresent"
+    agent_image: str = ""
+    """Of the init container that brings the agent, see `injection`."""
+    agent_pull_policy: str = "IfNotPresent"
+    accepted: Callable[[str], str] = lambda _: ""
+    """The hashes of the tokens that agents of a StreamApp accept, by its UID; empty while the operator has no key."""
+
+
+def statefulset(app: StreamApp, installation: Installation, live: Mapping[str, Any] | None = None) -> Manifest:
+    """The StatefulSet without replicas.
+
+    `Parallel`, since the operator takes pods away one by one and pods that come need not wait for each other;
+    `OnDelete`, since it alone restarts them.
+
+    Args:
+        app: What it is made of.
+        installation: Who makes it.
+        live: The one there is. An operator that has lost its key leaves the agents as they stand in there: pods must
+            not restart for that.
+    """
+    accepted = installation.accepted(app.metadata.uid) or accepted_by(app, live)
+    spec: Manifest = {
+        "serviceName": app.metadata.name,
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+        "selector": {"matchLabels": {APP_LABEL: app.metadata.name}},
+        "template": _template(app, installation, accepted),
+    }
+    if app.spec.state is not None:
+        retention = app.spec.state.retention
+        spec["volumeClaimTemplates"] = [_claim(app, app.spec.state)]
+        spec["persistentVolumeClaimRetentionPolicy"] = {
+            "whenScaled": retention.when_scaled.value,
+            "whenDeleted": retention.when_deleted.value,
+        }
+    metadata = {**_metadata(app, installation), "annotations": {TEMPLATE_HASH: _hash(spec)}}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+
+
+def with_replicas(manifest: Manifest, replicas: int) -> Manifest:
+    """The StatefulSet as it is to be created."""
+    return {**manifest, "spec": {"replicas": replicas, **manifest["spec"]}}
+
+
+def is_ours(app: StreamApp | InvalidStreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
+    """Tell whether a StatefulSet is controlled by this StreamApp, and made by this installation."""
+    metadata = live.get("metadata", {})
+    owners = mappings(metadata.get("ownerReferences"))
+    controllers = [owner.get("uid") for owner in owners if owner.get("controller")]
+    return (controllers, mapping(metadata.get("labels")).get(OPERATOR_LABEL)) == ([app.metadata.uid], installation.name)
+
+
+def template_is_written(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
+    """Tell whether the StatefulSet was last written from what the StreamApp says now."""
+    written = mapping(live.get("metadata", {}).get("annotations")).get(TEMPLATE_HASH)
+    return bool(written == statefulset(app, installation, live)["metadata"]["annotations"][TEMPLATE_HASH])
+
+
+def service(app: StreamApp, installation: Installation) -> Manifest:
+    """The headless Service: names for the pods, ready or not, since a restoring pod is asked for its state too."""
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {APP_LABEL: app.metadata.name},
+    }
+    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(app, installation), "spec": spec}
+
+
+def disruption_budget(
+    app: StreamApp | InvalidStreamApp, installation: Installation, *, closed: bool = False
+) -> Manifest:
+    """The budget: one pod may be evicted at a time; none while a step is open.
+
+    A pod that is not ready may always be evicted: it serves nobody, and would block the drain of its node for ever.
+    Nothing of it comes from the spec, so that a budget can be opened again although the spec is invalid by then.
+    """
+    spec = {
+        "maxUnavailable": 0 if closed else 1,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        "selector": {"matchLabels": {APP_LABEL: app.metadata.name}},
+    }
+    metadata = _metadata(app, installation)
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+
+
+def claim_patch(ordinal: Ordinal, process_id: ProcessId) -> Manifest:
+    """What is written on an ordinal's volume claim once its process has shown its ID; a merge patch."""
+    labels, annotations = {ORDINAL_LABEL: str(ordinal)}, {PROCESS_ID: str(process_id)}
+    return {"metadata": {"labels": labels, "annotations": annotations}}
+
+
+def _metadata(app: StreamApp | InvalidStreamApp, installation: Installation) -> Manifest:
+    owner = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "name": app.metadata.name,
+        "uid": app.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "name": app.metadata.name,
+        "namespace": app.metadata.namespace,
+        "labels": {
+            APP_LABEL: app.metadata.name,
+            MANAGED_BY_LABEL: MANAGER,
+            OPERATOR_LABEL: installation.name,
+        },
+        "ownerReferences": [owner],
+    }
+
+
+def _claim(app: StreamApp, state: State) -> Manifest:
+    """The volume claim template. A StatefulSet's can never change: nothing may stand here that could."""
+    claim = state.volume_claim
+    spec: Manifest = {
+        "accessModes": [mode.value for mode in claim.access_modes],
+        "resources": {"requests": {"storage": claim.resources.requests.storage}},
+    }
+    if claim.storage_class_name is not None:
+        spec["storageClassName"] = claim.storage_class_name
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": state.claim_name,
+            "labels": {APP_LABEL: app.metadata.name, MANAGED_BY_LABEL: MANAGER},
+            "annotations": {APPLICATION_ID: app.spec.application_id},
+        },
+        "spec": spec,
+    }
+
+
+def _template(app: StreamApp, installation: Installation, accepted: str) -> Manifest:
+    template = deepcopy(app.spec.template)
+    metadata = mapping(template.get("metadata"))
+    template["metadata"] = {**metadata, "labels": {**mapping(metadata.get("labels")), APP_LABEL: app.metadata.name}}
+    if app.spec.agent.enabled and accepted:
+        image, policy = installation.agent_image, installation.agent_pull_policy
+        inject(template["spec"], app, accepted, image=image, pull_policy=policy)
+    if app.spec.state is not None:
+        _add_state(template["spec"], app, app.spec.state, installation)
+    return template
+
+
+def _add_state(pod: Manifest, app: StreamApp, state: State, installation: Installation) -> None:
+    """Mount the volume, and seed it before anybody else of the pod can touch it: files that are new hide its age."""
+    name = app.spec.application_container["name"]
+    container = next(one for one in pod["containers"] if one["name"] == name)
+    mounts = container.get("volumeMounts") or []
+    if not any(mount.get("name") == state.claim_name for mount in mappings(mounts)):
+        container["volumeMounts"] = [*mounts, {"name": state.claim_name, "mountPath": state.mount_path}]
+    seeding = seeder(app, state, image=installation.seed_image, pull_policy=installation.seed_pull_policy)
+    pod["initContainers"] = [seeding, *(pod.get("initContainers") or [])]
+
+
+def _hash(spec: Manifest) -> str:
+    """Of what is written, images of our own apart: a newer operator must not restart every pod for them."""
+    hashed = deepcopy(spec)
+    for container in hashed["template"]["spec"].get("initContainers") or []:
+        if mapping(container).get("name") in {SEEDER, AGENT}:
+            del container["image"], container["imagePullPolicy"]
+    text = json.dumps(hashed, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,157 @@
+"""The parts of the status that move while something goes on: convergence, the scale-down, the last steps.
+
+Called by `translate`. Times are whole seconds and estimates are rounded, so that a status does not change for nothing.
+"""
+
+import math
+from datetime import datetime, timedelta
+
+from streamapp.api.v1alpha1.durations import format_duration
+from streamapp.api.v1alpha1.status import (
+    MOST_LINE,
+    MOST_STEPS,
+    ConvergenceState,
+    ConvergenceStatus,
+    ForcedBy,
+    ForcedStatus,
+    LastStep,
+    ScaleDownStatus,
+    SlowTask,
+    StreamAppStatus,
+)
+from streamapp.core.actions.decision import Decision, Verdict
+from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.eta import At, Estimate, NeverAtThisSpeed
+from streamapp.core.facts.hold_record import NO_EPOCH, Forced, HoldRecord
+from streamapp.core.facts.lag import Measured
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.gates.convergence import Convergence
+from streamapp.core.status.gaps import Gap, GapUnknown
+
+NEVER = "never"
+"""The ETA of what does not come nearer."""
+
+_GRAINS = (
+    (timedelta(minutes=2), timedelta(seconds=5)),
+    (timedelta(minutes=20), timedelta(seconds=30)),
+    (timedelta(hours=4), timedelta(minutes=5)),
+)
+"""Estimates up to so long are rounded up to so much."""
+_LONG = timedelta(hours=1)
+"""And longer ones to this."""
+
+
+def convergence_status(convergence: Convergence, now: datetime) -> ConvergenceStatus:
+    """How far it is from the state in which nothing moves any more."""
+    counts, progress = convergence.counts, convergence.progress
+    return ConvergenceStatus(
+        state=_state(convergence),
+        progress=None if progress is None else math.floor(progress * 100),
+        tasks=None if counts is None else counts.tasks,
+        running=None if counts is None else counts.running,
+        learners=None if counts is None else counts.learners,
+        caught_up=None if counts is None else counts.caught_up,
+        remaining_lag=convergence.remaining_lag,
+        eta=eta_text(convergence.eta, now),
+        slowest=tuple(map(_slow, convergence.slowest)),
+    )
+
+
+def scale_down_status(
+    decision: Decision, snapshot: Snapshot, previous: ScaleDownStatus | None
+) -> ScaleDownStatus | None:
+    """The scale-down that goes on, until its last step is finished; None where none does."""
+    record = decision.record if isinstance(decision.record, HoldRecord) else HoldRecord(epoch=NO_EPOCH)
+    hold, step = record.hold, record.step
+    if hold is None and step is None and decision.verdict not in {Verdict.HOLD, Verdict.STEP}:
+        return None
+    hold_id = hold.id if hold else step.hold_id if step else None
+    since = began(decision, previous, hold_id)
+    target = hold.target if hold else step.to_replicas if step else snapshot.app.wish.replicas
+    granted = 0 if snapshot.workload.statefulset is None else snapshot.workload.statefulset.replicas
+    return ScaleDownStatus(
+        hold_id=hold_id,
+        target=target,
+        since=None if since is None else _whole(since),
+        last_progress=None if hold is None else _whole(hold.progress.improved_at),
+        next_ordinal=granted - 1 if granted > target else None,
+        waiting_for=len(decision.waiting_for),
+        eta=eta_text(decision.eta, snapshot.now),
+        reason=decision.reason.name,
+        forced=_forced(hold.forced if hold else step.forced if step else None),
+    )
+
+
+def steps_with(decision: Decision, gap: Gap | GapUnknown | None, previous: StreamAppStatus) -> tuple[LastStep, ...]:
+    """The last steps, with one that has just been finished in front; once, however often it is found finished."""
+    closed = decision.closed_step
+    if closed is None:
+        return previous.last_steps
+    since = began(decision, previous.scale_down, closed.hold_id)
+    seen = gap if isinstance(gap, Gap) else None
+    step = LastStep(
+        from_=closed.from_replicas,
+        to=closed.to_replicas,
+        at=_whole(closed.granted_at),
+        held_for=None if since is None else _span(closed.granted_at - since),
+        took=_span(closed.took),
+        worst_gap=None if seen is None else seen.at_most,
+        gap_error=None if seen is None else seen.error,
+        forced=_forced(closed.forced),
+    )
+    if any((one.at, one.from_, one.to) == (step.at, step.from_, step.to) for one in previous.last_steps):
+        return previous.last_steps
+    return (step, *previous.last_steps)[:MOST_STEPS]
+
+
+def began(decision: Decision, previous: ScaleDownStatus | None, hold_id: str | None) -> datetime | None:
+    """When a hold began: as it stands on record, or, once its last step was granted, as it was told before."""
+    hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
+    if hold is not None and hold.id == hold_id:
+        return hold.since
+    return previous.since if previous is not None and previous.hold_id == hold_id else None
+
+
+def eta_text(estimate: Estimate, now: datetime) -> str | None:
+    """An estimate as users read it: rounded up, the more the longer it is; None where it is not known."""
+    match estimate:
+        case At(time):
+            return format_duration(_rounded_up(max(timedelta(0), time - now)))
+        case NeverAtThisSpeed():
+            return NEVER
+        case _:
+            return None
+
+
+def _rounded_up(left: timedelta) -> timedelta:
+    grain = next((grain for longest, grain in _GRAINS if left <= longest), _LONG)
+    return math.ceil(left / grain) * grain
+
+
+def _state(convergence: Convergence) -> ConvergenceState:
+    if convergence.is_converged:
+        return ConvergenceState.CONVERGED
+    return ConvergenceState.CONVERGING if convergence.can_be_told else ConvergenceState.UNKNOWN
+
+
+def _slow(wait: TaskWait) -> SlowTask:
+    lag = wait.in_the_way
+    if wait.best is not None:
+        lag = wait.best.lag.records if isinstance(wait.best.lag, Measured) else None
+    return SlowTask(task=str(wait.task), ordinal=None if wait.best is None else wait.best.ordinal, lag=lag)
+
+
+def _forced(forced: Forced | None) -> ForcedStatus | None:
+    if forced is None:
+        return None
+    return ForcedStatus(by=ForcedBy[forced.by.name], reason=forced.why[:MOST_LINE])
+
+
+def _span(duration: timedelta) -> timedelta:
+    """Without its fraction of a second, and never negative: a clock may have been set back."""
+    return timedelta(seconds=max(0, round(duration.total_seconds())))
+
+
+def _whole(time: datetime) -> datetime:
+    """As Kubernetes writes times, in whole seconds."""
+    return time.replace(microsecond=0)

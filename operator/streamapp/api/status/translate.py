@@ -1,0 +1,196 @@
+"""Between the resource and the core: what a StreamApp means to a decision, and what a decision means to a StreamApp.
+
+The only module through which spec and status meet the core's types. Called by the controller (and by the command line
+for a plan); pure, and it decides nothing about pods.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from streamapp.api.names import HOLD, RELEASE, claim_of, selector_of
+from streamapp.api.status.conditions import with_times
+from streamapp.api.status.progress import convergence_status, scale_down_status, steps_with
+from streamapp.api.v1alpha1.status import MOST_MEMBERS, AgentState, GroupProtocol, MemberStatus, StreamAppStatus
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
+from streamapp.core.actions.decision import Decision
+from streamapp.core.evidence.membership import Attribution, attribute
+from streamapp.core.facts.agent_reports import AgentSilent
+from streamapp.core.facts.group import GroupDescription, GroupUnreadable
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy, Timing
+from streamapp.core.facts.snapshot import App, Release, Rival, Snapshot, Wish, WishSeen
+from streamapp.core.reasons import Reason
+from streamapp.core.status.gaps import Gap, GapUnknown
+
+NO_REASON = "no reason given"
+"""What stands for a reason that a break-glass annotation leaves out: at night it must work all the same."""
+
+
+def app_of(found: StreamApp | InvalidStreamApp, *, history: Iterable[WishSeen], rivals: Iterable[Rival] = ()) -> App:
+    """The resource, as far as a decision needs it.
+
+    Args:
+        found: What `reading.parse` made of it. An invalid one is stalled with its faults and keeps its pods.
+        history: What this process saw `spec.replicas` be before.
+        rivals: Other StreamApps with the same application ID on the same Kafka cluster.
+    """
+    metadata = found.metadata
+    valid = found.spec if isinstance(found, StreamApp) else None
+    return App(
+        uid=metadata.uid,
+        generation=metadata.generation,
+        created_at=metadata.creation_timestamp,
+        wish=Wish(replicas=found.replicas, history=tuple(history)),
+        paused=valid is not None and valid.paused,
+        dry_run=valid is not None and valid.dry_run,
+        deleting=metadata.deletion_timestamp is not None,
+        keeps_state=valid is None or valid.state is not None,
+        max_age=None if valid is None or valid.state is None else valid.state.max_age,
+        fault=None if isinstance(found, StreamApp) else found.sentence,
+        rivals=tuple(rivals),
+        held_because=_held_because(metadata.annotations.get(HOLD)),
+        release=_release(metadata.annotations.get(RELEASE)),
+        granted_before=found.status.granted,
+    )
+
+
+def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPolicy:
+    """How the application may be scaled; the limits of the operator itself come from its settings."""
+    spec = streamapp.spec
+    return ScalingPolicy(
+        scale_down=spec.scale_down.policy,
+        stabilization=spec.scale_down.stabilization,
+        timeout=spec.scale_down.timeout,
+        on_timeout=spec.scale_down.on_timeout,
+        force_reason=spec.scale_down.reason,
+        allow_zero=spec.scale_down.allow_zero,
+        acceptable_recovery_lag=spec.learners.acceptable_recovery_lag,
+        assignor=spec.learners.assignor,
+        nudge=spec.learners.nudge,
+        agent=spec.agent.enabled,
+        source=LearnerSource(spec.learners.source.value) if spec.learners.source.value else None,
+        rebalance=spec.learners.rebalance,
+        rollout=spec.rollout.policy,
+        timing=timing or Timing(),
+    )
+
+
+def as_rival(streamapp: StreamApp) -> Rival:
+    """What another StreamApp is to one with the same application ID on the same Kafka cluster."""
+    metadata = streamapp.metadata
+    return Rival(name=f"{metadata.namespace}/{metadata.name}", uid=metadata.uid, created_at=metadata.creation_timestamp)
+
+
+def status_of(
+    found: StreamApp | InvalidStreamApp,
+    decision: Decision,
+    snapshot: Snapshot,
+    previous: StreamAppStatus,
+    gap: Gap | GapUnknown | None = None,
+) -> dict[str, Any]:
+    """The whole status, as JSON; what is not in it is to be removed from the resource (server-side apply does).
+
+    Args:
+        found: The resource that was decided about.
+        decision: The decision.
+        snapshot: Its facts; their time is the time of every transition.
+        previous: The status that was last written, by this process or, after a restart, as it stands on the resource.
+        gap: What was seen of the gap of the step that this decision finds finished.
+    """
+    answer = _Answer(found, decision, snapshot, previous)
+    statefulset = snapshot.workload.statefulset
+    status = StreamAppStatus(
+        observed_generation=snapshot.app.generation,
+        replicas=len(snapshot.workload.pods),
+        selector=selector_of(found.metadata.name),
+        granted=previous.granted if statefulset is None else statefulset.replicas,
+        ready=snapshot.workload.ready,
+        learner_source=answer.learner_source(),
+        group_protocol=answer.group_protocol(),
+        convergence=convergence_status(decision.convergence, snapshot.now),
+        scale_down=scale_down_status(decision, snapshot, previous.scale_down),
+        members=answer.members(),
+        last_steps=steps_with(decision, gap, previous),
+        conditions=with_times(decision.conditions, previous.conditions, snapshot),
+    )
+    written: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What of the status is neither a number at hand nor somebody else's text."""
+
+    found: StreamApp | InvalidStreamApp
+    decision: Decision
+    snapshot: Snapshot
+    previous: StreamAppStatus
+
+    def learner_source(self) -> LearnerSource | None:
+        """As last detected: while tasks move it cannot be told anew."""
+        source, before = self.decision.source.source, self.previous.learner_source
+        if isinstance(source, LearnerSource):
+            return source
+        # What agents said is over as soon as one of them says otherwise.
+        return None if before is LearnerSource.ON_DEMAND else before
+
+    def group_protocol(self) -> GroupProtocol | None:
+        latest = self.snapshot.latest
+        if latest is None:
+            return self.previous.group_protocol
+        if isinstance(latest.group, GroupUnreadable):
+            unsupported = latest.group.reason is Reason.GroupProtocolUnsupported
+            return None if unsupported else self.previous.group_protocol
+        return GroupProtocol.CLASSIC
+
+    def members(self) -> tuple[MemberStatus, ...]:
+        pods, group = self.snapshot.workload.pods[:MOST_MEMBERS], self._group()
+        is_shown = group is not None and group.is_decoded
+        attribution = attribute(group, self.snapshot.workload) if group is not None and is_shown else None
+        return tuple(self._member(pod.ordinal, attribution) for pod in pods)
+
+    def _member(self, ordinal: Ordinal, attribution: Attribution | None) -> MemberStatus:
+        volume = self.snapshot.workload.volume(ordinal)
+        known = None if volume is None or volume.process_id is None else str(volume.process_id)
+        claim = None if volume is None else self._claim(ordinal)
+        agent = self._agent(ordinal)
+        if attribution is None:
+            return MemberStatus(ordinal=ordinal, process_id=known, volume=claim, agent=agent)
+        members = attribution.members(ordinal)
+        shown = {str(member.process_id) for member in members if member.process_id is not None}
+        assigned = [member.assignment for member in members if member.assignment is not None]
+        return MemberStatus(
+            ordinal=ordinal,
+            process_id=shown.pop() if len(shown) == 1 else known,
+            volume=claim,
+            active=len(frozenset[TaskId]().union(*(one.active for one in assigned))),
+            learners=len(frozenset[TaskId]().union(*(one.standby for one in assigned))),
+            agent=agent,
+        )
+
+    def _agent(self, ordinal: Ordinal) -> AgentState | None:
+        if self.snapshot.agents is None:
+            return None
+        word = self.snapshot.agents.latest(ordinal)
+        if isinstance(word, AgentSilent):
+            return AgentState.SILENT
+        return AgentState.REPORTS if word.is_ours else AgentState.ASIDE
+
+    def _claim(self, ordinal: Ordinal) -> str | None:
+        if not isinstance(self.found, StreamApp) or self.found.spec.state is None:
+            return None
+        return claim_of(self.found.spec.state.claim_name, self.found.metadata.name, ordinal)
+
+    def _group(self) -> GroupDescription | None:
+        latest = self.snapshot.latest
+        return latest.group if latest is not None and isinstance(latest.group, GroupDescription) else None
+
+
+def _held_because(annotation: str | None) -> str | None:
+    return None if annotation is None else annotation.strip() or NO_REASON
+
+
+def _release(annotation: str | None) -> Release | None:
+    hold_id, _, why = (annotation or "").strip().partition(" ")
+    return Release(hold_id=hold_id, why=why.strip() or NO_REASON) if hold_id else None

@@ -1,0 +1,188 @@
+"""Lines of the flight record about what was decided and done: each from the values of one pass.
+
+Called by `flight_log`, which knows what is news. Numbers of lines (`seq`) are given by whoever writes them.
+"""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from streamapp.api.managed_fields import authors_of
+from streamapp.core.actions import decision as core
+from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.eta import At
+from streamapp.core.facts.hold_record import Hold, HoldRecord
+from streamapp.core.facts.lag import Measured
+from streamapp.core.facts.snapshot import Snapshot, WishSeen
+from streamapp.core.status.gaps import Gap, GapUnknown
+from streamapp.flightrecord.copies import CopyRole, Source
+from streamapp.flightrecord.sampling import Taken
+from streamapp.flightrecord.schema import (
+    MOST_BLOCKERS,
+    Actor,
+    Blocker,
+    Decision,
+    Role,
+    Sample,
+    SampleSource,
+    Scale,
+    Step,
+    StepClosed,
+    StepOutcome,
+    TaskState,
+)
+
+Head = Mapping[str, Any]
+"""What all lines of one application in one process share: cluster, namespace, app, uid, recorder."""
+
+_HPA = ("kube-controller-manager", "horizontal-pod-autoscaler")
+_KEDA = "keda-operator"
+_ROLES = {role: Role[role.name] for role in CopyRole}
+_SOURCES = {source: SampleSource[source.name] for source in Source}
+
+
+@dataclass(frozen=True, slots=True)
+class StepMade:
+    """One step of a plan, and what became of it."""
+
+    step: core.Step
+    at: datetime
+    is_done: bool
+
+
+def scale_line(head: Head, wish: WishSeen, before: int | None, resource: Mapping[str, Any] | None) -> Scale:
+    """Another number is wished for; `resource` is the StreamApp where this is the number it has now."""
+    writer = None if resource is None else next(iter(authors_of(resource, "spec", "replicas")), None)
+    generation = 0 if resource is None else resource["metadata"].get("generation", 0)
+    actor = Actor.UNKNOWN
+    if writer is not None:
+        by_scale = writer.subresource == "scale"
+        is_hpa = by_scale and writer.manager.startswith(_HPA)
+        actor = Actor.HPA if is_hpa else Actor.KEDA if writer.manager.startswith(_KEDA) else Actor.USER
+    return Scale(
+        **head,
+        seq=0,
+        ts=wish.at,
+        old_replicas=before,
+        new_replicas=wish.replicas,
+        actor=actor,
+        manager="" if writer is None else writer.manager,
+        generation=generation,
+    )
+
+
+def decision_line(head: Head, decision: core.Decision, snapshot: Snapshot) -> Decision:
+    """What one pass came to."""
+    workload, hold, convergence = snapshot.workload, hold_of(decision), decision.convergence
+    eta = decision.eta
+    return Decision(
+        **head,
+        seq=0,
+        ts=snapshot.now,
+        verdict=decision.verdict.value,
+        reason=decision.reason.name,
+        detail=decision.detail,
+        desired=snapshot.app.wish.replicas,
+        granted=0 if workload.statefulset is None else workload.statefulset.replicas,
+        actual=len(workload.pods),
+        ready=workload.ready,
+        hold_id="" if hold is None else hold.id,
+        hold_since=None if hold is None else hold.since,
+        target=None if hold is None else hold.target,
+        blocking=tuple(map(_blocker, heapq.nlargest(MOST_BLOCKERS, decision.waiting_for, key=_distance))),
+        blocking_count=len(decision.waiting_for),
+        eta_seconds=_seconds(eta.time - snapshot.now) if isinstance(eta, At) else None,
+        converged=convergence.is_converged if convergence.can_be_told else None,
+        converging_reason="" if convergence.waits_for is None else convergence.waits_for.reason.name,
+    )
+
+
+def step_line(head: Head, made: StepMade, decision: core.Decision) -> Step:
+    """One step of the plan."""
+    step, hold = made.step, hold_of(decision)
+    from_replicas = to_replicas = ordinal = None
+    match step:
+        case core.GrantReplicas():
+            from_replicas, to_replicas = step.from_replicas, step.to_replicas
+        case core.CreateStatefulSet():
+            to_replicas = step.replicas
+        case core.RestartPod() | core.RecordProcessId():
+            ordinal = step.ordinal
+        case _:
+            pass
+    return Step(
+        **head,
+        seq=0,
+        ts=made.at,
+        step=type(step).__name__,
+        outcome=StepOutcome.DONE if made.is_done else StepOutcome.FAILED,
+        reason=step.reason.name,
+        hold_id="" if hold is None else hold.id,
+        from_replicas=from_replicas,
+        to_replicas=to_replicas,
+        ordinal=ordinal,
+    )
+
+
+def closed_line(
+    head: Head, closed: core.ClosedStep, now: datetime, held_since: datetime | None, gap: Gap | GapUnknown | None
+) -> StepClosed:
+    """A removal is finished."""
+    seen = gap if isinstance(gap, Gap) else None
+    return StepClosed(
+        **head,
+        seq=0,
+        ts=now,
+        hold_id=closed.hold_id,
+        from_replicas=closed.from_replicas,
+        to_replicas=closed.to_replicas,
+        granted_at=closed.granted_at,
+        took_seconds=_seconds(closed.took),
+        held_seconds=None if held_since is None else _seconds(closed.granted_at - held_since),
+        worst_gap_seconds=None if seen is None else _seconds(seen.at_most),
+        gap_error_seconds=None if seen is None else _seconds(seen.error),
+        forced_by="" if closed.forced is None else closed.forced.by.value,
+    )
+
+
+def sample_line(head: Head, taken: Taken, end: int | None, epoch: int) -> Sample:
+    """One copy at one look."""
+    copy = taken.copy
+    return Sample(
+        **head,
+        seq=0,
+        ts=taken.at,
+        task=f"{copy.task.subtopology}_{copy.task.partition}",
+        role=_ROLES[copy.role],
+        state=None if copy.state is None else TaskState[copy.state.name],
+        ordinal=copy.ordinal,
+        process_id=str(copy.process),
+        offset=taken.position.offset,
+        end_offset=end,
+        source=_SOURCES[copy.source],
+        interval_seconds=_seconds(taken.interval),
+        epoch=epoch,
+    )
+
+
+def hold_of(decision: core.Decision) -> Hold | None:
+    """The hold that stands when the plan is done."""
+    return decision.record.hold if isinstance(decision.record, HoldRecord) else None
+
+
+def _blocker(wait: TaskWait) -> Blocker:
+    lag = wait.best.lag.records if wait.best is not None and isinstance(wait.best.lag, Measured) else None
+    ordinal = None if wait.best is None else wait.best.ordinal
+    return Blocker(task=str(wait.task), ordinal=ordinal, lag=lag)
+
+
+def _distance(wait: TaskWait) -> tuple[bool, int]:
+    """Whoever is at an unknown distance comes first."""
+    return wait.in_the_way is None, wait.in_the_way or 0
+
+
+def _seconds(duration: timedelta) -> float:
+    """Never negative: a clock may have been set back."""
+    return max(0.0, duration.total_seconds())

@@ -1,0 +1,330 @@
+from typing import Any
+
+import pytest
+
+from streamapp.api.objects import manifests
+from streamapp.api.objects.manifests import Installation
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.seeding import seeded_process_id
+from tests.streamapps import ABSENT, UID, a_streamapp
+
+Json = dict[str, Any]
+
+HERE = Installation(name="blue", seed_image="registry.example/seed:1")
+
+OWNER: Json = {
+    "apiVersion": "streamapp.dev/v1alpha1",
+    "kind": "StreamApp",
+    "name": "wordcount",
+    "uid": UID,
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+METADATA: Json = {
+    "name": "wordcount",
+    "namespace": "demo",
+    "labels": {
+        "streamapp.dev/app": "wordcount",
+        "app.kubernetes.io/managed-by": "streamapp-operator",
+        "streamapp.dev/operator": "blue",
+    },
+    "ownerReferences": [OWNER],
+}
+SEEDER: Json = {
+    "name": "streamapp-seed",
+    "image": "registry.example/seed:1",
+    "imagePullPolicy": "IfNotPresent",
+    "args": [
+        "--state-dir=/var/lib/streams",
+        "--application-id=wordcount",
+        "--ordinal=$(ORDINAL)",
+        f"--id-suffix={str(seeded_process_id(UID, Ordinal(7)))[9:]}",
+        "--max-age=20h",
+        "--report=/dev/termination-log",
+    ],
+    "env": [
+        {
+            "name": "ORDINAL",
+            "valueFrom": {
+                "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.labels['apps.kubernetes.io/pod-index']"}
+            },
+        }
+    ],
+    "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "100m", "memory": "64Mi"}},
+    "securityContext": {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+        "runAsNonRoot": True,
+    },
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "FallbackToLogsOnError",
+    "volumeMounts": [{"name": "state", "mountPath": "/var/lib/streams"}],
+}
+
+
+def made(changes: Json | None = None) -> Json:
+    """The spec of the StatefulSet of the sound StreamApp."""
+    spec: Json = manifests.statefulset(a_streamapp(changes), HERE)["spec"]
+    return spec
+
+
+def pod(changes: Json | None = None) -> Json:
+    template: Json = made(changes)["template"]["spec"]
+    return template
+
+
+@pytest.mark.guarantee(4)
+def test_a_streamapp_becomes_a_statefulset() -> None:
+    user = a_streamapp().spec.template["spec"]
+    app, sidecar = user["containers"]
+    whole = manifests.statefulset(a_streamapp(), HERE)
+    # The hash is pinned too: whatever changes it restarts every pod of every application when the operator is upgraded.
+    assert whole == {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {**METADATA, "annotations": {"streamapp.dev/template-hash": "0feda05745e315358b27a8fa4ddb7b4e"}},
+        "spec": {
+            "serviceName": "wordcount",
+            "podManagementPolicy": "Parallel",
+            "updateStrategy": {"type": "OnDelete"},
+            "selector": {"matchLabels": {"streamapp.dev/app": "wordcount"}},
+            "template": {
+                "metadata": {"labels": {"team": "words", "streamapp.dev/app": "wordcount"}},
+                "spec": {
+                    **user,
+                    "initContainers": [SEEDER],
+                    "containers": [
+                        {**app, "volumeMounts": [{"name": "state", "mountPath": "/var/lib/streams"}]},
+                        sidecar,
+                    ],
+                },
+            },
+            "volumeClaimTemplates": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "metadata": {
+                        "name": "state",
+                        "labels": {
+                            "streamapp.dev/app": "wordcount",
+                            "app.kubernetes.io/managed-by": "streamapp-operator",
+                        },
+                        "annotations": {"streamapp.dev/application-id": "wordcount"},
+                    },
+                    "spec": {
+                        "accessModes": ["ReadWriteOnce"],
+                        "resources": {"requests": {"storage": "20Gi"}},
+                        "storageClassName": "fast",
+                    },
+                }
+            ],
+            "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Retain", "whenDeleted": "Retain"},
+        },
+    }
+
+
+def test_replicas_are_there_only_where_they_are_asked_for() -> None:
+    whole = manifests.statefulset(a_streamapp(), HERE)
+    assert "replicas" not in whole["spec"]
+    assert manifests.with_replicas(whole, 6) == {**whole, "spec": {**whole["spec"], "replicas": 6}}
+    assert "replicas" not in whole["spec"]
+
+
+def test_without_state_nothing_is_mounted_seeded_or_claimed() -> None:
+    spec = made({"spec.state": ABSENT})
+    assert spec == {
+        "serviceName": "wordcount",
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+        "selector": {"matchLabels": {"streamapp.dev/app": "wordcount"}},
+        "template": {
+            "metadata": {"labels": {"team": "words", "streamapp.dev/app": "wordcount"}},
+            "spec": a_streamapp().spec.template["spec"],
+        },
+    }
+
+
+def test_the_users_own_template_is_not_touched() -> None:
+    app = a_streamapp()
+    manifests.statefulset(app, HERE)
+    assert app == a_streamapp()
+
+
+def test_a_template_without_metadata_gets_the_label() -> None:
+    template = made({"spec.template.metadata": ABSENT})["template"]
+    assert template["metadata"] == {"labels": {"streamapp.dev/app": "wordcount"}}
+
+
+def test_annotations_and_labels_of_the_user_stay() -> None:
+    metadata = {"labels": {"a": "b"}, "annotations": {"c": "d"}}
+    template = made({"spec.template.metadata": metadata})["template"]
+    assert template["metadata"] == {
+        "labels": {"a": "b", "streamapp.dev/app": "wordcount"},
+        "annotations": {"c": "d"},
+    }
+
+
+def test_a_volume_that_the_user_has_mounted_is_not_mounted_twice() -> None:
+    mounts = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "state", "mountPath": "/var/lib/streams"}]
+    container = pod({"spec.template.spec.containers.0.volumeMounts": mounts})["containers"][0]
+    assert container["volumeMounts"] == mounts
+
+
+def test_the_volume_goes_to_the_container_of_the_application() -> None:
+    app, sidecar = pod({"spec.container": "sidecar"})["containers"]
+    assert "volumeMounts" not in app
+    assert sidecar["volumeMounts"] == [{"name": "state", "mountPath": "/var/lib/streams"}]
+
+
+def test_the_seeder_comes_before_every_other_init_container() -> None:
+    """What others write there would make old state look young."""
+    names = [one["name"] for one in pod({"spec.template.spec.initContainers": [{"name": "fetch"}]})["initContainers"]]
+    assert names == ["streamapp-seed", "fetch"]
+
+
+def test_the_seeder_is_told_where_the_state_is() -> None:
+    changes = {"spec.state.stateDir": "/var/lib/streams/$(HOME)/kafka", "spec.state.maxAge": "1h30m"}
+    seeder = pod(changes)["initContainers"][0]
+    assert seeder["args"][0] == "--state-dir=/var/lib/streams/$$(HOME)/kafka"
+    assert seeder["args"][4] == "--max-age=1h30m"
+    assert seeder["volumeMounts"] == [{"name": "state", "mountPath": "/var/lib/streams"}]
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "of_container", "user"),
+    {
+        "the pod names the user": ({"runAsUser": 10001}, {}, {"runAsNonRoot": True}),
+        "the container names another": (
+            {"runAsUser": 10001},
+            {"runAsUser": 10002, "runAsGroup": 10003},
+            {"runAsUser": 10002, "runAsGroup": 10003, "runAsNonRoot": True},
+        ),
+        "nobody names one": ({"fsGroup": 10001}, {"privileged": True}, {"runAsNonRoot": True}),
+        "root": ({}, {"runAsUser": 0}, {"runAsUser": 0, "runAsNonRoot": False}),
+        "root for the pod, not for the container": (
+            {"runAsUser": 0},
+            {"runAsUser": 5},
+            {"runAsUser": 5, "runAsNonRoot": True},
+        ),
+        "a level of SELinux": (
+            {},
+            {"seLinuxOptions": {"level": "s0:c1"}},
+            {"seLinuxOptions": {"level": "s0:c1"}, "runAsNonRoot": True},
+        ),
+        "nothing at all": (None, None, {"runAsNonRoot": True}),
+    }.values(),
+    ids=str,
+)
+def test_the_seeder_has_the_applications_user_and_no_rights(
+    of_pod: Json | None, of_container: Json | None, user: Json
+) -> None:
+    changes = {
+        "spec.template.spec.securityContext": of_pod,
+        "spec.template.spec.containers.0.securityContext": of_container,
+    }
+    assert pod(changes)["initContainers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+        **user,
+    }
+
+
+def test_a_default_storage_class_stays_the_clusters_choice() -> None:
+    claim = made({"spec.state.volumeClaim.storageClassName": ABSENT})["volumeClaimTemplates"][0]
+    assert "storageClassName" not in claim["spec"]
+    claim = made({"spec.state.volumeClaim.storageClassName": ""})["volumeClaimTemplates"][0]
+    assert claim["spec"]["storageClassName"] == ""
+
+
+WRITTEN = manifests.with_replicas(manifests.statefulset(a_streamapp(), HERE), 6)
+"""As it would come back from the API server."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_written"),
+    {
+        "nothing": ({}, True),
+        "replicas": ({"spec.replicas": 9}, True),
+        "a policy": ({"spec.scaleDown.timeout": "2h"}, True),
+        "the image": ({"spec.template.spec.containers.0.image": "registry.example/wordcount:2"}, False),
+        "a label": ({"spec.template.metadata.labels": {}}, False),
+        "the mount path": ({"spec.state.mountPath": "/data"}, False),
+        "the age of state": ({"spec.state.maxAge": "10h"}, False),
+        "the retention": ({"spec.state.retention.whenDeleted": "Delete"}, False),
+    }.values(),
+    ids=str,
+)
+def test_the_hash_tells_whether_the_template_is_written(changes: Json, is_written: bool) -> None:
+    assert manifests.template_is_written(a_streamapp(changes), HERE, WRITTEN) is is_written
+
+
+def test_a_newer_seeder_alone_restarts_nobody() -> None:
+    newer = Installation(name="blue", seed_image="registry.example/seed:2", seed_pull_policy="Always")
+    assert manifests.template_is_written(a_streamapp(), newer, WRITTEN)
+    assert manifests.statefulset(a_streamapp(), newer) != manifests.statefulset(a_streamapp(), HERE)
+
+
+@pytest.mark.parametrize("metadata", [{}, {"annotations": None}, {"annotations": {"a": "b"}}], ids=str)
+def test_a_statefulset_without_a_hash_is_not_written(metadata: Json) -> None:
+    assert not manifests.template_is_written(a_streamapp(), HERE, {**WRITTEN, "metadata": metadata})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "ours"),
+    {
+        "ours": (METADATA, True),
+        "also owned by another": ({**METADATA, "ownerReferences": [OWNER, {"uid": "x"}]}, True),
+        "of an earlier StreamApp of this name": ({**METADATA, "ownerReferences": [{**OWNER, "uid": "x"}]}, False),
+        "only owned, not controlled": ({**METADATA, "ownerReferences": [{**OWNER, "controller": False}]}, False),
+        "nobody's": ({**METADATA, "ownerReferences": []}, False),
+        "of another installation": ({**METADATA, "labels": {"streamapp.dev/operator": "green"}}, False),
+        "without labels": ({"ownerReferences": [OWNER]}, False),
+        "by hand": ({}, False),
+    }.values(),
+    ids=str,
+)
+def test_a_statefulset_is_ours_if_this_streamapp_controls_it_and_this_installation_made_it(
+    metadata: Json, ours: bool
+) -> None:
+    assert manifests.is_ours(a_streamapp(), HERE, {"metadata": metadata}) is ours
+
+
+def test_the_service_gives_names_to_all_pods_ready_or_not() -> None:
+    assert manifests.service(a_streamapp(), HERE) == {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": METADATA,
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {"streamapp.dev/app": "wordcount"},
+        },
+    }
+
+
+@pytest.mark.parametrize(("closed", "allowed"), [(False, 1), (True, 0)])
+def test_the_budget_lets_one_pod_go_or_none(closed: bool, allowed: int) -> None:
+    assert manifests.disruption_budget(a_streamapp(), HERE, closed=closed) == {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": METADATA,
+        "spec": {
+            "maxUnavailable": allowed,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": {"streamapp.dev/app": "wordcount"}},
+        },
+    }
+
+
+def test_a_claim_is_labelled_with_its_ordinal_and_its_process() -> None:
+    process = seeded_process_id(UID, Ordinal(3))
+    assert manifests.claim_patch(Ordinal(3), process) == {
+        "metadata": {
+            "labels": {"streamapp.dev/ordinal": "3"},
+            "annotations": {"streamapp.dev/process-id": str(process)},
+        }
+    }

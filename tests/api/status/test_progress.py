@@ -1,0 +1,178 @@
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from streamapp.api.status.progress import eta_text
+from streamapp.core.evidence.eta import At, Estimate, NeverAtThisSpeed, NotKnown
+from streamapp.core.facts.hold_record import Forced, ForcedBy
+from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import Episode
+from streamapp.core.status.gaps import Gap, GapUnknown
+from tests.builders import NOW, a_record, a_snapshot, a_step, ago, seconds
+from tests.statuses import answer, held_status
+from tests.support import example
+
+CLOSED = a_snapshot(record=a_record(step=a_step()))
+"""Three pods are left of four, the fourth has gone with its members: the step from 4 to 3 is finished."""
+
+LAST = replace(a_record(step=a_step()), hold=None)
+"""The hold itself left the record with the grant of its last step."""
+
+Json = dict[str, Any]
+
+STEP: Json = {"from": 4, "to": 3, "at": "2026-11-21T11:59:30Z", "heldFor": "30s", "took": "30s"}
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    {
+        "now": (At(NOW), "0s"),
+        "in the past": (At(ago(5)), "0s"),
+        "seconds": (At(NOW + seconds(1)), "5s"),
+        "under two minutes": (At(NOW + seconds(101)), "1m45s"),
+        "minutes": (At(NOW + seconds(185)), "3m30s"),
+        "under four hours": (At(NOW + timedelta(hours=1, minutes=1)), "1h5m"),
+        "days": (At(NOW + timedelta(hours=50, minutes=1)), "51h"),
+        "never": (NeverAtThisSpeed(), "never"),
+        "not known": (NotKnown(), None),
+    }.values(),
+    ids=str,
+)
+def test_an_estimate_is_rounded_up_the_more_the_longer_it_is(estimate: Estimate, text: str | None) -> None:
+    assert eta_text(estimate, NOW) == text
+
+
+def test_a_closing_speed_gives_an_eta() -> None:
+    """14 s apart, 80 000 and then 50 000 records behind: the 40 000 that are too many take 19 s more."""
+    readings = (
+        example.reading(example.members(3, lag=50_000), seconds(1)),
+        example.reading(example.members(3, lag=80_000), seconds(15)),
+    )
+    status = answer(a_snapshot(readings=readings))
+    assert (status["convergence"]["eta"], status["scaleDown"]["eta"]) == ("20s", "20s")
+
+
+def test_progress_is_the_share_of_the_lag_that_is_worked_off() -> None:
+    began = Episode(began_at=ago(60), lag_at_start=640_000, least_lag=600_000)
+    status = answer(a_snapshot(members=example.members(3, lag=50_000), episode=began))
+    assert (status["convergence"]["progress"], status["convergence"]["remainingLag"]) == (62, 240_000)
+
+
+def test_a_copy_whose_lag_nobody_knows_has_none() -> None:
+    status = answer(a_snapshot(members=example.members(3, lag=None)))
+    assert status["convergence"]["slowest"][0] == {"task": "0_0", "ordinal": 1}
+    assert "remainingLag" not in status["convergence"]
+
+
+def test_a_task_that_restores_without_a_copy_is_behind_by_all_there_is() -> None:
+    members = tuple(example.member(pod, active=(2 * pod, 2 * pod + 1), running=pod != 0, lag=0) for pod in range(3))
+    slowest = answer(a_snapshot(members=members))["convergence"]["slowest"]
+    assert slowest == [
+        {"task": "0_0", "ordinal": 0, "lag": example.END},
+        {"task": "0_1", "ordinal": 0, "lag": example.END},
+    ]
+
+
+def test_what_is_held_before_it_is_on_record_has_no_id_yet() -> None:
+    status = answer(a_snapshot(record=None, app={"held_because": "the month is being closed"}))
+    assert status["scaleDown"] == {"target": 2, "nextOrdinal": 2, "waitingFor": 0, "reason": "HeldByUser"}
+
+
+def test_while_a_step_is_open_its_hold_is_described() -> None:
+    record = a_record(step=a_step(granted_at=ago(2)))
+    members = (*example.members(3), example.member(3))
+    status = answer(a_snapshot(record=record, members=members), previous=held_status())
+    assert status["scaleDown"] == {
+        "holdId": "h-1",
+        "target": 2,
+        "since": "2026-11-21T11:59:00Z",
+        "lastProgress": "2026-11-21T11:59:00Z",
+        "nextOrdinal": 2,
+        "waitingFor": 0,
+        "reason": "EvictionMissed",
+    }
+
+
+def test_the_last_step_keeps_the_hold_described_until_it_is_finished() -> None:
+    """The hold itself leaves the record with the last grant; how long it lasted is still to be told."""
+    record = replace(LAST, step=a_step(granted_at=ago(2)))
+    members = (*example.members(3), example.member(3))
+    status = answer(a_snapshot(wish=3, record=record, members=members), previous=held_status())
+    assert status["scaleDown"] == {
+        "holdId": "h-1",
+        "target": 3,
+        "since": "2026-11-21T11:59:00Z",
+        "waitingFor": 0,
+        "reason": "EvictionMissed",
+    }
+
+
+def test_a_raise_does_not_change_what_the_open_step_was_for() -> None:
+    record = replace(LAST, step=a_step(granted_at=ago(2)))
+    members = (*example.members(3), example.member(3))
+    status = answer(a_snapshot(wish=5, record=record, members=members), previous=held_status())
+    assert status["scaleDown"] == {
+        "holdId": "h-1",
+        "target": 3,
+        "since": "2026-11-21T11:59:00Z",
+        "waitingFor": 0,
+        "reason": "Growing",
+    }
+
+
+def test_nothing_is_described_once_it_is_over() -> None:
+    assert "scaleDown" not in answer(a_snapshot(wish=3, record=None), previous=held_status())
+
+
+def test_a_users_word_is_on_record() -> None:
+    policy = ScalingPolicy(scale_down=ScaleDownPolicy.IMMEDIATE, force_reason="the state is a cache")
+    status = answer(a_snapshot(members=example.members(3, lag=50_000)), policy=policy)
+    assert status["scaleDown"]["forced"] == {"by": "Policy", "reason": "the state is a cache"}
+
+
+def test_a_finished_step_is_put_in_front_of_the_others() -> None:
+    before = {**held_status(), "lastSteps": [{**STEP, "from": 5, "to": 4, "at": "2026-11-21T11:50:00Z"}]}
+    status = answer(CLOSED, previous=before, gap=Gap(timedelta(milliseconds=140), timedelta(milliseconds=640)))
+    assert status["lastSteps"] == [
+        {**STEP, "worstGap": "640ms", "gapError": "500ms"},
+        before["lastSteps"][0],
+    ]
+
+
+def test_the_last_steps_hold_is_known_from_the_status_before() -> None:
+    snapshot = a_snapshot(wish=3, record=LAST)
+    assert answer(snapshot, previous=held_status())["lastSteps"] == [STEP]
+
+
+def test_a_step_whose_hold_nobody_remembers_says_nothing_of_it() -> None:
+    steps = answer(a_snapshot(wish=3, record=LAST))["lastSteps"]
+    assert steps == [{name: value for name, value in STEP.items() if name != "heldFor"}]
+
+
+def test_a_gap_that_was_not_seen_to_end_is_no_gap() -> None:
+    assert answer(CLOSED, gap=GapUnknown(example.task(0)))["lastSteps"] == [STEP]
+
+
+def test_a_step_that_is_found_finished_twice_is_told_once() -> None:
+    first = answer(CLOSED)
+    assert answer(replace(CLOSED, now=NOW + seconds(1)), previous=first)["lastSteps"] == [STEP]
+
+
+def test_a_forced_step_says_so() -> None:
+    forced = Forced(ForcedBy.RELEASE, "the copies are of no use")
+    status = answer(a_snapshot(record=a_record(step=a_step(forced=forced))))
+    assert status["lastSteps"][0]["forced"] == {"by": "Release", "reason": "the copies are of no use"}
+
+
+def test_ten_steps_are_kept() -> None:
+    older: list[Json] = [{**STEP, "at": f"2026-11-21T11:{minute:02}:00Z"} for minute in range(30, 20, -1)]
+    status = answer(CLOSED, previous={"lastSteps": older})
+    assert status["lastSteps"] == [STEP, *older[:9]]
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_times() -> None:
+    record = a_record(step=a_step(granted_at=NOW + seconds(5)))
+    step = answer(a_snapshot(record=record))["lastSteps"][0]
+    assert (step["took"], step["at"]) == ("0s", "2026-11-21T12:00:05Z")

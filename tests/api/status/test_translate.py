@@ -1,0 +1,148 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from streamapp.api.status.translate import app_of, as_rival, policy_of
+from streamapp.api.validation.parse import InvalidStreamApp, parse
+from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.policy import (
+    Assignor,
+    LearnerSource,
+    OnTimeout,
+    RolloutPolicy,
+    ScaleDownPolicy,
+    ScalingPolicy,
+    Timing,
+)
+from streamapp.core.facts.snapshot import App, Release, Rival, Wish, WishSeen
+from tests.streamapps import ABSENT, UID, a_streamapp, stored
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+CREATED = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+SEEN = WishSeen(NOW - timedelta(minutes=5), 3)
+RIVAL = Rival(name="demo/other", uid="u-2", created_at=NOW)
+
+
+def test_a_sound_streamapp_is_what_its_user_wrote() -> None:
+    assert app_of(a_streamapp(), history=[SEEN], rivals=[RIVAL]) == App(
+        uid=UID,
+        generation=4,
+        created_at=CREATED,
+        wish=Wish(replicas=3, history=(SEEN,)),
+        rivals=(RIVAL,),
+        max_age=timedelta(hours=20),
+    )
+
+
+def test_everything_that_changes_a_decision_is_taken_over() -> None:
+    found = a_streamapp(
+        {
+            "spec.paused": True,
+            "spec.dryRun": True,
+            "spec.state": ABSENT,
+            "metadata.deletionTimestamp": "2026-11-21T12:00:00Z",
+            "metadata.annotations": {
+                "streamapp.dev/hold": "the month is being closed",
+                "streamapp.dev/release": "h-1 the copies are of no use",
+            },
+            "status": {"granted": 6},
+        }
+    )
+    assert app_of(found, history=[]) == App(
+        uid=UID,
+        generation=4,
+        created_at=CREATED,
+        wish=Wish(replicas=3, history=()),
+        paused=True,
+        dry_run=True,
+        deleting=True,
+        keeps_state=False,
+        held_because="the month is being closed",
+        release=Release(hold_id="h-1", why="the copies are of no use"),
+        granted_before=6,
+    )
+
+
+def test_an_invalid_one_carries_its_faults_and_keeps_what_it_has() -> None:
+    found = parse(stored({"spec.kafka": ABSENT, "status": {"granted": 6}}))
+    assert isinstance(found, InvalidStreamApp)
+    assert app_of(found, history=[]) == App(
+        uid=UID,
+        generation=4,
+        created_at=CREATED,
+        wish=Wish(replicas=3, history=()),
+        fault="spec.kafka is required",
+        granted_before=6,
+    )
+
+
+@pytest.mark.parametrize(
+    ("annotation", "release"),
+    {
+        "h-1 the disk is full": Release(hold_id="h-1", why="the disk is full"),
+        "  h-1   the disk is full ": Release(hold_id="h-1", why="the disk is full"),
+        "h-1": Release(hold_id="h-1", why="no reason given"),
+        "": None,
+        "  ": None,
+    }.items(),
+)
+def test_a_release_names_a_hold_and_a_reason(annotation: str, release: Release | None) -> None:
+    found = a_streamapp({"metadata.annotations": {"streamapp.dev/release": annotation}})
+    assert app_of(found, history=[]).release == release
+
+
+@pytest.mark.parametrize(
+    ("annotation", "why"), [("by Ops", "by Ops"), ("", "no reason given"), (" ", "no reason given")]
+)
+def test_a_hold_without_a_reason_holds_too(annotation: str, why: str) -> None:
+    found = a_streamapp({"metadata.annotations": {"streamapp.dev/hold": annotation}})
+    assert app_of(found, history=[]).held_because == why
+
+
+def test_without_choices_the_policy_is_the_cores_own() -> None:
+    assert policy_of(a_streamapp()) == ScalingPolicy()
+
+
+def test_every_choice_reaches_the_policy() -> None:
+    found = a_streamapp(
+        {
+            "spec.scaleDown": {
+                "policy": "Immediate",
+                "reason": "the state is a cache",
+                "stabilization": "1m30s",
+                "timeout": "2h",
+                "onTimeout": "Proceed",
+                "allowZero": True,
+            },
+            "spec.learners": {
+                "acceptableRecoveryLag": 500,
+                "assignor": "Unknown",
+                "nudge": False,
+                "source": "OnDemand",
+                "rebalance": "Eager",
+            },
+            "spec.agent": {"enabled": True},
+            "spec.rollout": {"policy": "Paused"},
+        }
+    )
+    timing = Timing(fact_age=timedelta(seconds=5))
+    assert policy_of(found, timing) == ScalingPolicy(
+        scale_down=ScaleDownPolicy.IMMEDIATE,
+        stabilization=timedelta(seconds=90),
+        timeout=timedelta(hours=2),
+        on_timeout=OnTimeout.PROCEED,
+        force_reason="the state is a cache",
+        allow_zero=True,
+        acceptable_recovery_lag=500,
+        assignor=Assignor.UNKNOWN,
+        nudge=False,
+        agent=True,
+        source=LearnerSource.ON_DEMAND,
+        rebalance=Rebalance.EAGER,
+        rollout=RolloutPolicy.PAUSED,
+        timing=timing,
+    )
+
+
+def test_another_streamapp_is_a_rival_by_its_full_name() -> None:
+    assert as_rival(a_streamapp()) == Rival(name="demo/wordcount", uid=UID, created_at=CREATED)

@@ -1,0 +1,154 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from streamapp.api.v1alpha1.spec import StreamAppSpec
+from streamapp.api.v1alpha1.status import StreamAppStatus
+from streamapp.api.validation.faults import Fault
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
+from tests.mistakes import Wrong
+from tests.streamapps import ABSENT, ALLOWED_CHANGES, WRONG, a_streamapp, stored
+
+MINIMAL: dict[str, Any] = {
+    "applicationId": "wordcount",
+    "kafka": {"bootstrapServers": "kafka:9092"},
+    "template": {"spec": {"containers": [{"name": "app"}]}},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_whatever_is_wrong_is_told_in_a_sentence(wrong: Wrong) -> None:
+    found = parse(stored(wrong.changes, name=wrong.name))
+    assert isinstance(found, InvalidStreamApp)
+    assert found.sentence == wrong.says
+
+
+@pytest.mark.parametrize("changes", ALLOWED_CHANGES.values(), ids=ALLOWED_CHANGES)
+def test_what_is_sound_is_read(changes: dict[str, Any]) -> None:
+    assert isinstance(parse(stored(changes)), StreamApp)
+
+
+def test_every_fault_is_told_at_once() -> None:
+    changes = {"spec.replicas": -1, "spec.scaleDown.timeout": "soon", "spec.kafka": ABSENT}
+    found = parse(stored(changes, name="Word"))
+    assert isinstance(found, InvalidStreamApp)
+    assert [fault.field for fault in found.faults] == [
+        "metadata.name",
+        "spec.kafka",
+        "spec.replicas",
+        "spec.scaleDown.timeout",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        (ABSENT, Fault("spec", "must be an object")),
+        ("three pods", Fault("spec", "must be an object, not 'three pods'")),
+        ([], Fault("spec", "must be an object")),
+    ],
+    ids=["absent", "text", "list"],
+)
+def test_a_spec_that_is_none_is_told_too(spec: object, fault: Fault) -> None:
+    found = parse(stored({"spec": spec}))
+    assert isinstance(found, InvalidStreamApp)
+    assert found.faults == (fault,)
+
+
+def test_a_field_of_a_newer_schema_is_left_out_of_account() -> None:
+    assert a_streamapp({"spec.adopt": {"statefulSet": "old"}, "spec.learners.weight": 2}) == a_streamapp()
+
+
+def test_the_template_stays_as_it_is_written() -> None:
+    template = {
+        "metadata": {"annotations": {"a": "b"}},
+        "spec": {"containers": [{"name": "app", "env": [{"name": "X", "value": "1"}], "ofTomorrow": [1, None]}]},
+    }
+    assert a_streamapp({"spec.template": template}).spec.template == template
+
+
+def test_everything_but_three_fields_has_a_default() -> None:
+    spec = StreamAppSpec.model_validate(MINIMAL)
+    assert spec.model_dump(mode="json", by_alias=True, exclude_none=True) == {
+        **MINIMAL,
+        "replicas": 1,
+        "topology": "",
+        "kafka": {"bootstrapServers": "kafka:9092", "configSecret": ""},
+        "container": "",
+        "learners": {
+            "source": "",
+            "rebalance": "Conservative",
+            "acceptableRecoveryLag": 10000,
+            "assignor": "HighAvailability",
+            "nudge": True,
+        },
+        "agent": {
+            "enabled": False,
+            "injectVia": "JDK_JAVA_OPTIONS",
+            "port": 7711,
+            "defaults": ["assignor", "heartbeat", "leave"],
+        },
+        "scaleDown": {
+            "policy": "Hold",
+            "reason": "",
+            "stabilization": "30s",
+            "timeout": "1h",
+            "onTimeout": "Wait",
+            "allowZero": False,
+        },
+        "rollout": {"policy": "Covered"},
+        "paused": False,
+        "dryRun": False,
+    }
+
+
+def test_state_has_defaults_too() -> None:
+    state = a_streamapp({"spec.state.volumeClaim.resources.requests.storage": 5}).spec.state
+    assert state is not None
+    assert state.model_dump(mode="json", by_alias=True) == {
+        "mountPath": "/var/lib/streams",
+        "stateDir": "",
+        "claimName": "state",
+        "volumeClaim": {
+            "storageClassName": "fast",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "5"}},
+        },
+        "retention": {"whenScaled": "Retain", "whenDeleted": "Retain"},
+        "maxAge": "20h",
+    }
+    assert (state.directory, state.max_age) == ("/var/lib/streams", timedelta(hours=20))
+
+
+def test_the_application_runs_in_the_first_container_unless_another_is_named() -> None:
+    assert a_streamapp().spec.application_container["name"] == "app"
+    assert a_streamapp({"spec.container": "sidecar"}).spec.application_container["name"] == "sidecar"
+
+
+def test_an_invalid_one_still_says_who_it_is_and_what_it_wishes_for() -> None:
+    found = parse(stored({"spec.kafka": ABSENT, "spec.replicas": 7}))
+    assert isinstance(found, InvalidStreamApp)
+    assert (found.metadata.name, found.metadata.generation, found.replicas) == ("wordcount", 4, 7)
+
+
+@pytest.mark.parametrize("wished", [ABSENT, "seven", -1, True, 1.5], ids=str)
+def test_where_the_wish_cannot_be_read_it_is_what_was_granted(wished: object) -> None:
+    found = parse(stored({"spec.kafka": ABSENT, "spec.replicas": wished, "status": {"granted": 6}}))
+    assert found.replicas == 6
+
+
+def test_metadata_is_read_with_its_times() -> None:
+    metadata = a_streamapp({"metadata.deletionTimestamp": "2026-11-21T12:00:00Z"}).metadata
+    assert metadata.creation_timestamp == datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    assert metadata.deletion_timestamp == datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def test_what_cannot_be_read_of_a_status_is_forgotten_and_nothing_else() -> None:
+    status = {"granted": 6, "ready": "six", "convergence": {"state": "Odd"}, "ofTomorrow": 1}
+    assert a_streamapp({"status": status}).status == StreamAppStatus(granted=6)
+
+
+@pytest.mark.parametrize("status", [ABSENT, None, "none"], ids=str)
+def test_a_status_that_is_none_is_an_empty_one(status: object) -> None:
+    assert a_streamapp({"status": status} if status is not ABSENT else {}).status == StreamAppStatus()

@@ -1,0 +1,92 @@
+"""Lines of the flight record about autoscalers: on change only, and never from what is not known."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from streamapp.core.facts.autoscalers import NOT_LISTED, Aim, Autoscaler, Drivers, DriversUnknown
+from streamapp.flightrecord.autoscalers import DriversLog
+from streamapp.flightrecord.changes import FlightLog
+from streamapp.flightrecord.schema import Autoscaler as Line
+from streamapp.flightrecord.schema import to_line
+from tests.flightrecord.test_lines import HEAD, look, of
+from tests.support import example
+from tests.support.example import NOW
+
+CPU = Autoscaler(name="cpu", aim=Aim.STREAM_APP, least=2, most=6, current=3, desired=4, is_active=True)
+PAST = Autoscaler(name="past", aim=Aim.STATEFUL_SET, least=1, most=9)
+
+
+@pytest.fixture
+def log() -> DriversLog:
+    return DriversLog()
+
+
+def told(log: DriversLog, *autoscalers: Autoscaler, later: int = 0) -> list[Line]:
+    return list(log.lines(HEAD, NOW + timedelta(seconds=later), Drivers(autoscalers=autoscalers)))
+
+
+def test_each_is_told_once_with_what_is_known_of_it(log: DriversLog) -> None:
+    cpu, past = (line.model_dump(by_alias=True, exclude_none=True) for line in told(log, CPU, PAST))
+    assert {key: value for key, value in cpu.items() if key not in {*HEAD, "v", "seq"}} == {
+        "kind": "autoscaler",
+        "ts": NOW.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "name": "cpu",
+        "aimsAt": "StreamApp",
+        "minReplicas": 2,
+        "maxReplicas": 6,
+        "currentReplicas": 3,
+        "desiredReplicas": 4,
+        "isActive": True,
+    }
+    assert past["aimsAt"] == "StatefulSet"
+    assert {"currentReplicas", "desiredReplicas", "isActive"} & past.keys() == set()
+    assert told(log, CPU, PAST, later=30) == []
+
+
+@pytest.mark.parametrize("change", [{"least": 3}, {"most": 5}, {"current": 4}, {"desired": 6}, {"is_active": False}])
+def test_a_change_is_told_of_the_one_that_changed(log: DriversLog, change: dict[str, Any]) -> None:
+    told(log, CPU, PAST)
+    changed = replace(CPU, **change)
+    assert [(line.name, line.ts) for line in told(log, changed, PAST, later=30)] == [
+        ("cpu", NOW + timedelta(seconds=30))
+    ]
+    assert told(log, changed, PAST, later=60) == []
+
+
+def test_other_words_for_why_it_cannot_act_are_no_change(log: DriversLog) -> None:
+    told(log, CPU)
+    assert told(log, replace(CPU, cannot_act="no metrics for 31s")) == []
+
+
+def test_one_that_is_gone_has_a_last_line_and_is_told_anew_when_it_comes_back(log: DriversLog) -> None:
+    told(log, CPU, PAST)
+    (gone,) = told(log, PAST, later=30)
+    assert (gone.name, gone.is_active, gone.max_replicas, gone.desired_replicas) == ("cpu", False, None, None)
+    assert told(log, PAST, later=60) == []
+    assert [line.name for line in told(log, CPU, PAST, later=90)] == ["cpu"]
+
+
+def test_one_that_aims_elsewhere_is_another(log: DriversLog) -> None:
+    told(log, CPU)
+    lines = told(log, replace(CPU, aim=Aim.STATEFUL_SET))
+    assert [(line.aims_at, line.is_active) for line in lines] == [("StatefulSet", True), ("StreamApp", False)]
+
+
+@pytest.mark.parametrize("unknown", [NOT_LISTED, DriversUnknown("They could not be listed")])
+def test_while_they_are_not_known_nothing_is_told_and_nothing_forgotten(
+    log: DriversLog, unknown: DriversUnknown
+) -> None:
+    assert list(log.lines(HEAD, NOW, unknown)) == []
+    told(log, CPU)
+    assert list(log.lines(HEAD, NOW, unknown)) == []
+    assert told(log, CPU, later=60) == []
+
+
+def test_a_pass_writes_them() -> None:
+    flight, snapshot = FlightLog(HEAD), replace(example.snapshot(), drivers=Drivers(autoscalers=(CPU,)))
+    (line,) = of(flight.lines(look(snapshot)), Line)
+    assert b'"kind":"autoscaler"' in to_line(line)
+    assert flight.lines(look(snapshot)) == []

@@ -1,0 +1,156 @@
+"""Lines of the flight record, kind by kind, where a whole story does not show them."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from streamapp.api.validation.parse import parse
+from streamapp.core.decide import decide
+from streamapp.core.evidence.coverage import Copy, TaskWait
+from streamapp.core.facts.agent_reports import TaskState as SeenState
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.lag import Measured
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot, WishSeen
+from streamapp.core.reasons import Reason
+from streamapp.flightrecord import lines
+from streamapp.flightrecord.changes import FlightLog, Look
+from streamapp.flightrecord.schema import MOST_BLOCKERS, Group, Record, Role, Sample, SampleSource, TaskState
+from tests.controller.bench import a_stream_app
+from tests.support import example
+from tests.support.example import NOW, SECOND
+
+HEAD = {"cluster": "lab", "namespace": "shop", "app": "orders", "uid": "u", "recorder": "pod_1"}
+
+
+def written(manager: str, subresource: str = "") -> dict[str, Any]:
+    entry = {"manager": manager, "time": "2026-11-21T12:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+    return {"metadata": {"generation": 7, "managedFields": [{**entry, "subresource": subresource}]}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "actor", "manager"),
+    [
+        (written("kube-controller-manager", "scale"), "HPA", "kube-controller-manager"),
+        (written("horizontal-pod-autoscaler", "scale"), "HPA", "horizontal-pod-autoscaler"),
+        (written("keda-operator", "scale"), "KEDA", "keda-operator"),
+        (written("kubectl", "scale"), "USER", "kubectl"),
+        (written("kube-controller-manager"), "USER", "kube-controller-manager"),
+        ({"metadata": {"generation": 7}}, "UNKNOWN", ""),
+        (None, "UNKNOWN", ""),
+    ],
+)
+def test_who_wishes_is_who_wrote_the_field(resource: dict[str, Any] | None, actor: str, manager: str) -> None:
+    line = lines.scale_line(HEAD, WishSeen(NOW, 3), 4, resource)
+    assert (line.actor.value, line.manager, line.old_replicas, line.new_replicas) == (actor, manager, 4, 3)
+    assert line.generation == (7 if resource else 0)
+
+
+def look(snapshot: Snapshot, policy: ScalingPolicy | None = None) -> Look:
+    policy = policy or ScalingPolicy()
+    app = a_stream_app()
+    metadata = {"uid": example.UID, "generation": 1, "creationTimestamp": "2026-11-21T11:00:00Z"}
+    app["metadata"].update(metadata, resourceVersion="1")
+    return Look(
+        found=parse(app),
+        resource=app,
+        pods=(),
+        snapshot=snapshot,
+        policy=policy,
+        decision=decide(snapshot, policy),
+    )
+
+
+def of(found: list[Record], kind: type[Any]) -> list[Any]:
+    return [line for line in found if isinstance(line, kind)]
+
+
+def test_a_pass_that_shows_what_the_last_one_showed_adds_nothing() -> None:
+    log, snapshot = FlightLog(HEAD), example.snapshot()
+    assert log.lines(look(snapshot))
+    assert log.lines(look(snapshot)) == []
+
+
+def test_of_very_many_blockers_the_furthest_are_named_and_all_are_counted() -> None:
+    snapshot = example.snapshot()
+    waits = tuple(
+        TaskWait(TaskId(0, number), Reason.LearnersCatchingUp, Copy(Ordinal(1), Measured(number)), number)
+        for number in range(300)
+    )
+    nobody = TaskWait(TaskId(1, 0), Reason.NoLearners, None, None)
+    decision = replace(decide(snapshot, ScalingPolicy()), waiting_for=(*waits, nobody))
+    line = lines.decision_line(HEAD, decision, snapshot)
+    assert len(line.blocking) == MOST_BLOCKERS
+    assert line.blocking_count == 301
+    assert [(one.task, one.lag) for one in line.blocking[:3]] == [("1_0", None), ("0_299", 299), ("0_298", 298)]
+
+
+def test_each_state_that_the_group_went_through_between_two_passes_is_told() -> None:
+    log, snapshot = FlightLog(HEAD), example.snapshot()
+    [first] = of(log.lines(look(snapshot)), Group)
+    later = snapshot.now + 10 * SECOND
+    readings = (
+        GroupReading(ended_at=later - SECOND, group=snapshot.readings[0].group, join=None),
+        GroupReading(ended_at=later - 2 * SECOND, group=GroupDescription(GroupState.PREPARING_REBALANCE), join=None),
+        GroupReading(
+            ended_at=later - 3 * SECOND, group=GroupUnreadable(Reason.BrokersUnreachable, "no answer"), join=None
+        ),
+    )
+    workload = replace(snapshot.workload, read_at=later)
+    found = of(
+        log.lines(look(replace(snapshot, now=later, readings=(*readings, *snapshot.readings), workload=workload))),
+        Group,
+    )
+    assert [line.state for line in found] == ["BrokersUnreachable", "PreparingRebalance", "Stable"]
+    assert {line.epoch for line in found} == {first.epoch}, "the same members with the same tasks are the same layout"
+    assert first.epoch == int(first.ts.timestamp() * 1000)
+    assert [len(line.holders) for line in (first, found[-1])] == [3, 3]
+
+
+def test_agents_are_sampled_by_their_own_word_and_their_copies_are_learners_where_there_are_no_standbys() -> None:
+    members = example.members(lag=50_000)
+    agents = example.agents(members, is_ours=True, standby_replicas=0)
+    snapshot = replace(example.snapshot(), agents=agents)
+    samples = of(FlightLog(HEAD).lines(look(snapshot, ScalingPolicy(agent=True))), Sample)
+    assert {line.source for line in samples} == {SampleSource.AGENT}
+    assert {line.role for line in samples} == {Role.ACTIVE, Role.LEARNER}
+    learners = [line for line in samples if line.role is Role.LEARNER]
+    assert {(line.end_offset or 0) - (line.offset or 0) for line in learners} == {50_000}
+    assert {line.state for line in samples if line.role is Role.ACTIVE} == {TaskState[SeenState.RUNNING.name]}
+    assert all(line.interval_seconds < 15 for line in learners)
+    assert all(line.ts <= snapshot.now for line in samples)
+    assert timedelta(0) <= snapshot.now - learners[0].ts < timedelta(seconds=10)
+
+
+def test_a_clock_that_is_set_back_silences_nothing() -> None:
+    log, snapshot = FlightLog(HEAD), example.snapshot()
+    first = log.lines(look(snapshot))
+    back = timedelta(hours=1)
+    ends = example.ends(NOW - back)
+    readings = tuple(
+        replace(
+            one,
+            ended_at=one.ended_at - back,
+            group=replace(one.group, members=example.members(2)),
+            join=None
+            if one.join is None
+            else replace(one.join, began_at=one.join.began_at - back, settled_at=one.join.settled_at - back, ends=ends),
+        )
+        for one in snapshot.readings
+        if isinstance(one.group, GroupDescription)
+    )
+    wish = replace(snapshot.app.wish, replicas=2, history=(WishSeen(NOW - back, 3), WishSeen(NOW - back, 2)))
+    again = replace(
+        example.snapshot(pods=2),
+        now=NOW - back,
+        app=replace(snapshot.app, wish=wish),
+        readings=readings,
+        workload=replace(example.workload(2), read_at=NOW - back),
+    )
+    found = log.lines(look(again))
+    assert {line.kind for line in found} >= {"scale", "group", "sample", "decision"}
+    epochs = [line.epoch for line in (*of(first, Group), *of(found, Group))]
+    assert epochs == sorted(set(epochs)), "an epoch never falls"

@@ -1,0 +1,111 @@
+"""Gaps of tasks, as the looks leave them open: by the word of agents, and by that of members."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from streamapp.core.evidence.membership import attribute
+from streamapp.core.facts.agent_reports import AgentReport, LocalTask, TaskState
+from streamapp.core.facts.group import GroupDescription, GroupReading, Member
+from streamapp.flightrecord.schema import SampleSource, TaskGap
+from streamapp.flightrecord.task_gaps import RunsLog
+from tests.support import example
+from tests.support.example import NOW, SECOND
+
+HEAD = {"cluster": "c", "namespace": "n", "app": "a", "uid": "u", "recorder": "r"}
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+RUNS, STANDS = TaskState.RUNNING, TaskState.RESTORING
+
+
+def told(at: float, ordinal: int, incarnation: str = "", **tasks: TaskState) -> AgentReport:
+    """What the agent of a pod says of its active tasks."""
+    report = example.report(example.member(ordinal))
+    local = tuple(
+        LocalTask(id=example.task(int(name.removeprefix("t"))), is_active=True, state=state)
+        for name, state in tasks.items()
+    )
+    as_of = START + timedelta(seconds=at)
+    return replace(report, as_of=as_of, tasks=local, incarnation=incarnation or report.incarnation)
+
+
+def heard(log: RunsLog, *reports: AgentReport) -> list[tuple[str, int, float, float]]:
+    """Task, pod, and the gap at least and at most, in seconds."""
+    return [range_of(line) for line in log.by_agents(HEAD, {report.ordinal: report for report in reports})]
+
+
+def range_of(line: TaskGap) -> tuple[str, int, float, float]:
+    return line.task, line.ordinal, line.stood_seconds, (line.ts - line.last_ran_at).total_seconds()
+
+
+def test_a_task_that_another_process_runs_may_have_stood_still_since_it_was_last_seen() -> None:
+    log = RunsLog()
+    assert heard(log, told(0, 0, t0=RUNS, t1=RUNS)) == []
+    assert heard(log, told(2, 0, t0=RUNS, t1=RUNS)) == []
+    assert heard(log, told(4, 0, t0=RUNS), told(4.5, 1, t1=RUNS)) == [("0_1", 1, 0, 2.5)]
+    assert heard(log, told(6, 0, t0=RUNS), told(6.5, 1, t1=RUNS)) == []
+
+
+def test_a_task_that_was_seen_restoring_stood_still_for_so_long_at_least() -> None:
+    log = RunsLog()
+    heard(log, told(0, 0, t0=RUNS))
+    for at in (2, 4, 6):
+        assert heard(log, told(at, 1, t0=STANDS)) == []
+    assert heard(log, told(8, 1, t0=RUNS)) == [("0_0", 1, 4, 8)]
+
+
+def test_a_process_that_was_started_again_had_stopped_even_where_no_look_saw_it() -> None:
+    log = RunsLog()
+    heard(log, told(0, 0, "first", t0=RUNS))
+    assert heard(log, told(2, 0, "second", t0=RUNS)) == [("0_0", 0, 0, 2)]
+
+
+def test_an_old_word_tells_nothing_and_who_took_over_is_not_heard_before_whoever_had_it() -> None:
+    log = RunsLog()
+    heard(log, told(0, 1, t0=RUNS))
+    # Asked in one round: pod 0 has it since, pod 1 spoke before that.
+    assert heard(log, told(3, 0, t0=RUNS), told(2, 1, t0=RUNS)) == [("0_0", 0, 0, 1)]
+    assert heard(log, told(2.5, 1, t0=RUNS)) == []
+    assert heard(log, told(4, 0, t0=RUNS)) == []
+
+
+def test_a_clock_that_is_set_back_makes_no_gap_and_silences_nothing() -> None:
+    log = RunsLog()
+    heard(log, told(0, 0, t0=RUNS))
+    assert heard(log, told(-3600, 1, t0=RUNS)) == []
+    assert heard(log, told(-3598, 0, t0=RUNS)) == [("0_0", 0, 0, 2)]
+
+
+def test_members_tell_at_a_join_what_they_run_and_a_look_that_shows_the_same_brings_it_up_to_date() -> None:
+    log, workload, universe = RunsLog(), example.workload(), example.universe()
+
+    def seen(at: timedelta, members: tuple[Member, ...], settled: timedelta) -> list[TaskGap]:
+        group = example.reading(members, timedelta(0)).group
+        assert isinstance(group, GroupDescription)
+        join = example.join(members, NOW + settled)
+        reading = GroupReading(ended_at=NOW + at, group=group, join=join)
+        return list(log.by_group(HEAD, reading, attribute(group, workload), workload, universe))
+
+    members = example.members(3)
+    (first, second, *_), last = members, members[-1]
+    assert seen(0 * SECOND, members, 0 * SECOND) == []
+    assert seen(30 * SECOND, members, 0 * SECOND) == []
+    assert first.assignment is not None
+    assert last.assignment is not None
+    numbers = {task.partition for task in first.assignment.active | last.assignment.active}
+    taken = (example.member(0, active=sorted(numbers)), second)
+    found = seen(40 * SECOND, taken, 39 * SECOND)
+    assert {line.task for line in found} == {f"0_{task.partition}" for task in last.assignment.active}
+    assert {(line.ordinal, line.ts - line.last_ran_at) for line in found} == {(0, 10 * SECOND)}
+    assert {line.source for line in found} == {SampleSource.GROUP}
+    assert seen(42 * SECOND, taken, 39 * SECOND) == []
+
+
+def test_a_task_that_was_given_but_not_yet_said_to_run_is_still_away() -> None:
+    log, workload, universe = RunsLog(), example.workload(), example.universe()
+    for at, pod, running, wanted in ((0, 0, True, 0), (5, 1, False, 0), (14, 1, True, 1)):
+        members = (example.member(pod, active=[0], running=running),)
+        group = example.reading(members, timedelta(0)).group
+        assert isinstance(group, GroupDescription)
+        reading = GroupReading(ended_at=NOW + at * SECOND, group=group, join=example.join(members, NOW + at * SECOND))
+        found = list(log.by_group(HEAD, reading, attribute(group, workload), workload, universe))
+        assert len(found) == wanted
+    assert found[0].ts - found[0].last_ran_at == 14 * SECOND
