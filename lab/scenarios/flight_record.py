@@ -15,7 +15,7 @@ from lab.scenarios import operator_deployment
 WRITTEN_WITHIN_SECONDS = 10.0
 """After so long a line is in a file (`record_writer.Place.flush_seconds`)."""
 _TIMEOUT_SECONDS = 120
-_COMMAND = ("python3", "-m", "streamapp.controller.record_archive")
+_COMMAND = ("python3", "-m", "streamapp.controller.record.archive")
 
 
 def take(kubectl: Kubectl, folder: Path) -> list[Path]:

@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 
-from streamapp.controller import checking, log
+from streamapp.controller import log, permission_check
 from streamapp.controller.process import CannotStartError, run
 from streamapp.controller.settings import InvalidSettingError, Settings
 from streamapp.kube.errors import KubeError
@@ -17,7 +17,7 @@ def main() -> int:
     """Run until told to stop; give the exit code."""
     try:
         if sys.argv[1:2] == ["check"]:
-            return checking.main(sys.argv[2:], os.environ)
+            return permission_check.main(sys.argv[2:], os.environ)
         settings = Settings.from_environment(os.environ)
         log.set_up(settings.log_level)
         # kopf asks for the user's name, which a user ID out of a namespace's range (OpenShift) does not have.

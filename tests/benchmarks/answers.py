@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from streamapp.controller.answering import Question, _build
+from streamapp.controller.http.answers import Question, _build
 from streamapp.core.doctor.subject import Patient, TemplateFacts
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.kube.places import Key

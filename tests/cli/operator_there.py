@@ -11,7 +11,7 @@ from aiohttp import web
 
 from streamapp.api.http.build import findings_told, tasks_told
 from streamapp.api.http.messages import Answered, OperatorTold, findings_path, tasks_path, with_time
-from streamapp.controller.history import History
+from streamapp.controller.record.reader import History
 from streamapp.core.doctor.examine import examine
 from streamapp.core.doctor.subject import Patient
 from streamapp.core.status.task_table import task_table

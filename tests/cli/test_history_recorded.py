@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from streamapp.controller import history as controller_history
-from streamapp.controller.record_files import OpenFile
+from streamapp.controller.record import reader as controller_history
+from streamapp.controller.record.files import OpenFile
 from streamapp.core.reasons import Reason
 from streamapp.flightrecord import schema as flight
 from tests.builders import NOW, ago

@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import pytest
 
-from tests.controller.bench import Bench, a_bench
+from tests.controller.doubles.bench import Bench, a_bench
 from tests.kube.api_server import Write
 
 

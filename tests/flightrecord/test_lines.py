@@ -19,7 +19,7 @@ from streamapp.core.reasons import Reason
 from streamapp.flightrecord import lines
 from streamapp.flightrecord.changes import FlightLog, Look
 from streamapp.flightrecord.schema import MOST_BLOCKERS, Group, Record, Role, Sample, SampleSource, TaskState
-from tests.controller.bench import a_stream_app
+from tests.controller.doubles.bench import a_stream_app
 from tests.support import example
 from tests.support.example import NOW, SECOND
 

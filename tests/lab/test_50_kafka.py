@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from streamapp.controller.kafka_side import KafkaGroup
+from streamapp.controller.apps.kafka_group import KafkaGroup
 from streamapp.core.actions.decision import Event
 from streamapp.core.decide import decide
 from streamapp.core.facts.ids import TopicPartition

@@ -22,7 +22,7 @@ from kio.schema.join_group.v9.response import JoinGroupResponse
 from kio.schema.types import GroupId
 from kio.static.primitive import i32, i32Timedelta
 
-from streamapp.controller.kafka_side import KafkaGroup
+from streamapp.controller.apps.kafka_group import KafkaGroup
 from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.tasks import TopologyUnknown, Universe
 from streamapp.core.facts.topology import GroupEvidence, TopicEvidence, infer_universe

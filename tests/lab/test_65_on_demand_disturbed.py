@@ -18,8 +18,8 @@ from lab.scenarios.disturbances import kill_container
 from lab.scenarios.layouts import Layout, Layouts, layouts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from streamapp.controller.applications import Wiring
-from streamapp.controller.kafka_side import connect
+from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.apps.kafka_group import connect
 from streamapp.core.facts.group import GroupDescription
 from tests.lab.agents_door import LEAVING, address, ask, bearer, report
 from tests.lab.leading import SAYS_WHO_LEADS, leader

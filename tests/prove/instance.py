@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from streamapp.controller.applications import Wiring
-from streamapp.controller.leading import Alone
+from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.leader.leadership import Alone
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings

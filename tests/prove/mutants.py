@@ -12,9 +12,9 @@ from typing import Any
 from unittest.mock import patch
 
 from streamapp.api.names import PROCESS_ID
-from streamapp.controller.apply import Applier
-from streamapp.controller.gather import Gathered
-from streamapp.controller.watching import GroupWatch
+from streamapp.controller.apps.group_poller import GroupWatch
+from streamapp.controller.reconcile.apply import Applier
+from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core import decide
 from streamapp.core.actions import announcement, beside, open_step, rollout, scale_down
 from streamapp.core.actions.decision import Evict, GrantReplicas

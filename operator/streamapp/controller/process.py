@@ -18,29 +18,29 @@ import structlog
 
 from streamapp.agents.client import AgentClient
 from streamapp.api.objects.manifests import Installation
-from streamapp.controller import routes
-from streamapp.controller.agent_keys import KeyFile, NoKeys
-from streamapp.controller.agent_side import AgentSide
-from streamapp.controller.answering import Answers
-from streamapp.controller.applications import Applications, Wiring
-from streamapp.controller.apply import Applier
-from streamapp.controller.clocks import seconds_since_boot
-from streamapp.controller.election import Elector, LeaseTiming
-from streamapp.controller.gather import Gatherer
-from streamapp.controller.handlers import kopf_settings, registry_for
-from streamapp.controller.health import Health, serve
-from streamapp.controller.history import History
-from streamapp.controller.kafka_side import connect
-from streamapp.controller.key_queue import KeyQueue, Pauses
-from streamapp.controller.leading import ALONE, Leadership
+from streamapp.controller.agents.access import AgentSide
+from streamapp.controller.agents.keys import KeyFile, NoKeys
+from streamapp.controller.apps.apps import Applications, Wiring
+from streamapp.controller.apps.group_poller import Pace
+from streamapp.controller.apps.kafka_group import connect
+from streamapp.controller.http import routes
+from streamapp.controller.http.answers import Answers
+from streamapp.controller.http.probes import Health, serve
+from streamapp.controller.leader.clock import seconds_since_boot
+from streamapp.controller.leader.election import Elector, LeaseTiming
+from streamapp.controller.leader.leadership import ALONE, Leadership
+from streamapp.controller.leader.thread_loop import Apart, OwnLoop
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.own_loop import Apart, OwnLoop
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
-from streamapp.controller.reconcile import Reconciler
-from streamapp.controller.recording import recording
-from streamapp.controller.reporting import Reporter
+from streamapp.controller.reconcile.apply import Applier
+from streamapp.controller.reconcile.gather import Gatherer
+from streamapp.controller.reconcile.reconciler import Reconciler
+from streamapp.controller.reconcile.report import Reporter
+from streamapp.controller.reconcile.watches import kopf_settings, registry_for
+from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
+from streamapp.controller.record.reader import History
+from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
-from streamapp.controller.watching import Pace
 from streamapp.core.facts.policy import Timing
 from streamapp.kube import facts
 from streamapp.kube.client import Json, KubeClient, Login, login_of, own_configuration

@@ -46,7 +46,7 @@ def test_a_pod_that_does_not_give_it_is_named_with_its_words(tmp_path: Path) -> 
     with pytest.raises(LabError, match="flight record of operator-a: not taken") as told:
         take(kubectl(tmp_path / "bin", fails=True)[0], tmp_path / "record")
     assert told.value.why == "no such container"
-    assert "streamapp.controller.record_archive" in told.value.next_step
+    assert "streamapp.controller.record.archive" in told.value.next_step
 
 
 def test_no_record_at_all_is_an_error_with_what_to_look_at(tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Hears the agents of one application once per pass, and remembers what they said.
+
+Called by `gather` as soon as the pods are known, beside its other reads. Growth waits for nobody: a pass that grows
+asks no agent.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from streamapp.api.validation.parse import StreamApp
+from streamapp.controller.agents.access import AgentSide
+from streamapp.controller.agents.topology import told_by_all
+from streamapp.controller.apps.apps import Application
+from streamapp.controller.apps.memory import Memory
+from streamapp.core.evidence import changelog_tails
+from streamapp.core.evidence.agent_views import remember
+from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, EndsAfter
+from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.tasks import Universe
+from streamapp.kube import facts
+from streamapp.kube.client import Json
+from streamapp.kube.places import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Hears the agents of all applications."""
+
+    agents: AgentSide
+    now: Callable[[], datetime]
+
+    async def hear(
+        self, key: Key, found: StreamApp, application: Application, statefulset: Json | None, live: list[Json]
+    ) -> None:
+        """Ask the agents in these pods, unless the application grows, and read the ends where somebody waits for them.
+
+        Args:
+            key: Of the StreamApp.
+            found: The StreamApp.
+            application: Whose memory is written.
+            statefulset: Its StatefulSet, as it was just read.
+            live: The pods with its label, as they were just read.
+        """
+        memory = application.memory
+        if not found.spec.agent.enabled:
+            memory.agents, memory.topology, memory.told_topology = None, "", ""
+            return
+        if statefulset is None or found.replicas > statefulset["spec"]["replicas"]:
+            memory.agents = memory.agents or AgentsSeen()
+            return
+        container = str(found.spec.application_container["name"])
+        pods = facts.pods(live, key.name, statefulset["metadata"]["uid"], container)
+        reads = await self.agents.ask(key, found, pods)
+        memory.told_topology = told_by_all(reads)
+        memory.topology = memory.told_topology or memory.topology
+        ends = None
+        if any(isinstance(read.word, AgentReport) for read in reads):
+            is_shrinking = found.replicas < statefulset["spec"]["replicas"]
+            ends = await self._ends(application, is_shrinking=is_shrinking)
+        memory.agents = remember(memory.agents, self.now(), (read.word for read in reads), ends)
+
+    async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
+        """Read the ends after the agents have spoken; nobody needs them while everything is at rest."""
+        watch, universe = application.watch, application.memory.universe
+        if watch is None or not isinstance(universe, Universe) or not (is_shrinking or watch.is_busy):
+            return None
+        began_at = self.now()
+        ends = await watch.group.ends(universe)
+        known = _tails_known(application.memory)
+        if isinstance(ends, EndOffsets) and known is not None:
+            ends = changelog_tails.known_from(known, ends)
+        return EndsAfter(began_at, ends)
+
+
+def _tails_known(memory: Memory) -> EndOffsets | None:
+    """The ends of the last join, of which some may have been looked at more closely."""
+    joins = (reading.join for reading in memory.readings if reading.join is not None)
+    return next((join.ends for join in joins if isinstance(join.ends, EndOffsets)), None)

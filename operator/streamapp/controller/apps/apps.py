@@ -1,0 +1,147 @@
+"""The applications this process works on: for each its memory, its watch of the group, and its resource as last heard.
+
+Filled by the watches and the passes. A StreamApp that was deleted and made again under its name is another application
+and begins with an empty memory.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from streamapp.api.status.translate import as_rival
+from streamapp.api.validation.parse import StreamApp, parse
+from streamapp.controller.apps.group_poller import GroupWatch, Pace
+from streamapp.controller.apps.last_pass import LastPass
+from streamapp.controller.apps.memory import Memory
+from streamapp.controller.ports import ApplicationGroup
+from streamapp.core.facts.snapshot import Rival
+from streamapp.kube.client import Json
+from streamapp.kube.places import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """All that a connection to an application's group depends on; another one means another connection."""
+
+    bootstrap: str
+    properties: tuple[tuple[str, str], ...] = field(repr=False)
+    """Client properties, sorted; they may hold passwords."""
+    application_id: str
+    topology: str
+    fault: str | None = None
+    """Why there are no properties, where the Secret could not be read."""
+
+
+Connect = Callable[[Wiring], ApplicationGroup]
+
+
+@dataclass(slots=True)
+class Application:
+    """One application."""
+
+    memory: Memory
+    wiring: Hashable = None
+    watch: GroupWatch | None = None
+    polling: asyncio.Task[None] | None = None
+    last: LastPass | None = None
+    """What the last pass gathered; None before the first."""
+
+    def disconnect(self) -> None:
+        """Stop polling and drop the connections."""
+        if self.polling is not None:
+            self.polling.cancel()
+        if self.watch is not None:
+            self.watch.group.close()
+        self.wiring, self.watch, self.polling = None, None, None
+
+
+class Applications:
+    """All of them, by the key of their StreamApp."""
+
+    def __init__(
+        self,
+        connect: Connect,
+        pace: Pace,
+        changed: Callable[[Key], None],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._connect = connect
+        self._pace = pace
+        self._changed = changed
+        self._now = now
+        self._known: dict[Key, Application] = {}
+        self._resources: dict[Key, Json] = {}
+
+    def heard(self, key: Key, resource: Json) -> None:
+        """Keep a StreamApp as it was last heard of."""
+        self._resources[key] = resource
+
+    def keys(self) -> Iterator[Key]:
+        """Everybody who is known."""
+        return iter({*self._known, *self._resources})
+
+    def knows(self, key: Key) -> bool:
+        """Tell whether there is such a StreamApp, whether or not a pass has seen it."""
+        return key in self._known or key in self._resources
+
+    def get(self, key: Key, uid: str) -> Application:
+        """Give an application, with an empty memory if it is new."""
+        known = self._known.get(key)
+        if known is None or known.memory.uid != uid:
+            self.forget(key)
+            known = self._known[key] = Application(Memory(uid))
+        return known
+
+    def find(self, key: Key) -> Application | None:
+        """Give an application that a pass has already seen."""
+        return self._known.get(key)
+
+    def wire(self, key: Key, application: Application, wiring: Wiring) -> None:
+        """See that its group is polled over these connections."""
+        if application.wiring == wiring:
+            return
+        application.disconnect()
+        application.memory.forget_group()
+        application.wiring = wiring
+        group = self._connect(wiring)
+        watch = GroupWatch(group, application.memory, self._pace, lambda: self._changed(key), self._now)
+        application.watch = watch
+        application.polling = asyncio.create_task(watch.run(), name=f"poll {key}")
+
+    def forget(self, key: Key) -> None:
+        """Let go of an application that is gone."""
+        known = self._known.pop(key, None)
+        if known is not None:
+            known.disconnect()
+
+    def gone(self, key: Key) -> None:
+        """Forget it, and what was heard of it."""
+        self.forget(key)
+        self._resources.pop(key, None)
+
+    def close(self) -> None:
+        """Let go of all."""
+        for key in list(self._known):
+            self.forget(key)
+
+    def rivals(self, key: Key, found: StreamApp) -> tuple[Rival, ...]:
+        """Give the other StreamApps with the same application ID on the same Kafka cluster, as last heard of."""
+        others = (resource for other, resource in self._resources.items() if other != key)
+        return tuple(
+            as_rival(other)
+            for resource in others
+            if _names_application(resource, found.spec.application_id)
+            for other in [parse(resource)]
+            if isinstance(other, StreamApp) and _brokers(other) & _brokers(found)
+        )
+
+
+def _names_application(resource: Mapping[str, Any], application_id: str) -> bool:
+    spec = resource.get("spec")
+    return isinstance(spec, Mapping) and spec.get("applicationId") == application_id
+
+
+def _brokers(found: StreamApp) -> frozenset[str]:
+    return frozenset(server.strip() for server in found.spec.kafka.bootstrap_servers.split(","))

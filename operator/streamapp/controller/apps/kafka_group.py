@@ -1,0 +1,276 @@
+"""The Kafka side of one application on real brokers: `streamapp.kafka`'s answers as the core's values, and back.
+
+Made by `watching`, one per application. Kafka's errors end here: what could not be read is a value with a reason, and
+only a step that failed raises.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+import structlog
+
+from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.ports import ApplicationGroup, KafkaStepError, Poll
+from streamapp.core.facts import group as core
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.ids import TaskId, TopicPartition
+from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
+from streamapp.core.facts.topology import (
+    GroupEvidence,
+    TopicEvidence,
+    Topology,
+    infer_universe,
+    parse_topology,
+    universe_of,
+)
+from streamapp.core.reasons import Reason
+from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.errors import GroupNotClassicError, KafkaAccessError
+from streamapp.kafka.eviction import MemberToEvict, evict
+from streamapp.kafka.groups import GroupReading, read_group
+from streamapp.kafka.nudge import GhostLeft, NotNudged, nudge
+from streamapp.kafka.offsets import committed
+from streamapp.kafka.settings import KafkaSettings, read_settings
+from streamapp.wire.assignment import Assignment, NoRebalanceScheduled
+from streamapp.wire.errors import UndecodableError
+from streamapp.wire.members import Member
+from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, TaskPosition
+
+log = structlog.get_logger()
+
+
+def connect(wiring: Wiring, deadline_seconds: float) -> ApplicationGroup:
+    """Give the Kafka side of an application; nothing is connected before the first look."""
+    try:
+        if wiring.fault is not None:
+            return UnreachableGroup(wiring.fault)
+        settings = read_settings(wiring.bootstrap, dict(wiring.properties))
+        if settings.ignored:
+            log.info(
+                "client properties without meaning here", application=wiring.application_id, names=settings.ignored
+            )
+    except KafkaAccessError as error:
+        return UnreachableGroup(str(error))
+    return KafkaGroup(settings, wiring.application_id, wiring.topology, deadline_seconds=deadline_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachableGroup:
+    """Stands for a group that cannot even be asked for, because of what the spec or the Secret says."""
+
+    why: str
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    async def describe(self) -> Poll:
+        """Say why."""
+        return Poll(core.GroupUnreadable(Reason.BrokersUnreachable, self.why))
+
+    async def universe(self) -> Universe | TopologyUnknown:
+        """Say why."""
+        return TopologyUnknown(self.why)
+
+    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:  # noqa: ARG002 (the protocol's argument)
+        """Say why."""
+        return EndsUnreadable(self.why)
+
+    async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
+        """Say why."""
+        return dict.fromkeys(ends, Unknown(self.why))
+
+    async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
+        """Say why."""
+        return dict.fromkeys(topics, ConfigUnread(self.why))
+
+    async def nudge(self, like_member: str) -> None:
+        """Refuse."""
+        raise KafkaStepError(f"nudge like {like_member}: {self.why}")
+
+    async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
+        """Refuse."""
+        raise KafkaStepError(f"evict {len(members)} members ({reason}): {self.why}")
+
+
+class KafkaGroup:
+    """One application's group and topics on one cluster."""
+
+    def __init__(self, settings: KafkaSettings, application_id: str, topology: str, *, deadline_seconds: float) -> None:
+        self._cluster = Cluster(settings, application_id)
+        self._application_id = application_id
+        self._topology: Topology | TopologyUnknown | None = parse_topology(topology) if topology.strip() else None
+        self._deadline_seconds = deadline_seconds
+        self._last: GroupReading | None = None
+
+    def close(self) -> None:
+        """Drop every connection; waits for nothing."""
+        self._cluster.close()
+
+    async def describe(self) -> Poll:
+        """Look at the group."""
+        try:
+            self._last = await read_group(self._cluster.group, self._deadline_seconds)
+        except GroupNotClassicError as error:
+            return Poll(core.GroupUnreadable(Reason.GroupProtocolUnsupported, str(error)))
+        except KafkaAccessError as error:
+            return Poll(core.GroupUnreadable(Reason.BrokersUnreachable, str(error)))
+        except UndecodableError as error:
+            return Poll(core.GroupUnreadable(Reason.GroupUndecodable, str(error)))
+        members = self._last.members
+        description = core.GroupDescription(
+            core.GroupState(self._last.state.value), tuple(_member(member) for member in members)
+        )
+        joins = {each.member_id: _join_mark(each.subscription) for each in members if each.subscription is not None}
+        return Poll(description, joins)
+
+    async def universe(self) -> Universe | TopologyUnknown:
+        """Find out which tasks there are, from the text in the spec or from the last look."""
+        if isinstance(self._topology, TopologyUnknown):
+            return self._topology
+        try:
+            if self._topology is not None:
+                topics = await self._topics(self._topology.source_topics(self._application_id))
+                return universe_of(self._topology, topics)
+            evidence = _evidence(self._last)
+            return infer_universe(evidence, await self._topics(evidence.subscribed))
+        except KafkaAccessError as error:
+            return TopologyUnknown(str(error))
+
+    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:
+        """Read the ends of all changelogs."""
+        wanted, from_source = _changelogs(universe)
+        offsets, deadline = self._cluster.offsets, self._deadline_seconds
+        try:
+            # The start first: compaction may move it on, and a start behind the end would be no log.
+            starts = await offsets.log_starts(wanted, deadline)
+            commits = await committed(self._cluster.group, from_source, deadline)
+            ends = await offsets.ends(wanted, deadline)
+        except KafkaAccessError as error:
+            return EndsUnreadable(str(error))
+        torn = next((each for each in sorted(wanted) if starts[each] > ends[each]), None)
+        if torn is not None:
+            name = f"{torn.topic}-{torn.partition}"
+            return EndsUnreadable(
+                f"{name} began at {starts[torn]} and ended at {ends[torn]}: it was made anew meanwhile"
+            )
+        return EndOffsets(
+            read_at=datetime.now(UTC),
+            partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in wanted},
+            committed={each: offset or 0 for each, offset in commits.items()},
+        )
+
+    async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
+        """Read the tails, all or none: a right that is missing, or a broker that is silent, makes all unknown."""
+        try:
+            return await self._cluster.tails.data_ends(ends, self._deadline_seconds)
+        except KafkaAccessError as error:
+            return dict.fromkeys(ends, Unknown(str(error)))
+
+    async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
+        """Read the settings of each topic; a right that is missing on one of them hides only that one's."""
+        wanted = frozenset(topics)
+        try:
+            return await self._cluster.topics.configs(wanted, self._deadline_seconds)
+        except KafkaAccessError as error:
+            return dict.fromkeys(wanted, ConfigUnread(str(error)))
+
+    async def nudge(self, like_member: str) -> None:
+        """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""
+        members = () if self._last is None else self._last.members
+        model = next((each.subscription for each in members if each.member_id == like_member), None)
+        if model is None:
+            raise KafkaStepError(f"group {self._application_id}: nudge: member {like_member} is not there any more")
+        try:
+            outcome = await nudge(self._cluster.group, model, self._deadline_seconds)
+        except (KafkaAccessError, UndecodableError) as error:
+            raise KafkaStepError(str(error)) from error
+        if isinstance(outcome, NotNudged):
+            raise KafkaStepError(f"group {self._application_id}: nudge: the group is {outcome.refusal.value} by now")
+        if isinstance(outcome, GhostLeft):
+            raise KafkaStepError(f"group {self._application_id}: nudge: the phantom could not leave: {outcome.why}")
+
+    async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
+        """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""
+        targets = [MemberToEvict(member.id, member.instance_id) for member in members]
+        try:
+            await evict(self._cluster.group, targets, f"streamapp-operator: {reason}", self._deadline_seconds)
+        except KafkaAccessError as error:
+            raise KafkaStepError(str(error)) from error
+
+    async def _topics(self, sources: frozenset[str]) -> TopicEvidence:
+        topics = self._cluster.topics
+        return TopicEvidence(
+            application_id=self._application_id,
+            partitions=await topics.partition_counts(sources, self._deadline_seconds),
+            changelogs=await topics.changelogs(self._application_id, self._deadline_seconds),
+            other_applications=await self._cluster.neighbours.longer_ids(self._application_id, self._deadline_seconds),
+        )
+
+
+def _changelogs(universe: Universe) -> tuple[frozenset[TopicPartition], frozenset[TopicPartition]]:
+    """Give all changelog partitions, and those among them that are source topics."""
+    sources = {partition for task in universe.tasks for partition in task.source_changelogs}
+    return universe.changelogs, frozenset(sources)
+
+
+def _evidence(reading: GroupReading | None) -> GroupEvidence:
+    members = () if reading is None else reading.members
+    active: dict[TaskId, frozenset[TopicPartition]] = {}
+    stateful: set[TaskId] = set()
+    subscribed: set[str] = set()
+    for member in members:
+        if member.assignment is not None:
+            for task, partitions in member.assignment.active.items():
+                active[task] = active.get(task, frozenset()) | partitions
+            stateful |= member.assignment.standby.keys()
+        if member.subscription is not None:
+            stateful |= member.subscription.info.positions.keys()
+            subscribed |= set(member.subscription.topics)
+    return GroupEvidence(active=active, stateful=frozenset(stateful), subscribed=frozenset(subscribed))
+
+
+def _member(member: Member) -> core.Member:
+    return core.Member(
+        id=member.member_id,
+        client_id=member.client_id,
+        client_host=member.host,
+        instance_id=member.instance_id,
+        subscription=None if member.subscription is None else _subscription(member.subscription),
+        assignment=None if member.assignment is None else _assignment(member.assignment),
+    )
+
+
+def _subscription(said: Subscription) -> core.Subscription:
+    return core.Subscription(
+        process_id=said.info.process_id,
+        offsets=MappingProxyType({task: _position(position) for task, position in said.info.positions.items()}),
+        owned_partitions=said.owned_partitions,
+    )
+
+
+def _position(position: TaskPosition) -> core.OffsetSum:
+    if isinstance(position, PositionSum):
+        return core.Applied(position.offsets)
+    return core.NoOffsets.RUNNING if isinstance(position, RunningActive) else core.NoOffsets.UNKNOWN
+
+
+def _assignment(given: Assignment) -> core.Assignment:
+    is_done = isinstance(given.next_rebalance, NoRebalanceScheduled)
+    return core.Assignment(
+        active=frozenset(given.active),
+        standby=frozenset(given.standby),
+        follow_up=core.FollowUp.NONE if is_done else core.FollowUp.SCHEDULED,
+    )
+
+
+def _join_mark(said: Subscription) -> tuple[object, ...]:
+    """Give what a join changes: Streams counts its joins, the consumer names the generation it came from.
+
+    The positions are there for clients too old for either.
+    """
+    positions: Mapping[TaskId, TaskPosition] = said.info.positions
+    return (said.info.unique_field, said.generation, said.owned_partitions, frozenset(positions.items()))

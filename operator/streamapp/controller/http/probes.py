@@ -1,0 +1,94 @@
+"""Answers probes and Prometheus over HTTP, and lets `routes` answer whoever asks about applications.
+
+In the same event loop as everything else: a loop that hangs answers nobody.
+
+`/healthz` fails when the process can no longer do its work although it lives: a key waits or a pass runs for too long,
+the API server has refused to list for too long, or a watch has died. `/readyz` says whether the first lists are in, or,
+of a replica that stands by, whether it sees who leads: so a rollout goes on past it, and it counts for a budget.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from streamapp.controller.leader.leadership import ALONE, Leadership
+from streamapp.controller.metrics import Metrics
+from streamapp.kube.client import KubeClient
+from streamapp.kube.errors import KubeError
+from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS
+
+WATCHED = (STREAM_APPS, STATEFUL_SETS, PODS)
+MISSED_HEARTBEATS = 4
+
+
+@dataclass(slots=True)
+class Health:
+    """What the probes are answered from."""
+
+    queue_age: Callable[[], float]
+    """Seconds that the key due longest has waited."""
+    stuck_seconds: float
+    heartbeat_seconds: float
+    leadership: Leadership = ALONE
+    is_ready: bool = False
+    _listed_at: dict[str, float] = field(default_factory=dict)
+    """When each kind was last listed, on the loop's clock."""
+
+    def faults(self) -> list[str]:
+        """What is wrong, as sentences; empty where nothing is."""
+        now = asyncio.get_running_loop().time()
+        found = []
+        age = self.queue_age()
+        if age > self.stuck_seconds:
+            found.append(f"queue: a key has waited or run for {age:.0f} s, allowed are {self.stuck_seconds:.0f} s")
+        for kind, at in self._listed_at.items():
+            if now - at > MISSED_HEARTBEATS * self.heartbeat_seconds:
+                found.append(f"watch: {kind} could not be listed for {now - at:.0f} s")
+        return found
+
+    def unready(self) -> str:
+        """Why nothing can be expected of this process, as a sentence; empty where it can."""
+        if self.leadership.leads():
+            return "" if self.is_ready else "listing"
+        return self.leadership.blind()
+
+    async def beat(self, client: KubeClient, namespaces: tuple[str, ...]) -> None:
+        """List every watched kind again and again, the least there is, until cancelled."""
+        loop = asyncio.get_running_loop()
+        self._listed_at = {kind.plural: loop.time() for kind in WATCHED}
+        while True:
+            for kind in WATCHED:
+                try:
+                    for namespace in namespaces or (None,):
+                        await client.heartbeat(kind, namespace)
+                    self._listed_at[kind.plural] = loop.time()
+                except KubeError:
+                    continue  # how long it has failed is what counts
+            await asyncio.sleep(self.heartbeat_seconds)
+
+
+async def serve(port: int, health: Health, metrics: Metrics, routes: Iterable[web.RouteDef] = ()) -> web.AppRunner:
+    """Start the server, with these routes beside its own; `cleanup` of what it gives ends it."""
+
+    async def healthz(_: web.Request) -> web.Response:
+        faults = health.faults()
+        return web.Response(status=500 if faults else 200, text="\n".join(faults) or "ok")
+
+    async def readyz(_: web.Request) -> web.Response:
+        why_not = health.unready()
+        role = "ok" if health.leadership.leads() else f"standing by, {health.leadership.holder or 'nobody'} leads"
+        return web.Response(status=503 if why_not else 200, text=why_not or role)
+
+    async def show(_: web.Request) -> web.Response:
+        metrics.queue_oldest_seconds.set(health.queue_age())
+        return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=1.0.0; charset=utf-8"})
+
+    app = web.Application()
+    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", show)])
+    app.add_routes(routes)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, port=port).start()
+    return runner

@@ -1,0 +1,276 @@
+"""Makes what was decided: each step of a plan is one call, in order, and the first that fails ends the pass.
+
+Called by `reconcile`. It decides nothing and repeats nothing; what it adds is that a removal is not sent on old facts:
+everything it rests on is read once more and the Lease too, the write carries the version that was judged, and the last
+thing before it is sent is a look at the monotonic clock. No step at all is begun by a process that does not lead.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
+from streamapp.api.objects import manifests
+from streamapp.api.validation.parse import StreamApp
+from streamapp.controller.agents.access import AgentSide, moved_since
+from streamapp.controller.apps.group_poller import GroupWatch
+from streamapp.controller.leader.clock import seconds_since_boot
+from streamapp.controller.leader.leadership import ALONE, Leadership
+from streamapp.controller.metrics import Metrics
+from streamapp.controller.ports import ApplicationGroup, KafkaStepError
+from streamapp.controller.reconcile.gather import Gathered
+from streamapp.core.actions.decision import (
+    Announce,
+    CloseBudget,
+    CreateStatefulSet,
+    Evict,
+    Fence,
+    GrantReplicas,
+    Nudge,
+    OpenBudget,
+    Plan,
+    RecordProcessId,
+    RestartPod,
+    Step,
+    WriteHoldRecord,
+    WriteTemplate,
+)
+from streamapp.core.evidence.agent_views import views
+from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
+from streamapp.core.facts.workload import Budget, Pod
+from streamapp.kube import children, claims, facts, pods, statefulsets
+from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.errors import ConflictError
+from streamapp.kube.places import PODS, STREAM_APPS
+
+_TRY_AGAIN = "it is read again and judged anew"
+
+
+class Applier:
+    """Makes plans, one at a time per application."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        installation: manifests.Installation,
+        metrics: Metrics,
+        monotonic: Callable[[], float] = seconds_since_boot,
+        agents: AgentSide | None = None,
+        *,
+        leadership: Leadership = ALONE,
+    ) -> None:
+        self._client = client
+        self._agents = agents
+        self._leadership = leadership
+        self._installation = installation
+        self._metrics = metrics
+        self._monotonic = monotonic
+        self._makers: dict[type[Any], Callable[[Gathered, Any], Awaitable[None]]] = {
+            CreateStatefulSet: self._create,
+            GrantReplicas: self._grant,
+            WriteHoldRecord: self._record,
+            CloseBudget: self._close_budget,
+            OpenBudget: self._open_budget,
+            Nudge: self._nudge,
+            Announce: self._announce,
+            Evict: self._evict,
+            RecordProcessId: self._record_process_id,
+            WriteTemplate: self._write_template,
+            RestartPod: self._restart,
+        }
+
+    async def apply(
+        self, gathered: Gathered, plan: Plan, tell: Callable[[Step, bool], None] = lambda _step, _is_done: None
+    ) -> None:
+        """Make all steps; KubeError or KafkaStepError of the first that failed. `tell` hears what became of each."""
+        for step in _growth_first(plan):
+            name = type(step).__name__
+            labels = (gathered.key.namespace, gathered.key.name, name)
+            try:
+                self._leadership.check()  # also for brokers and agents, who know nothing of a Lease
+                await self._makers[type(step)](gathered, step)
+            except BaseException:
+                self._metrics.steps.labels(*labels, "failed").inc()
+                tell(step, False)
+                raise
+            self._metrics.steps.labels(*labels, "made").inc()
+            tell(step, True)
+
+    async def take_over(self, gathered: Gathered) -> bool:
+        """Write our own epoch into a hold record that another process left; tell whether that was done.
+
+        From then on a removal which that process had prepared finds another version of the object and fails.
+        """
+        memory, statefulset = gathered.application.memory, gathered.snapshot.workload.statefulset
+        if memory.is_taken_over:
+            return False
+        record = None if statefulset is None or not statefulset.is_ours else statefulset.record
+        if statefulset is not None and isinstance(record, HoldRecord):
+            ours = replace(record, epoch=record.epoch.next(gathered.snapshot.lease, gathered.snapshot.now))
+            fence = Fence(statefulset.uid, statefulset.resource_version)
+            await statefulsets.grant(self._client, gathered.key, fence, statefulset.replicas, ours)
+        memory.is_taken_over = True
+        return isinstance(record, HoldRecord)
+
+    async def keep_children(self, gathered: Gathered, plan: Plan) -> None:
+        """See that Service and budget are there as the spec wants them and the plan left them."""
+        found, memory = _valid(gathered), gathered.application.memory
+        wanted = (found.metadata.generation, gathered.live.budget is None)
+        if memory.children_kept == wanted:
+            return
+        await children.apply_service(self._client, manifests.service(found, self._installation), found.metadata.uid)
+        made = [isinstance(step, CloseBudget) for step in plan if isinstance(step, CloseBudget | OpenBudget)]
+        is_closed = made[-1] if made else gathered.snapshot.workload.budget is Budget.CLOSED
+        await self._budget(gathered, is_closed=is_closed)
+        memory.children_kept = (found.metadata.generation, False)
+
+    async def _create(self, gathered: Gathered, step: CreateStatefulSet) -> None:
+        await statefulsets.create(
+            self._client, manifests.statefulset(_valid(gathered), self._installation), step.replicas
+        )
+
+    async def _grant(self, gathered: Gathered, step: GrantReplicas) -> None:
+        record = step.record
+        if isinstance(record, RecordUnreadable):
+            live = gathered.live.statefulset or {}
+            text = live["metadata"]["annotations"][HOLD_RECORD]
+            await statefulsets.grant(self._client, gathered.key, step.fence, step.to_replicas, text)
+        elif not step.is_removal:
+            await statefulsets.grant(self._client, gathered.key, step.fence, step.to_replicas, record)
+        else:
+            await self._still_holds(gathered, step.to_replicas)
+            check = self._freshness(gathered)
+            await statefulsets.grant(self._client, gathered.key, step.fence, step.to_replicas, record, check)
+            removed = step.from_replicas - step.to_replicas
+            self._metrics.removed.labels(gathered.key.namespace, gathered.key.name, step.reason.name).inc(removed)
+
+    async def _record(self, gathered: Gathered, step: WriteHoldRecord) -> None:
+        statefulset = gathered.snapshot.workload.statefulset
+        if statefulset is not None:
+            await statefulsets.grant(self._client, gathered.key, step.fence, statefulset.replicas, step.record)
+
+    async def _close_budget(self, gathered: Gathered, _: CloseBudget) -> None:
+        await self._budget(gathered, is_closed=True)
+
+    async def _open_budget(self, gathered: Gathered, _: OpenBudget) -> None:
+        await self._budget(gathered, is_closed=False)
+
+    async def _budget(self, gathered: Gathered, *, is_closed: bool) -> None:
+        manifest = manifests.disruption_budget(gathered.found, self._installation, closed=is_closed)
+        await children.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
+
+    async def _nudge(self, gathered: Gathered, step: Nudge) -> None:
+        watch = _watch(gathered)
+        await watch.group.nudge(step.like_member)
+        watch.nudged()
+
+    async def _announce(self, gathered: Gathered, step: Announce) -> None:
+        """Tell agents; who was not reached says so in the next report, and is told again."""
+        if self._agents is not None:
+            pods = gathered.snapshot.workload.pods
+            await self._agents.tell(gathered.key, _valid(gathered), pods, step)
+
+    async def _evict(self, gathered: Gathered, step: Evict) -> None:
+        await _group(gathered).evict(step.members, step.reason.name)
+
+    async def _record_process_id(self, gathered: Gathered, step: RecordProcessId) -> None:
+        spec = _valid(gathered).spec
+        name = claim_of("" if spec.state is None else spec.state.claim_name, gathered.key.name, step.ordinal)
+        live = next((claim for claim in gathered.live.claims if claim["metadata"]["name"] == name), None)
+        if live is None:
+            raise ConflictError(f"annotate persistentvolumeclaim {name}", "it is gone", _TRY_AGAIN)
+        await claims.record_process_id(self._client, live, step.ordinal, step.process_id)
+
+    async def _write_template(self, gathered: Gathered, _: WriteTemplate) -> None:
+        if gathered.live.statefulset is not None:
+            manifest = manifests.statefulset(_valid(gathered), self._installation, gathered.live.statefulset)
+            await statefulsets.write_template(self._client, manifest, gathered.live.statefulset)
+
+    async def _restart(self, gathered: Gathered, step: RestartPod) -> None:
+        live = next((pod for pod in gathered.live.pods if pod["metadata"]["uid"] == step.pod_uid), None)
+        if live is None:
+            raise ConflictError(f"delete pod of ordinal {step.ordinal}", "it is gone", _TRY_AGAIN)
+        await self._still_holds(gathered, None)
+        await pods.restart(self._client, live, step.pod_uid, self._freshness(gathered))
+
+    async def _still_holds(self, gathered: Gathered, to_replicas: int | None) -> None:
+        """Read once more what the judgement rests on, beside the StatefulSet, whose version the write carries."""
+        key, before = gathered.key, gathered.live.app
+        what = f"judgement of {key}"
+        await self._agents_still_say(gathered, what)
+        app = await self._client.get(STREAM_APPS, key.namespace, key.name)
+        if _wish(app) != _wish(before):
+            raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
+        if to_replicas is not None and app["spec"].get("replicas", 1) > to_replicas:
+            raise ConflictError(what, f"{app['spec']['replicas']} replicas are wished for", _TRY_AGAIN)
+        live = await self._client.list(PODS, key.namespace, key.selector)
+        statefulset = gathered.snapshot.workload.statefulset
+        container = str(_valid(gathered).spec.application_container["name"])
+        now = facts.pods(live, key.name, None if statefulset is None else statefulset.uid, container)
+        if set(map(_run, now)) != set(map(_run, gathered.snapshot.workload.pods)):
+            raise ConflictError(what, "pods have come, gone or restarted since", _TRY_AGAIN)
+        # Last, since a pod's deletion carries nothing that the next leader has written.
+        await self._leadership.confirm()
+
+    async def _agents_still_say(self, gathered: Gathered, what: str) -> None:
+        """Hear the agents once more where the judgement rests on them, before the pods that they belong to are read."""
+        if self._agents is None or not gathered.policy.agent:
+            return
+        heard = views(gathered.snapshot, gathered.policy.timing)
+        if not heard:
+            return  # then it rests on the group, as without agents
+        now = await self._agents.ask(gathered.key, _valid(gathered), gathered.snapshot.workload.pods)
+        moved = moved_since(heard[0].reports, now)
+        if moved:
+            raise ConflictError(what, moved, _TRY_AGAIN)
+
+    def _freshness(self, gathered: Gathered) -> Callable[[], None]:
+        """Give the check that the judgement is young enough, by a clock that nobody sets."""
+        limit = gathered.policy.timing.fact_age.total_seconds()
+
+        def check() -> None:
+            age = self._monotonic() - gathered.taken_at
+            if age >= limit:
+                raise ConflictError(
+                    f"judgement of {gathered.key}", f"it is {age:.1f} s old, allowed are {limit:g} s", _TRY_AGAIN
+                )
+
+        return check
+
+
+def _growth_first(plan: Plan) -> tuple[Step, ...]:
+    """Put a raise in front: it must not wait for a broker that one of the other steps would ask."""
+    raises = tuple(step for step in plan if isinstance(step, GrantReplicas) and not step.is_removal)
+    return (*raises, *(step for step in plan if step not in raises))
+
+
+def _wish(app: Json) -> tuple[object, ...]:
+    metadata = app["metadata"]
+    said = metadata.get("annotations", {})
+    return (
+        metadata["uid"],
+        metadata["generation"],
+        metadata.get("deletionTimestamp"),
+        said.get(HOLD),
+        said.get(RELEASE),
+    )
+
+
+def _run(pod: Pod) -> tuple[object, ...]:
+    return (pod.uid, pod.terminating, pod.container.id, pod.container.running_since)
+
+
+def _valid(gathered: Gathered) -> StreamApp:
+    if not isinstance(gathered.found, StreamApp):
+        raise TypeError(f"{gathered.key}: a step was planned for an invalid spec")  # core never does
+    return gathered.found
+
+
+def _watch(gathered: Gathered) -> GroupWatch:
+    if gathered.application.watch is None:
+        raise KafkaStepError(f"{gathered.key}: its group is not watched")
+    return gathered.application.watch
+
+
+def _group(gathered: Gathered) -> ApplicationGroup:
+    return _watch(gathered).group

@@ -1,0 +1,238 @@
+"""Gathers everything one decision may use: live reads of Kubernetes, and what the process remembers of the group.
+
+Called by `reconcile` at the beginning of every pass. It reads and remembers, writes nothing and decides nothing.
+Nothing of Kubernetes comes from a cache: a watch may be behind, and what is decided may be irreversible.
+"""
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from streamapp.api.objects import manifests
+from streamapp.api.status.translate import app_of, policy_of
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
+from streamapp.controller.agents.access import AgentSide
+from streamapp.controller.agents.poller import Listening
+from streamapp.controller.agents.topology import contradiction
+from streamapp.controller.apps.apps import Application, Applications, Wiring
+from streamapp.controller.apps.memory import Memory
+from streamapp.controller.leader.clock import seconds_since_boot
+from streamapp.controller.leader.leadership import ALONE, Leadership
+from streamapp.controller.reconcile.autoscalers import Autoscaling
+from streamapp.core.evidence import eviction
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import App, Snapshot
+from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.workload import StatefulSet, Volume, Workload
+from streamapp.kube import facts, statefulsets
+from streamapp.kube.client import Json, KubeClient
+from streamapp.kube.errors import KubeError
+from streamapp.kube.places import BUDGETS, CLAIMS, PODS, SECRETS, STATEFUL_SETS, STREAM_APPS, Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """The objects as they were read, for the writes that need them."""
+
+    app: Json
+    statefulset: Json | None
+    pods: tuple[Json, ...]
+    claims: tuple[Json, ...]
+    budget: Json | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """Everything about one application in one pass."""
+
+    key: Key
+    found: StreamApp | InvalidStreamApp
+    live: Live
+    snapshot: Snapshot
+    policy: ScalingPolicy
+    application: Application
+    taken_at: float
+    """When `snapshot.now` was, on the monotonic clock: the wall clock may be set."""
+
+
+class Gatherer:
+    """Reads for all applications."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        applications: Applications,
+        installation: manifests.Installation,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = seconds_since_boot,
+        agents: AgentSide | None = None,
+        *,
+        leadership: Leadership = ALONE,
+    ) -> None:
+        self._client = client
+        self._leadership = leadership
+        self._agents = agents
+        self._listening = None if agents is None else Listening(agents, now)
+        self._monotonic = monotonic
+        self._autoscaling = Autoscaling(client, monotonic)
+        self._applications = applications
+        self._installation = installation
+        self._now = now
+
+    async def gather(self, key: Key) -> Gathered | None:
+        """Read everything; None where the StreamApp is gone. Raises KubeError."""
+        read_at = self._now()
+        resource = await self._client.find(STREAM_APPS, key.namespace, key.name)
+        if resource is None:
+            if self._agents is not None:
+                self._agents.forget(key)
+            return None
+        self._applications.heard(key, resource)
+        found = parse(resource)
+        application = self._applications.get(key, found.metadata.uid)
+        application.memory.saw_wish(found.replicas, read_at)
+        if isinstance(found, StreamApp):
+            self._applications.wire(key, application, await self._wiring(found, application.memory))
+        live = await self._live(key, resource, found, application)
+        return self._gathered(key, found, application, live, self._workload(found, live, read_at))
+
+    def _gathered(
+        self, key: Key, found: StreamApp | InvalidStreamApp, application: Application, live: Live, workload: Workload
+    ) -> Gathered:
+        memory, now = application.memory, self._now()
+        taken_at = self._monotonic()
+        policy = policy_of(found) if isinstance(found, StreamApp) else ScalingPolicy()
+        memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
+        memory.keeps_state = isinstance(found, StreamApp) and found.spec.state is not None
+        for pod in live.pods:
+            memory.saw_ends(facts.container_ends(pod), now)
+        if isinstance(found, StreamApp):
+            # An invalid spec does not tell which container is the application's, so nobody can be placed in one.
+            _remember_who_is_where(memory, workload)
+        snapshot = Snapshot(
+            now=now,
+            app=self._app(key, found, application),
+            workload=workload,
+            universe=self._universe(found, memory, workload),
+            agents=memory.agents if policy.agent else None,
+            lease=self._leadership.transitions,
+            readings=memory.readings,
+            captures=memory.captures,
+            container_ends=tuple(memory.ends.values()),
+            nudges=memory.nudges,
+            episode=memory.episode,
+            topic_configs=memory.topic_configs,
+            drivers=self._autoscaling.drivers(key, live.app),
+        )
+        return Gathered(
+            key=key,
+            found=found,
+            live=live,
+            snapshot=snapshot,
+            policy=policy,
+            application=application,
+            taken_at=taken_at,
+        )
+
+    def _universe(
+        self, found: StreamApp | InvalidStreamApp, memory: Memory, workload: Workload
+    ) -> Universe | TopologyUnknown:
+        in_spec = found.spec.topology if isinstance(found, StreamApp) else ""
+        return contradiction(in_spec, memory.told_topology, workload) or memory.universe
+
+    def _app(self, key: Key, found: StreamApp | InvalidStreamApp, application: Application) -> App:
+        memory = application.memory
+        rivals = self._applications.rivals(key, found) if isinstance(found, StreamApp) else ()
+        app = app_of(found, history=memory.wishes, rivals=rivals)
+        refusal = memory.refusal
+        if refusal is None or refusal.generation != app.generation or self._now() >= refusal.until:
+            return app
+        return replace(app, fault=app.fault or refusal.why)
+
+    async def _live(
+        self, key: Key, resource: Json, found: StreamApp | InvalidStreamApp, application: Application
+    ) -> Live:
+        client, namespace = self._client, key.namespace
+        found_set = asyncio.ensure_future(client.find(STATEFUL_SETS, namespace, key.name))
+        statefulset, pods, claims, budget, _ = await asyncio.gather(
+            found_set,
+            self._pods(key, found, application, found_set),
+            client.list(CLAIMS, namespace, key.selector),
+            client.find(BUDGETS, namespace, key.name),
+            self._autoscalers(key, found, found_set),
+        )
+        return Live(app=resource, statefulset=statefulset, pods=tuple(pods), claims=tuple(claims), budget=budget)
+
+    async def _pods(
+        self,
+        key: Key,
+        found: StreamApp | InvalidStreamApp,
+        application: Application,
+        statefulset: Awaitable[Json | None],
+    ) -> list[Json]:
+        """Read the pods, and hear their agents as soon as it is known where they are."""
+        live = await self._client.list(PODS, key.namespace, key.selector)
+        if self._listening is not None and isinstance(found, StreamApp):
+            await self._listening.hear(key, found, application, await statefulset, live)
+        return live
+
+    async def _autoscalers(
+        self, key: Key, found: StreamApp | InvalidStreamApp, statefulset: Awaitable[Json | None]
+    ) -> None:
+        """See who drives the replicas; growth waits for nobody."""
+        live = await statefulset
+        if live is not None and found.replicas <= live["spec"]["replicas"]:
+            await self._autoscaling.look(key.namespace)
+
+    async def _wiring(self, found: StreamApp, memory: Memory) -> Wiring:
+        kafka, properties, fault = found.spec.kafka, {}, None
+        if kafka.config_secret:
+            try:
+                secret = await self._client.get(SECRETS, found.metadata.namespace, kafka.config_secret)
+                properties = {name: base64.b64decode(text).decode() for name, text in secret.get("data", {}).items()}
+            except (KubeError, ValueError) as error:
+                fault = f"secret {kafka.config_secret}: {error}"
+        return Wiring(
+            bootstrap=kafka.bootstrap_servers,
+            properties=tuple(sorted(properties.items())),
+            application_id=found.spec.application_id,
+            topology=found.spec.topology if found.spec.topology.strip() else memory.topology,
+            fault=fault,
+        )
+
+    def _workload(self, found: StreamApp | InvalidStreamApp, live: Live, read_at: datetime) -> Workload:
+        spec = found.spec if isinstance(found, StreamApp) else None
+        volumes: tuple[Volume, ...] = ()
+        if spec is not None and spec.state is not None:
+            volumes = facts.volumes(live.claims, spec.state.claim_name, found.metadata.name)
+        uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
+        container = "" if spec is None else str(spec.application_container["name"])
+        return Workload(
+            read_at=read_at,
+            statefulset=self._statefulset(found, live.statefulset),
+            pods=facts.pods(live.pods, found.metadata.name, uid, container),
+            volumes=volumes,
+            budget=facts.budget(live.budget),
+        )
+
+    def _statefulset(self, found: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:
+        if live is None:
+            return None
+        is_ours = manifests.is_ours(found, self._installation, live)
+        if not isinstance(found, StreamApp):
+            return facts.statefulset(live, is_ours=is_ours, template_is_written=True)
+        is_written = manifests.template_is_written(found, self._installation, live)
+        return facts.statefulset(
+            live,
+            is_ours=is_ours,
+            template_is_written=is_written and statefulsets.is_handed_over(live),
+        )
+
+
+def _remember_who_is_where(memory: Memory, workload: Workload) -> None:
+    latest = memory.readings[0] if memory.readings else None
+    if latest is not None and latest.ended_at != memory.captured_at:
+        memory.captures = eviction.remember(memory.captures, latest, workload)
+        memory.captured_at = latest.ended_at

@@ -1,0 +1,116 @@
+"""One pass over one application: gather, decide, apply, report.
+
+Run by the queue for a key that is dirty or due; the same facts always lead to the same steps, so a pass may be cut off
+anywhere and run again.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from streamapp.controller.apps.apps import Applications
+from streamapp.controller.apps.last_pass import LastPass
+from streamapp.controller.ports import KafkaStepError
+from streamapp.controller.reconcile.apply import Applier
+from streamapp.controller.reconcile.gather import Gathered, Gatherer
+from streamapp.controller.reconcile.report import Reporter, gap_seen, log
+from streamapp.controller.reconcile.turns import Turns
+from streamapp.controller.record.recorder import Recorder
+from streamapp.core.actions.decision import Decision, Verdict
+from streamapp.core.decide import decide
+from streamapp.core.doctor.subject import PassFailure
+from streamapp.kube.errors import ConflictError, InvalidError, KubeError, RefusedError
+from streamapp.kube.places import Key
+
+AT_ONCE = 0.0
+SOON_SECONDS = 2.0
+"""After a step that failed for a reason that passes: somebody else was faster, or a broker did not answer."""
+
+
+class Reconciler:
+    """Runs passes."""
+
+    def __init__(
+        self,
+        gatherer: Gatherer,
+        applier: Applier,
+        reporter: Reporter,
+        applications: Applications,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._now = now
+        self._gatherer = gatherer
+        self._applier = applier
+        self._reporter = reporter
+        self._applications = applications
+        self._recorder = recorder or Recorder.off()
+        self._turns = Turns()
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Run one pass; give the seconds after which the next is wanted, None where the StreamApp is gone.
+
+        KubeError where the API server did not do its part: the queue tries again, ever more rarely.
+        """
+        try:
+            return await self._pass(key)
+        except KubeError as error:
+            self._remember(key, error)
+            raise
+
+    async def _pass(self, key: Key) -> float | None:
+        gathered = await self._gatherer.gather(key)
+        if gathered is None:
+            self._applications.gone(key)
+            self._reporter.forget(key)
+            self._recorder.forget(key)
+            return None
+        gathered.application.last = LastPass(gathered.found, gathered.snapshot, gathered.policy)
+        if await self._applier.take_over(gathered):
+            return AT_ONCE
+        async with self._turns.turn():
+            decision = decide(gathered.snapshot, gathered.policy)
+        gathered.application.memory.episode = decision.convergence.episode
+        self._set_pace(gathered, decision)
+        failure = await self._apply(gathered, decision)
+        gap = gap_seen(gathered, decision)
+        self._recorder.record(gathered, decision, gap)
+        await self._reporter.report(gathered, decision, gap, done=failure is None)
+        self._remember(key, failure)
+        if failure is None:
+            return decision.requeue_after.total_seconds()
+        if not isinstance(failure, ConflictError | InvalidError | KafkaStepError):
+            raise failure
+        log.warning("step failed", app=str(key), verdict=decision.verdict.value, error=str(failure))
+        return SOON_SECONDS
+
+    def _remember(self, key: Key, error: KubeError | KafkaStepError | None) -> None:
+        """Keep how a pass failed for who asks; a conflict is none, since it is read again and judged anew."""
+        application = self._applications.find(key)
+        if application is None:
+            return
+        failure = None
+        if error is not None and not isinstance(error, ConflictError):
+            failure = PassFailure(self._now(), str(error), isinstance(error, RefusedError))
+        application.memory.failure = failure
+
+    async def _apply(self, gathered: Gathered, decision: Decision) -> KubeError | KafkaStepError | None:
+        """Make the plan; give what kept it from being finished."""
+        try:
+            await self._applier.apply(gathered, decision.plan, self._recorder.hears_of(gathered.key))
+            if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
+                await self._applier.keep_children(gathered, decision.plan)
+        except InvalidError as error:
+            memory, now = gathered.application.memory, gathered.snapshot.now
+            memory.refuse(gathered.snapshot.app.generation, str(error), now)
+            return error
+        except (KubeError, KafkaStepError) as error:
+            return error
+        return None
+
+    def _set_pace(self, gathered: Gathered, decision: Decision) -> None:
+        """Have the group polled quickly while something is under way that polling can show."""
+        if gathered.application.watch is None:
+            return
+        at_rest = decision.verdict in {Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED}
+        moves = decision.convergence.can_be_told and not decision.convergence.is_converged
+        gathered.application.watch.hurry(is_busy=not at_rest or moves)

@@ -1,0 +1,146 @@
+"""Tells what a pass came to: on the resource, as Events, in the log, and in the metrics.
+
+Called by `reconcile` at the end of every pass. Each change is told once: a decision that stays the same is silent.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import structlog
+
+from streamapp.api.status.conditions import said
+from streamapp.api.status.throttle import is_worth_writing
+from streamapp.api.status.translate import status_of
+from streamapp.controller.metrics import Metrics
+from streamapp.controller.reconcile.gather import Gathered
+from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
+from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.tasks import Universe
+from streamapp.core.reasons import Reason
+from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
+from streamapp.kube import events, status
+from streamapp.kube.client import KubeClient
+from streamapp.kube.places import Key
+
+log = structlog.get_logger()
+
+_WARNINGS = frozenset(
+    {
+        *(Reason.LargeDrop, Reason.NoProgress, Reason.GaveUp, Reason.StepSlow, Reason.EvictionMissed),
+        *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout),
+        *(Reason.AutoscalerAimsAtStatefulSet, Reason.TwoWritersOfReplicas),
+        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.StateMaxAgeTooLong),
+    }
+)
+
+
+class Reporter:
+    """Tells for all applications."""
+
+    def __init__(self, client: KubeClient, metrics: Metrics, instance: str) -> None:
+        self._client = client
+        self._metrics = metrics
+        self._instance = instance
+        self._told: dict[Key, tuple[Verdict, Reason]] = {}
+
+    async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
+        """Tell it; `done` where every step of the plan was made, else only what was found is told."""
+        self._measure(gathered, decision)
+        changed = self._log(gathered, decision)
+        await self._write_status(gathered, decision, gap)
+        if done:
+            await self._publish(gathered, decision, changed=changed)
+
+    def forget(self, key: Key) -> None:
+        """Drop what is known of an application that is gone."""
+        self._told.pop(key, None)
+        self._metrics.forget(key.namespace, key.name)
+
+    def _log(self, gathered: Gathered, decision: Decision) -> bool:
+        now = (decision.verdict, decision.reason)
+        changed = self._told.get(gathered.key) != now
+        if changed:
+            self._told[gathered.key] = now
+            log.info(
+                "decision",
+                app=str(gathered.key),
+                verdict=decision.verdict.value,
+                reason=decision.reason.name,
+                message=decision.message,
+                desired=gathered.snapshot.app.wish.replicas,
+                granted=_granted(gathered),
+                plan=[type(step).__name__ for step in decision.plan],
+                withheld=[type(step).__name__ for step in decision.withheld],
+            )
+        return changed
+
+    async def _write_status(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> None:
+        memory, now = gathered.application.memory, gathered.snapshot.now
+        new = status_of(gathered.found, decision, gathered.snapshot, gathered.found.status, gap)
+        old: dict[str, Any] = gathered.live.app.get("status", {})
+        if decision.closed_step is not None:
+            log.info("step closed", app=str(gathered.key), step=str(decision.closed_step), gap=str(gap))
+        if is_worth_writing(old, new, memory.status_written_at, now):
+            await status.write(self._client, gathered.live.app, new)
+            memory.status_written_at = now
+
+    async def _publish(self, gathered: Gathered, decision: Decision, *, changed: bool) -> None:
+        memory, now = gathered.application.memory, gathered.snapshot.now
+        told = list(decision.events)
+        if changed and decision.verdict in {Verdict.STALLED, Verdict.PAUSED}:
+            told.append(Event(decision.reason, decision.detail))
+        told += (warned for warned in decision.warnings if warned not in memory.warned)
+        memory.warned = frozenset(decision.warnings)
+        for count, event in enumerate(event for event in told if memory.is_news(event, now)):
+            await events.publish(
+                self._client,
+                gathered.live.app,
+                reason=event.reason.name,
+                note=said(event.reason, event.detail, with_next_step=event.reason in _WARNINGS),
+                warning=event.reason in _WARNINGS,
+                at=now + count * timedelta(microseconds=1),
+                instance=self._instance,
+            )
+
+    def _measure(self, gathered: Gathered, decision: Decision) -> None:
+        metrics, labels = self._metrics, (gathered.key.namespace, gathered.key.name)
+        workload, now = gathered.snapshot.workload, gathered.snapshot.now
+        counts = {
+            "desired": gathered.snapshot.app.wish.replicas,
+            "granted": _granted(gathered),
+            "actual": len(workload.pods),
+            "ready": workload.ready,
+        }
+        for kind, count in counts.items():
+            metrics.replicas.labels(*labels, kind).set(count)
+        hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
+        metrics.hold_seconds.labels(*labels).set(0 if hold is None else (now - hold.since).total_seconds())
+        metrics.waiting_tasks.labels(*labels).set(len(decision.waiting_for))
+        metrics.converged.labels(*labels).set(decision.convergence.is_converged)
+        if decision.convergence.remaining_lag is None:
+            metrics.remaining_lag.remove_by_labels(dict(zip(("namespace", "name"), labels, strict=True)))
+        else:
+            metrics.remaining_lag.labels(*labels).set(decision.convergence.remaining_lag)
+        for condition in decision.conditions:
+            for answer in Answer:
+                is_so = condition.status is answer
+                metrics.condition.labels(*labels, condition.type, answer.value).set(is_so)
+        latest = gathered.snapshot.latest
+        if latest is not None:
+            metrics.group_read_age.labels(*labels).set((now - latest.ended_at).total_seconds())
+
+
+def _granted(gathered: Gathered) -> int:
+    statefulset = gathered.snapshot.workload.statefulset
+    return 0 if statefulset is None else statefulset.replicas
+
+
+def gap_seen(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:
+    """What was seen of the gap of a step that is closed now: from the last look before it."""
+    step, universe = decision.closed_step, gathered.snapshot.universe
+    if step is None or not isinstance(universe, Universe):
+        return None
+    looks = gathered.application.memory.looks
+    before = [look for look in looks if look.at <= step.granted_at]
+    since = [*before[-1:], *(look for look in looks if look.at > step.granted_at)]
+    return worst_gap(since, universe.ids) if before else None

@@ -1,0 +1,188 @@
+"""The thread that writes the flight record to a disk; whatever the disk does, it does to this thread alone.
+
+Started by `recorder`. A disk that is full or cannot be written keeps the lines that were taken until it can be; what
+comes meanwhile waits in the queue, which drops the oldest. A disk that hangs keeps the thread, which the end of the
+process does not wait for.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+
+from streamapp.controller.metrics import Metrics
+from streamapp.controller.record.files import Limits, OpenFile, keep_within, recover
+from streamapp.controller.record.queue import Entry, RecordQueue
+
+log = structlog.get_logger()
+
+PIECE = 1024 * 1024
+"""Bytes of lines that are written at once."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds between two tries on a disk that does not take anything."""
+LOOK_AROUND_SECONDS = 60.0
+"""Between two looks at what lies there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where files go, and when they are closed."""
+
+    folder: Path
+    recorder: str
+    limits: Limits
+    close_seconds: float
+    close_bytes: int
+    flush_seconds: float = 10.0
+    """So much at most is lost when the process is killed."""
+
+
+class RecordWriter:
+    """Writes what is in a queue until that is closed."""
+
+    def __init__(
+        self,
+        place: Place,
+        queue: RecordQueue,
+        metrics: Metrics,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._place = place
+        self._queue = queue
+        self._metrics = metrics
+        self._now = now
+        self._monotonic = monotonic
+        self._file: OpenFile | None = None
+        self._opened_at = self._looked_at = float("-inf")
+        self._taken: deque[Entry] = deque()
+        self._dropped_told = 0
+        self._failures = 0
+        self._thread = threading.Thread(target=self._run, name="flight record", daemon=True)
+
+    def start(self) -> None:
+        """Begin, with what a process before this one left."""
+        self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end after the queue was closed; False where the disk did not let it come in time."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        self._try("recover", self._recover)
+        while True:
+            # Taken before the look at the queue's end, so that nothing comes between.
+            is_last = self._queue.is_closed
+            if not self._taken:
+                self._taken.extend(self._queue.take(self._patience()))
+            is_done = self._try("write", self._write)
+            self._try("look around", self._look_around)
+            self._count()
+            if is_last:
+                self._end()
+                return
+            if not is_done:
+                pause = min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, 10), LONGEST_PAUSE)
+                self._queue.pause(pause)
+
+    def _patience(self) -> float:
+        """Until the next flush, or until the open file is due."""
+        left = self._opened_at + self._place.close_seconds - self._monotonic()
+        return self._place.flush_seconds if self._file is None else max(0.01, min(self._place.flush_seconds, left))
+
+    def _recover(self) -> None:
+        if self._place.folder.is_dir():
+            count = recover(self._place.folder)
+            if count:
+                log.info("flight record recovered", files=count, folder=str(self._place.folder))
+
+    def _write(self) -> None:
+        while self._taken:
+            if self._file is None:
+                at = self._now()
+                self._file = OpenFile(self._place.folder, self._place.recorder, self._taken[0].seq, at)
+                self._opened_at = self._monotonic()
+            piece = self._piece()
+            self._file.write(b"".join(entry.text for entry in piece))
+            for _ in piece:
+                self._taken.popleft()
+            self._metrics.record_lines.labels("file").inc(len(piece))
+            if self._file.size >= self._place.close_bytes:
+                self._close()
+        if self._file is not None and self._monotonic() - self._opened_at >= self._place.close_seconds:
+            self._close()
+
+    def _piece(self) -> list[Entry]:
+        """The next lines; at least one, however long it is."""
+        found: list[Entry] = []
+        size = 0
+        for entry in self._taken:
+            size += len(entry.text)
+            if found and size > PIECE:
+                break
+            found.append(entry)
+        return found
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.finish()
+            self._file = None
+            self._looked_at = float("-inf")
+
+    def _look_around(self) -> None:
+        if self._monotonic() - self._looked_at < LOOK_AROUND_SECONDS or not self._place.folder.is_dir():
+            return
+        self._looked_at = self._monotonic()
+        room = 0 if self._file is None else self._file.size
+        kept = keep_within(self._place.folder, self._place.limits, self._now().timestamp(), room)
+        self._metrics.record_bytes.set(kept.total_bytes + room)
+        self._metrics.record_oldest_seconds.set(kept.oldest_seconds)
+        self._metrics.record_files_removed.inc(kept.removed)
+
+    def _count(self) -> None:
+        dropped = self._queue.dropped_in_all
+        self._metrics.record_dropped.labels("file").inc(dropped - self._dropped_told)
+        self._dropped_told = dropped
+
+    def _end(self) -> None:
+        """Show what was written; what could not be is lost."""
+        self._taken.extend(self._queue.take(0))
+        self._try("write", self._write)
+        self._count()
+        if self._taken:
+            self._metrics.record_dropped.labels("file").inc(len(self._taken))
+        if not self._try("close", self._close) and self._file is not None:
+            self._file.leave()
+
+    def _try(self, what: str, act: Callable[[], None]) -> bool:
+        """Do it; tell whether it was done. The first failure of several is told."""
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 (nothing may end this thread but the end of the process)
+            self._failures += 1
+            self._metrics.record_errors.labels("file").inc()
+            if self._failures == 1:
+                folder = str(self._place.folder)
+                log.warning("flight record not written", what=what, folder=folder, error=str(error), next=_NEXT)
+            self._let_go_of_a_lost_file(error)
+            return False
+        if what == "write" and self._failures:
+            log.info("flight record written again", after_failures=self._failures)
+            self._failures = 0
+        return True
+
+    def _let_go_of_a_lost_file(self, error: Exception) -> None:
+        """One that somebody took away, or that has something in it which does not belong there."""
+        if self._file is not None and (self._file.is_torn or isinstance(error, FileNotFoundError)):
+            self._file.leave()
+            self._file = None
+
+
+_NEXT = "see that the volume is there, writable and not full; the operator works on without, and counts what is lost"

@@ -1,0 +1,110 @@
+"""The flight record's parts in one process, as its settings ask for them: the recorder, and who writes what it keeps.
+
+Put together and ended by `process`.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import structlog
+
+from streamapp.controller.metrics import Metrics
+from streamapp.controller.record.file_writer import Place, RecordWriter
+from streamapp.controller.record.files import Limits
+from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.recorder import Name, Recorder
+from streamapp.controller.record.topic_writer import TopicWriter, properties_in
+from streamapp.controller.settings import Settings
+from streamapp.flightrecord.schema import Mark
+from streamapp.kafka.errors import KafkaAccessError
+from streamapp.kafka.producing import Producer
+from streamapp.kafka.settings import read_settings
+
+log = structlog.get_logger()
+
+PATIENCE_SECONDS = 5.0
+"""For the last lines, when the process ends; a disk that hangs does not keep it longer."""
+_MEND = "mend STREAMAPP_RECORD_BOOTSTRAP or the properties, then start the operator again"
+_NO_PROPERTIES = "see that the Secret is there and has a key for each property, then start the operator again"
+
+
+@dataclass(slots=True)
+class Recording:
+    """Everything that keeps the record."""
+
+    recorder: Recorder
+    writer: RecordWriter | None = None
+    topic: TopicWriter | None = None
+
+    def start(self) -> None:
+        """Begin to write; from within the event loop."""
+        if self.writer is not None:
+            self.writer.start()
+        if self.topic is not None:
+            self.topic.start()
+
+    async def close(self) -> None:
+        """Write what is left, for a few seconds at most; the event loop goes on meanwhile."""
+        self.recorder.stop()
+        if self.topic is not None:
+            await self.topic.close(PATIENCE_SECONDS)
+        if self.writer is not None and not await asyncio.to_thread(self.writer.wait, PATIENCE_SECONDS):
+            log.warning("flight record not closed", why=f"its disk has not answered for {PATIENCE_SECONDS:g} s")
+
+
+def recording(
+    settings: Settings, metrics: Metrics, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> Recording:
+    """Put the parts together; nothing is recorded where no folder and no broker is named."""
+    name = Name(_made_up(settings.instance), settings.cluster_name, metadata.version("streamapp-operator"))
+
+    def told_of_dropped(seq: int, dropped: int) -> Entry:
+        return name.mark(seq, Mark.DROPPED, now(), dropped)
+
+    queues: list[RecordQueue] = []
+    writer, topic = None, None
+    if settings.record_folder:
+        queues.append(RecordQueue(told_of_dropped))
+        writer = RecordWriter(_place(settings, name), queues[-1], metrics, now)
+    if settings.record_bootstrap:
+        producer = _producer(settings)
+        if producer is None:
+            metrics.record_errors.labels("topic").inc()
+        else:
+            queues.append(RecordQueue(told_of_dropped))
+            topic = TopicWriter(producer, queues[-1], metrics)
+    recorder = Recorder(name, tuple(queues), now, metrics.record_errors.labels("pass").inc)
+    return Recording(recorder, writer, topic)
+
+
+def _place(settings: Settings, name: Name) -> Place:
+    return Place(
+        folder=Path(settings.record_folder),
+        recorder=name.recorder,
+        limits=Limits(settings.record_bytes, settings.record_age_seconds),
+        close_seconds=settings.record_close_seconds,
+        close_bytes=settings.record_close_bytes,
+    )
+
+
+def _producer(settings: Settings) -> Producer | None:
+    """None where the settings cannot be used: the record is for later, and applications are to be scaled now."""
+    try:
+        properties = properties_in(settings.record_config_folder)
+        if settings.record_config_folder and not properties:
+            folder = settings.record_config_folder
+            log.warning("flight record without client properties", folder=folder, next=_NO_PROPERTIES)
+        return Producer(read_settings(settings.record_bootstrap, properties), settings.record_topic)
+    except (KafkaAccessError, OSError, ValueError) as error:
+        log.warning("flight record not sent to its topic", topic=settings.record_topic, error=str(error), next=_MEND)
+        return None
+
+
+def _made_up(instance: str) -> str:
+    """The pod, and something that no other process of it has; fit to be the name of a file."""
+    return f"{instance.replace('/', '-')}_{secrets.token_hex(4)}"

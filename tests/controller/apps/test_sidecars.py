@@ -1,0 +1,96 @@
+"""Pods in which somebody injects a container of their own, as service meshes do: in front of the application's."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from streamapp.kube import facts
+from tests.controller.doubles.bench import Bench, a_bench
+from tests.controller.doubles.fake_pods import NAMESPACE
+
+SIDECAR = "istio-proxy"
+
+
+def inject(bench: Bench) -> None:
+    """Put a running sidecar before the application in every pod."""
+    for number in range(4):
+        pod = bench.server.get("pods", NAMESPACE, f"counter-{number}")
+        assert pod is not None
+        pod["spec"]["containers"].insert(0, {"name": SIDECAR, "image": "proxy:1"})
+        running = {"running": {"startedAt": pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]}}
+        pod["status"]["containerStatuses"].append(
+            {"name": SIDECAR, "containerID": f"containerd://{SIDECAR}-{number}", "restartCount": 0, "state": running}
+        )
+        bench.server.put("pods", pod)
+
+
+def crash_sidecar(bench: Bench, number: int) -> None:
+    """End a sidecar; the application beside it runs on."""
+    pod = bench.server.get("pods", NAMESPACE, f"counter-{number}")
+    assert pod is not None
+    status = pod["status"]["containerStatuses"][-1]
+    ended = {"containerID": status["containerID"], "finishedAt": bench.clock.now().isoformat(), "reason": "Error"}
+    again = {"running": {"startedAt": bench.clock.now().isoformat()}}
+    status |= {"lastState": {"terminated": ended}, "containerID": "containerd://again", "state": again}
+    bench.server.put("pods", pod)
+
+
+@pytest.mark.guarantee(7)
+def test_the_end_of_a_sidecar_puts_nobody_out_of_the_group() -> None:
+    async def play() -> None:
+        async with a_bench(4) as bench:
+            inject(bench)
+            for _ in range(4):
+                bench.clock.move(10)
+                await bench.make_pass()
+            before = set(bench.group.members)
+            crash_sidecar(bench, 2)
+            bench.clock.move(1)
+            await bench.make_pass()
+            assert bench.group.wrongs == []
+            assert set(bench.group.members) == before
+
+    asyncio.run(play())
+
+
+@pytest.mark.guarantee(7)
+def test_the_end_of_a_sidecar_puts_nobody_out_although_the_spec_was_invalid_meanwhile() -> None:
+    async def play() -> None:
+        async with a_bench(4) as bench:
+            inject(bench)
+            sound: dict[str, Any] = {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+            seeded = {"name": "streamapp-seed", "image": "mine:1"}
+            bench.wish(4, template={"spec": {**sound["spec"], "initContainers": [seeded]}})
+            for _ in range(4):
+                bench.clock.move(10)
+                await bench.make_pass()
+            assert bench.condition("Stalled") == ("True", "InvalidSpec")
+            bench.wish(4, template=sound)
+            crash_sidecar(bench, 2)
+            bench.clock.move(1)
+            await bench.make_pass()
+            assert bench.group.wrongs == []
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("containers", "name", "found"),
+    [
+        pytest.param(("app", SIDECAR), "app", "app", id="by its name"),
+        pytest.param((SIDECAR, "app"), "app", "app", id="by its name, wherever it stands"),
+        pytest.param(("former",), "app", "former", id="the only one, whatever it was called"),
+        pytest.param((SIDECAR, "former"), "app", None, id="unknown among several"),
+    ],
+)
+def test_the_application_is_found_among_the_containers(
+    containers: tuple[str, ...], name: str, found: str | None
+) -> None:
+    pod = {
+        "metadata": {"name": "counter-0", "uid": "u"},
+        "spec": {"containers": [{"name": one} for one in containers]},
+        "status": {"containerStatuses": [{"name": one, "containerID": one} for one in containers]},
+    }
+    (seen,) = facts.pods((pod,), "counter", None, name)
+    assert (seen.container.id, seen.container.ever_ran) == (found, found is None)

@@ -1,0 +1,80 @@
+"""Answers that nobody reads: a real server and real sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import ClientSession, web
+
+from streamapp.controller.http import sending
+from streamapp.controller.http.probes import Health, serve
+from streamapp.controller.http.sending import Sending
+from streamapp.controller.metrics import Metrics
+
+LARGE = b"x" * 32 * 1024 * 1024
+"""More than the sockets of both sides take."""
+GET = b"GET /large HTTP/1.1\r\nHost: here\r\n\r\n"
+Reader = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def a_server() -> AsyncIterator[int]:
+    """Give its port."""
+    way = Sending()
+
+    async def large(request: web.Request) -> web.Response:
+        return await way.send(request, web.Response(body=LARGE))
+
+    runner = await serve(0, Health(lambda: 0.0, 1, 1), Metrics(), [web.get("/large", large)])
+    try:
+        yield next(address[1] for address in runner.addresses if len(address) == 2)
+    finally:
+        await runner.cleanup()
+
+
+async def hanging(port: int) -> Reader:
+    """Ask, and read nothing."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+    writer.write(GET)
+    await writer.drain()
+    await reader.readexactly(1)
+    return reader, writer
+
+
+async def status(port: int) -> int:
+    async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}/large") as answer:
+        await answer.read()
+        return answer.status
+
+
+def test_no_more_than_a_few_answers_wait_for_their_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "MOST_AT_ONCE", 2)
+
+    async def play() -> None:
+        async with a_server() as port:
+            readers = [await hanging(port), await hanging(port)]
+            assert await status(port) == 503
+            for _, writer in readers:
+                writer.transport.abort()
+            await asyncio.sleep(0.2)
+            assert await status(port) == 200
+
+    asyncio.run(play())
+
+
+def test_who_does_not_read_loses_the_connection_and_the_next_one_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(sending, "LONGEST_SECONDS", 0.3)
+
+    async def play() -> None:
+        async with a_server() as port:
+            reader, writer = await hanging(port)
+            await asyncio.sleep(0.6)
+            monkeypatch.setattr(sending, "LONGEST_SECONDS", 30)
+            assert await status(port) == 200
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await reader.readexactly(len(LARGE))
+            writer.close()
+
+    asyncio.run(play())

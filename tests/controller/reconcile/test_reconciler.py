@@ -1,0 +1,266 @@
+"""Passes over one application: what a fault in one place must not do in another."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from structlog.typing import EventDict
+
+from streamapp.core.facts.hold_annotation import decode
+from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.lag import Unknown
+from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
+from tests.controller.doubles.fake_pods import NAMESPACE
+from tests.kube.api_server import Write
+from tests.support.example import END, universe
+
+
+def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], **spec: Any) -> None:
+    """Play something on a bench whose application has four pods and is converged."""
+
+    async def run() -> None:
+        async with a_bench(4, **spec) as bench:
+            await play(bench)
+
+    asyncio.run(run())
+
+
+def written(bench: Bench, since: int) -> list[str]:
+    """The writes since then, in words."""
+    return [f"{write.method} {write.plural}/{write.subresource}" for write in bench.server.writes[since:]]
+
+
+def test_a_pass_over_an_application_at_rest_writes_nothing() -> None:
+    async def play(bench: Bench) -> None:
+        for _ in range(3):
+            bench.clock.move(30)
+            await bench.make_pass()
+        before = len(bench.server.writes)
+        for _ in range(5):
+            bench.clock.move(30)
+            assert await bench.make_pass()
+        assert written(bench, before) == []
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(3)
+def test_growth_is_the_first_write_of_the_first_pass_whatever_kafka_says() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.is_reachable = False
+        bench.wish(6)
+        before = len(bench.server.writes)
+        await bench.make_pass()
+        assert bench.granted() == 6
+        assert written(bench, before)[0] == "PATCH statefulsets/"
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(2)
+def test_nothing_is_removed_while_the_brokers_do_not_answer() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.is_reachable = False
+        bench.wish(3)
+        for _ in range(60):
+            bench.clock.move(5)
+            await bench.make_pass()
+        assert bench.granted() == 4
+        assert bench.condition("ScaleDownHeld") == ("True", "BrokersUnreachable")
+        assert bench.condition("KafkaReachable") == ("False", "BrokersUnreachable")
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(1)
+def test_nothing_is_removed_while_the_copies_are_behind() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.wish(3)
+        for _ in range(60):
+            bench.clock.move(5)
+            await bench.make_pass()
+        assert (bench.granted(), bench.wrongs) == (4, [])
+        assert bench.condition("ScaleDownHeld") == ("True", "LearnersCatchingUp")
+        bench.group.lag = 0
+        await bench.run(lambda: bench.is_settled(3), 600)
+
+    on_a_bench(play)
+
+
+def test_a_copy_that_stands_still_before_markers_and_aborted_records_is_caught_up() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.group.data_end = END - 500_000
+        bench.wish(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+        (look, *more) = bench.group.looks
+        assert look == universe().changelogs
+        assert more == []
+
+    on_a_bench(play)
+
+
+def test_nothing_is_removed_while_the_tails_cannot_be_read() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.group.data_end = Unknown("grant READ on topic counter-changelog")
+        bench.wish(3)
+        for _ in range(60):
+            bench.clock.move(5)
+            await bench.make_pass()
+        assert bench.granted() == 4
+        assert bench.condition("ScaleDownHeld") == ("True", "LagUnknown")
+        assert 0 < len(bench.group.looks) <= bench.group.nudges
+
+    on_a_bench(play)
+
+
+def test_nobody_looks_at_tails_while_every_copy_is_within_the_limit() -> None:
+    async def play(bench: Bench) -> None:
+        bench.wish(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+        assert bench.group.nudges > 0
+        assert bench.group.looks == []
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(2)
+def test_a_new_process_writes_its_own_epoch_into_the_record_before_anything_else() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.wish(3)
+        await bench.run(lambda: bench.record() is not None)
+        old = decode(bench.record() or "")
+        await bench.restart()
+        before = len(bench.server.writes)
+        bench.clock.move(1)
+        await bench.make_pass()
+        new = decode(bench.record() or "")
+        assert isinstance(old, HoldRecord)
+        assert isinstance(new, HoldRecord)
+        assert new.epoch > old.epoch
+        assert (new.hold, new.step) == (old.hold, old.step)
+        assert written(bench, before) == ["PATCH statefulsets/"]
+
+    on_a_bench(play)
+
+
+def test_a_removal_is_not_sent_when_the_wish_rises_after_the_judgement() -> None:
+    async def play(bench: Bench) -> None:
+        def rise(write: Write) -> None:
+            # Closing the budget is the last write before the removal.
+            if write.plural == "poddisruptionbudgets":
+                bench.wish(4)
+
+        bench.wish(3)
+        await bench.run(lambda: bench.record() is not None)
+        bench.server.fault = rise
+        await bench.run(lambda: bench.is_settled(4))
+        assert (bench.granted(), bench.wrongs, bench.pods.gone) == (4, [], [])
+
+    on_a_bench(play)
+
+
+def test_a_removal_is_not_sent_on_a_judgement_that_has_grown_old() -> None:
+    async def play(bench: Bench) -> None:
+        waited: list[int] = []
+
+        def wait(write: Write) -> None:
+            if write.plural == "poddisruptionbudgets" and len(waited) < 2:
+                waited.append(write.number)
+                bench.clock.move(11)
+
+        bench.wish(3)
+        await bench.run(lambda: bench.record() is not None)
+        bench.server.fault = wait
+        await bench.run(lambda: bool(waited))
+        assert bench.granted() == 4
+        await bench.run(lambda: bench.is_settled(3))
+        assert bench.wrongs == []
+
+    on_a_bench(play)
+
+
+def test_the_budget_stays_closed_although_the_spec_changed_just_before_the_removal() -> None:
+    async def play(bench: Bench) -> None:
+        bench.wish(3)
+        await bench.run(lambda: bench.record() is not None)
+        for number in range(120):
+            # Every pass sees a generation of its own, as under an autoscaler that writes all the time.
+            bench.wish(3, scaleDown={"stabilization": f"{1 + number % 2}s"})
+            bench.clock.move(2)
+            await bench.make_pass()
+            if bench.granted() == 3:
+                break
+        assert bench.granted() == 3
+        budget = bench.server.get("poddisruptionbudgets", NAMESPACE, NAME) or {}
+        assert budget["spec"]["maxUnavailable"] == 0
+
+    on_a_bench(play)
+
+
+def test_a_statefulset_of_somebody_else_is_left_alone() -> None:
+    async def play(bench: Bench) -> None:
+        theirs = bench.statefulset()
+        theirs["metadata"]["ownerReferences"] = [{"uid": "somebody", "controller": True}]
+        bench.server.put("statefulsets", theirs)
+        bench.wish(6)
+        before = len(bench.server.writes)
+        for _ in range(3):
+            bench.clock.move(5)
+            await bench.make_pass()
+        assert bench.granted() == 4
+        assert bench.condition("Stalled") == ("True", "ForeignStatefulSet")
+        assert {write.plural for write in bench.server.writes[before:]} == {"streamapps", "events"}
+
+    on_a_bench(play)
+
+
+def test_a_changed_template_is_written_without_touching_the_replicas() -> None:
+    async def play(bench: Bench) -> None:
+        bench.wish(4, template={"spec": {"containers": [{"name": "app", "image": "app:2"}]}})
+        bench.clock.move(2)
+        await bench.make_pass()
+        assert bench.statefulset()["spec"]["template"]["spec"]["containers"][0]["image"] == "app:2"
+        assert bench.granted() == 4
+
+    on_a_bench(play)
+
+
+def test_a_container_that_was_killed_is_put_out_of_the_group_and_nobody_else_is() -> None:
+    async def play(bench: Bench) -> None:
+        for _ in range(4):
+            bench.clock.move(10)
+            await bench.make_pass()
+        before = set(bench.group.members)
+        bench.pods.kill(2)
+        bench.clock.move(1)
+        await bench.make_pass()
+        assert len(before - set(bench.group.members)) == 1
+        await bench.run(lambda: bench.is_settled(4))
+        assert bench.group.wrongs == []
+
+    on_a_bench(play)
+
+
+def test_a_streamapp_that_is_gone_is_forgotten() -> None:
+    async def play(bench: Bench) -> None:
+        bench.server.remove("streamapps", NAMESPACE, NAME)
+        assert await bench.reconciler.reconcile(KEY) is None
+        assert bench.applications.find(KEY) is None
+
+    on_a_bench(play)
+
+
+def test_a_decision_that_stays_the_same_is_logged_once(log_lines: list[EventDict]) -> None:
+    async def play(bench: Bench) -> None:
+        for _ in range(5):
+            bench.clock.move(10)
+            await bench.make_pass()
+        verdicts = [line["verdict"] for line in log_lines if line["event"] == "decision"]
+        assert verdicts == ["Create", "Steady"]
+
+    on_a_bench(play)
