@@ -12,7 +12,7 @@ from rich.text import Text
 
 from lab.scenarios.held_scale_in import Show
 from lab.terminal import progress, timed
-from streamapp.cli.screen import status_screen
+from streamapp.cli.screens.status import status_screen
 
 
 @contextmanager

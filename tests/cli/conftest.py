@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from streamapp.cli import watching
 from streamapp.cli.__main__ import main
+from streamapp.cli.screens import watch
 from tests.builders import NOW
 from tests.cli.cluster import Cluster
 
@@ -38,7 +38,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
     for variable in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(watching, "now", _now)
+    monkeypatch.setattr(watch, "now", _now)
     with Cluster(tmp_path).running() as running:
         monkeypatch.setenv("KUBECONFIG", str(running.kubeconfig))
         yield running

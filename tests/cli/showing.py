@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 from streamapp.api.v1alpha1.durations import format_duration
-from streamapp.cli.screen import status_screen
+from streamapp.cli.screens.status import status_screen
 from tests.builders import NOW
 from tests.streamapps import stored
 

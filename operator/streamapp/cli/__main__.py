@@ -5,9 +5,9 @@ import sys
 
 import click
 
-from streamapp.cli.completing import COMPLETE_VARIABLE
-from streamapp.cli.failures import CliError, Exit
-from streamapp.cli.root import streamapp
+from streamapp.cli.app import streamapp
+from streamapp.cli.completion import COMPLETE_VARIABLE
+from streamapp.cli.errors import CliError, Exit
 
 
 def main(arguments: list[str] | None = None) -> int:

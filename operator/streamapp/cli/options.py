@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from streamapp.cli.completing import context_names, namespace_names, streamapp_names
-from streamapp.cli.where import Where
+from streamapp.cli.cluster.target import Where
+from streamapp.cli.completion import context_names, namespace_names, streamapp_names
 
 EXIT_CODES = """
 \b

@@ -4,6 +4,7 @@ from importlib import import_module
 
 import click
 
+from streamapp.cli.cluster.target import Where
 from streamapp.cli.options import (
     EXIT_CODES,
     name_argument,
@@ -11,7 +12,6 @@ from streamapp.cli.options import (
     output_option,
     where_options,
 )
-from streamapp.cli.where import Where
 
 
 @click.command(epilog=EXIT_CODES)
@@ -30,7 +30,7 @@ from streamapp.cli.where import Where
 )
 def tasks(*, where: Where, name: str, operator_namespace: str, ordinal: int | None, behind: bool, output: str) -> int:
     """Show every task of the StreamApp called NAME: who has it, its copies, and who could take over."""
-    commands = import_module("streamapp.cli.commands")
+    commands = import_module("streamapp.cli.commands.status")
     chosen = commands.Output(output)
     return int(commands.tasks(where, operator_namespace, name, chosen, ordinal=ordinal, behind=behind))
 
@@ -54,7 +54,7 @@ def doctor(
     """Say what is wrong with cluster, operator and StreamApps, or the one called NAME, and how it is mended."""
     if all_namespaces and (name is not None or where.namespace is not None):
         raise click.UsageError("--all-namespaces goes with neither NAME nor --namespace")
-    commands = import_module("streamapp.cli.commands")
+    commands = import_module("streamapp.cli.commands.status")
     chosen = commands.Output(output)
     return int(commands.doctor(where, operator_namespace, name, chosen, everywhere=all_namespaces, with_code=exit_code))
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from streamapp.cli import amounts
-from streamapp.cli.amounts import Amount
+from streamapp.cli.cluster.target import Where
+from streamapp.cli.model import amounts
+from streamapp.cli.model.amounts import Amount
 from streamapp.cli.options import (
     EXIT_CODES,
     name_argument,
@@ -16,8 +17,7 @@ from streamapp.cli.options import (
     where_options,
     yes_option,
 )
-from streamapp.cli.plain import plain
-from streamapp.cli.where import Where
+from streamapp.cli.text.sanitize import plain
 
 _LONGEST_REASON = 500
 
@@ -39,7 +39,7 @@ def scale(*, where: Where, name: str, output: str, **said: Any) -> int:
     asked for: 80% of 41 are 33.
     """
     words, amount = _amount(said["replicas"], said["to"], said["by"])
-    command = import_module("streamapp.cli.scale_command")
+    command = import_module("streamapp.cli.commands.scale")
     asked = command.Asked(
         words=words,
         amount=amount,
@@ -87,7 +87,7 @@ def _order(where: Where, name: str | None, output: str, order: Any, said: dict[s
         raise click.UsageError("say to which: NAME, --all or --all-namespaces")
     if everywhere and where.namespace is not None:
         raise click.UsageError("--all-namespaces goes without --namespace")
-    commands = import_module("streamapp.cli.order_commands")
+    commands = import_module("streamapp.cli.commands.hold_pause")
     targets = commands.Targets(name=name, everywhere=everywhere, yes=said["yes"])
     return int(commands.order_to(where, targets, order, commands.Output(output)))
 
@@ -106,7 +106,7 @@ def _reason(text: str) -> str:
 @output_option
 def hold(*, where: Where, name: str | None, reason: str, output: str, **said: Any) -> int:
     """Let no pod of NAME go, whatever coverage says. Growth and rollouts go on; `release` ends it."""
-    order = import_module("streamapp.cli.orders").Hold(_reason(reason), keeps_others=name is None)
+    order = import_module("streamapp.cli.model.hold_pause").Hold(_reason(reason), keeps_others=name is None)
     return _order(where, name, output, order, said)
 
 
@@ -116,7 +116,7 @@ def hold(*, where: Where, name: str | None, reason: str, output: str, **said: An
 @output_option
 def pause(*, where: Where, name: str | None, output: str, **said: Any) -> int:
     """Let all of NAME stand still: nothing is scaled, restarted or prepared. `resume` ends it."""
-    return _order(where, name, output, import_module("streamapp.cli.orders").Pause(paused=True), said)
+    return _order(where, name, output, import_module("streamapp.cli.model.hold_pause").Pause(paused=True), said)
 
 
 @click.command(epilog=EXIT_CODES)
@@ -125,7 +125,7 @@ def pause(*, where: Where, name: str | None, output: str, **said: Any) -> int:
 @output_option
 def resume(*, where: Where, name: str | None, output: str, **said: Any) -> int:
     """End the pause of NAME."""
-    return _order(where, name, output, import_module("streamapp.cli.orders").Pause(paused=False), said)
+    return _order(where, name, output, import_module("streamapp.cli.model.hold_pause").Pause(paused=False), said)
 
 
 @click.command(epilog=EXIT_CODES)
@@ -140,7 +140,7 @@ def release(*, where: Where, name: str, hold_id: str | None, reason: str | None,
 
     A hold of the operator waits for copies of tasks. What would be lost without them is named before it is asked.
     """
-    command = import_module("streamapp.cli.release_command")
+    command = import_module("streamapp.cli.commands.release")
     asked = command.Asked(hold_id=hold_id, reason=None if reason is None else _reason(reason), yes=yes)
     return int(command.release(where, name, asked, command.Output(output)))
 
@@ -169,7 +169,7 @@ def history(
 
     The operator's flight record tells most of it; without that, the last ten steps and what Events are left.
     """
-    command = import_module("streamapp.cli.history_command")
+    command = import_module("streamapp.cli.commands.history")
     asked = command.Asked(name, operator_namespace, since, everything, command.Output(output))
     return int(command.history(where, asked))
 

@@ -1,0 +1,53 @@
+"""What went wrong, for the person at the terminal: the object, the cause and the next step; and the exit codes.
+
+Raised by everything that reads, shown by `__main__`. Imports nothing heavy.
+"""
+
+import os
+from dataclasses import dataclass
+from enum import IntEnum
+
+import click
+
+from streamapp.cli.text.sanitize import plain
+
+
+class Exit(IntEnum):
+    """The exit codes; they are API, and docs/command-line.md lists them."""
+
+    FINE = 0
+    FAILED = 1
+    """Not found, not reachable, not allowed."""
+    USAGE = 2
+    """The command line itself is wrong; click gives this one."""
+    GOES_ON = 3
+    """Only with --exit-code: held, converging, changing, paused, being deleted, or not answered yet."""
+    NEEDS_SOMEBODY = 4
+    """Only with --exit-code: stalled, not ready, not known, or the operator does not answer."""
+    INTERRUPTED = 130
+    """Ctrl-C, but for --watch, which is ended so."""
+
+
+@dataclass
+class CliError(Exception):
+    """A command that could not do what it was asked for."""
+
+    what: str
+    """The object."""
+    why: str
+    """The cause."""
+    next_step: str
+    """What a person can do."""
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why} ({self.next_step})"
+
+    def show(self) -> None:
+        """Write it to standard error in its three parts."""
+        colour = False if os.environ.get("NO_COLOR") else None
+        for label, style, words in (
+            ("error: ", "red", self.what),
+            ("cause: ", None, self.why),
+            ("next:  ", None, self.next_step),
+        ):
+            click.echo(click.style(label, fg=style, bold=True) + plain(words), err=True, color=colour)

@@ -1,0 +1,116 @@
+"""Many StreamApps, one line each: `overview_screen(views)`. Pure, like `screen`."""
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from streamapp.api.v1alpha1.status import ConvergenceState
+from streamapp.cli.model.app_view import Never, State, View
+from streamapp.cli.screens.status import STYLES
+from streamapp.cli.text import durations
+
+_WIDE = 100
+_TITLES = ("name", "desired", "granted", "actual", "ready", "converged", "state", "eta", "age")
+_SHORT_TITLES = ("name", "want", "grant", "exist", "ready", "conv", "state", "eta", "age")
+"""Where the others need more room than there is."""
+_LEAST = {"state": 18, "name": 8, "namespace": 9}
+"""The columns that may become narrower, the most important first, and columns in which most reasons and names fit."""
+
+
+class _Overview:
+    """Laid out for the width that it is shown in."""
+
+    def __init__(self, views: tuple[View, ...], *, with_namespace: bool) -> None:
+        self._with_namespace = with_namespace
+        self._rows = [self._cells(view) for view in views]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give the table."""
+        gap = 2 if options.max_width >= _WIDE else 1
+        titles, widths = self._columns(options.max_width, gap)
+        table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
+        for title, width in zip(titles, widths, strict=True):
+            left = title in _LEAST
+            table.add_column(title, width=width, justify="left" if left else "right", overflow="fold")
+        for row in self._rows:
+            table.add_row(*row)
+        yield table
+
+    def _columns(self, width: int, gap: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Choose titles and widths, so that no figure is ever cut."""
+        for titles in (_TITLES, _SHORT_TITLES):
+            named = (("namespace",) if self._with_namespace else ()) + titles
+            wanted = [max(len(title), *column) for title, column in zip(named, self._lengths(), strict=True)]
+            if sum(wanted) + gap * (len(named) - 1) <= width:
+                return named, tuple(wanted)
+        narrow = {title: min(want, _LEAST[title]) for title, want in zip(named, wanted, strict=True) if title in _LEAST}
+        fixed = sum(want for title, want in zip(named, wanted, strict=True) if title not in _LEAST)
+        left = width - gap * (len(named) - 1) - fixed - sum(narrow.values())
+        for title in _LEAST:
+            if title in narrow:
+                more = max(0, min(left, wanted[named.index(title)] - narrow[title]))
+                narrow[title], left = narrow[title] + more, left - more
+        return named, tuple(narrow.get(title, want) for title, want in zip(named, wanted, strict=True))
+
+    def _lengths(self) -> list[list[int]]:
+        """The lengths of the cells, by column."""
+        return [[len(cell) for cell in column] for column in zip(*self._rows, strict=True)]
+
+    def _cells(self, view: View) -> list[Text]:
+        status, metadata = view.status, view.found.metadata
+        answered = view.is_answered
+        cells: list[str | Text] = [
+            *([metadata.namespace] if self._with_namespace else []),
+            metadata.name,
+            str(view.found.replicas),
+            "none" if status.granted is None else str(status.granted),
+            str(status.replicas) if answered else "?",
+            str(status.ready) if answered else "?",
+            _converged(view),
+            _state(view),
+            _eta(view),
+            durations.short(view.age),
+        ]
+        return [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
+
+
+def overview_screen(views: Iterable[View], *, with_namespace: bool) -> RenderableType:
+    """Show them by namespace and name.
+
+    Args:
+        views: At least one.
+        with_namespace: Say of each in which namespace it is.
+    """
+    ordered = sorted(views, key=lambda view: (view.found.metadata.namespace, view.found.metadata.name))
+    return _Overview(tuple(ordered), with_namespace=with_namespace)
+
+
+def _converged(view: View) -> str:
+    told = view.status.convergence
+    if told is None or told.state is ConvergenceState.UNKNOWN:
+        return "?"
+    if told.state is ConvergenceState.CONVERGED:
+        return "yes"
+    return "no" if told.progress is None else f"{told.progress} %"
+
+
+def _state(view: View) -> Text:
+    told = view.told_by
+    why = "" if told is None or view.state is State.SETTLED else f" {told.reason}"
+    return Text.assemble((view.state.value, STYLES[view.state]), why)
+
+
+def _eta(view: View) -> str:
+    going, convergence = view.status.scale_down, view.status.convergence
+    told = going.eta if going is not None and going.waiting_for else convergence.eta if convergence else None
+    if view.state in {State.SETTLED, State.UNANSWERED, State.DELETING}:
+        return ""
+    match view.left(told):
+        case None:
+            return ""
+        case Never():
+            return "never"
+        case left:
+            return durations.short(left)

@@ -1,0 +1,366 @@
+"""`history` with an operator that keeps a flight record: its files, its own answer, behind the pod proxy."""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamapp.controller.record import reader as controller_history
+from streamapp.controller.record.files import OpenFile
+from streamapp.core.reasons import Reason
+from streamapp.flightrecord import schema as flight
+from tests.builders import NOW, ago
+from tests.cli.cluster import Cluster
+from tests.cli.conftest import Run
+from tests.cli.model.test_history import an_author, an_event, entries, tell
+from tests.cli.operator_there import SYSTEM, OperatorThere
+from tests.cli.showing import Json, a_resource, a_step, zulu
+from tests.kube.api_server import ApiServer
+from tests.statuses import held_status
+from tests.streamapps import UID
+
+PATH = "/v1/apps/demo/wordcount/history"
+WISHED: Json = {"f:spec": {"f:replicas": {}}}
+Make = Callable[..., flight.Record]
+
+
+def line(make: Make, seconds_ago: float, seq: int, **fields: Any) -> flight.Record:
+    head = {"cluster": "", "namespace": "demo", "app": "wordcount", "uid": UID, "recorder": "pod_1"}
+    return make(**{**head, "ts": ago(seconds_ago), "seq": seq, **fields})
+
+
+def decided(seconds_ago: float, seq: int, reason: str, verdict: str = "Hold", **fields: Any) -> flight.Record:
+    counts = {"desired": 2, "granted": 3, "actual": 3, "ready": 3}
+    return line(flight.Decision, seconds_ago, seq, **{"verdict": verdict, "reason": reason, **counts, **fields})
+
+
+def wished(seconds_ago: float, seq: int, old: int | None, new: int, **fields: Any) -> flight.Record:
+    by: Json = {"actor": flight.Actor.HPA, "manager": "kube-controller-manager", "generation": 2}
+    return line(flight.Scale, seconds_ago, seq, **{"old_replicas": old, "new_replicas": new, **by, **fields})
+
+
+HELD: Json = {"hold_id": "h-1", "hold_since": ago(60), "target": 2}
+GRANTED: Json = {"from_replicas": 4, "to_replicas": 3}
+CLOSED: Json = {**GRANTED, "hold_id": "h-0", "granted_at": ago(599.6), "took_seconds": 12.3, "held_seconds": 250}
+GAP: Json = {"worst_gap_seconds": 0.64, "gap_error_seconds": 0.5}
+STORY = (
+    wished(900, 0, None, 4, actor=flight.Actor.UNKNOWN, manager=""),
+    wished(800, 1, 4, 3),
+    line(flight.Step, 600, 2, step="CloseBudget", outcome=flight.StepOutcome.DONE, reason="Covered"),
+    line(flight.Step, 599, 3, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED),
+    line(flight.StepClosed, 587, 4, **CLOSED, **GAP),
+    wished(61, 5, 3, 2),
+    decided(60, 6, "LearnersCatchingUp", detail="2 tasks wait", **HELD),
+    decided(50, 7, "LearnersCatchingUp", detail="1 task waits", ready=2, **HELD),
+)
+
+
+@pytest.fixture
+def there(cluster: Cluster, tmp_path: Path) -> OperatorThere:
+    """An operator with a record, and one StreamApp whose scale-down is held."""
+    resource = a_resource(held_status(), {"spec.replicas": 2})
+    resource["status"]["lastSteps"] = [a_step(heldFor="4m10s", worstGap="640ms", gapError="500ms")]
+    resource["status"]["scaleDown"] |= {"holdId": "h-1", "since": zulu(60)}
+    resource["metadata"]["managedFields"].append(an_author("kube-controller-manager", 62, WISHED, "scale"))
+    cluster.put(resource)
+    operator = OperatorThere(cluster, record=tmp_path / "record")
+    operator.install(lease="operator-a_x7k2")
+    operator.serve()
+    return operator
+
+
+def keep(there: OperatorThere, *records: flight.Record) -> None:
+    """Write these, as the operator does."""
+    assert there.record is not None
+    file = OpenFile(there.record, "pod_1", 0, NOW)
+    file.write(b"".join(map(flight.to_line, records)))
+    file.finish()
+    os.utime(file.path, (NOW.timestamp(), NOW.timestamp()))
+
+
+def told(run: Run, *arguments: str) -> list[tuple[str, str, str]]:
+    return [(one["source"], one["what"], one["by"]) for one in entries(run, *arguments)]
+
+
+def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, cluster: Cluster, run: Run) -> None:
+    keep(there, *STORY)
+    tell(
+        cluster,
+        an_event("began", 60, {"reason": "HoldBegan"}),
+        an_event("closed", 587, {"reason": "StepClosed"}),
+        an_event("behind", 60, {"reason": "LearnersCatchingUp"}),
+        an_event("drop", 59, {"reason": "LargeDrop", "type": "Warning"}),
+        an_event("gitops", 60, {"reason": "LearnersCatchingUp", "reportingController": "gitops"}),
+    )
+    assert told(run) == [
+        ("status", "Created", ""),
+        ("record", "Wish", ""),
+        ("record", "Wish", "kube-controller-manager (HPA)"),
+        ("record", "Step", "operator"),
+        ("record", "Wish", "kube-controller-manager (HPA)"),
+        ("record", "Hold", "operator"),
+        ("record", "HoldBegan", "operator"),
+        ("record", "LearnersCatchingUp", "operator"),
+        ("event", "LearnersCatchingUp", "gitops"),
+        ("event", "LargeDrop", "operator"),
+    ]
+    assert [one["message"] for one in entries(run) if one["source"] == "record"] == [
+        "The operator found that 4 replicas are wished for.",
+        "The wish went from 4 to 3.",
+        "4 to 3: held for 4m10s, took 12s, worst gap 140ms to 640ms, hold h-0",
+        "The wish went from 3 to 2.",
+        "3 to 2: held for 1m so far, as hold h-1: LearnersCatchingUp 1m",
+        "The scale-down 3 to 2 began as hold h-1.",
+        "Copies on the pods that stay are still behind. 2 tasks wait. Wished for 2, granted 3, 3 of 3 pods ready.",
+    ]
+    assert there.proxied[0] == f"/api/v1/namespaces/{SYSTEM}/pods/operator-a:8080/proxy{PATH}"
+
+
+def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
+    there: OperatorThere, cluster: Cluster, run: Run
+) -> None:
+    held: Json = {"hold_id": "h-2", "hold_since": ago(500), "target": 2}
+    keep(
+        there,
+        *STORY[:5],
+        decided(500, 5, "LearnersCatchingUp", **held),
+        decided(400, 6, "FactsStale", **held),
+        decided(390, 7, "LearnersCatchingUp", **held),
+        decided(100, 8, "Steady", "Steady", desired=3),
+        decided(90, 9, "TasksNotRunning", "CloseStep", desired=3),
+        line(flight.Step, 80, 10, step="Nudge", outcome=flight.StepOutcome.DONE, reason="Covered"),
+        line(flight.Step, 70, 11, step="Nudge", outcome=flight.StepOutcome.FAILED, reason="Covered"),
+        decided(60, 12, "HeldByUser", detail="disks", desired=3),
+    )
+    tell(cluster, an_event("behind", 300, {"reason": "GroupRebalancing"}))
+    every = entries(run)
+    shown = [(one["what"], one["message"].partition(".")[0]) for one in every if not one["folded"]]
+    assert shown[4:] == [
+        ("Hold", "3 to 2: held for 6m40s, as hold h-2: LearnersCatchingUp 6m30s, FactsStale 10s"),
+        ("Nudge", shown[5][1]),
+        ("Wish", "Somebody wrote the wish; as it stands it is 2"),
+        ("HeldByUser", shown[7][1]),
+        ("HoldBegan", "The scale-down 3 to 2 that goes on began as hold h-1"),
+    ]
+    folded = [one["what"] for one in every if one["folded"]]
+    assert folded[:3] == ["HoldBegan", "LearnersCatchingUp", "FactsStale"]
+    assert set(folded[3:]) == {"LearnersCatchingUp", "GroupRebalancing", "Steady", "TasksNotRunning", "Nudge"}
+    ran, all_of_it = run("history", "wordcount"), run("history", "wordcount", "--all")
+    assert "TasksNotRunning" not in ran.out
+    assert ran.out.splitlines()[-1] == f"{len(folded)} more entries are part of these: --all shows them."
+    assert "TasksNotRunning" in all_of_it.out
+    assert "--all" not in all_of_it.out
+
+
+def test_a_hold_that_goes_on_is_told_however_little_time_is_asked_for(there: OperatorThere, run: Run) -> None:
+    keep(there, *STORY)
+    (hold,) = [one for one in entries(run, "--since", "55s") if not one["folded"]]
+    assert hold["message"] == "3 to 2: held for 1m so far, as hold h-1: LearnersCatchingUp 50s"
+
+
+def test_each_process_that_went_on_with_the_record_is_told_once(there: OperatorThere, run: Run) -> None:
+    other = {"recorder": "operator-b_x7k2_1a2b", "verdict": "Steady"}
+    keep(
+        there, *STORY[:2], decided(700, 0, "Steady", **other), wished(690, 3, 3, 4), decided(680, 1, "Steady", **other)
+    )
+    (leader,) = [one for one in entries(run) if one["what"] == "Leader"]
+    assert (leader["at"], leader["folded"]) == (f"{ago(700).isoformat()}", False)
+    assert leader["message"] == "The operator's pod operator-b leads from here on."
+
+
+def test_a_record_that_began_later_than_what_is_asked_for_says_so(there: OperatorThere, run: Run) -> None:
+    keep(there, *STORY)
+    began = "The flight record that the leading replica has begins at 2026-11-21 11:45:00 UTC: "
+    for asked in ((), ("--since", "20m")):
+        ran = run("history", "wordcount", *asked)
+        assert (ran.code, ran.err) == (0, f"{began}what was before, status and Events tell.\n")
+    ran = run("history", "wordcount", "--since", "14m")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_step_is_told_while_it_is_open_and_as_a_whole_when_it_is_closed(there: OperatorThere, run: Run) -> None:
+    grown = {"reason": "Growing", "from_replicas": 3, "to_replicas": 4}
+    keep(
+        there,
+        line(flight.Step, 601, 1, step="GrantReplicas", outcome=flight.StepOutcome.FAILED, reason="Covered", **GRANTED),
+        *STORY[3:5],
+        line(flight.Step, 400, 5, step="GrantReplicas", outcome=flight.StepOutcome.DONE, **grown),
+        line(flight.Step, 100, 6, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED),
+    )
+    assert [(one["what"], one["message"].partition(":")[0], one["warning"]) for one in entries(run)[1:-2]] == [
+        ("GrantReplicas", "4 to 3", True),
+        ("Step", "4 to 3", False),
+        ("GrantReplicas", "3 to 4", False),
+        ("GrantReplicas", "4 to 3", False),
+    ]
+
+
+def test_what_is_older_than_the_record_is_told_by_the_others(there: OperatorThere, cluster: Cluster, run: Run) -> None:
+    keep(there, *STORY[5:])
+    tell(cluster, an_event("behind", 700, {"reason": "LearnersCatchingUp"}))
+    assert [one for one in told(run) if one[0] != "record"] == [
+        ("status", "Created", ""),
+        ("event", "LearnersCatchingUp", "operator"),
+        ("status", "Step", "operator"),
+    ]
+
+
+def test_since_is_handed_on(there: OperatorThere, run: Run) -> None:
+    keep(there, *STORY)
+    assert [what for source, what, _ in told(run, "--since", "5m") if source == "record"] == [
+        "Wish",
+        "Hold",
+        "HoldBegan",
+        "LearnersCatchingUp",
+    ]
+    told(run)
+    assert there.since == [f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%S.%fZ}", ""]
+
+
+def test_a_new_recorder_repeats_nothing_and_the_wish_that_it_missed_is_told(there: OperatorThere, run: Run) -> None:
+    again = {"recorder": "pod_2", "actor": flight.Actor.UNKNOWN, "manager": ""}
+    keep(there, *STORY[:2], wished(700, 0, None, 3, **again), wished(650, 0, None, 5, **again))
+    wishes = [one["message"] for one in entries(run) if (one["source"], one["what"]) == ("record", "Wish")]
+    assert wishes[1:] == ["The wish went from 4 to 3.", "The wish went from 3 to 5."]
+
+
+def test_an_override_keeps_the_reason_that_the_status_has(there: OperatorThere, cluster: Cluster, run: Run) -> None:
+    forced = {"by": "Release", "reason": "the disk is full"}
+    resource = cluster.get("wordcount")
+    resource["status"]["lastSteps"] = [a_step(forced=forced)]
+    cluster.put(resource)
+    keep(there, line(flight.StepClosed, 587, 4, **CLOSED, forced_by="Release"))
+    (step,) = [one for one in entries(run) if one["what"] == "Step"]
+    assert (step["source"], step["warning"]) == ("status", True)
+    assert step["message"].endswith("overridden by Release: the disk is full")
+    resource["status"]["lastSteps"] = []
+    cluster.put(resource)
+    (step,) = [one for one in entries(run) if one["what"] == "Step"]
+    assert (step["source"], step["warning"]) == ("record", True)
+    assert step["message"].endswith("worst gap not seen, hold h-0, overridden by Release")
+
+
+def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, cluster: Cluster, run: Run) -> None:
+    failed = {"outcome": flight.StepOutcome.FAILED, "reason": "Covered"}
+    keep(
+        there,
+        line(flight.Step, 30, 0, step="CloseBudget", **failed),
+        line(flight.Step, 25, 1, step="RestartPod", **failed, ordinal=2),
+        decided(20, 2, "NoProgress", "Stalled"),
+        decided(15, 4, "ForeignStatefulSet", "Stalled"),
+        decided(10, 3, "OfTomorrow", detail="the moon is full"),
+    )
+    tell(cluster, an_event("stalled", 20, {"reason": "NoProgress", "type": "Warning"}))
+    found = {one["what"]: (one["warning"], one["message"]) for one in entries(run) if one["source"] == "record"}
+    assert found["CloseBudget"][0] is True
+    assert found["CloseBudget"][1].startswith("failed, and is tried again: Every stateful task")
+    assert found["RestartPod"][1].startswith("pod 2: failed, and is tried again: ")
+    assert found["NoProgress"][0] is True
+    assert found["NoProgress"][1].endswith("Wished for 2, granted 3, 3 of 3 pods ready.")
+    assert found["ForeignStatefulSet"][0] is True
+    assert Reason.ForeignStatefulSet.next_step in found["ForeignStatefulSet"][1]
+    assert found["OfTomorrow"] == (
+        False,
+        "the moon is full. Wished for 2, granted 3, 3 of 3 pods ready.",
+    )
+
+
+def test_lines_of_a_streamapp_that_had_the_name_before_are_left_out(there: OperatorThere, run: Run) -> None:
+    keep(there, wished(60, 0, 7, 8, uid="another"))
+    assert "record" not in {source for source, *_ in told(run)}
+
+
+def test_text_in_the_record_cannot_steer_a_terminal(there: OperatorThere, run: Run) -> None:
+    keep(
+        there,
+        decided(60, 0, "a\x1b[2J", detail="b\x1b"),
+        wished(50, 1, 3, 2, manager="c\x1b"),
+        decided(40, 2, "LearnersCatchingUp", detail="d\x1b"),
+    )
+    out = run("history", "wordcount").out
+    assert "\x1b" not in out
+    assert "[2J" in out
+    assert "The wish went from 3 to 2." in out
+
+
+def test_a_record_that_is_too_long_says_so(there: OperatorThere, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller_history, "MOST_LINES", 2)
+    keep(there, *STORY)
+    ran = run("history", "wordcount")
+    assert ran.code == 0
+    assert ran.err == "The flight record has more than is told here: --since asks for less, and gets all of that.\n"
+
+
+def no_operator(there: OperatorThere) -> None:
+    for pod in ("operator-a", "operator-b"):
+        there.remove("pods", SYSTEM, pod)
+    there.remove("leases", SYSTEM, "streamapp-operator")
+
+
+def no_right(there: OperatorThere) -> None:
+    there.cluster.do(partial(_refuse_proxy))
+
+
+def _refuse_proxy(server: ApiServer) -> None:
+    before = server.elsewhere
+    server.elsewhere = lambda request, body: None if "/proxy/" in request.path else before(request, body)
+    server.refuse = lambda request: (403, 'User "me" cannot get pods/proxy') if "/proxy/" in request.path else None
+
+
+def no_record(there: OperatorThere) -> None:
+    there.record = None
+
+
+def busy(there: OperatorThere) -> None:
+    there.answers[PATH] = (503, b"somebody else is reading the flight record, or its disk does not answer: ask again")
+
+
+def newer(there: OperatorThere) -> None:
+    there.answers[PATH] = (200, b'{"v":2,"isWhole":true,"lines":[]}')
+
+
+def older(there: OperatorThere) -> None:
+    there.answers[PATH] = (404, b"404: Not Found")
+
+
+UNANSWERED: dict[Callable[[OperatorThere], None], tuple[str, str]] = {
+    no_operator: ("there is no pod with the label", "or STREAMAPP_OPERATOR_NAMESPACE."),
+    no_right: ("cannot get pods/proxy", f"ask for a Role in namespace {SYSTEM} with get pods/proxy."),
+    no_record: (
+        "no flight record is kept: STREAMAPP_RECORD_FOLDER names no folder",
+        "the chart's value record.enabled has one kept.",
+    ),
+    busy: ("somebody else is reading", "network policies for the API server."),
+    newer: ("cannot be understood: v: ", "bring operator and command line to one version."),
+    older: ("404: Not Found", "or upgrade the operator."),
+}
+
+
+@pytest.mark.parametrize("spoil", UNANSWERED, ids=lambda spoil: spoil.__name__)
+def test_where_the_operator_cannot_be_asked_the_rest_is_told_and_one_line_says_so(
+    there: OperatorThere, run: Run, spoil: Callable[[OperatorThere], None]
+) -> None:
+    keep(there, *STORY)
+    spoil(there)
+    ran = run("history", "wordcount")
+    assert ran.code == 0
+    assert "4 to 3" in ran.out
+    (sentence,) = ran.err.splitlines()
+    cause, step = UNANSWERED[spoil]
+    assert sentence.startswith("The flight record is left out: ")
+    assert cause in sentence
+    assert sentence.endswith(step)
+    document = run("history", "wordcount", "-o", "json").document
+    assert document["missing"] == sentence
+    assert {one["source"] for one in document["entries"]} == {"status", "writer"}
+
+
+def test_another_operator_is_asked_where_it_is_named(there: OperatorThere, run: Run) -> None:
+    keep(there, *STORY)
+    no_operator(there)
+    there.install("operator-a", namespace="elsewhere")
+    assert "record" in {source for source, *_ in told(run, "--operator-namespace", "elsewhere")}

@@ -1,0 +1,72 @@
+"""What a person sees of agents, on the screen and in sentences."""
+
+import pytest
+
+from streamapp.cli.model.explain import Question, explain
+from tests.builders import NOW
+from tests.cli.showing import Json, a_resource, screen
+from tests.statuses import held_status
+
+
+def with_agents(*states: str | None, source: str = "Standbys") -> Json:
+    """Of three pods."""
+    status = held_status()
+    status["learnerSource"] = source
+    for member, state in zip(status["members"], states, strict=True):
+        if state is not None:
+            member["agent"] = state
+    return a_resource(status, {"spec.replicas": 2})
+
+
+def why(resource: Json) -> tuple[str, ...]:
+    """The sentences about agents."""
+    return explain(resource, NOW).answers[Question.WHY][1:]
+
+
+def rows(text: str, width: int = 80) -> list[list[str]]:
+    assert all(len(line) <= width for line in text.splitlines())
+    table = text[text.index("pod  process") :].split("\n\n", maxsplit=1)[0]
+    return [line.split() for line in table.splitlines()]
+
+
+def test_each_pod_says_what_its_agent_does() -> None:
+    found = rows(screen(with_agents("Reports", "Aside", None)))
+    assert found[0] == ["pod", "process", "volume", "active", "copies", "agent"]
+    assert [row[5:] for row in found[1:]] == [["reports", "stays"], ["aside", "stays"], ["?", "goes", "next"]]
+
+
+def test_nothing_is_said_of_agents_where_there_are_none() -> None:
+    resource = with_agents(None, None, None)
+    assert rows(screen(resource))[0] == ["pod", "process", "volume", "active", "copies"]
+    assert why(resource) == ()
+
+
+def test_copies_on_demand_are_called_so() -> None:
+    resource = with_agents("Reports", "Reports", "Reports", source="OnDemand")
+    assert "copies on demand" in screen(resource)
+    assert why(resource) == ("Copies are made on demand: the tasks of a pod that is to leave move before it goes.",)
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        (("Silent", "Reports", "Reports"), ("The agent in pod 0 is not heard.",)),
+        (("Silent", "Reports", "Silent"), ("The agents in pods 0 and 2 are not heard.",)),
+        (
+            ("Silent", "Aside", "Aside"),
+            (
+                "The agent in pod 0 is not heard.",
+                "The agents in pods 1 and 2 are heard, and the assignor that learns on demand is not at work there.",
+            ),
+        ),
+    ],
+)
+def test_agents_that_do_not_all_take_part_are_named(states: tuple[str, ...], told: tuple[str, ...]) -> None:
+    assert why(with_agents(*states)) == told
+
+
+def test_many_silent_agents_are_counted() -> None:
+    resource = with_agents("Silent", "Silent", "Silent")
+    members = resource["status"]["members"]
+    members += [{**members[0], "ordinal": ordinal} for ordinal in range(3, 9)]
+    assert why(resource) == ("The agents in 9 pods are not heard.",)
