@@ -5,10 +5,10 @@ import asyncio
 from lab.errors import LabError
 from streamapp.core.facts.ids import ProcessId
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.errors import KafkaAccessError
-from streamapp.kafka.groups import GroupReading, GroupState, read_group
-from streamapp.kafka.nudge import Nudged, nudge
-from streamapp.kafka.settings import read_settings
+from streamapp.kafka.connection.errors import KafkaAccessError
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
+from streamapp.kafka.group.rebalance import Nudged, nudge
 
 _DEADLINE_SECONDS = 10.0
 _BETWEEN_SECONDS = 0.1

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.errors import KafkaAccessError
-from streamapp.kafka.groups import GroupReading, GroupState, read_group
-from streamapp.kafka.settings import read_settings
+from streamapp.kafka.connection.errors import KafkaAccessError
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
 from streamapp.wire.errors import UndecodableError
 
 PAUSE_SECONDS = 0.1

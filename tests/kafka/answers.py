@@ -36,7 +36,7 @@ from kio.schema.types import BrokerId, GroupId, ProducerId, TopicName
 from kio.static.primitive import Records, i8, i32, i32Timedelta, i64
 
 from streamapp.core.facts.ids import TopicPartition
-from streamapp.kafka.settings import Address
+from streamapp.kafka.connection.settings import Address
 from streamapp.wire.members import RawMember
 from tests.kafka.scripted import NO_THROTTLE
 

@@ -40,7 +40,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from streamapp.kafka.settings import Address, KafkaSettings, Sasl, Tls
+from streamapp.kafka.connection.settings import Address, KafkaSettings, Sasl, Tls
 
 NO_THROTTLE = i32Timedelta.parse(timedelta(0))
 

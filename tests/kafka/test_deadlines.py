@@ -14,13 +14,13 @@ import pytest
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import PartitionEnd
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.coordinator import Coordinator
-from streamapp.kafka.errors import BrokerUnreachableError, KafkaTimeoutError
-from streamapp.kafka.eviction import MemberToEvict, evict
-from streamapp.kafka.groups import read_group
-from streamapp.kafka.nudge import nudge
-from streamapp.kafka.offsets import committed
-from streamapp.kafka.settings import Address, KafkaSettings, Tls
+from streamapp.kafka.connection.errors import BrokerUnreachableError, KafkaTimeoutError
+from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
+from streamapp.kafka.group.coordinator import Coordinator
+from streamapp.kafka.group.eviction import MemberToEvict, evict
+from streamapp.kafka.group.groups import read_group
+from streamapp.kafka.group.rebalance import nudge
+from streamapp.kafka.topics.offsets import committed
 from streamapp.wire.members import decode_member
 from streamapp.wire.subscription import Subscription
 from tests.kafka.scripted import ScriptedBroker

@@ -12,9 +12,9 @@ from kio.schema.types import GroupId
 from kio.static.primitive import i32Timedelta
 
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.eviction import MemberToEvict, evict
-from streamapp.kafka.groups import GroupState, read_group
-from streamapp.kafka.settings import read_settings
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.group.eviction import MemberToEvict, evict
+from streamapp.kafka.group.groups import GroupState, read_group
 from streamapp.wire.phantom import encode_phantom
 from streamapp.wire.subscription import Subscription
 

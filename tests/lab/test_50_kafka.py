@@ -27,12 +27,12 @@ from streamapp.core.facts.tasks import Universe
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.errors import GroupNotClassicError, TemporarilyUnavailableError, TopicUnknownError
-from streamapp.kafka.eviction import EvictionResult, MemberToEvict, evict
-from streamapp.kafka.groups import GroupReading, GroupState, describe, read_group
-from streamapp.kafka.offsets import committed
-from streamapp.kafka.settings import read_settings
-from streamapp.kafka.topics import PROBE
+from streamapp.kafka.connection.errors import GroupNotClassicError, TemporarilyUnavailableError, TopicUnknownError
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict
+from streamapp.kafka.group.groups import GroupReading, GroupState, describe, read_group
+from streamapp.kafka.topics.offsets import committed
+from streamapp.kafka.topics.topics import PROBE
 from tests.lab.transactions import last_stable
 from tests.support import example
 

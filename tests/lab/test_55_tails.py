@@ -20,9 +20,9 @@ from lab.clusters.kubectl import wait_until
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import PartitionEnd, Unknown
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.errors import TopicUnknownError
-from streamapp.kafka.settings import read_settings
-from streamapp.kafka.tails import WINDOWS
+from streamapp.kafka.connection.errors import TopicUnknownError
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.topics.tails import WINDOWS
 from tests.lab.transactions import last_stable
 
 pytestmark = pytest.mark.lab

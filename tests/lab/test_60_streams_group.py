@@ -27,9 +27,17 @@ from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.tasks import TopologyUnknown, Universe
 from streamapp.core.facts.topology import GroupEvidence, TopicEvidence, infer_universe
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.groups import GroupReading, GroupState, read_group
-from streamapp.kafka.nudge import CLIENT_ID, GhostsRemoved, NotNudged, Nudged, NudgeRefusal, ghosts_of, nudge
-from streamapp.kafka.settings import read_settings
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
+from streamapp.kafka.group.rebalance import (
+    CLIENT_ID,
+    GhostsRemoved,
+    NotNudged,
+    Nudged,
+    NudgeRefusal,
+    ghosts_of,
+    nudge,
+)
 from streamapp.wire.phantom import encode_phantom
 from streamapp.wire.subscription import PositionSum, RunningActive, Subscription
 

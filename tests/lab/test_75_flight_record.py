@@ -33,8 +33,8 @@ from streamapp.analytics.generated_world import Fleet
 from streamapp.analytics.ingest import Ingest, Ingested, bronze
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.session import Engine, open_session
-from streamapp.kafka.producing import Message, Producer
-from streamapp.kafka.settings import read_settings
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.producer import Message, Producer
 from tests.analytics.reading import records, rows
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]

@@ -8,8 +8,8 @@ import json
 import sys
 
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.groups import RawGroup, describe
-from streamapp.kafka.settings import read_settings
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.group.groups import RawGroup, describe
 
 
 async def read(bootstrap: str, group_id: str) -> RawGroup:

@@ -6,14 +6,14 @@ and nobody else anything: own connections, and one own thread for name resolutio
 
 from concurrent.futures import ThreadPoolExecutor
 
-from streamapp.kafka.coordinator import Coordinator
-from streamapp.kafka.dialler import Dialler
-from streamapp.kafka.neighbours import NeighbourReader
-from streamapp.kafka.offsets import OffsetReader
-from streamapp.kafka.pool import Pool
-from streamapp.kafka.settings import KafkaSettings
-from streamapp.kafka.tails import TailReader
-from streamapp.kafka.topics import TopicReader
+from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.pool import Pool
+from streamapp.kafka.connection.settings import KafkaSettings
+from streamapp.kafka.group.coordinator import Coordinator
+from streamapp.kafka.group.group_prefixes import NeighbourReader
+from streamapp.kafka.topics.offsets import OffsetReader
+from streamapp.kafka.topics.tails import TailReader
+from streamapp.kafka.topics.topics import TopicReader
 
 
 class Cluster:

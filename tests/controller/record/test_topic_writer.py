@@ -15,8 +15,8 @@ from streamapp.controller.record.queue import Entry, RecordQueue
 from streamapp.controller.record.setup import recording
 from streamapp.controller.record.topic_writer import TopicWriter, properties_in
 from streamapp.controller.settings import Settings
-from streamapp.kafka.errors import KafkaAccessError, RecordsTooLargeError
-from streamapp.kafka.producing import Message
+from streamapp.kafka.connection.errors import KafkaAccessError, RecordsTooLargeError
+from streamapp.kafka.producer import Message
 
 
 def told(seq: int, dropped: int) -> Entry:

@@ -29,12 +29,12 @@ from streamapp.core.facts.topology import (
 )
 from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import Cluster
-from streamapp.kafka.errors import GroupNotClassicError, KafkaAccessError
-from streamapp.kafka.eviction import MemberToEvict, evict
-from streamapp.kafka.groups import GroupReading, read_group
-from streamapp.kafka.nudge import GhostLeft, NotNudged, nudge
-from streamapp.kafka.offsets import committed
-from streamapp.kafka.settings import KafkaSettings, read_settings
+from streamapp.kafka.connection.errors import GroupNotClassicError, KafkaAccessError
+from streamapp.kafka.connection.settings import KafkaSettings, read_settings
+from streamapp.kafka.group.eviction import MemberToEvict, evict
+from streamapp.kafka.group.groups import GroupReading, read_group
+from streamapp.kafka.group.rebalance import GhostLeft, NotNudged, nudge
+from streamapp.kafka.topics.offsets import committed
 from streamapp.wire.assignment import Assignment, NoRebalanceScheduled
 from streamapp.wire.errors import UndecodableError
 from streamapp.wire.members import Member

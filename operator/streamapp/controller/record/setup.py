@@ -21,9 +21,9 @@ from streamapp.controller.record.recorder import Name, Recorder
 from streamapp.controller.record.topic_writer import TopicWriter, properties_in
 from streamapp.controller.settings import Settings
 from streamapp.flightrecord.schema import Mark
-from streamapp.kafka.errors import KafkaAccessError
-from streamapp.kafka.producing import Producer
-from streamapp.kafka.settings import read_settings
+from streamapp.kafka.connection.errors import KafkaAccessError
+from streamapp.kafka.connection.settings import read_settings
+from streamapp.kafka.producer import Producer
 
 log = structlog.get_logger()
 

@@ -14,8 +14,8 @@ import structlog
 
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record.queue import Entry, RecordQueue
-from streamapp.kafka.errors import KafkaAccessError, RecordsTooLargeError
-from streamapp.kafka.producing import Message
+from streamapp.kafka.connection.errors import KafkaAccessError, RecordsTooLargeError
+from streamapp.kafka.producer import Message
 
 log = structlog.get_logger()
 

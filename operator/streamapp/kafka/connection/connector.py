@@ -1,0 +1,101 @@
+"""Opens connections to brokers of one cluster: name resolution, TCP, TLS, authentication.
+
+Used by `pool`. What blocks (the resolver, reading certificates) runs in the executor that the owner gives, one
+per cluster, so that a dead name server never holds the threads of another application.
+"""
+
+import asyncio
+import socket
+import ssl
+import tempfile
+from concurrent.futures import Executor
+from pathlib import Path
+
+from streamapp.kafka.connection.connection import Connection
+from streamapp.kafka.connection.errors import BrokerUnreachableError, InvalidSettingsError, cause
+from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
+
+
+class Dialler:
+    """Knows the settings of one cluster and opens connections with them."""
+
+    def __init__(self, settings: KafkaSettings, executor: Executor) -> None:
+        self.settings = settings
+        self._executor = executor
+        self._context: ssl.SSLContext | None = None
+
+    async def dial(self, address: Address, client_id: str) -> Connection:
+        """Open an authenticated connection; BrokerUnreachableError, NotAuthenticatedError or UnexpectedAnswerError."""
+        context = await self._tls_context()
+        try:
+            reader, writer = await self._connect(address, context)
+        except ssl.SSLCertVerificationError as error:
+            raise _unreachable(
+                address, f"its certificate is not trusted: {error.verify_message}", "check ssl.truststore.certificates"
+            ) from error
+        except (OSError, UnicodeError) as error:
+            advice = "check bootstrapServers, security.protocol, network policies and the brokers"
+            raise _unreachable(address, cause(error), advice) from error
+        connection = Connection(address, client_id, reader, writer)
+        try:
+            await connection.introduce(self.settings.sasl)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def _connect(
+        self, address: Address, context: ssl.SSLContext | None
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._executor, _resolve, address)
+        failure = OSError("the name has no address")
+        for host in found:
+            try:
+                return await asyncio.open_connection(
+                    host, address.port, ssl=context, server_hostname=address.host if context else None
+                )
+            except ssl.SSLCertVerificationError:
+                raise
+            except OSError as error:
+                failure = error
+        raise failure
+
+    async def _tls_context(self) -> ssl.SSLContext | None:
+        if self.settings.tls is None:
+            return None
+        if self._context is None:
+            loop = asyncio.get_running_loop()
+            self._context = await loop.run_in_executor(self._executor, _context, self.settings.tls)
+        return self._context
+
+
+def _resolve(address: Address) -> list[str]:
+    found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(sockaddr[0]) for _, _, _, _, sockaddr in found))
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=tls.trusted)
+        context.check_hostname = tls.verify_host
+        if tls.certificate_chain is not None and tls.key is not None:
+            _load_own_certificate(context, tls.certificate_chain, tls.key, tls.key_password)
+    except (ssl.SSLError, ValueError) as error:
+        raise InvalidSettingsError(
+            "client properties", f"a certificate or key cannot be used: {error}", "check the PEM text of ssl.*"
+        ) from error
+    return context
+
+
+def _load_own_certificate(context: ssl.SSLContext, chain: str, key: str, password: str | None) -> None:
+    # The ssl module takes a client's key from a file only. Without a password it must not ask on a terminal.
+    with tempfile.TemporaryDirectory(prefix="streamapp-") as folder:
+        certificate = Path(folder, "client.pem")
+        certificate.touch(mode=0o600)
+        certificate.write_text(f"{key}\n{chain}\n")
+        context.load_cert_chain(certificate, password=lambda: password or "")
+
+
+def _unreachable(address: Address, why: str, next_step: str) -> BrokerUnreachableError:
+    return BrokerUnreachableError(f"broker {address}", why, next_step)

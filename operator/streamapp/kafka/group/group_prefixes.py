@@ -1,0 +1,47 @@
+"""Finds other applications whose ids continue this one's: their changelogs look like this application's own.
+
+Called by the controller's gathering before changelogs are taken by their names. Every broker is asked, since each knows
+only the groups that it coordinates.
+"""
+
+import asyncio
+
+from kio.schema.errors import ErrorCode
+from kio.schema.list_groups.v4.request import ListGroupsRequest
+from kio.schema.list_groups.v4.response import ListGroupsResponse
+
+from streamapp.kafka.connection.deadline import within
+from streamapp.kafka.connection.error_codes import failure
+from streamapp.kafka.connection.pool import Pool
+from streamapp.kafka.connection.settings import Address
+from streamapp.kafka.topics.topics import metadata
+
+
+class NeighbourReader:
+    """Reads the groups of one cluster."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def longer_ids(self, application_id: str, deadline_seconds: float) -> frozenset[str]:
+        """Give the groups that are called `<application id>-…`; KafkaAccessError if one broker does not answer.
+
+        A group that the user may not describe is left out by the brokers in silence. Its changelogs then count as the
+        application's own, which makes lags look larger, never smaller.
+        """
+        what = f"application {application_id}: list groups"
+        async with within(deadline_seconds, what):
+            brokers = [Address(one.host, one.port) for one in (await metadata(self._pool, [])).brokers]
+            # Not cancelled by the first failure: a connection with half an answer is lost.
+            answers = await asyncio.gather(
+                *(self._pool.ask(each, ListGroupsRequest(), ListGroupsResponse) for each in brokers),
+                return_exceptions=True,
+            )
+        found: set[str] = set()
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+            if answer.error_code is not ErrorCode.none:
+                raise failure(answer.error_code, what, "DESCRIBE on the groups of this prefix")
+            found |= {str(group.group_id) for group in answer.groups}
+        return frozenset(each for each in found if each.startswith(f"{application_id}-"))

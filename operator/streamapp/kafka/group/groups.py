@@ -1,0 +1,134 @@
+"""Reads a classic Kafka Streams group: its state and its members, decoded.
+
+Called by the controller's gathering and by `nudge`. A reading is one DescribeGroups answer, so its members belong
+together. The broker gives members' metadata only in state Stable, and no generation at all.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kio.schema.describe_groups.v5.request import DescribeGroupsRequest
+from kio.schema.describe_groups.v5.response import DescribedGroup, DescribeGroupsResponse
+from kio.schema.errors import ErrorCode
+from kio.schema.streams_group_describe.v0.request import StreamsGroupDescribeRequest
+from kio.schema.streams_group_describe.v0.response import StreamsGroupDescribeResponse
+from kio.schema.types import GroupId
+
+from streamapp.kafka.connection.deadline import within
+from streamapp.kafka.connection.error_codes import failure
+from streamapp.kafka.connection.errors import BrokerUnsupportedError, GroupNotClassicError, UnexpectedAnswerError
+from streamapp.kafka.group.coordinator import Coordinator
+from streamapp.wire.members import Member, RawMember, decode_member
+
+
+class GroupState(Enum):
+    """The states of a classic group, as the broker names them."""
+
+    EMPTY = "Empty"
+    """Known by its committed offsets; no members."""
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+    """Unknown to the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawGroup:
+    """One DescribeGroups answer."""
+
+    group_id: str
+    state: GroupState
+    protocol_type: str
+    """`consumer`, or empty for a group without members."""
+    protocol: str
+    """`stream` for Kafka Streams; empty outside Stable."""
+    members: tuple[RawMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReading:
+    """One DescribeGroups answer, decoded."""
+
+    group_id: str
+    state: GroupState
+    members: tuple[Member, ...]
+
+
+async def read_group(coordinator: Coordinator, deadline_seconds: float) -> GroupReading:
+    """Read and decode the group.
+
+    A group that is not there reads as DEAD without members. Raises GroupNotClassicError for a group of the streams
+    protocol or of plain consumers, UndecodableError for a member whose bytes cannot be read, and KafkaAccessError.
+    """
+    raw = await describe(coordinator, deadline_seconds)
+    if raw.protocol_type not in {"", "consumer"} or raw.protocol not in {"", "stream"}:
+        raise GroupNotClassicError(
+            f"group {raw.group_id}: describe",
+            f"its members speak {raw.protocol_type}/{raw.protocol}, not consumer/stream",
+            "check spec.applicationId",
+        )
+    return GroupReading(raw.group_id, raw.state, tuple(decode_member(member) for member in raw.members))
+
+
+async def describe(coordinator: Coordinator, deadline_seconds: float) -> RawGroup:
+    """Read the group without decoding its members' bytes; errors as `read_group`, UndecodableError aside."""
+    async with within(deadline_seconds, f"group {coordinator.group_id}: describe"):
+        request = DescribeGroupsRequest(groups=(GroupId(coordinator.group_id),), include_authorized_operations=False)
+        answer = await coordinator.ask(request, DescribeGroupsResponse, lambda a: [g.error_code for g in a.groups])
+        raw = _raw(coordinator.group_id, answer)
+        if raw.state is GroupState.DEAD:
+            await _refuse_streams_protocol(coordinator)
+    return raw
+
+
+def _raw(group_id: str, answer: DescribeGroupsResponse) -> RawGroup:
+    if [group.group_id for group in answer.groups] != [group_id]:
+        raise UnexpectedAnswerError(
+            f"group {group_id}: describe", "the answer is of other groups", "see the broker's log"
+        )
+    (group,) = answer.groups
+    if group.error_code is not ErrorCode.none:
+        raise failure(group.error_code, f"group {group_id}: describe", f"DESCRIBE on group {group_id}")
+    members = tuple(
+        RawMember(
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            metadata=member.member_metadata,
+            assignment=member.member_assignment,
+        )
+        for member in group.members
+    )
+    return RawGroup(group_id, _state(group), group.protocol_type, group.protocol_data, members)
+
+
+def _state(group: DescribedGroup) -> GroupState:
+    try:
+        return GroupState(group.group_state)
+    except ValueError as error:
+        raise GroupNotClassicError(
+            f"group {group.group_id}: describe",
+            f"state {group.group_state!r} is none of a classic group",
+            "check spec.applicationId and group.protocol",
+        ) from error
+
+
+async def _refuse_streams_protocol(coordinator: Coordinator) -> None:
+    """Tell a group that is not there from one of the streams protocol: both describe as Dead."""
+    request = StreamsGroupDescribeRequest(
+        group_ids=(GroupId(coordinator.group_id),), include_authorized_operations=False
+    )
+    try:
+        answer = await coordinator.ask(
+            request, StreamsGroupDescribeResponse, lambda a: [g.error_code for g in a.groups]
+        )
+    except BrokerUnsupportedError:
+        return
+    if any(group.error_code is ErrorCode.none for group in answer.groups):
+        raise GroupNotClassicError(
+            f"group {coordinator.group_id}: describe",
+            "it uses the streams protocol (group.protocol=streams)",
+            "its members and lag are not readable this way",
+        )

@@ -1,0 +1,252 @@
+"""Starts a rebalance of a classic group from outside: a phantom member joins and leaves at once.
+
+Called by the controller. Kafka Streams promotes a caught-up learner, and refreshes the offset sums that members report,
+only when the group rebalances; by default that is every ten minutes. The phantom is in the group for some milliseconds
+and in no generation, since a generation waits for all members to rejoin.
+
+How it stays harmless:
+
+- only a Stable group with at least two members is touched, looked at just before;
+- the leave goes over a second connection, opened first, since the broker mutes the joining one until it answers;
+- the leave is sent only when a heartbeat shows that the join was taken up: a leave that overtakes its join would be
+  believed, cause no rebalance, and look like success;
+- the leave is repeated on fresh connections until the broker confirms it, also when the caller is cancelled;
+- what the phantom says of itself owns nothing and asks for nothing (`wire.phantom`);
+- if every leave is lost, the broker drops the phantom after its short session timeout, and the next nudge recognises
+  the ghost by its client id, removes it and does nothing else.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+from kio.schema.errors import ErrorCode
+from kio.schema.heartbeat.v4.request import HeartbeatRequest
+from kio.schema.heartbeat.v4.response import HeartbeatResponse
+from kio.schema.join_group.v9.request import JoinGroupRequest, JoinGroupRequestProtocol
+from kio.schema.join_group.v9.response import JoinGroupResponse
+from kio.schema.leave_group.v5.response import LeaveGroupResponse
+from kio.schema.types import GroupId
+from kio.static.primitive import i32, i32Timedelta
+
+from streamapp.kafka.connection.connection import Connection
+from streamapp.kafka.connection.deadline import within
+from streamapp.kafka.connection.error_codes import failure
+from streamapp.kafka.connection.errors import KafkaAccessError
+from streamapp.kafka.group.coordinator import Coordinator
+from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict, leave_request, leave_results
+from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
+from streamapp.wire.phantom import encode_phantom
+from streamapp.wire.subscription import Subscription
+
+CLIENT_ID = "streamapp-operator-nudge"
+"""By which a ghost is recognised; the broker puts it in front of the member id too."""
+
+REASON = "streamapp-operator: nudge"
+
+SESSION_TIMEOUTS = (timedelta(seconds=6), timedelta(seconds=10), timedelta(seconds=30))
+"""Tried in turn: 6 s is the least that brokers allow by default (`group.min.session.timeout.ms`)."""
+
+LEAVE_SECONDS = 5.0
+"""How long a leave is repeated, beyond the caller's deadline if need be; the ghost itself is gone a little later."""
+
+_POLL_SECONDS = 0.002
+_RETRY_SECONDS = 0.1
+
+
+class NudgeRefusal(Enum):
+    """Why a group was left alone."""
+
+    NOT_STABLE = "NotStable"
+    """It is rebalancing, or has no members."""
+    TOO_FEW_MEMBERS = "TooFewMembers"
+    """One member alone has nobody to hand a task to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nudged:
+    """The group rebalances; what members say is fresh when it is Stable again and they have joined since."""
+
+    member_id: str
+    """The phantom's."""
+    in_group: timedelta
+    """From sending the join to the confirmed leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotNudged:
+    """Nothing was sent that changes the group."""
+
+    refusal: NudgeRefusal
+
+
+@dataclass(frozen=True, slots=True)
+class GhostsRemoved:
+    """Phantoms of an earlier nudge were still members; they are removed, which makes the group rebalance."""
+
+    member_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GhostLeft:
+    """The phantom may still be a member, until its session times out or the next nudge removes it."""
+
+    member_id: str
+    why: str
+
+
+NudgeOutcome = Nudged | NotNudged | GhostsRemoved | GhostLeft
+
+
+async def nudge(coordinator: Coordinator, model: Subscription, deadline_seconds: float) -> NudgeOutcome:
+    """Make the group rebalance; `model` is the subscription of a member of a process that stays.
+
+    Raises KafkaAccessError when the group could not be read or the phantom could not join. READ on the group suffices.
+    """
+    async with within(deadline_seconds, f"group {coordinator.group_id}: nudge"):
+        reading = await read_group(coordinator, deadline_seconds)
+        ghosts = ghosts_of(reading)
+        if ghosts:
+            await evict(coordinator, ghosts, REASON, deadline_seconds)
+            return GhostsRemoved(tuple(ghost.member_id for ghost in ghosts))
+        if reading.state is not GroupState.STABLE:
+            return NotNudged(NudgeRefusal.NOT_STABLE)
+        if len(reading.members) < 2:
+            return NotNudged(NudgeRefusal.TOO_FEW_MEMBERS)
+        return await _Phantom(coordinator, encode_phantom(model)).visit()
+
+
+def ghosts_of(reading: GroupReading) -> list[MemberToEvict]:
+    """Find phantoms that stayed."""
+    return [MemberToEvict(member.member_id) for member in reading.members if member.client_id == CLIENT_ID]
+
+
+class _Phantom:
+    """One visit to one group."""
+
+    def __init__(self, coordinator: Coordinator, metadata: bytes) -> None:
+        self._coordinator = coordinator
+        self._group_id = coordinator.group_id
+        self._metadata = metadata
+
+    async def visit(self) -> NudgeOutcome:
+        joining = await self._coordinator.connect(CLIENT_ID)
+        try:
+            leaving = await self._coordinator.connect(CLIENT_ID)
+            try:
+                return await self._visit(joining, leaving)
+            finally:
+                leaving.close()
+        finally:
+            joining.close()
+
+    async def _visit(self, joining: Connection, leaving: Connection) -> NudgeOutcome:
+        member_id, session = await self._member_id(joining)
+        started = time.monotonic()
+        join = asyncio.create_task(joining.ask(self._join(member_id, session), JoinGroupResponse))
+        refused: KafkaAccessError | None = None
+        try:
+            refused = await self._joined(leaving, join, member_id)
+        finally:
+            # From here on the phantom may be a member, or a pending one that holds up the next rebalance.
+            failed = await _finished(asyncio.create_task(self._leave(leaving, join, member_id)))
+        if refused is not None:
+            raise refused
+        if failed is not None:
+            return GhostLeft(member_id, failed)
+        return Nudged(member_id, timedelta(seconds=time.monotonic() - started))
+
+    async def _member_id(self, joining: Connection) -> tuple[str, timedelta]:
+        """Ask for a member id, with the shortest session timeout that the broker allows."""
+        code = ErrorCode.invalid_session_timeout
+        for session in SESSION_TIMEOUTS:
+            answer = await joining.ask(self._join("", session), JoinGroupResponse)
+            code = answer.error_code
+            if code is ErrorCode.member_id_required:
+                return answer.member_id, session
+            if code is not ErrorCode.invalid_session_timeout:
+                break
+        raise self._refused(code)
+
+    def _join(self, member_id: str, session: timedelta) -> JoinGroupRequest:
+        return JoinGroupRequest(
+            group_id=GroupId(self._group_id),
+            session_timeout=i32Timedelta.parse(session),
+            # The group waits for the longest of its members' rebalance timeouts; the phantom's must not be it.
+            rebalance_timeout=i32Timedelta.parse(session),
+            member_id=member_id,
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="stream", metadata=self._metadata),),
+            reason=REASON,
+        )
+
+    async def _joined(
+        self, leaving: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str
+    ) -> KafkaAccessError | None:
+        """Wait until the broker counts the phantom as a member; give the error if it refused the join instead."""
+        heartbeat = HeartbeatRequest(group_id=GroupId(self._group_id), generation_id=i32(-1), member_id=member_id)
+        while not join.done():
+            beat = await leaving.ask(heartbeat, HeartbeatResponse)
+            if beat.error_code is not ErrorCode.unknown_member_id:
+                return None
+            await asyncio.sleep(_POLL_SECONDS)
+        answer = join.result()
+        if answer.error_code is ErrorCode.none:
+            return None
+        return self._refused(answer.error_code)
+
+    def _refused(self, code: ErrorCode) -> KafkaAccessError:
+        return failure(code, f"group {self._group_id}: nudge, join", f"READ on group {self._group_id}")
+
+    async def _leave(self, leaving: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str) -> str | None:
+        """Leave until the broker confirms it; give the last failure if it never did."""
+        connection: Connection | None = leaving
+        why = "no answer"
+        try:
+            async with asyncio.timeout(LEAVE_SECONDS):
+                while True:
+                    try:
+                        connection = connection or await self._coordinator.connect(CLIENT_ID)
+                        if await self._left(connection, join, member_id):
+                            return None
+                    except KafkaAccessError as error:
+                        why = str(error)
+                        connection = None
+                        self._coordinator.forget()
+                    await asyncio.sleep(_RETRY_SECONDS)
+        except TimeoutError:
+            return why
+        finally:
+            await _discard(join)
+            if connection is not None:
+                connection.close()
+
+    async def _left(self, connection: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str) -> bool:
+        member = MemberToEvict(member_id)
+        answer = await connection.ask(leave_request(self._group_id, [member], REASON), LeaveGroupResponse)
+        result = leave_results(self._group_id, [member], answer)[member]
+        if result is EvictionResult.EVICTED:
+            return True
+        # Unknown to the group: gone if its join was answered, else the join may still be on its way.
+        return join.done()
+
+
+async def _finished(task: asyncio.Task[str | None]) -> str | None:
+    """Wait for the task to its end even when the caller is cancelled meanwhile, and only then pass that on."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return task.result()
+
+
+async def _discard(task: asyncio.Task[JoinGroupResponse]) -> None:
+    """End the task, whatever it was about to say."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
