@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.kube.rights import RIGHTS
+from streamapp.kube.objects.rights import RIGHTS
 
 ROOT = Path(__file__).parent.parent
 NEEDS_A_CLUSTER = {"lab", "lifecycle"}

@@ -10,7 +10,7 @@ import sys
 from streamapp.controller import log, permission_check
 from streamapp.controller.process import CannotStartError, run
 from streamapp.controller.settings import InvalidSettingError, Settings
-from streamapp.kube.errors import KubeError
+from streamapp.kube.client.errors import KubeError
 
 
 def main() -> int:

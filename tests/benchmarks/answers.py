@@ -17,7 +17,7 @@ from rich.table import Table
 from streamapp.controller.http.answers import Question, _build
 from streamapp.core.doctor.subject import Patient, TemplateFacts
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 from tests.benchmarks.decisions import SIZES, held
 
 RUNS = 7

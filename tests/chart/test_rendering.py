@@ -8,7 +8,7 @@ import yaml
 from lab.settings import REPOSITORY
 from streamapp.api import crd, names
 from streamapp.controller.settings import Settings
-from streamapp.kube.rights import RIGHTS, Where
+from streamapp.kube.objects.rights import RIGHTS, Where
 from tests.chart.rendering import ALL_ON, CASES, MINIMAL, NAMESPACED, Json, Rendered, attempt, refusal, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]

@@ -15,7 +15,7 @@ from streamapp.controller.record.reader import History
 from streamapp.core.doctor.examine import examine
 from streamapp.core.doctor.subject import Patient
 from streamapp.core.status.task_table import task_table
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 from tests.builders import NOW, ago
 from tests.cli.cluster import NAMESPACE, Cluster
 from tests.core.doctor.subjects import with_agents

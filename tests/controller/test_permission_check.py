@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from lab.settings import REPOSITORY
-from streamapp.kube.rights import RIGHTS
+from streamapp.kube.objects.rights import RIGHTS
 
 ASKED = sum(len(right.verbs) for right in RIGHTS)
 

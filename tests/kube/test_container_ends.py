@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streamapp.core.facts.containers import ContainerEnd
-from streamapp.kube.facts import container_ends
+from streamapp.kube.objects.from_json import container_ends
 
 
 def a_pod(**terminated: Any) -> dict[str, Any]:

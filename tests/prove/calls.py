@@ -22,9 +22,9 @@ from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, U
 from streamapp.core.facts.tasks import TopologyUnknown, Universe
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
-from streamapp.kube.client import Check, Json, KubeClient
-from streamapp.kube.errors import UnavailableError, of_status
-from streamapp.kube.places import Kind
+from streamapp.kube.client.client import Check, Json, KubeClient
+from streamapp.kube.client.errors import UnavailableError, of_status
+from streamapp.kube.client.kinds import Kind
 from tests.kube.object_store import ObjectStore, RefusalError, Request
 from tests.prove.broker import described, ends_of
 from tests.prove.group import Group

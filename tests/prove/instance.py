@@ -13,7 +13,7 @@ from streamapp.controller.leader.leadership import Alone
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
-from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key
 from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
 from tests.prove.calls import DirectClient, PortedGroup, Switchboard

@@ -29,9 +29,9 @@ from streamapp.core.gates import coverage_gates, drain_gates, evaluate, safety_g
 from streamapp.core.gates.candidates import Departure, Going
 from streamapp.core.gates.evaluate import Permission
 from streamapp.core.reasons import Reason
-from streamapp.kube import children, claims, status
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.places import CLAIMS, STREAM_APPS
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.kinds import CLAIMS, STREAM_APPS
+from streamapp.kube.objects import claims, owned_objects, status
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +199,13 @@ def _step_not_on_record() -> Iterator[Any]:
 
 
 def _budget_stays_closed() -> Iterator[Any]:
-    sound = children.apply_budget
+    sound = owned_objects.apply_budget
 
     async def apply_budget(client: Any, manifest: Json, live: Json | None, owner: str) -> None:
         if live is None or manifest["spec"]["maxUnavailable"] == 0:
             await sound(client, manifest, live, owner)
 
-    yield patch.object(children, "apply_budget", apply_budget)
+    yield patch.object(owned_objects, "apply_budget", apply_budget)
 
 
 def _writes_the_wish() -> Iterator[Any]:

@@ -35,7 +35,7 @@ def namespace_names(context: click.Context, _parameter: click.Parameter, incompl
 
 def context_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """The contexts of the kubeconfig."""
-    kubeconfig = import_module("streamapp.kube.kubeconfig")
+    kubeconfig = import_module("streamapp.kube.client.kubeconfig")
     names = kubeconfig.contexts(context.params.get("kubeconfig"), os.environ)
     return [name for name in names if name.startswith(incomplete)]
 

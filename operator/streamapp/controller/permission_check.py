@@ -12,9 +12,9 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
 from streamapp.controller.settings import Settings
-from streamapp.kube.client import KubeClient, own_configuration
-from streamapp.kube.places import STREAM_APPS
-from streamapp.kube.rights import RIGHTS, Right, Where, is_granted
+from streamapp.kube.client.client import KubeClient, own_configuration
+from streamapp.kube.client.kinds import STREAM_APPS
+from streamapp.kube.objects.rights import RIGHTS, Right, Where, is_granted
 
 READY_SECONDS = 5.0
 """For the answer about readiness."""

@@ -42,10 +42,10 @@ from streamapp.controller.record.reader import History
 from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.policy import Timing
-from streamapp.kube import facts
-from streamapp.kube.client import Json, KubeClient, Login, login_of, own_configuration
-from streamapp.kube.errors import KubeError
-from streamapp.kube.places import STREAM_APPS, Key, Kind
+from streamapp.kube.client.client import Json, KubeClient, Login, login_of, own_configuration
+from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.kinds import STREAM_APPS, Key, Kind
+from streamapp.kube.objects import from_json
 
 log = structlog.get_logger()
 
@@ -142,7 +142,7 @@ class Operator:
         self.metrics.watch_events.labels("pods").inc()
         application = self.applications.find(key)
         if application is not None:
-            application.memory.saw_ends(facts.container_ends(pod), self._now())
+            application.memory.saw_ends(from_json.container_ends(pod), self._now())
             self.queue.add(key)
 
     def heard_of_child(self, key: Key, kind: Kind) -> None:

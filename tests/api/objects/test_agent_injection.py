@@ -7,7 +7,7 @@ import pytest
 
 from streamapp.api.names import TEMPLATE_HASH
 from streamapp.api.objects import manifests
-from streamapp.kube import facts
+from streamapp.kube.objects import from_json
 from tests.api.objects.test_manifests import HERE, SEEDER
 from tests.streamapps import ABSENT, UID, a_streamapp
 
@@ -221,5 +221,5 @@ def test_a_template_without_the_agent_is_one_without_its_hashes() -> None:
 @pytest.mark.parametrize(("here", "has_agent"), [(WITH_KEY, True), (HERE, False)])
 def test_a_pod_shows_whether_it_was_made_with_an_agent(here: manifests.Installation, has_agent: bool) -> None:
     live = {"metadata": {"name": "counter-0", "uid": "pod-0"}, "spec": pod(here=here)}
-    (found,) = facts.pods([live], "counter", None, "")
+    (found,) = from_json.pods([live], "counter", None, "")
     assert found.has_agent is has_agent

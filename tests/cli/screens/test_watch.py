@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from streamapp.cli.screens.live import Picture, frame
-from streamapp.kube import following
-from streamapp.kube.errors import UnavailableError
-from streamapp.kube.following import Changed, Deleted, Interrupted, Listed
-from streamapp.kube.places import Key
+from streamapp.kube.client import watch
+from streamapp.kube.client.errors import UnavailableError
+from streamapp.kube.client.kinds import Key
+from streamapp.kube.client.watch import Changed, Deleted, Interrupted, Listed
 from tests.builders import NOW, a_snapshot
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
@@ -40,7 +40,7 @@ def seen(picture: Picture, *, later: float = 0, **console: int) -> str:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again at once."""
-    monkeypatch.setattr(following, "PAUSES", (0.0,))
+    monkeypatch.setattr(watch, "PAUSES", (0.0,))
 
 
 @pytest.mark.usefixtures("quick")

@@ -19,7 +19,7 @@ from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
 from streamapp.core.facts.tasks import TopologyUnknown, Universe
 from streamapp.core.reasons import Reason
-from streamapp.kube.errors import ConflictError
+from streamapp.kube.client.errors import ConflictError
 from streamapp.wire.agent_token import token
 from tests.controller.doubles.bench import KEY, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.kube import facts
+from streamapp.kube.objects import from_json
 from tests.controller.doubles.bench import Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
@@ -92,5 +92,5 @@ def test_the_application_is_found_among_the_containers(
         "spec": {"containers": [{"name": one} for one in containers]},
         "status": {"containerStatuses": [{"name": one, "containerID": one} for one in containers]},
     }
-    (seen,) = facts.pods((pod,), "counter", None, name)
+    (seen,) = from_json.pods((pod,), "counter", None, name)
     assert (seen.container.id, seen.container.ever_ran) == (found, found is None)

@@ -23,10 +23,10 @@ from streamapp.controller.reconcile.gather import Gatherer
 from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.controller.reconcile.report import Reporter
 from streamapp.controller.record.recorder import Recorder
-from streamapp.kube import facts
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError
-from streamapp.kube.places import Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.kinds import Key
+from streamapp.kube.objects import from_json
 from tests.conformance import violations
 from tests.controller.doubles.fake_agents import FakeAgents
 from tests.controller.doubles.fake_group import FakeGroup
@@ -97,7 +97,7 @@ class Bench:
         application = applications.find(KEY)
         if application is not None and application.watch is not None:
             for pod in self.pods.gone[self._told_of :]:
-                application.memory.saw_ends(facts.container_ends(pod), self.clock.now())
+                application.memory.saw_ends(from_json.container_ends(pod), self.clock.now())
             self._told_of = len(self.pods.gone)
             await application.watch.poll()
         self._began_at = self.clock.now()

@@ -13,9 +13,9 @@ from typing import Any
 
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import NotLeadingError
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import KubeError, UnavailableError, of_status
-from streamapp.kube.places import LEASES, Key, Kind
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import KubeError, UnavailableError, of_status
+from streamapp.kube.client.kinds import LEASES, Key, Kind
 from tests.kube.object_store import ObjectStore, RefusalError, Request
 from tests.prove.virtual_time import VirtualLoop
 

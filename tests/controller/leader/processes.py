@@ -17,7 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
-from streamapp.kube.places import LEASES, PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
+from streamapp.kube.client.kinds import LEASES, PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
 from tests.controller.doubles.bench import NAME, a_stream_app
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.api_server import ApiServer

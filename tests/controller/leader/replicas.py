@@ -14,9 +14,9 @@ from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError
-from streamapp.kube.places import Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.kinds import Key
 from tests.controller.doubles.bench import INSTALLATION, NEVER, Bench
 
 TIMING = LeaseTiming(lease=15, renew=10, retry=2)

@@ -10,8 +10,8 @@ from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.process import Operator
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gatherer
-from streamapp.kube import pods
-from streamapp.kube.errors import ConflictError
+from streamapp.kube.client.errors import ConflictError
+from streamapp.kube.objects import pods
 from tests.controller.doubles.bench import KEY, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from structlog.typing import EventDict
 
 from streamapp.controller.leader.election import DRIFT, LeaseTiming
-from streamapp.kube.errors import NotFoundError, RefusedError
+from streamapp.kube.client.errors import NotFoundError, RefusedError
 from tests.controller.leader.candidates import TIMING, Election
 from tests.prove.virtual_time import VirtualLoop, run
 

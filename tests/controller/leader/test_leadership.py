@@ -15,9 +15,9 @@ from streamapp.controller.leader.leadership import Alone, NotLeadingError
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.core.actions.decision import Announce, CloseBudget, Evict, Nudge, OpenBudget, RestartPod, Step
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import UnavailableError
-from streamapp.kube.places import STREAM_APPS
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import UnavailableError
+from streamapp.kube.client.kinds import STREAM_APPS
 from tests.controller.doubles.bench import INSTALLATION, KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.controller.leader.replicas import LEASE, Replica, Replicas, with_replicas

@@ -12,8 +12,8 @@ from kubernetes.aio.client.configuration import Configuration
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.leader.thread_loop import Apart, OwnLoop
-from streamapp.kube.client import KubeClient
-from streamapp.kube.places import LEASES, Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.kinds import LEASES, Key
 from tests.kube.api_server import ApiServer
 
 KEY = Key("system", "streamapp-operator")

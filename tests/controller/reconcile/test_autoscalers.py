@@ -9,7 +9,7 @@ from aiohttp import web
 
 from streamapp.controller.reconcile import autoscalers
 from streamapp.core.facts.autoscalers import NOT_LISTED, DriversUnknown
-from streamapp.kube.client import KubeClient
+from streamapp.kube.client.client import KubeClient
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 

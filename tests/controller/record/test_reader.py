@@ -17,7 +17,7 @@ from streamapp.controller.metrics import Metrics
 from streamapp.controller.record import reader
 from streamapp.controller.record.files import OpenFile, every_file
 from streamapp.controller.record.reader import History
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

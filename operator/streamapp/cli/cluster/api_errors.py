@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from streamapp.api.names import API_VERSION, GROUP, PLURAL
 from streamapp.cli.errors import CliError
-from streamapp.kube.errors import (
+from streamapp.kube.client.errors import (
     ConflictError,
     InvalidError,
     KubeError,
@@ -13,7 +13,7 @@ from streamapp.kube.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from streamapp.kube.kubeconfig import Access, NoAccessError
+from streamapp.kube.client.kubeconfig import Access, NoAccessError
 
 _LIST_ALL = "list them all with `kubectl streamapp status --all-namespaces`"
 

@@ -11,9 +11,15 @@ from typing import Any, TypeVar
 from streamapp.api.http.messages import NO_RECORD, PORT, Answered, NotAnswerableError, read
 from streamapp.cli.errors import CliError
 from streamapp.cli.text.sanitize import plain
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError, UnavailableError
-from streamapp.kube.places import LEASES, PODS
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import (
+    KubeError,
+    NotFoundError,
+    RefusedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+from streamapp.kube.client.kinds import LEASES, PODS
 
 OPERATOR_SELECTOR = "app.kubernetes.io/name=streamapp-operator"
 LEASE = "streamapp-operator"

@@ -12,11 +12,11 @@ from typing import Any
 from streamapp.cli.cluster.api_errors import no_definition, no_such_app, of_kube
 from streamapp.cli.cluster.target import Where
 from streamapp.cli.errors import CliError
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError, NotFoundError
-from streamapp.kube.following import Following
-from streamapp.kube.kubeconfig import Access, access
-from streamapp.kube.places import STREAM_APPS, Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import KubeError, NotFoundError
+from streamapp.kube.client.kinds import STREAM_APPS, Key
+from streamapp.kube.client.kubeconfig import Access, access
+from streamapp.kube.client.watch import Following
 
 DEADLINE_SECONDS = 10.0
 USER_AGENT = "kubectl-streamapp"

@@ -9,10 +9,10 @@ from typing import Any
 
 from streamapp.cli.cluster import streamapps
 from streamapp.cli.cluster.api_errors import of_write
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import ConflictError, KubeError
-from streamapp.kube.kubeconfig import Access
-from streamapp.kube.places import STREAM_APPS, Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import ConflictError, KubeError
+from streamapp.kube.client.kinds import STREAM_APPS, Key
+from streamapp.kube.client.kubeconfig import Access
 
 MANAGER = "kubectl-streamapp"
 """The field manager, by which `history` tells who wrote."""

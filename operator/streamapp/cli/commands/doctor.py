@@ -22,9 +22,9 @@ from streamapp.cli.screens import watch
 from streamapp.core.actions.decision import Answer
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Source
 from streamapp.core.doctor.examine import Examination
-from streamapp.kube.client import KubeClient
-from streamapp.kube.kubeconfig import Access
-from streamapp.kube.places import STREAM_APPS, Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.kinds import STREAM_APPS, Key
+from streamapp.kube.client.kubeconfig import Access
 
 OLD = timedelta(minutes=15)
 """A pass is made every ten minutes at least."""

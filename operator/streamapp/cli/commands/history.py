@@ -22,9 +22,9 @@ from streamapp.cli.screens.history import history_screen
 from streamapp.cli.text import console
 from streamapp.cli.text.console import Output
 from streamapp.cli.text.sanitize import plain
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError, UnauthenticatedError, UnavailableError
-from streamapp.kube.places import EVENTS, Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import KubeError, UnauthenticatedError, UnavailableError
+from streamapp.kube.client.kinds import EVENTS, Key
 
 Json = dict[str, Any]
 

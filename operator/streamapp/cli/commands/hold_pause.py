@@ -19,9 +19,9 @@ from streamapp.cli.model.phrases import counted
 from streamapp.cli.text import console
 from streamapp.cli.text.console import Output
 from streamapp.cli.text.sanitize import plain
-from streamapp.kube.client import KubeClient
-from streamapp.kube.kubeconfig import Access
-from streamapp.kube.places import Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.kinds import Key
+from streamapp.kube.client.kubeconfig import Access
 
 _MOST_NAMESPACES = 8
 

@@ -26,7 +26,7 @@ from streamapp.cli.model.release import (
 from streamapp.cli.screens import watch
 from streamapp.cli.text import console as printing
 from streamapp.cli.text.console import Output
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 
 _LONGEST_LINE = 100
 

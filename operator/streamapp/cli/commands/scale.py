@@ -23,10 +23,10 @@ from streamapp.cli.screens.live import Picture
 from streamapp.cli.screens.scale import scaling_screen
 from streamapp.cli.text import console
 from streamapp.cli.text.console import Output
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import NotFoundError, RefusedError, UnauthenticatedError
-from streamapp.kube.kubeconfig import Access
-from streamapp.kube.places import AUTOSCALERS, Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import NotFoundError, RefusedError, UnauthenticatedError
+from streamapp.kube.client.kinds import AUTOSCALERS, Key
+from streamapp.kube.client.kubeconfig import Access
 
 Json = dict[str, Any]
 

@@ -18,7 +18,7 @@ from streamapp.cli.screens.overview import overview_screen
 from streamapp.cli.screens.status import status_screen
 from streamapp.cli.text import console
 from streamapp.cli.text.console import Output
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 
 _NEEDS_SOMEBODY = frozenset({State.STALLED, State.NOT_READY, State.UNKNOWN})
 

@@ -9,7 +9,7 @@ from streamapp.cli.cluster.target import Where
 from streamapp.cli.screens.tasks import tasks_screen
 from streamapp.cli.text import console
 from streamapp.cli.text.console import Output
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 
 
 async def read_tasks(where: Where, operator_namespace: str, name: str) -> Tasks:

@@ -16,10 +16,10 @@ from streamapp.cli.cluster.operator import OPERATOR_SELECTOR, Leader
 from streamapp.cli.errors import CliError
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
-from streamapp.kube import rights
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError, UnavailableError
-from streamapp.kube.places import ADMISSION_POLICIES, AUTOSCALERS, POD_METRICS, PODS, SUBJECT_REVIEWS
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import KubeError, UnavailableError
+from streamapp.kube.client.kinds import ADMISSION_POLICIES, AUTOSCALERS, POD_METRICS, PODS, SUBJECT_REVIEWS
+from streamapp.kube.objects import rights
 
 Json = dict[str, Any]
 

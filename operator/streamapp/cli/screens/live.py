@@ -17,8 +17,8 @@ from streamapp.cli.screens.overview import overview_screen
 from streamapp.cli.screens.status import status_screen
 from streamapp.cli.text import durations
 from streamapp.cli.text.sanitize import plain
-from streamapp.kube.following import Changed, Deleted, Interrupted, Listed, News
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
+from streamapp.kube.client.watch import Changed, Deleted, Interrupted, Listed, News
 
 _LEAST_PODS = 3
 

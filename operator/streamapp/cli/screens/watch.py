@@ -18,7 +18,7 @@ from streamapp.cli.screens.documents import of_status
 from streamapp.cli.screens.live import Picture, frame, whole
 from streamapp.cli.text.console import Output, show, write
 from streamapp.cli.text.sanitize import plain
-from streamapp.kube.following import Changed, Deleted, Interrupted, Listed, News
+from streamapp.kube.client.watch import Changed, Deleted, Interrupted, Listed, News
 
 TICK_SECONDS = 1.0
 """Between two looks at the clock."""

@@ -19,7 +19,7 @@ from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, AgentWo
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Pod
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 from streamapp.wire.agent_token import token
 from streamapp.wire.announcement import announcement
 

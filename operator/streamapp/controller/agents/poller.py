@@ -18,9 +18,9 @@ from streamapp.core.evidence.agent_views import remember
 from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, EndsAfter
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.tasks import Universe
-from streamapp.kube import facts
-from streamapp.kube.client import Json
-from streamapp.kube.places import Key
+from streamapp.kube.client.client import Json
+from streamapp.kube.client.kinds import Key
+from streamapp.kube.objects import from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Listening:
             memory.agents = memory.agents or AgentsSeen()
             return
         container = str(found.spec.application_container["name"])
-        pods = facts.pods(live, key.name, statefulset["metadata"]["uid"], container)
+        pods = from_json.pods(live, key.name, statefulset["metadata"]["uid"], container)
         reads = await self.agents.ask(key, found, pods)
         memory.told_topology = told_by_all(reads)
         memory.topology = memory.told_topology or memory.topology

@@ -17,8 +17,8 @@ from streamapp.controller.apps.last_pass import LastPass
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.core.facts.snapshot import Rival
-from streamapp.kube.client import Json
-from streamapp.kube.places import Key
+from streamapp.kube.client.client import Json
+from streamapp.kube.client.kinds import Key
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from streamapp.controller.settings import Settings
 from streamapp.core.doctor.examine import examine
 from streamapp.core.doctor.subject import Patient
 from streamapp.core.status.task_table import task_table
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 
 KEPT_SECONDS = 5.0
 """An answer that is younger is given again, even if a pass was made since."""

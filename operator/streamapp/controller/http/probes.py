@@ -15,9 +15,9 @@ from aiohttp import web
 
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError
-from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS
 
 WATCHED = (STREAM_APPS, STATEFUL_SETS, PODS)
 MISSED_HEARTBEATS = 4

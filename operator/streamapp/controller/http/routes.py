@@ -9,7 +9,7 @@ from streamapp.api.http.messages import OPERATOR_PATH
 from streamapp.controller.http.answers import Answer, Answers, Question
 from streamapp.controller.http.sending import Sending
 from streamapp.controller.record.reader import History
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 
 
 def of_answers(answers: Answers) -> list[web.RouteDef]:

@@ -18,11 +18,11 @@ import structlog
 
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import NotLeadingError
-from streamapp.kube import leases
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import ConflictError, KubeError, NotFoundError, RefusedError, UnauthenticatedError
-from streamapp.kube.leases import Holding, Lease
-from streamapp.kube.places import Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError, RefusedError, UnauthenticatedError
+from streamapp.kube.client.kinds import Key
+from streamapp.kube.objects import leases
+from streamapp.kube.objects.leases import Holding, Lease
 
 log = structlog.get_logger()
 

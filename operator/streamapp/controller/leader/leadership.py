@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
-from streamapp.kube.errors import KubeError
+from streamapp.kube.client.errors import KubeError
 
 
 class NotLeadingError(KubeError):

@@ -38,10 +38,10 @@ from streamapp.core.actions.decision import (
 from streamapp.core.evidence.agent_views import views
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.workload import Budget, Pod
-from streamapp.kube import children, claims, facts, pods, statefulsets
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import ConflictError
-from streamapp.kube.places import PODS, STREAM_APPS
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import ConflictError
+from streamapp.kube.client.kinds import PODS, STREAM_APPS
+from streamapp.kube.objects import claims, from_json, owned_objects, pods, statefulsets
 
 _TRY_AGAIN = "it is read again and judged anew"
 
@@ -118,7 +118,9 @@ class Applier:
         wanted = (found.metadata.generation, gathered.live.budget is None)
         if memory.children_kept == wanted:
             return
-        await children.apply_service(self._client, manifests.service(found, self._installation), found.metadata.uid)
+        await owned_objects.apply_service(
+            self._client, manifests.service(found, self._installation), found.metadata.uid
+        )
         made = [isinstance(step, CloseBudget) for step in plan if isinstance(step, CloseBudget | OpenBudget)]
         is_closed = made[-1] if made else gathered.snapshot.workload.budget is Budget.CLOSED
         await self._budget(gathered, is_closed=is_closed)
@@ -157,7 +159,7 @@ class Applier:
 
     async def _budget(self, gathered: Gathered, *, is_closed: bool) -> None:
         manifest = manifests.disruption_budget(gathered.found, self._installation, closed=is_closed)
-        await children.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
+        await owned_objects.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
 
     async def _nudge(self, gathered: Gathered, step: Nudge) -> None:
         watch = _watch(gathered)
@@ -206,7 +208,7 @@ class Applier:
         live = await self._client.list(PODS, key.namespace, key.selector)
         statefulset = gathered.snapshot.workload.statefulset
         container = str(_valid(gathered).spec.application_container["name"])
-        now = facts.pods(live, key.name, None if statefulset is None else statefulset.uid, container)
+        now = from_json.pods(live, key.name, None if statefulset is None else statefulset.uid, container)
         if set(map(_run, now)) != set(map(_run, gathered.snapshot.workload.pods)):
             raise ConflictError(what, "pods have come, gone or restarted since", _TRY_AGAIN)
         # Last, since a pod's deletion carries nothing that the next leader has written.

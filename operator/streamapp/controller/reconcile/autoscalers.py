@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from streamapp.api.managed_fields import writers_of_replicas
 from streamapp.core.facts.autoscalers import NOT_LISTED, Autoscaler, Drivers, DriversUnknown
-from streamapp.kube.autoscalers import by_target
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
-from streamapp.kube.places import AUTOSCALERS, Key
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
+from streamapp.kube.client.kinds import AUTOSCALERS, Key
+from streamapp.kube.objects.autoscalers import by_target
 
 RENEWED_SECONDS = 30.0
 """Between two lists of one namespace, whatever the number of its StreamApps."""

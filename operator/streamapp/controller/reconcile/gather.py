@@ -26,10 +26,10 @@ from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import App, Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown, Universe
 from streamapp.core.facts.workload import StatefulSet, Volume, Workload
-from streamapp.kube import facts, statefulsets
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import KubeError
-from streamapp.kube.places import BUDGETS, CLAIMS, PODS, SECRETS, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SECRETS, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.objects import from_json, statefulsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Gatherer:
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.keeps_state = isinstance(found, StreamApp) and found.spec.state is not None
         for pod in live.pods:
-            memory.saw_ends(facts.container_ends(pod), now)
+            memory.saw_ends(from_json.container_ends(pod), now)
         if isinstance(found, StreamApp):
             # An invalid spec does not tell which container is the application's, so nobody can be placed in one.
             _remember_who_is_where(memory, workload)
@@ -206,15 +206,15 @@ class Gatherer:
         spec = found.spec if isinstance(found, StreamApp) else None
         volumes: tuple[Volume, ...] = ()
         if spec is not None and spec.state is not None:
-            volumes = facts.volumes(live.claims, spec.state.claim_name, found.metadata.name)
+            volumes = from_json.volumes(live.claims, spec.state.claim_name, found.metadata.name)
         uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
         container = "" if spec is None else str(spec.application_container["name"])
         return Workload(
             read_at=read_at,
             statefulset=self._statefulset(found, live.statefulset),
-            pods=facts.pods(live.pods, found.metadata.name, uid, container),
+            pods=from_json.pods(live.pods, found.metadata.name, uid, container),
             volumes=volumes,
-            budget=facts.budget(live.budget),
+            budget=from_json.budget(live.budget),
         )
 
     def _statefulset(self, found: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:
@@ -222,9 +222,9 @@ class Gatherer:
             return None
         is_ours = manifests.is_ours(found, self._installation, live)
         if not isinstance(found, StreamApp):
-            return facts.statefulset(live, is_ours=is_ours, template_is_written=True)
+            return from_json.statefulset(live, is_ours=is_ours, template_is_written=True)
         is_written = manifests.template_is_written(found, self._installation, live)
-        return facts.statefulset(
+        return from_json.statefulset(
             live,
             is_ours=is_ours,
             template_is_written=is_written and statefulsets.is_handed_over(live),

@@ -18,8 +18,8 @@ from streamapp.controller.record.recorder import Recorder
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.decide import decide
 from streamapp.core.doctor.subject import PassFailure
-from streamapp.kube.errors import ConflictError, InvalidError, KubeError, RefusedError
-from streamapp.kube.places import Key
+from streamapp.kube.client.errors import ConflictError, InvalidError, KubeError, RefusedError
+from streamapp.kube.client.kinds import Key
 
 AT_ONCE = 0.0
 SOON_SECONDS = 2.0

@@ -18,9 +18,9 @@ from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.tasks import Universe
 from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
-from streamapp.kube import events, status
-from streamapp.kube.client import KubeClient
-from streamapp.kube.places import Key
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.kinds import Key
+from streamapp.kube.objects import events, status
 
 log = structlog.get_logger()
 

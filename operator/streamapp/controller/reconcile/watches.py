@@ -11,8 +11,8 @@ import kopf
 
 from streamapp.api.names import APP_LABEL
 from streamapp.controller.settings import Settings
-from streamapp.kube.client import Json, Login
-from streamapp.kube.places import PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
+from streamapp.kube.client.client import Json, Login
+from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
 
 
 class Listener(Protocol):

@@ -17,7 +17,7 @@ from typing import Any
 
 from streamapp.api.http.messages import NO_RECORD
 from streamapp.controller.record.files import every_file, whole_lines
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 
 MOST_LINES = 1_000
 """In one answer; the newest ones."""

@@ -20,7 +20,7 @@ from streamapp.flightrecord.changes import FlightLog, Look
 from streamapp.flightrecord.lines import StepMade
 from streamapp.flightrecord.schema import Mark, Record, to_line
 from streamapp.flightrecord.schema import Recorder as RecorderLine
-from streamapp.kube.places import Key
+from streamapp.kube.client.kinds import Key
 
 log = structlog.get_logger()
 

@@ -9,11 +9,17 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client.configuration import Configuration
 
-from streamapp.kube import following
-from streamapp.kube.client import KubeClient
-from streamapp.kube.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError, UnavailableError
-from streamapp.kube.following import Changed, Deleted, Following, Interrupted, Listed, News
-from streamapp.kube.places import STREAM_APPS, Key
+from streamapp.kube.client import watch
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import (
+    KubeError,
+    NotFoundError,
+    RefusedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+from streamapp.kube.client.kinds import STREAM_APPS, Key
+from streamapp.kube.client.watch import Changed, Deleted, Following, Interrupted, Listed, News
 from tests.builders import NOW
 from tests.kube.api_server import ApiServer
 
@@ -263,4 +269,4 @@ async def test_the_server_is_asked_for_a_limited_watch_with_bookmarks(follower: 
     assert "fieldSelector=metadata.name" in listed
     for part in ("watch=true", "allowWatchBookmarks=true", "fieldSelector=metadata.name"):
         assert part in watched
-    assert f"timeoutSeconds={following.WATCH_SECONDS}" in watched
+    assert f"timeoutSeconds={watch.WATCH_SECONDS}" in watched

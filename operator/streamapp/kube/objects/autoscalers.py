@@ -9,8 +9,8 @@ from typing import Any
 
 from streamapp.api.names import GROUP, KIND
 from streamapp.core.facts.autoscalers import Aim, Autoscaler
-from streamapp.kube.client import Json
-from streamapp.kube.places import STATEFUL_SETS
+from streamapp.kube.client.client import Json
+from streamapp.kube.client.kinds import STATEFUL_SETS
 
 _AIMS = {(GROUP, KIND): Aim.STREAM_APP, (STATEFUL_SETS.group, STATEFUL_SETS.name): Aim.STATEFUL_SET}
 _AT_WORK = frozenset({"AbleToScale", "ScalingActive"})

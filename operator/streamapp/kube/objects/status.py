@@ -1,7 +1,7 @@
 """The status of a StreamApp, written through its own subresource."""
 
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.places import STREAM_APPS
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.kinds import STREAM_APPS
 
 
 async def write(client: KubeClient, app: Json, status: Json) -> None:

@@ -13,9 +13,9 @@ from streamapp.api.objects.manifests import with_replicas
 from streamapp.core.actions.decision import Fence
 from streamapp.core.facts.hold_annotation import encode
 from streamapp.core.facts.hold_record import HoldRecord
-from streamapp.kube.client import FIELD_MANAGER, GRANTING_MANAGER, Check, Json, KubeClient
-from streamapp.kube.errors import ConflictError
-from streamapp.kube.places import STATEFUL_SETS, Key
+from streamapp.kube.client.client import FIELD_MANAGER, GRANTING_MANAGER, Check, Json, KubeClient
+from streamapp.kube.client.errors import ConflictError
+from streamapp.kube.client.kinds import STATEFUL_SETS, Key
 
 HAND_OVER_ATTEMPTS = 5
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streamapp.core.facts.autoscalers import Aim, Autoscaler
-from streamapp.kube.autoscalers import by_target
+from streamapp.kube.objects.autoscalers import by_target
 
 Json = dict[str, Any]
 

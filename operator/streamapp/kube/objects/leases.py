@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import ConflictError, NotFoundError
-from streamapp.kube.places import LEASES, Key
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import ConflictError, NotFoundError
+from streamapp.kube.client.kinds import LEASES, Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streamapp.api.names import GROUP, PLURAL
-from streamapp.kube.client import KubeClient
-from streamapp.kube.places import ACCESS_REVIEWS
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.kinds import ACCESS_REVIEWS
 
 
 class Where(Enum):

@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import ExpiredError, KubeError, NotFoundError
-from streamapp.kube.places import Key, Kind
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import ExpiredError, KubeError, NotFoundError
+from streamapp.kube.client.kinds import Key, Kind
 
 PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each further try; the last one for all that follow."""

@@ -3,9 +3,9 @@
 from streamapp.api.names import PROCESS_ID
 from streamapp.api.objects.manifests import claim_patch
 from streamapp.core.facts.ids import Ordinal, ProcessId
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import ConflictError
-from streamapp.kube.places import CLAIMS
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import ConflictError
+from streamapp.kube.client.kinds import CLAIMS
 
 
 async def record_process_id(client: KubeClient, live: Json, ordinal: Ordinal, process_id: ProcessId) -> None:

@@ -18,7 +18,7 @@ from streamapp.core.facts.hold_annotation import decode
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.workload import Budget, Container, Pod, StatefulSet, Volume
-from streamapp.kube.client import Json
+from streamapp.kube.client.client import Json
 
 _ORDINAL = re.compile(r"-(\d+)$", re.ASCII)
 

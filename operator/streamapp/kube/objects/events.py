@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from streamapp.kube.client import FIELD_MANAGER, Json, KubeClient
-from streamapp.kube.places import EVENTS, Key
+from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient
+from streamapp.kube.client.kinds import EVENTS, Key
 
 CONTROLLER = "streamapp.dev/operator"
 NOTE_LIMIT = 1024

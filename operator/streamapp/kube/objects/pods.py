@@ -1,8 +1,8 @@
 """The one write to a pod: deleting it, so that the StatefulSet makes it anew from the newest template."""
 
-from streamapp.kube.client import Check, Json, KubeClient
-from streamapp.kube.errors import ConflictError
-from streamapp.kube.places import PODS
+from streamapp.kube.client.client import Check, Json, KubeClient
+from streamapp.kube.client.errors import ConflictError
+from streamapp.kube.client.kinds import PODS
 
 
 async def restart(client: KubeClient, live: Json, uid: str, last_check: Check | None = None) -> None:

@@ -20,8 +20,8 @@ from kubernetes.aio.client.api_client import ApiClient, RequestSerialized
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
-from streamapp.kube.errors import NotFoundError, UnavailableError, of_status
-from streamapp.kube.places import PODS, Kind
+from streamapp.kube.client.errors import NotFoundError, UnavailableError, of_status
+from streamapp.kube.client.kinds import PODS, Kind
 
 Json = dict[str, Any]
 

@@ -3,10 +3,10 @@
 Called by the controller's applier. Somebody else's object of the same name is never touched.
 """
 
-from streamapp.kube.client import Json, KubeClient
-from streamapp.kube.errors import InvalidError
-from streamapp.kube.facts import is_controlled_by
-from streamapp.kube.places import BUDGETS, SERVICES, Kind
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import InvalidError
+from streamapp.kube.client.kinds import BUDGETS, SERVICES, Kind
+from streamapp.kube.objects.from_json import is_controlled_by
 
 
 async def apply_service(client: KubeClient, manifest: Json, owner_uid: str) -> None:
