@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from streamapp.analytics.bronze.ingest import Ingest, bronze
 from streamapp.analytics.build import Build, Built
-from streamapp.analytics.generate import generate
-from streamapp.analytics.generated_world import Fleet
-from streamapp.analytics.ingest import Ingest, bronze
 from streamapp.analytics.progress import Stages
-from streamapp.analytics.session import Engine, open_session
-from tests.analytics.disorder import disorder
+from streamapp.analytics.spark.session import Engine, open_session
+from streamapp.analytics.synthetic.fleet import Fleet
+from streamapp.analytics.synthetic.generate import generate
+from tests.analytics.support.disorder import disorder
 
 ODD = 12
 """Applications to which everything odd happens, beside the fleet."""

@@ -13,17 +13,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lab.settings import REPOSITORY
-from streamapp.analytics.bronze_schemas import QUARANTINE, TABLES
+from streamapp.analytics.bronze.ingest import Ingest, Ingested, bronze
 from streamapp.analytics.build import Build, gold, silver
-from streamapp.analytics.derived_schemas import GOLD, SILVER
-from streamapp.analytics.generate import generate
-from streamapp.analytics.generated_world import Fleet
-from streamapp.analytics.ingest import Ingest, Ingested, bronze
+from streamapp.analytics.expire import Keep, remove_old
 from streamapp.analytics.progress import Stages
-from streamapp.analytics.retention import Keep, remove_old
+from streamapp.analytics.synthetic.fleet import Fleet
+from streamapp.analytics.synthetic.generate import generate
+from streamapp.analytics.tables.bronze_schemas import QUARANTINE, TABLES
+from streamapp.analytics.tables.derived_schemas import GOLD, SILVER
 from tests.analytics.conftest import NOW, Whole
-from tests.analytics.killed import AMID, environment
-from tests.analytics.reading import rows
+from tests.analytics.support.killed import AMID, environment
+from tests.analytics.support.reading import rows
 
 pytestmark = [pytest.mark.analytics, pytest.mark.timeout(1800)]
 ALL = (*TABLES.values(), *SILVER, *GOLD)
@@ -97,7 +97,7 @@ STAGES = (
 def run_until_killed(record: Path, root: Path, stage: str, *more: str, **environment: str) -> None:
     """Start a run that dies; see that it did."""
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.analytics.killed", str(record), str(root), stage, *more],
+        [sys.executable, "-m", "tests.analytics.support.killed", str(record), str(root), stage, *more],
         cwd=REPOSITORY,
         env={**os.environ, "PYTHONPATH": "operator:.", **environment},
         capture_output=True,

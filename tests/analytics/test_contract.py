@@ -19,8 +19,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from streamapp.analytics.bronze_schemas import LINE, OWN, SCHEMAS, TABLES, VERSIONS, camel, columns
-from streamapp.analytics.quality import REQUIRED, WORDS
+from streamapp.analytics.bronze.quality import REQUIRED, WORDS
+from streamapp.analytics.tables.bronze_schemas import LINE, OWN, SCHEMAS, TABLES, VERSIONS, camel, columns
 from streamapp.flightrecord.schema import VERSION, Line, Record
 
 MODELS: dict[str, type[Line]] = {one.model_fields["kind"].default: one for one in get_args(get_args(Record)[0])}

@@ -12,13 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from streamapp.analytics.bronze.ingest import Ingest, Ingested, bronze
 from streamapp.analytics.build import Build, gold
-from streamapp.analytics.ingest import Ingest, Ingested, bronze
 from streamapp.analytics.progress import Stages
 from streamapp.flightrecord.schema import RECORD
 from tests.analytics.conftest import NOW, Whole
-from tests.analytics.disorder import NAMESPACE
-from tests.analytics.reading import records
+from tests.analytics.support.disorder import NAMESPACE
+from tests.analytics.support.reading import records
 
 pytestmark = [pytest.mark.analytics, pytest.mark.timeout(900)]
 NOON = datetime(2026, 11, 5, 12, tzinfo=UTC)

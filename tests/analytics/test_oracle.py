@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from streamapp.analytics.derived_schemas import GOLD, KEY
+from streamapp.analytics.tables.derived_schemas import GOLD, KEY
 from tests.analytics.conftest import Whole
-from tests.analytics.oracle import recompute
-from tests.analytics.reading import RANDOM, plain, records
+from tests.analytics.support.oracle import recompute
+from tests.analytics.support.reading import RANDOM, plain, records
 
 pytestmark = [pytest.mark.analytics, pytest.mark.timeout(900)]
 EPOCH = date(1970, 1, 1)

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.generate import generate, planted
-from streamapp.analytics.generated_world import SICK_SHARE
-from streamapp.analytics.ingest import Ingest, bronze
+from streamapp.analytics.bronze.ingest import Ingest, bronze
+from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages
+from streamapp.analytics.synthetic.fleet import SICK_SHARE
+from streamapp.analytics.synthetic.generate import generate, planted
 from tests.analytics.conftest import FLEET, NOW, Whole
-from tests.analytics.disorder import NAMESPACE
-from tests.analytics.reading import records
+from tests.analytics.support.disorder import NAMESPACE
+from tests.analytics.support.reading import records
 
 pytestmark = [pytest.mark.analytics, pytest.mark.timeout(900)]
 

@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 
 from streamapp.analytics.__main__ import main
+from streamapp.analytics.bronze.ingest import bronze
 from streamapp.analytics.build import DEFINITIONS, gold, silver
-from streamapp.analytics.derived_schemas import GOLD
-from streamapp.analytics.ingest import bronze
 from streamapp.analytics.report import page
 from streamapp.analytics.report.amounts import gap
 from streamapp.analytics.report.charts import CHARTS
 from streamapp.analytics.report.listing import LISTINGS, exact
 from streamapp.analytics.report.survival import quantile, survival
 from streamapp.analytics.report.tables import read_tables
-from streamapp.analytics.store import Version
-from tests.analytics.handmade import NASTY, demo, demo_gold, demo_silver, write
-from tests.analytics.reading import records
+from streamapp.analytics.tables.derived_schemas import GOLD
+from streamapp.analytics.tables.store import Version
+from tests.analytics.support.handmade import NASTY, demo, demo_gold, demo_silver, write
+from tests.analytics.support.reading import records
 
 NOW = datetime(2026, 11, 21, 11, tzinfo=UTC)
 LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "cite", "formaction", "xlink:href"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.analytics.generate import generate
-from streamapp.analytics.generated_world import Fleet
-from tests.analytics.reading import records, rows
+from streamapp.analytics.synthetic.fleet import Fleet
+from streamapp.analytics.synthetic.generate import generate
+from tests.analytics.support.reading import records, rows
 
 pytestmark = [pytest.mark.analytics, pytest.mark.timeout(600)]
 

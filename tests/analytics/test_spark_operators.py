@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from lab.settings import REPOSITORY
-from streamapp.analytics.commands import analytics
+from streamapp.analytics.cli import analytics
 
 EXAMPLES = REPOSITORY / "examples" / "analytics"
 TEXT: dict[str, Any] = {"type": "string", "minLength": 1}

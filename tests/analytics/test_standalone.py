@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from streamapp.analytics.build import gold, silver
-from streamapp.analytics.derived_schemas import GOLD, SILVER
-from streamapp.analytics.session import QUICK
+from streamapp.analytics.spark.session import QUICK
+from streamapp.analytics.tables.derived_schemas import GOLD, SILVER
 from tests.analytics.conftest import Whole
-from tests.analytics.reading import rows
-from tests.analytics.standalone import (
+from tests.analytics.support.reading import rows
+from tests.analytics.support.standalone import (
     QUICK_JVM,
     WORKERS,
     Cluster,

@@ -103,7 +103,7 @@ def duckdb(files: Mapping[str, list[str]], _: ExitStack) -> Opened:
 def spark(files: Mapping[str, list[str]], stack: ExitStack) -> Opened:
     """Spark, as the pipeline starts it."""
     from streamapp.analytics.bench import jvm_pid  # noqa: PLC0415
-    from streamapp.analytics.session import Engine, open_session  # noqa: PLC0415
+    from streamapp.analytics.spark.session import Engine, open_session  # noqa: PLC0415
 
     engine = open_session(Engine(master=f"local[{THREADS}]", cores=THREADS, memory="4g"))
     stack.callback(engine.stop)

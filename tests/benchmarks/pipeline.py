@@ -114,7 +114,10 @@ def measure_engines(tables: Path, found: Whole, rounds: int, steps: Steps) -> No
                 if done.returncode:
                     raise click.ClickException(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
                 found.engines.append(Answered(**json.loads(done.stdout.splitlines()[-1])))
-    oracle = "import sys, pathlib; from tests.analytics.oracle import recompute; recompute(pathlib.Path(sys.argv[1]))"
+    oracle = (
+        "import sys, pathlib; from tests.analytics.support.oracle import recompute; "
+        "recompute(pathlib.Path(sys.argv[1]))"
+    )
     with steps.step("all of gold by DuckDB", ORACLE_EXPECTED):
         found.oracle_s.append(ran(sys.executable, "-c", oracle, str(tables)))
 

@@ -8,7 +8,7 @@ import yaml
 from click.testing import CliRunner
 
 from lab.settings import REPOSITORY
-from streamapp.analytics.commands import analytics
+from streamapp.analytics.cli import analytics
 from tests.chart.rendering import ALL_ON, NAMESPACE, Json, Rendered, refusal, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]

@@ -24,18 +24,18 @@ from pyspark.sql import SparkSession
 from lab.build.cache import Cache
 from lab.build.maven import connector_jars as fetched
 from lab.settings import Settings
+from streamapp.analytics.bronze.ingest import Ingest, Ingested, bronze
+from streamapp.analytics.bronze.kafka import Topic, connector_jars, ingest_topic
 from streamapp.analytics.build import Build
-from streamapp.analytics.derived_schemas import GOLD, SILVER
-from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.from_kafka import Topic, connector_jars, ingest_topic
-from streamapp.analytics.generate import generate
-from streamapp.analytics.generated_world import Fleet
-from streamapp.analytics.ingest import Ingest, Ingested, bronze
+from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages
-from streamapp.analytics.session import Engine, open_session
+from streamapp.analytics.spark.session import Engine, open_session
+from streamapp.analytics.synthetic.fleet import Fleet
+from streamapp.analytics.synthetic.generate import generate
+from streamapp.analytics.tables.derived_schemas import GOLD, SILVER
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.producer import Message, Producer
-from tests.analytics.reading import records, rows
+from tests.analytics.support.reading import records, rows
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(420)]
 

@@ -28,8 +28,8 @@ from lab.scenarios.disturbances import volume_folder
 from lab.scenarios.operator_deployment import NAMESPACE
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.settings import Settings
-from streamapp.analytics.bronze_schemas import TABLES
-from tests.analytics.reading import records
+from streamapp.analytics.tables.bronze_schemas import TABLES
+from tests.analytics.support.reading import records
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(900)]
 PLACE = "t-analytics"

@@ -9,9 +9,9 @@ import click
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from streamapp.analytics.commands import analytics
-from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.session import of_spark
+from streamapp.analytics.cli import analytics
+from streamapp.analytics.errors import AnalyticsError
+from streamapp.analytics.spark.session import of_spark
 
 FAILED, INTERRUPTED = 1, 130
 

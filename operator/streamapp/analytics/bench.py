@@ -18,11 +18,11 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from streamapp.analytics.bench_page import Section, megabytes, runs
+from streamapp.analytics.bronze.ingest import SUFFIX, Ingest, bronze
 from streamapp.analytics.build import Build
-from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.generated_world import Fleet
-from streamapp.analytics.ingest import SUFFIX, Ingest, bronze
+from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages, Steps
+from streamapp.analytics.synthetic.fleet import Fleet
 
 WARM: Final = (3, 8)
 """Applications and tasks of the day that goes through before anything is measured, so that the JVM is warm."""

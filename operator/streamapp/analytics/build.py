@@ -16,15 +16,17 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streamapp.analytics import gold_daily, gold_steps, silver_learning, silver_samples, silver_states, silver_steps
-from streamapp.analytics.bronze_schemas import LINE, QUARANTINE, TABLES
-from streamapp.analytics.derived_schemas import GOLD, KEY, SILVER
-from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.ingest import WRITERS, bronze
+from streamapp.analytics.bronze.ingest import WRITERS, bronze
+from streamapp.analytics.errors import AnalyticsError
+from streamapp.analytics.gold import daily, steps
+from streamapp.analytics.incremental import Limits, known_before, limits_in, reached
 from streamapp.analytics.progress import Stages
-from streamapp.analytics.reach import Limits, known_before, limits_in, reached
-from streamapp.analytics.silver_episodes import Facts, episodes
-from streamapp.analytics.store import Days, Store, Version, merged, new_run, stale_days
+from streamapp.analytics.silver import catch_up, states, steps
+from streamapp.analytics.silver import samples as silver_samples
+from streamapp.analytics.silver.episodes import Facts, episodes
+from streamapp.analytics.tables.bronze_schemas import LINE, QUARANTINE, TABLES
+from streamapp.analytics.tables.derived_schemas import GOLD, KEY, SILVER
+from streamapp.analytics.tables.store import Days, Store, Version, merged, new_run, stale_days
 
 DEFINITIONS: Final = 4
 """Rises with each change of what a column means or how it is computed: all of silver and gold is then built again."""
@@ -178,7 +180,7 @@ class Build:
         base = _Draft(self.spark, silver(self.root), made)
         lagged = silver_samples.lagged(source.read(SAMPLES, changed))
         with self.stages.stage("gold: lag by hour"):
-            draft.put({"g_lag_hourly": (lambda: gold_daily.lag_hourly(lagged), changed)})
+            draft.put({"g_lag_hourly": (lambda: daily.lag_hourly(lagged), changed)})
         with self.stages.stage("gold: figures by day"):
             draft.put({table: (compute, None) for table, compute in _figures(base).items()})
         with self.stages.stage("gold: commit"):
@@ -188,16 +190,14 @@ class Build:
 def _figures(base: _Draft) -> dict[str, Callable[[], DataFrame]]:
     read = base.read
     return {
-        "g_restore_profile": lambda: _updated(
-            gold_steps.restore_profile(read("s_learner_stint"), read("s_pod_interval"))
-        ),
-        "g_convergence_daily": lambda: gold_steps.convergence_daily(read("s_scale_episode")),
-        "g_hold_blame": lambda: gold_steps.hold_blame(read("s_hold_interval")),
-        "g_skew_daily": lambda: gold_daily.skew_daily(read("s_assignment_interval")),
-        "g_autoscaler_daily": lambda: gold_daily.autoscaler_daily(
+        "g_restore_profile": lambda: _updated(steps.restore_profile(read("s_learner_stint"), read("s_pod_interval"))),
+        "g_convergence_daily": lambda: steps.convergence_daily(read("s_scale_episode")),
+        "g_hold_blame": lambda: steps.hold_blame(read("s_hold_interval")),
+        "g_skew_daily": lambda: daily.skew_daily(read("s_assignment_interval")),
+        "g_autoscaler_daily": lambda: daily.autoscaler_daily(
             read("s_scale_episode"), read("s_decision_interval"), read("s_seen")
         ),
-        "g_churn_daily": lambda: gold_daily.churn_daily(
+        "g_churn_daily": lambda: daily.churn_daily(
             read("s_rebalance"), read("s_pod_interval"), read("s_assignment_interval"), read("s_seen")
         ),
     }
@@ -264,7 +264,7 @@ class _Silver:
             known = {field.name for field in LINE}
             lines = self.source.read(source, later).select(*own, *sorted(known - {*own, "v"}))
             carried = self.draft.read(table, {_shift(first, -1)}).select(*own, "t_end")
-            return lambda: silver_states.pieces(lines, carried, seen, by)
+            return lambda: states.pieces(lines, carried, seen, by)
 
         self.draft.put(
             {
@@ -283,9 +283,9 @@ class _Silver:
         layouts = self.draft.read("s_layout_interval", later)
         self.draft.put(
             {
-                "s_learner_stint": (lambda: silver_learning.stints(samples, seen), since),
+                "s_learner_stint": (lambda: catch_up.stints(samples, seen), since),
                 "s_downtime": (
-                    lambda: silver_learning.downtime(
+                    lambda: catch_up.downtime(
                         self.draft.read("s_learner_sample", later),
                         self.source.read("b_step_closed", later),
                         self.source.read("b_gap", later),
@@ -293,12 +293,12 @@ class _Silver:
                     later,
                 ),
                 "s_hold_interval": (
-                    lambda: silver_steps.holds(self.draft.read("s_decision_interval", later)),
+                    lambda: steps.holds(self.draft.read("s_decision_interval", later)),
                     later,
                 ),
-                "s_assignment_interval": (lambda: silver_states.assignments(layouts, config), later),
+                "s_assignment_interval": (lambda: states.assignments(layouts, config), later),
                 "s_rebalance": (
-                    lambda: silver_states.rebalances(self.draft.read("s_layout_interval", context)),
+                    lambda: states.rebalances(self.draft.read("s_layout_interval", context)),
                     later,
                 ),
             }
@@ -316,8 +316,8 @@ class _Silver:
 
     def _episodes(self, later: set[str]) -> None:
         lines = self.source.read
-        wished = silver_steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
-        events = silver_steps.bounded(wished, self.draft.read("s_seen", later), lines("b_decision", later))
+        wished = steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
+        events = steps.bounded(wished, self.draft.read("s_seen", later), lines("b_decision", later))
         facts = Facts(
             pods=lines("b_pod", later),
             groups=lines("b_group", later),

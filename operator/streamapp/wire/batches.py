@@ -1,8 +1,9 @@
 """Decodes the headers of record batches, as a partition's leader hands them out, and finds the last applied record.
 
-Called by `streamapp.kafka.topics.tails`. Records themselves are not looked at, so compression does not matter. Written from
-Apache Kafka's layout of record batches (magic 2) and its rule for readers of committed records: a control batch and a
-batch of an aborted transaction are never handed to an application. Compaction keeps the offsets in a header while it
+Called by `streamapp.kafka.topics.tails`. Records themselves are not looked at, so compression does not matter.
+
+Written from Apache Kafka's layout of record batches (magic 2) and its rule for readers of committed records: a control
+batch and a batch of an aborted transaction are never handed to an application. Compaction keeps the offsets in a header while it
 takes records out, so that what is found here is never too low.
 """
 

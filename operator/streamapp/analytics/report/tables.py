@@ -11,12 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from streamapp.analytics.bronze_schemas import QUARANTINE
+from streamapp.analytics.bronze.ingest import bronze
 from streamapp.analytics.build import DEFINITIONS, WHOLE, gold, silver
-from streamapp.analytics.derived_schemas import GOLD, KEY
-from streamapp.analytics.failures import AnalyticsError
-from streamapp.analytics.ingest import bronze
-from streamapp.analytics.store import Spans, Store, Version, stale_days
+from streamapp.analytics.errors import AnalyticsError
+from streamapp.analytics.tables.bronze_schemas import QUARANTINE
+from streamapp.analytics.tables.derived_schemas import GOLD, KEY
+from streamapp.analytics.tables.store import Spans, Store, Version, stale_days
 
 Row = Mapping[str, Any]
 Key = tuple[str, ...]

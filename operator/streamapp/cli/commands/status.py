@@ -10,7 +10,8 @@ from streamapp.cli.commands.tasks import read_tasks, show_tasks
 from streamapp.cli.errors import CliError, Exit
 from streamapp.cli.model.app_view import State, View, view_of
 from streamapp.cli.model.explain import explain
-from streamapp.cli.screens import documents, watch
+from streamapp.cli.screens import documents
+from streamapp.cli.screens import watch as watching
 from streamapp.cli.screens.doctor import doctor_screen
 from streamapp.cli.screens.explain import in_words
 from streamapp.cli.screens.live import Picture
@@ -36,14 +37,14 @@ def watch(where: Where, name: str | None, output: Output, *, everywhere: bool, w
     # The ordinary way to end a watch.
     with suppress(KeyboardInterrupt):
         run(_watch(where, name, output, picture))
-    views = [view_of(one, watch.now()) for one in picture.objects.values()]
+    views = [view_of(one, watching.now()) for one in picture.objects.values()]
     return code_of(views) if with_code else Exit.FINE
 
 
 def explanation(where: Where, name: str, output: Output) -> int:
     """Say in sentences why a StreamApp is as it is; give the exit code."""
     resource = run(streamapps.one(where, name))
-    found = explain(resource, watch.now())
+    found = explain(resource, watching.now())
     if output is Output.TABLE:
         console.show(in_words(found))
     else:
@@ -82,7 +83,7 @@ def code_of(views: list[View]) -> int:
 
 async def _one(where: Where, name: str, output: Output) -> list[View]:
     resource = await streamapps.one(where, name)
-    view = view_of(resource, watch.now())
+    view = view_of(resource, watching.now())
     if output is Output.TABLE:
         console.show(status_screen(resource, view.now))
     else:
@@ -92,7 +93,7 @@ async def _one(where: Where, name: str, output: Output) -> list[View]:
 
 async def _several(where: Where, output: Output, *, everywhere: bool) -> list[View]:
     resources = await streamapps.several(where, everywhere=everywhere)
-    views = [view_of(one, watch.now()) for one in resources]
+    views = [view_of(one, watching.now()) for one in resources]
     if output is not Output.TABLE:
         console.write({"items": [documents.of_status(view) for view in views]}, output)
     elif views:
@@ -117,6 +118,6 @@ async def _watch(where: Where, name: str | None, output: Output, picture: Pictur
     following = streamapps.following(where, namespace, name)
     with (
         streamapps.told(found, streamapps.title_of(namespace, name)),
-        watch.display(console.console(), output, picture) as tell,
+        watching.display(console.console(), output, picture) as tell,
     ):
-        await watch.watch(following.news(), picture, tell)
+        await watching.watch(following.news(), picture, tell)

@@ -1,0 +1,372 @@
+"""Bronze: files of the record become typed tables, each file and each line once.
+
+Called by the command line. A run that fails, or is killed, leaves no row that counts; the same files again give the
+same tables, in whatever portions they come.
+"""
+
+import gzip
+import hashlib
+import os
+import re
+import shutil
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from streamapp.analytics.bronze.parsing import BAD, SAMPLE
+from streamapp.analytics.bronze.quality import NEWER
+from streamapp.analytics.bronze.staging import Staging, order
+from streamapp.analytics.errors import AnalyticsError
+from streamapp.analytics.progress import Stages
+from streamapp.analytics.spark.session import first_line
+from streamapp.analytics.tables.bronze_schemas import QUARANTINE, SCHEMAS, TABLES
+from streamapp.analytics.tables.store import Spans, Store, Version, merged, new_run
+
+SUFFIX: Final = ".jsonl.gz"
+HIDDEN: Final = (".", "_")
+"""Names that begin so are of drafts and of other programs."""
+MOST_BAD: Final = 0.01
+"""Share of bad lines above which a run fails: the recorder is broken, or not this one."""
+MERGE_AT: Final = 24
+"""Runs of a day from which on they are written together with what is new."""
+WRITERS: Final = 4
+PIECE: Final = 8 << 20
+"""Bytes of packed record that are sorted together: some hundred megabytes of rows."""
+_ROWS: Final = (1 << 33) - 1
+"""Spark's numbers of rows have the partition's above these bits."""
+_PATTERN: Final = r"([][{}*?\\])"
+"""Characters of a path that Spark would take for a pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What a run took in."""
+
+    files: int
+    known_files: int
+    """Read before, under this or another name."""
+    rows: int
+    """Lines read."""
+    kept: int
+    bad: int
+    """In the quarantine."""
+    doubled: int
+    """Lines whose recorder and number are there already."""
+    version: Version
+    too_old: int = 0
+    """Lines of days that bronze has removed."""
+
+
+def bronze(root: Path) -> Store:
+    """The store of bronze."""
+    return Store(root, "bronze", SCHEMAS)
+
+
+def record_files(places: Iterable[Path]) -> list[Path]:
+    """Finished files of the record in some folders, however deep, or named one by one; in order of their names.
+
+    Raises:
+        AnalyticsError: a place does not exist, or there is no such file in any.
+    """
+    found: set[Path] = set()
+    places = list(places)
+    for place in places:
+        if not place.exists():
+            raise AnalyticsError(str(place), "there is no such file or folder", "name the folder of the flight record")
+        if place.is_file() and place.name.startswith(HIDDEN):
+            raise AnalyticsError(str(place), "Spark passes over names that begin with . or _", "give it another name")
+        inside = (path for path in place.rglob(f"*{SUFFIX}") if not path.name.startswith(HIDDEN))
+        found |= set(inside) if place.is_dir() else {place}
+    if not found:
+        where = ", ".join(map(str, places))
+        raise AnalyticsError(where, f"no file *{SUFFIX} is in it", "name the folder that the operator's recorder fills")
+    return sorted(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """One run of the ingest."""
+
+    spark: SparkSession
+    store: Store
+    stages: Stages
+    now: datetime
+    """Lines from after it are bad."""
+    most_bad: float = MOST_BAD
+
+    def run(self, places: Sequence[Path]) -> Ingested:
+        """Take in the files that were not read before.
+
+        Raises:
+            AnalyticsError: nothing to read, a damaged file, too many bad lines, another run at the same time.
+        """
+        with self.stages.stage("bronze: find files"):
+            before = self.store.current()
+            fresh, known = self._fresh(record_files(places), before)
+        if not fresh:
+            return Ingested(0, known, 0, 0, 0, 0, before)
+        inputs = {digest: str(path) for digest, path in fresh.items()}
+        done = self._take(lambda staging: self._stage(fresh, staging), before, inputs)
+        return replace(done, files=len(fresh), known_files=known)
+
+    def take(self, lines: DataFrame) -> Ingested:
+        """Take in lines from elsewhere: `value`, `file` (begins with `kafka:`), `line`.
+
+        Raises:
+            AnalyticsError: too many bad lines, another run at the same time.
+        """
+        return self._take(lambda staging: staging.write(lines, self.now), self.store.current(), {})
+
+    def _take(self, stage: Callable[[Staging], None], before: Version, inputs: Mapping[str, str]) -> Ingested:
+        """Stage, judge, write and commit; whatever happens before the last of these changes nothing."""
+        run = new_run()
+        staging = Staging(self.spark, self.store.folder / "staging" / f"run={run}")
+        try:
+            with self.stages.stage("bronze: read lines"):
+                stage(staging)
+            with self.stages.stage("bronze: judge"):
+                counts = staging.counts(before.kept_from)
+                numbered = [row for row in counts if row["recorder"] and row["low"] is not None]
+                holed = [row for row in numbered if row["high"] - row["low"] >= row["numbers"]]
+                solid = [row for row in numbered if row["high"] - row["low"] < row["numbers"]]
+                found = _told(counts, [*solid, *(staging.whole(holed) if holed else ())])
+                self._judge(staging, found)
+                suspects = suspicious(found.spans, before.recorders, found.repeated)
+            with self.stages.stage("bronze: write tables"):
+                after, kept = self._tables(staging, before, run, suspects, found)
+        finally:
+            shutil.rmtree(staging.folder, ignore_errors=True)
+        with self.stages.stage("bronze: commit"):
+            after = replace(
+                after,
+                inputs={**before.inputs, **inputs},
+                recorders={**before.recorders, **_joined(before.recorders, found.spans)},
+                lines=before.lines + found.rows,
+            )
+            version = self.store.commit(after)
+        doubled = found.rows - found.bad - found.too_old - kept
+        return Ingested(0, 0, found.rows, kept, found.bad, doubled, version, found.too_old)
+
+    def _fresh(self, files: list[Path], before: Version) -> tuple[dict[str, Path], int]:
+        """Files by digest that were not read before; one without a byte is a copy that has only begun."""
+        found: dict[str, Path] = {}
+        files = [path for path in files if path.stat().st_size]
+        for path in files:
+            with path.open("rb") as file:
+                found.setdefault(hashlib.file_digest(file, "sha256").hexdigest(), path)
+        fresh = {digest: path for digest, path in found.items() if digest not in before.inputs}
+        return fresh, len(files) - len(fresh)
+
+    def _stage(self, fresh: Mapping[str, Path], staging: Staging) -> None:
+        """Read every line of the files once."""
+        paths = [re.sub(_PATTERN, r"\\\1", _as_spark_has_it(path)) for path in fresh.values()]
+        # Where each file is a partition, the number of a row there is that of its line.
+        number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROWS)) + 1
+        lines = self.spark.read.text(paths).select(
+            "value", F.col("_metadata.file_path").alias("file"), number.alias("line")
+        )
+        pieces = (
+            sum(path.stat().st_size for path in fresh.values()) // PIECE
+            + 2 * self.spark.sparkContext.defaultParallelism
+        )
+        try:
+            with _a_partition_each(self.spark):
+                staging.write(lines.coalesce(pieces), self.now)
+        except (PySparkException, Py4JJavaError) as error:
+            damaged = next((path for path in fresh.values() if not _is_whole(path)), None)
+            if damaged is None:
+                raise
+            why = f"it is damaged: {first_line(error)}"
+            raise AnalyticsError(str(damaged), why, "move it away, and look at the disk it came from") from error
+
+    def _judge(self, staging: Staging, found: "_Told") -> None:
+        """See that not too many lines are bad, and that none is of a version that this program does not know.
+
+        Raises:
+            AnalyticsError: they are too many. Or one is of a newer version: in the quarantine good lines would be lost.
+        """
+        if not found.bad:
+            return
+        places = staging.bad().groupBy("rule", "file").agg(F.count(F.lit(1)).alias("n"), F.min("line").alias("line"))
+        worst = places.orderBy(F.col("rule") != NEWER, F.desc("n"), "rule", "file").collect()[0]
+        place = _plain_uri(worst["file"]).removeprefix("file://")
+        if worst["rule"] == NEWER:
+            why = f"{worst['n']} lines have a version that this program does not know, first line {worst['line']}"
+            raise AnalyticsError(place, why, "nothing was taken in; upgrade streamapp-analytics and start it again")
+        if found.bad > self.most_bad * found.rows:
+            why = (
+                f"{found.bad} of {found.rows} lines are bad ({found.bad / found.rows:.1%}, allowed "
+                f"{self.most_bad:.1%}); most break the rule {worst['rule']}: {worst['n']} in this file, first in line "
+                f"{worst['line']}"
+            )
+            step = "nothing was taken in; look at that line, and at the version of the operator that wrote it"
+            raise AnalyticsError(place, why, step)
+
+    def _tables(
+        self, staging: Staging, before: Version, run: str, suspects: set[str], found: "_Told"
+    ) -> tuple[Version, int]:
+        """Write the tables of the kinds that are there, a few at a time; also give how many rows are new."""
+
+        def one(kind: str) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+            table = TABLES[kind]
+            if kind == SAMPLE and not (suspects or self._full(before, table)):
+                parts = [part for part in staging.samples() if part.name.removeprefix("dt=") >= before.kept_from]
+                return self._merged(self.store.adopt(parts, table, run), before, table, set())
+            frame = staging.good(kind).where(F.col("dt") >= before.kept_from)
+            if suspects:
+                frame = self._once(frame, before, table, suspects)
+            return self._append(frame, before, table, run)
+
+        def quarantine() -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+            frame = staging.bad().withColumn("dt", F.lit(f"{self.now:%Y-%m-%d}"))
+            name, days, rows, _ = self._append(frame, before, QUARANTINE, run)
+            return name, days, rows, 0
+
+        jobs: list[Callable[[], tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]]]
+        jobs = [partial(one, kind) for kind in TABLES if kind in found.kinds]
+        jobs += [quarantine] if found.bad else []
+        kept, after = 0, before
+        for table in {*SCHEMAS} - {*before.tables}:
+            after = after.with_table(table, {}, {})
+        with ThreadPoolExecutor(WRITERS) as pool:
+            for table, days, rows, new in pool.map(lambda job: job(), jobs):
+                after = after.with_table(table, days, rows)
+                kept += new
+        return after, kept
+
+    def _once(self, frame: DataFrame, before: Version, table: str, suspects: Collection[str]) -> DataFrame:
+        """Without lines that are there already or come twice; only of recorders that can have such."""
+        suspect = F.col("recorder").isin(*suspects)
+        there = self.store.read(self.spark, before, table).where(suspect).select("recorder", "seq")
+        single = frame.where(suspect).dropDuplicates(["recorder", "seq"]).join(there, ["recorder", "seq"], "left_anti")
+        return frame.where(~suspect).unionByName(single)
+
+    @staticmethod
+    def _full(before: Version, table: str) -> set[str]:
+        """Days of so many runs that they are to be written together."""
+        return {day for day, runs in before.tables.get(table, {}).items() if len(runs) >= MERGE_AT}
+
+    def _append(
+        self, frame: DataFrame, before: Version, table: str, run: str
+    ) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+        """Write; give the table, its days, the rows of the new run, and how many of them are new."""
+        full = self._full(before, table)
+        if full:
+            frame = frame.unionByName(self.store.read(self.spark, before, table, full))
+        written = self.store.write(frame.sortWithinPartitions(*order(frame)), table, run)
+        return self._merged(written, before, table, full)
+
+    @staticmethod
+    def _merged(
+        written: tuple[dict[str, tuple[str, ...]], dict[str, int]], before: Version, table: str, full: set[str]
+    ) -> tuple[str, dict[str, tuple[str, ...]], dict[str, int], int]:
+        """What was written beside what was there, but for the days that it has in it."""
+        days, rows = written
+        live = before.tables.get(table, {})
+        gone = {day for day in full if day in days}
+        moved = sum(before.rows[table][f"{old}/{day}"] for day in gone for old in live[day])
+        stays = [(day, runs) for day, runs in live.items() if day not in gone]
+        return table, merged(stays, days.items()), rows, sum(rows.values()) - moved
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is in the lines of a run."""
+
+    rows: int
+    bad: int
+    too_old: int
+    kinds: frozenset[str]
+    """That there is a good line of."""
+    spans: Spans
+    repeated: frozenset[str]
+    """Recorders with a number that is there twice."""
+
+
+def _told(counts: Sequence[Row], whole: Iterable[Row]) -> _Told:
+    """The counts of all lines, and the spans of numbers between which none is missing."""
+    kinds: Counter[str] = Counter()
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for row in counts:
+        kinds.update(row["kinds"])
+    for row in whole:
+        spans.setdefault(row["recorder"], []).append((row["low"], row["high"]))
+    return _Told(
+        rows=kinds.total(),
+        bad=kinds[BAD],
+        too_old=sum(row["old"] for row in counts),
+        kinds=frozenset(kind for kind, lines in kinds.items() if lines and kind != BAD),
+        spans={recorder: together(of_one) for recorder, of_one in spans.items()},
+        repeated=frozenset(row["recorder"] for row in counts if row["good"] != row["different"]),
+    )
+
+
+def together(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Spans in order, those that meet as one."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def _joined(known: Spans, fresh: Spans) -> Spans:
+    """The spans of each recorder in `fresh` with those that are known of it."""
+    return {recorder: together((*known.get(recorder, ()), *spans)) for recorder, spans in fresh.items()}
+
+
+def suspicious(fresh: Spans, known: Spans, repeated: Iterable[str]) -> set[str]:
+    """Recorders whose numbers are there twice: in these lines, or in these and in what was read before."""
+    found = set(repeated)
+    for recorder, spans in fresh.items():
+        before = known.get(recorder, ())
+        if any(low <= known_high and known_low <= high for low, high in spans for known_low, known_high in before):
+            found.add(recorder)
+    return found
+
+
+@contextmanager
+def _a_partition_each(spark: SparkSession) -> Iterator[None]:
+    """Have Spark make a partition of each file that is read meanwhile, where it would put several into one."""
+    name = "spark.sql.files.openCostInBytes"
+    before = spark.conf.get(name)
+    spark.conf.set(name, str(1 << 40))
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
+
+
+def _plain_uri(told: str) -> str:
+    """As `file:///x`, where Spark writes `file:/x` or `file:///x`, and any character as itself: it encodes some."""
+    return "file:///" + unquote(told.split(":", 1)[1]).lstrip("/") if told.startswith("file:") else told
+
+
+def _as_spark_has_it(path: Path) -> str:
+    """Absolute and without dots; links stay links, or the name would not be known again."""
+    return os.path.abspath(path)  # noqa: PTH100 - Path's own way follows links
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        with gzip.open(path) as file:
+            while file.read(1 << 20):
+                pass
+    except (OSError, EOFError, zlib.error):
+        return False
+    return True

@@ -1,0 +1,362 @@
+"""The commands of `streamapp-analytics`: what they take, what they print.
+
+Each makes one run of the pipeline; an ingest or a build that fails changes no table.
+"""
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import click
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from streamapp.analytics import bench as benches
+from streamapp.analytics import bench_page as page
+from streamapp.analytics.bronze.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
+from streamapp.analytics.bronze.kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
+from streamapp.analytics.build import Build, Built, require_bronze
+from streamapp.analytics.errors import AnalyticsError
+from streamapp.analytics.expire import Keep, Removed, remove_old
+from streamapp.analytics.progress import Bars, Lines, Stages, Steps
+from streamapp.analytics.report import page as pages
+from streamapp.analytics.report.tables import read_tables
+from streamapp.analytics.spark.cluster import check_workers
+from streamapp.analytics.spark.options import FOLDER, OUTPUT, Command, engine_options, pairs
+from streamapp.analytics.spark.session import Engine, close_session, cores_of, of_spark, open_session
+from streamapp.analytics.synthetic.fleet import Fleet
+from streamapp.analytics.synthetic.generate import generate as generated
+from streamapp.analytics.tables.bronze_schemas import QUARANTINE
+
+PLAN = benches.Plan()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="streamapp-operator", prog_name="streamapp-analytics")
+def analytics() -> None:
+    """From the operator's flight record to tables: what scaling cost, what held it, how fast state is restored."""
+
+
+@contextmanager
+def _spark(root: Path, wait: float, small: bool, debug: bool, **given: Any) -> Iterator[SparkSession]:
+    """Spark as the options say, and at work: see `Engine` for those that are not named here."""
+    given["conf"] = pairs(given["conf"], "--conf")
+    engine = Engine(cores=cores_of(given["master"]), quick_start=small, **given)
+    spark = open_session(engine)
+    try:
+        check_workers(spark, root, wait)
+        yield spark
+    except Py4JJavaError as error:
+        # Not all that Java throws comes as PySpark's own; what it says can be asked only while Java still runs.
+        if debug:
+            click.echo(str(error), err=True)
+        raise of_spark(error) from error
+    finally:
+        close_session(spark, engine)
+
+
+def _stages(spark: SparkSession) -> Stages:
+    console = Console(stderr=True)
+    return Bars(spark=spark, console=console) if console.is_terminal else Lines(out=sys.stderr)
+
+
+def _writable(root: Path, given: str = "--root") -> None:
+    """See now, and not after minutes, that the output can be written; `given` is where it was named."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        probe = root / f".probe-{datetime.now(UTC).timestamp()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise AnalyticsError(
+            str(root), f"it cannot be written to: {error.strerror}", f"choose another {given}"
+        ) from error
+
+
+def _tables_at(root: Path) -> None:
+    """The same of tables, which Spark reads again."""
+    if set(str(root.absolute())) & set("[]{}*?\\"):
+        raise AnalyticsError(str(root), "Spark takes [ ] { } * ? and \\ for patterns", "choose another --root")
+    _writable(root)
+
+
+def _told_ingest(done: Ingested) -> None:
+    if not done.files:
+        click.echo(f"nothing new: all {done.known_files} files were read before")
+        return
+    click.echo(
+        f"{done.files} files, {done.rows} lines: {done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
+        + _told_old(done)
+        + (f"; {done.known_files} files were read before" if done.known_files else "")
+    )
+
+
+def _told_old(done: Ingested) -> str:
+    return f"; {done.too_old} are from before {done.version.kept_from} and left out" if done.too_old else ""
+
+
+def _told_topic(done: Ingested, topic: str) -> None:
+    if not done.rows:
+        click.echo(f"nothing new in topic {topic}")
+        return
+    told = f"{done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
+    click.echo(f"topic {topic}, {done.rows} lines: {told}{_told_old(done)}")
+
+
+def _told_build(done: Built) -> None:
+    if not done.days:
+        click.echo("nothing to build: silver and gold are up to date")
+        return
+    click.echo(f"built {len(done.days)} days, {done.days[0]} to {done.days[-1]}")
+    table = Table("table", "rows")
+    for version in (done.silver, done.gold):
+        for name in sorted(version.tables):
+            table.add_row(name, str(version.count(name)))
+    Console().print(table)
+
+
+def _told_removed(removed: Removed) -> None:
+    if removed.waits_for is not None:
+        click.echo(f"old days stay for now: another run works in {removed.waits_for}, or was killed there today")
+    for layer, first, days in zip(("bronze", "silver", "gold"), removed.first_days, removed.days, strict=True):
+        if days:
+            click.echo(f"{layer}: {days} days from before {first} are removed, their files a day from now")
+
+
+def _keep(command: Command) -> Command:
+    """The options that say how long rows are kept; the command is given one `Keep` for all of them."""
+
+    @functools.wraps(command)
+    def taken(keep_bronze: int, keep_silver: int, keep_gold: int, **others: Any) -> Any:
+        try:
+            keep = Keep(keep_bronze, keep_silver, keep_gold)
+        except ValueError as error:
+            raise click.UsageError(f"{error}.") from error
+        return command(keep=keep, **others)
+
+    keep, kept = Keep(), cast("Command", taken)
+    for layer, days in (("gold", keep.gold), ("silver", keep.silver), ("bronze", keep.bronze)):
+        told = f"Days that {layer} keeps, back from the newest one; 0: for ever."
+        option = click.option(f"--keep-{layer}", default=days, show_default=True, type=click.IntRange(0), help=told)
+        kept = option(kept)
+    return kept
+
+
+ROOT = click.option("--root", type=FOLDER, required=True, help="Folder of the tables.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """Where the record comes from, seen to be there before Spark takes its seconds to start."""
+
+    record: tuple[Path, ...]
+    topic: Topic | None
+    jars: str
+    max_bad: float
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"topic {self.topic.name} at {self.topic.bootstrap}" if self.topic else ", ".join(map(str, self.record))
+
+    def conf(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """What Spark is configured with, the connector's jars included where they are not its own."""
+        return (f"spark.jars={self.jars}", *given) if self.jars else given
+
+    def ingest(self, spark: SparkSession, root: Path) -> None:
+        """Take in what is new, and tell."""
+        run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), self.max_bad)
+        if self.topic:
+            _told_topic(ingest_topic(run, self.topic), self.topic.name)
+        else:
+            _told_ingest(run.run(self.record))
+
+
+def _record(command: Command) -> Command:
+    """The options that say where the record comes from; the command is given one `_Input` for all of them."""
+
+    @functools.wraps(command)
+    def taken(
+        record: tuple[Path, ...],
+        max_bad: float,
+        kafka: str,
+        topic: str,
+        kafka_properties: Path | None,
+        jars: Path | None,
+        **others: Any,
+    ) -> Any:
+        if bool(record) == bool(kafka):
+            raise click.UsageError("Name files of the record, or --kafka BOOTSTRAP; one of them.")
+        if kafka:
+            found = _Input((), Topic(kafka, topic, properties_in(kafka_properties)), connector_jars(jars), max_bad)
+        else:
+            record_files(record)
+            found = _Input(record, None, "", max_bad)
+        return command(source=found, **others)
+
+    bad = "Share of bad lines above which the run fails."
+    properties = "Folder with the consumer's properties (TLS, SASL), a file each."
+    options: Iterable[Callable[[Any], Any]] = (
+        click.option("--jars", type=FOLDER, help=f"Folder of Spark's Kafka connector; else {JARS_VARIABLE}."),
+        click.option("--kafka-properties", type=FOLDER, help=properties),
+        click.option("--topic", default="streamapp-flight-records", show_default=True, help="The record's topic."),
+        click.option("--kafka", default="", metavar="BOOTSTRAP", help="Read the record from Kafka and not from files."),
+        click.option("--max-bad", default=MOST_BAD, show_default=True, help=bad),
+        click.argument("record", nargs=-1, type=FOLDER),
+    )
+    return cast("Command", functools.reduce(lambda done, option: option(done), options, taken))
+
+
+@analytics.command(short_help="Take the flight record into bronze.")
+@_record
+@ROOT
+@engine_options
+def ingest(source: _Input, root: Path, **engine: Any) -> None:
+    """Take the flight record (RECORD: files or folders, or a Kafka topic) into bronze, each file and line once."""
+    _tables_at(root)
+    with _spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
+        source.ingest(spark, root)
+
+
+@analytics.command(short_help="Build silver and gold from bronze.")
+@ROOT
+@click.option("--full", is_flag=True, help="Build all again, not only what has changed.")
+@_keep
+@engine_options
+def build(root: Path, full: bool, keep: Keep, **engine: Any) -> None:
+    """Bring silver and gold up to what bronze holds, then remove what is older than is to be kept."""
+    require_bronze(root)
+    _tables_at(root)
+    with _spark(root, **engine) as spark:
+        _told_build(Build(spark, root, _stages(spark), full).run())
+    _told_removed(remove_old(root, keep))
+
+
+MOST = "Most with a page."
+
+
+def _limits(command: Command) -> Command:
+    """The options that say how much is on the page."""
+    apps = click.option("--apps", default=pages.MOST_APPS, show_default=True, type=click.IntRange(1), help=MOST)
+    days = click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="Last days with figures.")
+    return days(apps(command))
+
+
+@analytics.command(short_help="Write the page from gold and silver.")
+@ROOT
+@click.option("--out", type=OUTPUT, default=Path("report.html"), show_default=True, help="The page to write.")
+@click.option("--json", "as_json", type=OUTPUT, help="Write the figures there too, unrounded.")
+@click.option("--markdown", "as_markdown", type=OUTPUT, help="Write a summary there too, for a pull request or a chat.")
+@_limits
+def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None, days: int, apps: int) -> None:
+    """Write what the tables say as one page that needs no network and no Spark."""
+    _written(root, days, apps, out, as_json, as_markdown)
+
+
+def _written(
+    root: Path, days: int, apps: int, out: Path, as_json: Path | None = None, as_markdown: Path | None = None
+) -> pages.Report:
+    tables = read_tables(root, days)
+    told = pages.report(tables, datetime.now(UTC), apps)
+    written = {out: pages.html(told)}
+    if as_json is not None:
+        written[as_json] = json.dumps(pages.figures(told), indent=1, allow_nan=False) + "\n"
+    if as_markdown is not None:
+        written[as_markdown] = pages.markdown(told)
+    for path, text in written.items():
+        pages.write(path, text)
+        click.echo(f"{path}: {_size(path)}, {len(told.apps)} applications, {len(tables.days)} days")
+    return told
+
+
+def _size(path: Path) -> str:
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"
+
+
+@analytics.command(short_help="All three at one start: ingest, build, report.")
+@_record
+@ROOT
+@click.option("--out", type=OUTPUT, help="The page to write; report.html in the folder of the tables unless given.")
+@_limits
+@_keep
+@engine_options
+def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep: Keep, **engine: Any) -> None:
+    """Do it all at one start of Spark: ingest RECORD or a topic, build, remove old days, write the report."""
+    _tables_at(root)
+    if out is not None:
+        _writable(out.parent, "--out")
+    with _spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
+        source.ingest(spark, root)
+        if not bronze(root).current().days(QUARANTINE):
+            raise AnalyticsError(
+                source.name, "no line of the record is in it yet", "wait until the operator wrote some"
+            )
+        _told_build(Build(spark, root, _stages(spark)).run())
+    _told_removed(remove_old(root, keep))
+    click.echo("\n" + pages.markdown(_written(root, days, apps, out or root / "report.html")))
+
+
+@analytics.command(short_help="Make up a record to try it with.")
+@click.argument("folder", type=FOLDER)
+@click.option("--apps", default=4, show_default=True, type=click.IntRange(1, 1000), help="Applications.")
+@click.option("--days", default=1, show_default=True, type=click.IntRange(1, 366), help="Days from 2026-11-01 on.")
+@click.option("--tasks", default=12, show_default=True, type=click.IntRange(2), help="Tasks of each application.")
+@click.option("--pods", default=4, show_default=True, type=click.IntRange(2, 100), help="Pods of each application.")
+@click.option("--seed", default=1, show_default=True, help="The same seed makes the same record.")
+@click.option("--bug", is_flag=True, help="Plant a recorder's bug that an ingest must refuse.")
+def generate(folder: Path, apps: int, days: int, tasks: int, pods: int, seed: int, bug: bool) -> None:
+    """Write a made-up flight record into FOLDER, with what is true of it in truth.json."""
+    _writable(folder, "FOLDER")
+    files = lines = size = 0
+    for path, count in generated(Fleet(apps=apps, days=days, tasks=tasks, pods=pods, seed=seed, bug=bug), folder):
+        files, lines, size = files + 1, lines + count, size + path.stat().st_size
+    click.echo(f"{lines} lines in {files} files, {size / 1e6:.1f} MB, in {folder}")
+
+
+def _day_counts(_: click.Context, __: click.Parameter, told: str) -> tuple[int, ...]:
+    """Days as in 1,7,30: each is measured on two days more."""
+    parts = [part.strip() for part in told.split(",") if part.strip()]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise click.BadParameter("name days as in 1,7,30")
+    found = tuple(map(int, parts))
+    if any(later - earlier < 2 for earlier, later in pairwise(found)):
+        raise click.BadParameter("name them in order, at least two days apart")
+    return found
+
+
+@analytics.command(short_help="Measure the pipeline on a made-up fleet.")
+@ROOT
+@click.option("--apps", default=PLAN.apps, show_default=True, type=click.IntRange(3, 1000), help="Applications.")
+@click.option("--tasks", default=PLAN.tasks, show_default=True, type=click.IntRange(2), help="Tasks of each.")
+@click.option("--repeats", default=PLAN.repeats, show_default=True, type=click.IntRange(1), help="Runs of that day.")
+@click.option("--on-top", default="1,7,30", show_default=True, callback=_day_counts, help="Add a day to so many days.")
+@click.option("--small-apps", default=PLAN.small_apps, show_default=True, type=click.IntRange(3), help="Of these days.")
+@click.option("--json", "as_json", type=OUTPUT, help="Write the figures there too, unrounded.")
+@click.option("--markdown", "as_markdown", type=OUTPUT, help="Write the tables there too.")
+@engine_options
+def bench(root: Path, as_json: Path | None, as_markdown: Path | None, **given: Any) -> None:
+    """Measure the pipeline on a made-up fleet: a day end to end, and a day on top of many; ROOT must be empty."""
+    _tables_at(root)
+    if any(root.iterdir()):
+        raise AnalyticsError(str(root), "it is not empty", "name a folder that the bench may fill")
+    sizes = ("apps", "tasks", "repeats", "on_top", "small_apps")
+    plan = replace(PLAN, **{name: given.pop(name) for name in sizes})
+    with _spark(root, **given) as spark:
+        steps = Steps(benches.expected_seconds(plan), sys.stderr)
+        found = benches.Bench(spark, root, plan, given["memory"], steps, lambda: _stages(spark)).measure()
+    title, told = f"{found.at} UTC", benches.sections(found)
+    if as_json is not None:
+        pages.write(as_json, json.dumps(asdict(found), indent=1) + "\n")
+    if as_markdown is not None:
+        pages.write(as_markdown, page.markdown(title, benches.about(found), told))
+    page.show(Console(), title, benches.about(found), told)

@@ -1,0 +1,120 @@
+"""Silver from the samples of copies, each day for itself: who is behind, and the samples of whoever was."""
+
+from pyspark.sql import DataFrame
+
+from streamapp.analytics.spark.sql import query
+
+
+def config(lines: DataFrame) -> DataFrame:
+    """`s_config`: what an application goes by, from one change to the next; a repetition is no change."""
+    return query(
+        """
+        WITH told AS (
+            SELECT *, to_json(struct(
+                application_id, image, tasks, stateful_tasks, threads, acceptable_recovery_lag, learner_source,
+                standby_replicas, stabilization_seconds, timeout_seconds, scale_down_policy, settle_seconds, paused,
+                dry_run)) AS said
+            FROM {lines}),
+        marked AS (
+            SELECT *, lag(said) OVER (PARTITION BY cluster, namespace, app, uid ORDER BY ts, recorder, seq) AS before
+            FROM told)
+        SELECT *, ts AS valid_from,
+            lead(ts) OVER (PARTITION BY cluster, namespace, app, uid ORDER BY ts, recorder, seq) AS valid_to
+        FROM marked WHERE before IS NULL OR before <> said
+        """,
+        lines=lines,
+    )
+
+
+def limits(config: DataFrame) -> DataFrame:
+    """The `acceptable.recovery.lag` in force at any time; the first that is known holds for the time before too."""
+    return query(
+        """
+        SELECT cluster, namespace, app, uid, acceptable_recovery_lag AS lag_limit, valid_to,
+            CASE WHEN row_number() OVER (PARTITION BY cluster, namespace, app, uid ORDER BY valid_from) > 1
+                THEN valid_from END AS valid_from
+        FROM {config}
+        """,
+        config=config,
+    )
+
+
+def lagged(samples: DataFrame) -> DataFrame:
+    """Samples with `lag` in slots: of a running active 0, else null where it is not known."""
+    return query(
+        """
+        SELECT *, CASE WHEN role = 'ACTIVE' AND state = 'RUNNING' THEN 0L
+            WHEN offset IS NOT NULL AND end_offset IS NOT NULL THEN greatest(end_offset - offset, 0L) END AS lag
+        FROM {samples}
+        """,
+        samples=samples,
+    )
+
+
+def judged(samples: DataFrame, limits: DataFrame) -> DataFrame:
+    """Samples with `lag` and the `lag_limit` in force."""
+    return query(
+        """
+        SELECT /*+ BROADCAST(l) */ s.*, l.lag_limit
+        FROM {lagged} s
+        LEFT JOIN {limits} l
+            ON s.cluster = l.cluster AND s.namespace = l.namespace AND s.app = l.app AND s.uid = l.uid
+            AND (l.valid_from IS NULL OR s.ts >= l.valid_from) AND (l.valid_to IS NULL OR s.ts < l.valid_to)
+        """,
+        lagged=lagged(samples),
+        limits=limits,
+    )
+
+
+def copies(judged: DataFrame) -> DataFrame:
+    """Each copy on each day: its first and last sample, how many, whether it had to learn, or was far behind once."""
+    return query(
+        """
+        SELECT cluster, namespace, app, uid, task, ordinal, process_id, dt, min(ts) AS first, max(ts) AS last,
+            count(*) AS lines, coalesce(bool_or(lag > 0.1 * coalesce(lag_limit, 0)), false) AS trails,
+            coalesce(bool_or(lag > coalesce(lag_limit, 0)), false) OR coalesce(bool_or(state = 'RESTORING'), false)
+                AS learns
+        FROM {judged} GROUP BY cluster, namespace, app, uid, task, ordinal, process_id, dt
+        """,
+        judged=judged,
+    )
+
+
+def seen(copies: DataFrame, lines: DataFrame) -> DataFrame:
+    """`s_seen`: the first and last line of each application and day, from its copies and all lines but samples."""
+    return query(
+        """
+        WITH every AS (
+            SELECT cluster, namespace, app, uid, dt, first, last, lines FROM {copies}
+            UNION ALL SELECT cluster, namespace, app, uid, dt, ts, ts, 1L FROM {lines})
+        SELECT cluster, namespace, app, uid, dt, min(first) AS t_first, max(last) AS t_last, sum(lines) AS lines
+        FROM every WHERE app <> '' GROUP BY cluster, namespace, app, uid, dt
+        """,
+        copies=copies,
+        lines=lines,
+    )
+
+
+def noted(samples: DataFrame, copies: DataFrame) -> DataFrame:
+    """The samples that `behind` and `learner_samples` choose from, with their `copy`: few of all."""
+    return query(
+        """
+        SELECT s.*, struct(c.first, c.last, c.learns) AS copy
+        FROM {samples} s JOIN {copies} c
+            ON s.cluster = c.cluster AND s.namespace = c.namespace AND s.app = c.app AND s.uid = c.uid
+            AND s.task = c.task AND s.ordinal = c.ordinal AND s.process_id = c.process_id AND s.dt = c.dt
+        WHERE c.learns OR c.trails OR s.ts = c.first OR s.ts = c.last
+        """,
+        samples=samples,
+        copies=copies,
+    )
+
+
+def behind(judged: DataFrame) -> DataFrame:
+    """`s_behind`: samples further behind than a tenth of the limit; where no limit is known, than nothing."""
+    return query("SELECT * FROM {judged} WHERE lag > 0.1 * coalesce(lag_limit, 0)", judged=judged)
+
+
+def learner_samples(judged: DataFrame) -> DataFrame:
+    """`s_learner_sample`: a day's samples of copies that were behind or restoring, the first and last of others."""
+    return query("SELECT * FROM {judged} WHERE copy.learns OR ts = copy.first OR ts = copy.last", judged=judged)

@@ -1,0 +1,289 @@
+"""Gold once more, by DuckDB from the files of bronze: other words for the definitions of docs/analytics.md.
+
+It looks at all history at once, sorts where Spark hashes, and knows nothing of silver. `t` is microseconds since 1970.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from streamapp.analytics.tables.bronze_schemas import TABLES
+from tests.analytics.support.reading import files
+
+DAY = 86_400_000_000
+
+LINES = f"""
+CREATE VIEW every AS SELECT k, t FROM b_sample {
+    " ".join(
+        f"UNION ALL SELECT k, t FROM {table}" for table in TABLES.values() if table not in {"b_sample", "b_recorder"}
+    )
+};
+CREATE TABLE app_day AS SELECT k, t // {DAY} AS d, max(t) AS t_last FROM every GROUP BY ALL;
+CREATE TABLE app_end AS SELECT k, max(t) AS t_end FROM every GROUP BY k;
+"""
+
+SAMPLES = """
+CREATE VIEW config AS SELECT k, t, acceptable_recovery_lag AS a FROM b_config;
+CREATE TABLE lagged AS
+SELECT s.*, coalesce(c.a, (SELECT arg_min(a, t) FROM config f WHERE f.k = s.k), 0) AS a,
+    role = 'ACTIVE' AND state = 'RUNNING' AS runs,
+    CASE WHEN role = 'ACTIVE' AND state = 'RUNNING' THEN 0 ELSE greatest(end_offset - "offset", 0)
+        + CASE WHEN "offset" IS NULL OR end_offset IS NULL THEN NULL ELSE 0 END END AS lag
+FROM b_sample s ASOF LEFT JOIN config c ON s.k = c.k AND s.t >= c.t;
+CREATE TABLE stint AS
+WITH lined AS (
+    SELECT *, lag > a AS behind, lag(lag > a) OVER w AS was, lag(t) OVER w AS before,
+        lag(interval_seconds) OVER w AS usual, lead(t) OVER w AS after
+    FROM lagged WHERE lag IS NOT NULL WINDOW w AS (PARTITION BY k, task, ordinal, process_id ORDER BY t, seq)),
+cut AS (SELECT *, before IS NULL OR t - before > 1e6 * greatest(300, 5 * usual) AS broken,
+    coalesce("offset" < lag("offset") OVER (PARTITION BY k, task, ordinal, process_id ORDER BY t, seq), false) AS fell
+    FROM lined),
+numbered AS (
+    SELECT *, count(*) FILTER (behind AND (broken OR fell OR NOT was)) OVER (
+        PARTITION BY k, task, ordinal, process_id ORDER BY t, seq ROWS UNBOUNDED PRECEDING) AS run
+    FROM cut),
+kept AS (SELECT * FROM numbered WHERE behind OR (was AND NOT broken))
+SELECT k, task, ordinal, process_id, min(t) AS t_start, max(t) AS t_end, max(t) FILTER (NOT behind) AS t_caught_up,
+    count(*) FILTER (behind) AS n, max("offset") FILTER (behind) - min("offset") AS restored,
+    (max(t) FILTER (behind) - min(t)) / 1e6 AS spent,
+    count(*) FILTER (followed) / sum(greatest(1, (after - t)::BIGINT // (interval_seconds * 1e6)::BIGINT))
+        FILTER (followed) AS complete
+FROM (SELECT *, coalesce(behind AND source = 'AGENT' AND after - t <= 1e6 * greatest(300, 5 * interval_seconds), false)
+    AS followed FROM kept) GROUP BY k, task, ordinal, process_id, run;
+"""
+
+STEPS = f"""
+CREATE TABLE layout AS
+SELECT g.*, coalesce(lead(t) OVER w, e.t_end) AS stop, lag(epoch) OVER w AS old_epoch,
+    [(h.process_id, h.active, h.standby) for h in holders]::VARCHAR AS held, lag(held) OVER w AS old_held
+FROM b_group g JOIN app_end e USING (k) WHERE len(holders) > 0 WINDOW w AS (PARTITION BY k ORDER BY t, recorder, seq);
+CREATE TABLE owner AS
+WITH held AS (SELECT k, t, stop, epoch, unnest(holders) AS h FROM layout),
+tasks AS (SELECT k, t, stop, epoch, h.process_id AS process_id, unnest(h.active) AS task FROM held)
+SELECT *, lag(process_id) OVER (PARTITION BY k, task ORDER BY t) AS old FROM tasks;
+CREATE TABLE move AS
+SELECT a.*, EXISTS (SELECT 1 FROM owner b WHERE b.k = a.k AND b.task = a.task AND b.old = a.process_id
+    AND b.old <> b.process_id AND b.t < a.t AND a.t - b.t <= 3600e6) AS back
+FROM owner a WHERE a.old <> a.process_id;
+CREATE TABLE rebalance AS
+SELECT l.k, l.t, (SELECT count(*) FROM move m WHERE m.k = l.k AND m.t = l.t) AS moved,
+    (SELECT count(*) FROM move m WHERE m.k = l.k AND m.t = l.t AND m.back) AS back
+FROM layout l WHERE l.old_epoch <> l.epoch AND l.old_held <> l.held;
+CREATE TABLE event AS
+WITH lined AS (
+    SELECT *, coalesce(lag(new_replicas) OVER (PARTITION BY k ORDER BY t, recorder, seq), old_replicas) AS old
+    FROM b_scale),
+changes AS (SELECT k, t, seq, old, new_replicas AS new FROM lined WHERE old <> new_replicas)
+SELECT *, CASE WHEN new > old THEN 'up' ELSE 'down' END AS direction, lead(t) OVER w AS t_next, lead(new) OVER w
+    AS n_next,
+    least(lead(t) OVER w, t + {DAY}, (SELECT max(t_last) FROM app_day a WHERE a.k = c.k AND a.d - c.t // {DAY} IN (0,
+        1)))
+        AS t_stop
+FROM changes c WINDOW w AS (PARTITION BY k ORDER BY t, seq);
+CREATE TABLE ended AS
+SELECT *, coalesce(t_conv, t_stop) AS t_end FROM (SELECT e.*, (SELECT min(t) FROM b_decision d WHERE d.k = e.k
+    AND d.t > e.t AND d.t <= e.t_stop AND d.converged
+    AND d.desired = e.new AND d.granted = e.new) AS t_conv FROM event e);
+CREATE TABLE edge AS
+SELECT *,
+    (SELECT min(t) FROM b_decision d WHERE d.k = e.k AND d.t > e.t AND d.t <= e.t_stop
+        AND CASE WHEN direction = 'up' THEN d.granted >= new ELSE d.granted <= new END) AS granted,
+    (SELECT min(t) FROM b_decision d WHERE d.k = e.k AND d.t > e.t AND d.t <= e.t_stop AND d.actual <= new) AS gone,
+    (SELECT CASE WHEN count(*) >= e.new - e.old THEN max(f) END FROM (SELECT ordinal, min(t) AS f FROM b_pod p
+        WHERE p.k = e.k AND p.t > e.t AND p.t <= e.t_end AND p.ordinal >= e.old AND p.ordinal < e.new AND p.is_scheduled
+        AND NOT coalesce(p.is_gone, false) GROUP BY ordinal)) AS scheduled,
+    (SELECT CASE WHEN count(*) >= e.new - e.old THEN max(f) END FROM (SELECT ordinal, min(t) AS f FROM b_pod p
+        WHERE p.k = e.k AND p.t > e.t AND p.t <= e.t_end AND p.ordinal >= e.old AND p.ordinal < e.new AND p.is_ready
+        AND NOT coalesce(p.is_gone, false) GROUP BY ordinal)) AS ready,
+    (SELECT min(t) FROM b_group g WHERE g.k = e.k AND g.t > e.t AND g.t <= e.t_end AND len(g.holders) >= e.new)
+        AS joined,
+    (SELECT max(coalesce(t_caught_up, s.t_end)) FROM stint s WHERE s.k = e.k AND s.t_start < e.t_end AND s.t_end > e.t)
+        AS restored,
+    (SELECT coalesce(sum(s.restored), 0) FROM stint s
+        WHERE s.k = e.k AND s.t_start >= e.t AND s.t_start < e.t_end) AS slots,
+    (SELECT max(r.t) FROM rebalance r WHERE r.k = e.k AND r.t > e.t AND r.t <= e.t_end) AS probed
+FROM ended e;
+"""
+
+CONVERGENCE = f"""
+WITH told AS (
+    SELECT *, (t_end - t) / 1e6 AS seconds, t_conv IS NOT NULL AS done,
+        CASE WHEN done THEN t ELSE t_end END AS unseen FROM edge),
+up AS (
+    SELECT *, least(coalesce(granted, unseen), t_end) AS e1,
+        greatest(e1, least(CASE WHEN done THEN coalesce(scheduled, t) ELSE coalesce(scheduled, t_end) END, t_end))
+            AS e2,
+        greatest(e2, least(coalesce(ready, unseen), t_end)) AS e3,
+        greatest(e3, least(coalesce(joined, unseen), t_end)) AS e4,
+        greatest(e4, least(coalesce(restored, t), t_end)) AS e5, greatest(e5, least(coalesce(probed, t), t_end)) AS e6
+    FROM told WHERE direction = 'up'),
+down AS (
+    SELECT *, least(coalesce(granted, unseen), t_end) AS e1, greatest(e1, least(coalesce(gone, unseen), t_end)) AS e2,
+        greatest(e2, least(coalesce(restored, t), t_end)) AS e3, greatest(e3, least(coalesce(probed, t), t_end)) AS e4
+    FROM told WHERE direction = 'down'),
+phases AS (
+    SELECT k, t // {DAY} AS d, direction, t, seconds, done, MAP {{'grant': e1 - t, 'schedule': e2 - e1,
+        'start': e3 - e2,
+        'join': e4 - e3, 'restore': e5 - e4, 'probe': e6 - e5, 'settle': t_end - e6}} AS p FROM up
+    UNION ALL
+    SELECT k, t // {DAY}, direction, t, seconds, done, MAP {{'hold': e1 - t, 'drain': e2 - e1, 'restore': e3 - e2,
+        'probe': e4 - e3, 'settle': t_end - e4}} FROM down),
+curve AS (
+    SELECT DISTINCT k, d, direction, seconds,
+        (SELECT product(1 - died::DOUBLE / at_risk) FROM (
+            SELECT y.seconds, count(*) FILTER (y.done) AS died, (SELECT count(*) FROM phases z
+                WHERE z.k = x.k AND z.d = x.d AND z.direction = x.direction AND z.seconds >= y.seconds) AS at_risk
+            FROM phases y WHERE y.k = x.k AND y.d = x.d AND y.direction = x.direction AND y.seconds <= x.seconds
+            GROUP BY y.seconds)) AS s
+    FROM phases x),
+quantile AS (
+    SELECT k, d, direction, min(seconds) FILTER (s <= 0.5 + 1e-9) AS km_p50, min(seconds) FILTER (s <= 0.1 + 1e-9)
+        AS km_p90,
+        min(seconds) FILTER (s <= 0.05 + 1e-9) AS km_p95, min(seconds) FILTER (s <= 0.01 + 1e-9) AS km_p99
+    FROM curve GROUP BY ALL),
+counts AS (
+    SELECT k, d, direction, count(*) AS n, count(*) FILTER (done) AS n_converged, max(seconds) AS longest,
+        sum(seconds) * 1e6 AS total, list(p) AS ps FROM phases GROUP BY ALL),
+names AS (SELECT k, d, direction, unnest(map_keys(ps[1])) AS name FROM counts),
+shares AS (
+    SELECT k, d, direction, map_from_entries(list((name, share))) AS phase_share FROM (
+        SELECT n.k, n.d, n.direction, name, list_sum(list_transform(ps, lambda q: q[name])) / total AS share
+        FROM names n JOIN counts USING (k, d, direction)) GROUP BY ALL)
+SELECT k, d, direction, n, n_converged, n - n_converged AS n_censored, km_p50, km_p90, km_p99, phase_share,
+    CASE WHEN km_p95 IS NOT NULL THEN km_p95 <= if(direction = 'up', 900, 1800)
+        WHEN longest > if(direction = 'up', 900, 1800) THEN false END AS slo_met
+FROM counts JOIN quantile USING (k, d, direction) JOIN shares USING (k, d, direction)
+"""
+
+
+def _split(source: str, columns: str) -> str:
+    """Rows of a state from `t` to `stop`, cut at midnight: `a` to `b` on day `d`."""
+    return f"""(SELECT {columns}, d, greatest(t, d * {DAY}) AS a, least(stop, (d + 1) * {DAY}) AS b
+        FROM (SELECT *, unnest(generate_series(t // {DAY}, (stop - 1) // {DAY})) AS d FROM {source} WHERE stop > t))"""
+
+
+DECISIONS = """
+CREATE TABLE decided AS
+SELECT d.*, coalesce(lead(t) OVER (PARTITION BY k ORDER BY t, recorder, seq), e.t_end) AS stop
+FROM b_decision d JOIN app_end e USING (k);
+"""
+
+GOLD = {
+    "g_lag_hourly": f"""
+        SELECT k, t // {DAY} AS d, task, role, make_timestamptz(t // 3600000000 * 3600000000) AS hour, count(*) AS n,
+            count(DISTINCT process_id) AS copies, avg(lag) AS mean, max(lag) AS max,
+            CASE WHEN bool_or(source = 'AGENT') THEN
+                least(1, sum(least(interval_seconds, 3600)) FILTER (source = 'AGENT') / 3600
+                    / count(DISTINCT process_id) FILTER (source = 'AGENT')) END AS completeness
+        FROM lagged WHERE lag IS NOT NULL AND NOT coalesce(runs, false) GROUP BY ALL""",
+    "g_restore_profile": """
+        WITH rated AS (
+            SELECT s.*, restored / spent AS rate, split_part(task, '_', 1) AS sub
+            FROM stint s WHERE n >= 3 AND spent > 0),
+        good AS (
+            SELECT r.*, v.volume, max(t_start) OVER (PARTITION BY r.k) AS newest,
+                exp(-ln(2) * (newest - t_start) / 86400e6 / 14) AS w
+            FROM rated r LEFT JOIN (SELECT k, process_id, arg_max(volume, t) AS volume FROM b_pod
+                WHERE process_id <> '' AND volume <> '' GROUP BY ALL) v USING (k, process_id) WHERE complete >= 0.8),
+        scoped AS (
+            SELECT 'subtopology' AS scope, NULL AS of_task, NULL AS of_volume, * FROM good
+            UNION ALL SELECT 'task', task, NULL, * FROM good
+            UNION ALL SELECT 'volume', NULL, volume, * FROM good WHERE volume IS NOT NULL),
+        profile AS (
+            SELECT k, scope, sub, of_task, of_volume, count(*) AS n_stints, quantile_cont(rate, 0.1) AS rate_p10,
+                quantile_cont(rate, 0.5) AS rate_p50, quantile_cont(rate, 0.9) AS rate_p90,
+                sum(w * rate) / sum(w) AS rate_mean, max(newest) AS newest FROM scoped GROUP BY ALL)
+        SELECT k, newest // 86400000000 AS d, scope, sub AS subtopology, of_task AS task, of_volume AS volume, n_stints,
+            rate_p10, rate_p50, rate_p90, rate_mean, make_timestamptz(newest) AS updated,
+            CASE WHEN scope = 'subtopology' THEN rate_mean ELSE (n_stints * rate_mean + 5 * (SELECT q.rate_mean
+                FROM profile q WHERE q.k = p.k AND q.sub = p.sub AND q.scope = 'subtopology')) / (n_stints + 5) END
+                AS rate_learned
+        FROM profile p""",
+    "g_convergence_daily": CONVERGENCE,
+    "g_hold_blame": f"""
+        WITH looks AS (SELECT *, b - a AS span FROM {_split("decided", "k, hold_id, reason, blocking")}
+            WHERE coalesce(hold_id, '') <> ''),
+        named AS (SELECT k, hold_id, d, max(a) AS last FROM looks WHERE len(blocking) > 0 GROUP BY ALL),
+        blame AS (
+            SELECT k, d, hold_id, reason, blocking[i].task AS task, blocking[i].ordinal AS ordinal,
+                least(span, 300e6) / len(blocking) / 1e6 AS s, i = 1 AND a = last AS critical
+            FROM (SELECT *, unnest(range(1, len(blocking) + 1)) AS i FROM looks LEFT JOIN named USING (k, hold_id, d))
+            UNION ALL
+            SELECT k, d, hold_id, reason, NULL, NULL, least(span, 300e6) / 1e6, false FROM looks
+            WHERE coalesce(len(blocking), 0) = 0
+            UNION ALL
+            SELECT k, d, hold_id, 'Unrecorded', NULL, NULL, (span - 300e6) / 1e6, false FROM looks WHERE span > 300e6)
+        SELECT k, d, reason, task, ordinal, sum(s) AS blame_s,
+            count(DISTINCT hold_id) FILTER (critical) AS critical_n, count(DISTINCT hold_id) AS holds
+        FROM blame GROUP BY ALL""",
+    "g_skew_daily": f"""
+        WITH stateful AS (SELECT k, t, stateful_tasks AS tasks FROM b_config
+            UNION ALL SELECT k, -1, arg_min(stateful_tasks, t) FROM b_config GROUP BY k),
+        loads AS (
+            SELECT l.k, d, a, b, list_transform(holders, lambda h: if(len(s.tasks) > 0,
+                    len(list_intersect(h.active, s.tasks)), len(h.active))) AS n,
+                list_transform(holders, lambda h: greatest(h.threads, 1)) AS w
+            FROM {_split("layout", "k, holders")} l
+                ASOF LEFT JOIN stateful s ON l.k = s.k AND l.b > s.t),
+        told AS (
+            SELECT *, list_sum(n) AS total, list_transform(list_zip(n, w), lambda z: z[1] / z[2]) AS x,
+                list_sort(n) AS o,
+                len(n) AS m, (b - a) / 1e6 AS s FROM loads),
+        judged AS (
+            SELECT *, list_max(n) / total AS share, list_max(x) / list_avg(x) AS imb,
+                list_sum(list_transform(range(1, m + 1), lambda i: (2 * i - m - 1) * o[i])) / (m * total) AS gini
+            FROM told WHERE total > 0)
+        SELECT k, d, sum(share * s) / sum(s) AS max_share, sum(imb * s) / sum(s) AS imbalance,
+            sum(gini * s) / sum(s) AS gini, sum(s) AS seen_s, sum(if(imb > 1.5, s, 0)) AS bad_s
+                FROM judged GROUP BY ALL""",
+    "g_autoscaler_daily": f"""
+        WITH pairs AS (
+            SELECT *, t // {DAY} AS d, lag(direction) OVER w <> direction AND t - lag(t) OVER w <= 3600e6 AS turned,
+                abs(new - old) >= abs(lag(new - old) OVER w) AS whole,
+                t_conv IS NULL AND t_next = t_stop AND lead(direction) OVER w <> direction AS wasted
+            FROM edge WINDOW w AS (PARTITION BY k ORDER BY t, seq)),
+        counts AS (
+            SELECT k, d, count(*) AS events, count(*) FILTER (turned) AS reversals,
+                count(*) FILTER (turned AND whole) AS flap_pairs, count(*) FILTER (wasted) AS wasted_events,
+                coalesce(sum(slots) FILTER (wasted), 0) AS wasted_slots FROM pairs GROUP BY ALL),
+        hours AS (
+            SELECT k, d, sum(actual * (b - a)) / 3600e6 AS replica_h,
+                sum(greatest(granted - desired, 0) * (b - a)) / 3600e6 AS held_replica_h
+            FROM {_split("decided", "k, actual, granted, desired")} GROUP BY ALL)
+        SELECT k, d, coalesce(events, 0) AS events, coalesce(reversals, 0) AS reversals,
+            coalesce(flap_pairs, 0) AS flap_pairs, coalesce(wasted_events, 0) AS wasted_events,
+            coalesce(wasted_slots, 0) AS wasted_slots, replica_h, held_replica_h
+        FROM app_day LEFT JOIN counts USING (k, d) LEFT JOIN hours USING (k, d)""",
+    "g_churn_daily": f"""
+        WITH told AS (
+            SELECT *, lag(process_id) OVER (PARTITION BY k, ordinal, volume ORDER BY t, seq) AS old FROM b_pod
+            WHERE process_id <> '' AND volume <> ''),
+        held AS (SELECT k, d, unnest(holders) AS h FROM {_split("layout", "k, holders")})
+        SELECT k, d, (SELECT count(*) FROM rebalance r WHERE r.k = a.k AND r.t // {DAY} = a.d) AS rebalances,
+            (SELECT coalesce(sum(moved), 0) FROM rebalance r WHERE r.k = a.k AND r.t // {DAY} = a.d) AS tasks_moved,
+            (SELECT coalesce(sum(back), 0) FROM rebalance r WHERE r.k = a.k AND r.t // {DAY} = a.d) AS moved_back,
+            (SELECT count(*) FROM told p WHERE p.k = a.k AND p.t // {DAY} = a.d AND old <> process_id) AS pid_changes,
+            (SELECT count(DISTINCT h.process_id) FILTER (h.ordinal IS NULL) FROM held
+                WHERE held.k = a.k AND held.d = a.d) AS ghost_members
+        FROM app_day a""",
+}
+
+
+def recompute(root: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table of gold, sketches left out, by the days and applications of `reading.records`."""
+    duck = duckdb.connect()
+    duck.execute("SET TimeZone = 'UTC'")
+    for table in TABLES.values():
+        # `to_micros` needs no zone: the files say UTC.
+        duck.execute(
+            f"CREATE TABLE {table} AS SELECT *, concat_ws('/', cluster, namespace, app, uid) AS k, epoch_us(ts) AS t "
+            f"FROM read_parquet(?, hive_partitioning = false) WHERE app <> '' OR '{table}' = 'b_recorder'",
+            [files(root, table)],
+        )
+    for script in (LINES, SAMPLES, STEPS, DECISIONS):
+        duck.execute(script)
+    found = {}
+    for table, text in GOLD.items():
+        found[table] = duck.sql(text).to_arrow_table().to_pylist()
+    return found
