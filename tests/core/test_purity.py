@@ -36,7 +36,7 @@ def is_allowed(name: str) -> bool:
 
 
 def test_nothing_is_imported_that_could_act_or_tell_the_time() -> None:
-    refused = {(module.name, name) for module in CORE.glob("*.py") for name in imported(module) if not is_allowed(name)}
+    refused = {(module.name, name) for module in CORE.rglob("*.py") for name in imported(module) if not is_allowed(name)}
     assert refused == set()
 
 
@@ -50,7 +50,7 @@ def test_nobody_asks_for_the_time_or_for_chance() -> None:
     asks = {"now", "utcnow", "today", "uuid1", "uuid4"}
     found = {
         (module.name, name)
-        for module in CORE.glob("*.py")
+        for module in CORE.rglob("*.py")
         for name in called(module)
         if name in asks and not _is_the_snapshots(module, name)
     }
@@ -69,11 +69,11 @@ def _is_the_snapshots(module: Path, name: str) -> bool:
 
 def test_no_module_is_long_and_no_function_either() -> None:
     # The catalogue of reasons is texts one after the other, nothing that anybody has to hold in mind.
-    most = {module: 420 if module.stem == "reasons" else 400 for module in CORE.glob("*.py")}
+    most = {module: 420 if module.stem == "reasons" else 400 for module in CORE.rglob("*.py")}
     long = [module.name for module, lines in most.items() if len(module.read_text().splitlines()) > lines]
     functions = [
         (module.name, node.name)
-        for module in CORE.glob("*.py")
+        for module in CORE.rglob("*.py")
         for node in ast.walk(ast.parse(module.read_text()))
         if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 40
     ]

@@ -25,4 +25,4 @@ def sent(source: Path) -> set[str]:
 def test_every_request_has_a_row_and_every_row_a_request() -> None:
     rows = [line.split("|") for line in PAGE.splitlines() if line.startswith("| `")]
     told = {word for row in rows for word in re.findall(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)*\b", row[3])}
-    assert told == set().union(*map(sent, SOURCES.glob("*.py"))) - FREE
+    assert told == set().union(*map(sent, SOURCES.rglob("*.py"))) - FREE

@@ -14,9 +14,9 @@ import pytest
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import PartitionEnd
 from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.errors import BrokerUnreachableError, KafkaTimeoutError
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
-from streamapp.kafka.group.coordinator import Coordinator
 from streamapp.kafka.group.eviction import MemberToEvict, evict
 from streamapp.kafka.group.groups import read_group
 from streamapp.kafka.group.rebalance import nudge

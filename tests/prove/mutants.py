@@ -25,7 +25,7 @@ from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
 from streamapp.core.facts.tasks import TopologyUnknown, Universe
-from streamapp.core.gates import coverage_gates, drain_gates, evaluate, safety_gates
+from streamapp.core.gates import chains, coverage_gates, drain_gates, evaluate, safety_gates
 from streamapp.core.gates.candidates import Departure, Going
 from streamapp.core.gates.evaluate import Permission
 from streamapp.core.reasons import Reason
@@ -69,8 +69,8 @@ class Mutant:
 
 
 def _without(*dropped: object) -> Iterator[Any]:
-    for module in (evaluate, safety_gates, coverage_gates):
-        for name in ("GATES", "COVERAGE_GATES", "GATES_OF_NEVER_RAN", "GATES_OF_DRAINED", "GATES_OF_LEARNERS"):
+    for module in (evaluate, chains):
+        for name in ("REMOVAL_GATES", "COVERAGE_GATES", "NEVER_RAN_GATES", "DRAINED_REMOVAL_GATES", "LEARNER_GATES"):
             if hasattr(module, name):
                 kept = tuple(gate for gate in getattr(module, name) if gate not in dropped)
                 yield patch.object(module, name, kept)

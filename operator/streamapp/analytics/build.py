@@ -18,11 +18,13 @@ from pyspark.sql import functions as F
 
 from streamapp.analytics.bronze.ingest import WRITERS, bronze
 from streamapp.analytics.errors import AnalyticsError
-from streamapp.analytics.gold import daily, steps
+from streamapp.analytics.gold import daily
+from streamapp.analytics.gold import steps as gold_steps
 from streamapp.analytics.incremental import Limits, known_before, limits_in, reached
 from streamapp.analytics.progress import Stages
-from streamapp.analytics.silver import catch_up, states, steps
+from streamapp.analytics.silver import catch_up, states
 from streamapp.analytics.silver import samples as silver_samples
+from streamapp.analytics.silver import steps as silver_steps
 from streamapp.analytics.silver.episodes import Facts, episodes
 from streamapp.analytics.tables.bronze_schemas import LINE, QUARANTINE, TABLES
 from streamapp.analytics.tables.derived_schemas import GOLD, KEY, SILVER
@@ -190,9 +192,11 @@ class Build:
 def _figures(base: _Draft) -> dict[str, Callable[[], DataFrame]]:
     read = base.read
     return {
-        "g_restore_profile": lambda: _updated(steps.restore_profile(read("s_learner_stint"), read("s_pod_interval"))),
-        "g_convergence_daily": lambda: steps.convergence_daily(read("s_scale_episode")),
-        "g_hold_blame": lambda: steps.hold_blame(read("s_hold_interval")),
+        "g_restore_profile": lambda: _updated(
+            gold_steps.restore_profile(read("s_learner_stint"), read("s_pod_interval"))
+        ),
+        "g_convergence_daily": lambda: gold_steps.convergence_daily(read("s_scale_episode")),
+        "g_hold_blame": lambda: gold_steps.hold_blame(read("s_hold_interval")),
         "g_skew_daily": lambda: daily.skew_daily(read("s_assignment_interval")),
         "g_autoscaler_daily": lambda: daily.autoscaler_daily(
             read("s_scale_episode"), read("s_decision_interval"), read("s_seen")
@@ -293,7 +297,7 @@ class _Silver:
                     later,
                 ),
                 "s_hold_interval": (
-                    lambda: steps.holds(self.draft.read("s_decision_interval", later)),
+                    lambda: silver_steps.holds(self.draft.read("s_decision_interval", later)),
                     later,
                 ),
                 "s_assignment_interval": (lambda: states.assignments(layouts, config), later),
@@ -316,8 +320,8 @@ class _Silver:
 
     def _episodes(self, later: set[str]) -> None:
         lines = self.source.read
-        wished = steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
-        events = steps.bounded(wished, self.draft.read("s_seen", later), lines("b_decision", later))
+        wished = silver_steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
+        events = silver_steps.bounded(wished, self.draft.read("s_seen", later), lines("b_decision", later))
         facts = Facts(
             pods=lines("b_pod", later),
             groups=lines("b_group", later),

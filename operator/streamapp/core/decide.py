@@ -28,13 +28,13 @@ from streamapp.core.actions.rollout import Restart, next_replacement, next_resta
 from streamapp.core.actions.scale_down import current_hold, scale_down
 from streamapp.core.evidence import agent_views, learner_source
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import Hold, HoldRecord
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates import convergence
-from streamapp.core.gates.case import Refusal
 from streamapp.core.reasons import Reason
 from streamapp.core.status import autoscaling, state_age
 from streamapp.core.status.conditions import Findings, conditions

@@ -7,9 +7,9 @@ and nobody else anything: own connections, and one own thread for name resolutio
 from concurrent.futures import ThreadPoolExecutor
 
 from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.connection.settings import KafkaSettings
-from streamapp.kafka.group.coordinator import Coordinator
 from streamapp.kafka.group.group_prefixes import NeighbourReader
 from streamapp.kafka.topics.offsets import OffsetReader
 from streamapp.kafka.topics.tails import TailReader

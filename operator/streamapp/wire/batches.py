@@ -3,8 +3,8 @@
 Called by `streamapp.kafka.topics.tails`. Records themselves are not looked at, so compression does not matter.
 
 Written from Apache Kafka's layout of record batches (magic 2) and its rule for readers of committed records: a control
-batch and a batch of an aborted transaction are never handed to an application. Compaction keeps the offsets in a header while it
-takes records out, so that what is found here is never too low.
+batch and a batch of an aborted transaction are never handed to an application. Compaction keeps the offsets in a
+header while it takes records out, so that what is found here is never too low.
 """
 
 import struct

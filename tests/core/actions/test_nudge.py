@@ -10,12 +10,12 @@ from streamapp.core.actions.nudge import Waiting, nudge_for, seen, sent
 from streamapp.core.decide import decide
 from streamapp.core.evidence.eta import At, NeverAtThisSpeed, NotKnown
 from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import FollowUp, GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord, Progress
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Nudges, Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
-from streamapp.core.gates.case import Refusal
 from streamapp.core.reasons import Reason
 from tests.builders import (
     NOW,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.agent_reports import LocalTask, TaskState
 from streamapp.core.facts.group import Member
 from streamapp.core.facts.ids import Ordinal
@@ -9,7 +10,6 @@ from streamapp.core.facts.lag import EndsUnreadable
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
-from streamapp.core.gates.case import Refusal
 from streamapp.core.reasons import Reason
 from streamapp.core.status.task_table import Activity, CopySeen, Owner, Role, TaskRow, TaskTable, task_table
 from tests.builders import POLICY, a_snapshot, ago, an_unreadable

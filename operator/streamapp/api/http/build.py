@@ -11,7 +11,7 @@ from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.doctor.diagnoses import Finding
 from streamapp.core.doctor.examine import Examination
 from streamapp.core.doctor.subject import TemplateFacts
-from streamapp.core.gates.case import Refusal
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.status.task_table import TaskRow, TaskTable
 
 

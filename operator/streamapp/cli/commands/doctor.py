@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from streamapp.api.http.build import finding_told
 from streamapp.api.http.messages import Findings, findings_path
-from streamapp.cli.cluster import operator, streamapps
+from streamapp.cli.cluster import operator_pods, streamapps
 from streamapp.cli.cluster.streamapps import Json
 from streamapp.cli.cluster.target import Where
 from streamapp.cli.errors import CliError
@@ -71,7 +71,7 @@ async def _app(client: KubeClient, cluster: Cluster, view: View, turns: asyncio.
         try:
             async with turns:
                 path = findings_path(metadata.namespace, metadata.name)
-                told = await operator.ask(client, cluster.leader, path, Findings)
+                told = await operator_pods.ask(client, cluster.leader, path, Findings)
         except CliError as error:
             detail = f"{error.what}: {error.why} ({error.next_step})"
             unasked = (Finding(diagnosis=Diagnosis.OperatorUnreachable, detail=detail, source=Source.OPERATOR),)

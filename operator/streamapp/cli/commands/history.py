@@ -10,7 +10,7 @@ from rich.console import Group
 from rich.text import Text
 
 from streamapp.api.http.messages import History, history_path
-from streamapp.cli.cluster import operator, streamapps
+from streamapp.cli.cluster import operator_pods, streamapps
 from streamapp.cli.cluster.target import Where
 from streamapp.cli.commands.run import run
 from streamapp.cli.errors import CliError, Exit
@@ -96,8 +96,8 @@ async def _recorded(
 ) -> tuple[Sequence[Entry], str | None]:
     """What the operator's flight record tells, and what is to be said where that is not all, or nothing."""
     try:
-        leader = await operator.leader(client, operator_namespace)
-        told = await operator.ask(client, leader, history_path(key.namespace, key.name, since), History)
+        leader = await operator_pods.leader(client, operator_namespace)
+        told = await operator_pods.ask(client, leader, history_path(key.namespace, key.name, since), History)
     except CliError as error:
         return (), f"The flight record is left out: {error.why}; {error.next_step}."
     except KubeError as error:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from streamapp.api.http.messages import Task, Tasks, tasks_path
 from streamapp.api.names import PLURAL
-from streamapp.cli.cluster import operator, streamapps
+from streamapp.cli.cluster import operator_pods, streamapps
 from streamapp.cli.cluster.target import Where
 from streamapp.cli.screens.tasks import tasks_screen
 from streamapp.cli.text import console
@@ -19,8 +19,8 @@ async def read_tasks(where: Where, operator_namespace: str, name: str) -> Tasks:
     async with streamapps.opened(found, streamapps.title_of(namespace, name)) as client:
         # Says of a name that is mistyped what else there is, which the operator does not know.
         await streamapps.read(client, found, Key(namespace, name))
-        leader = await operator.leader(client, operator_namespace)
-        return await operator.ask(client, leader, tasks_path(namespace, name), Tasks)
+        leader = await operator_pods.leader(client, operator_namespace)
+        return await operator_pods.ask(client, leader, tasks_path(namespace, name), Tasks)
 
 
 def show_tasks(told: Tasks, output: Output, *, ordinal: int | None, behind: bool) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from streamapp.api.http.messages import OPERATOR_PATH, OperatorTold
 from streamapp.api.names import GROUP, KIND, VERSION
-from streamapp.cli.cluster import operator
-from streamapp.cli.cluster.operator import OPERATOR_SELECTOR, Leader
+from streamapp.cli.cluster import operator_pods
+from streamapp.cli.cluster.operator_pods import OPERATOR_SELECTOR, Leader
 from streamapp.cli.errors import CliError
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
@@ -75,7 +75,7 @@ async def _pods(client: KubeClient, cluster: Cluster) -> None:
     )
     if cluster.pods is None:
         return
-    ready = [pod for pod in cluster.pods if operator.is_ready(pod)]
+    ready = [pod for pod in cluster.pods if operator_pods.is_ready(pod)]
     cluster.facts["operator"] = f"namespace {namespace}, {len(ready)} of {len(cluster.pods)} pods ready"
     if not cluster.pods:
         cluster.say(Diagnosis.OperatorMissing, f"no pod in namespace {namespace} has the label {OPERATOR_SELECTOR}")
@@ -97,8 +97,8 @@ async def _leader(client: KubeClient, cluster: Cluster) -> None:
     if cluster.pods is not None and not cluster.pods:
         return
     try:
-        cluster.leader = await operator.leader(client, cluster.operator_namespace)
-        cluster.told = await operator.ask(client, cluster.leader, OPERATOR_PATH, OperatorTold)
+        cluster.leader = await operator_pods.leader(client, cluster.operator_namespace)
+        cluster.told = await operator_pods.ask(client, cluster.leader, OPERATOR_PATH, OperatorTold)
     except CliError as error:
         is_leaderless = cluster.leader is None and "none holds the Lease" in error.why
         diagnosis = Diagnosis.OperatorLeaderless if is_leaderless else Diagnosis.OperatorUnreachable
@@ -140,7 +140,7 @@ async def _rights(client: KubeClient, cluster: Cluster) -> None:
     guarded = _Guarded(cluster, (Diagnosis.OperatorRightMissing,))
 
     async def ask_all() -> list[bool]:
-        home, lease = cluster.operator_namespace, operator.lease_of(cluster.pods or ())
+        home, lease = cluster.operator_namespace, operator_pods.lease_of(cluster.pods or ())
         return await asyncio.gather(*(_is_allowed(client, home, account, lease, *one) for one in asked))
 
     allowed = await guarded.asked(ask_all, "create subjectaccessreviews.authorization.k8s.io")

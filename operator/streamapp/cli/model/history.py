@@ -14,7 +14,7 @@ from streamapp.api.managed_fields import Author, authors_of
 from streamapp.api.names import GROUP, HOLD, KIND, RELEASE
 from streamapp.api.v1alpha1.status import LastStep
 from streamapp.cli.model.app_view import View
-from streamapp.cli.screens.scale_down import gap_text
+from streamapp.cli.model.phrases import gap_text
 from streamapp.cli.text import durations
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.reasons import Reason

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from streamapp.api.v1alpha1.status import LastStep
 from streamapp.cli.model.app_view import Never
 from streamapp.cli.text import durations
 
@@ -28,3 +29,12 @@ def about_left(left: timedelta | Never | None) -> str:
             return "never at this speed"
         case _:
             return f"about {durations.short(left)}" if left else "any moment"
+
+
+def gap_text(step: LastStep) -> str:
+    """Say how long a task ran nowhere: as a range, since the operator looks only now and then."""
+    if step.worst_gap is None:
+        return "not seen"
+    if not step.gap_error:
+        return durations.fine(step.worst_gap)
+    return f"{durations.fine(step.worst_gap - step.gap_error)} to {durations.fine(step.worst_gap)}"

@@ -4,9 +4,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.api.v1alpha1.status import ForcedStatus, LastStep, ScaleDownStatus
+from streamapp.api.v1alpha1.status import ForcedStatus, ScaleDownStatus
 from streamapp.cli.model.app_view import State, View
-from streamapp.cli.model.phrases import LABELS, about_left, counted
+from streamapp.cli.model.phrases import LABELS, about_left, counted, gap_text
 from streamapp.cli.text import durations
 
 _WIDE = 100
@@ -67,15 +67,6 @@ def last_steps(view: View, width: int) -> RenderableType | None:
             Text("" if step.forced is None else f"overridden by {_forced(step.forced)}", style="yellow"),
         )
     return table
-
-
-def gap_text(step: LastStep) -> str:
-    """Say how long a task ran nowhere: as a range, since the operator looks only now and then."""
-    if step.worst_gap is None:
-        return "not seen"
-    if not step.gap_error:
-        return durations.fine(step.worst_gap)
-    return f"{durations.fine(step.worst_gap - step.gap_error)} to {durations.fine(step.worst_gap)}"
 
 
 def _forced(forced: ForcedStatus) -> str:

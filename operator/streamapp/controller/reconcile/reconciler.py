@@ -18,6 +18,8 @@ from streamapp.controller.record.recorder import Recorder
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.decide import decide
 from streamapp.core.doctor.subject import PassFailure
+from streamapp.core.status.gaps import Gap, GapUnknown
+from streamapp.flightrecord.changes import Look
 from streamapp.kube.client.errors import ConflictError, InvalidError, KubeError, RefusedError
 from streamapp.kube.client.kinds import Key
 
@@ -73,7 +75,7 @@ class Reconciler:
         self._set_pace(gathered, decision)
         failure = await self._apply(gathered, decision)
         gap = gap_seen(gathered, decision)
-        self._recorder.record(gathered, decision, gap)
+        self._recorder.record(gathered.key, _look(gathered, decision, gap))
         await self._reporter.report(gathered, decision, gap, done=failure is None)
         self._remember(key, failure)
         if failure is None:
@@ -114,3 +116,16 @@ class Reconciler:
         at_rest = decision.verdict in {Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED}
         moves = decision.convergence.can_be_told and not decision.convergence.is_converged
         gathered.application.watch.hurry(is_busy=not at_rest or moves)
+
+
+def _look(gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> Look:
+    """The pass as the flight record keeps it."""
+    return Look(
+        found=gathered.found,
+        resource=gathered.live.app,
+        pods=gathered.live.pods,
+        snapshot=gathered.snapshot,
+        policy=gathered.policy,
+        decision=decision,
+        gap=gap,
+    )

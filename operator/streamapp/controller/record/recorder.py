@@ -6,16 +6,14 @@ only stands by leaves no record.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import structlog
 
-from streamapp.controller.reconcile.gather import Gathered
 from streamapp.controller.record.queue import Entry, RecordQueue
-from streamapp.core.actions.decision import Decision, Step
-from streamapp.core.status.gaps import Gap, GapUnknown
+from streamapp.core.actions.decision import Step
 from streamapp.flightrecord.changes import FlightLog, Look
 from streamapp.flightrecord.lines import StepMade
 from streamapp.flightrecord.schema import Mark, Record, to_line
@@ -92,31 +90,21 @@ class Recorder:
 
         return hear
 
-    def record(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> None:
-        """Add what is news in this pass."""
-        made = tuple(self._made.pop(gathered.key, ()))
+    def record(self, key: Key, look: Look) -> None:
+        """Add what is news in this pass; the steps that were made are known here."""
+        made = tuple(self._made.pop(key, ()))
         if not self.is_on:
             return
-        look = Look(
-            found=gathered.found,
-            resource=gathered.live.app,
-            pods=gathered.live.pods,
-            snapshot=gathered.snapshot,
-            policy=gathered.policy,
-            decision=decision,
-            made=made,
-            gap=gap,
-        )
         try:
-            self._add(gathered.key, self._log(gathered).lines(look))
+            self._add(key, self._log(key, look.found.metadata.uid).lines(replace(look, made=made)))
         except Exception as error:
             # A fault in here must not end a pass. What was news in it is told anew by the next one, with all else.
             self.count_fault()
-            self._logs.pop(gathered.key, None)
+            self._logs.pop(key, None)
             kind = f"{type(error).__name__}: {error}"
             if kind not in self._failed and len(self._failed) < MOST_FAULTS:
                 self._failed.add(kind)
-                log.exception("flight record incomplete", app=str(gathered.key))
+                log.exception("flight record incomplete", app=str(key))
 
     def forget(self, key: Key) -> None:
         """Drop what is known of an application that is gone."""
@@ -130,18 +118,17 @@ class Recorder:
         for queue in self.queues:
             queue.close()
 
-    def _log(self, gathered: Gathered) -> FlightLog:
-        uid = gathered.found.metadata.uid
-        known = self._logs.get(gathered.key)
+    def _log(self, key: Key, uid: str) -> FlightLog:
+        known = self._logs.get(key)
         if known is None or known[0] != uid:
             head: dict[str, Any] = {
                 "cluster": self.name.cluster,
-                "namespace": gathered.key.namespace,
-                "app": gathered.key.name,
+                "namespace": key.namespace,
+                "app": key.name,
                 "uid": uid,
                 "recorder": self.name.recorder,
             }
-            known = self._logs[gathered.key] = (uid, FlightLog(head))
+            known = self._logs[key] = (uid, FlightLog(head))
         return known[1]
 
     def _add(self, key: Key, lines: Iterable[Record]) -> None:

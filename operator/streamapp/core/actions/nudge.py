@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from streamapp.core.actions.decision import Nudge
 from streamapp.core.evidence.eta import NOT_KNOWN, At, Estimate
 from streamapp.core.evidence.membership import attribute
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, fingerprint
 from streamapp.core.facts.policy import ScalingPolicy, Timing
 from streamapp.core.facts.snapshot import Nudges, Snapshot
-from streamapp.core.gates.case import Refusal
 from streamapp.core.reasons import Reason
 
 REMEMBERED_FOR = timedelta(minutes=30)

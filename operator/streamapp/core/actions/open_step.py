@@ -9,16 +9,16 @@ from datetime import timedelta
 
 from streamapp.core.actions.decision import ClosedStep
 from streamapp.core.evidence.eviction import evictable
+from streamapp.core.evidence.refusal import Refusal, name_some
 from streamapp.core.facts.hold_record import HoldRecord, OpenStep
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, Refusal, case_now
-from streamapp.core.gates.coverage_gates import topology_is_known
+from streamapp.core.gates.case import Case, case_now
+from streamapp.core.gates.chains import STEP_END_BY_TASKS_GATES, STEP_END_GATES
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import every_task_is_active_once, every_task_runs, group_is_stable, name_some
 from streamapp.core.reasons import Reason
 
 
@@ -118,10 +118,8 @@ def _task_that_does_not_run(step: OpenStep, case: Case) -> Refusal | None:
     Where the step rested on that, it ends on that too: in the middle of a rebalance, when a task is nowhere, the tasks
     cannot be inferred from the group.
     """
-    asked = [group_is_stable, every_task_is_active_once]
-    if step.reason in _RESTS_ON_THE_TASKS or not isinstance(case.universe(), Refusal):
-        asked += [topology_is_known, every_task_runs]
-    return first_refusal(asked, case)
+    by_tasks = step.reason in _RESTS_ON_THE_TASKS or not isinstance(case.universe(), Refusal)
+    return first_refusal(STEP_END_BY_TASKS_GATES if by_tasks else STEP_END_GATES, case)
 
 
 _RESTS_ON_THE_TASKS = frozenset({Reason.Covered, Reason.Drained, Reason.OwnsNothing})

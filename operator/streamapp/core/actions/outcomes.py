@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from streamapp.core.actions.decision import Event, Verdict
 from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import Hold, OpenStep
-from streamapp.core.gates.case import Refusal
 from streamapp.core.reasons import Reason
 
 

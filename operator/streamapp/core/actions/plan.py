@@ -25,12 +25,12 @@ from streamapp.core.actions.open_step import Closing
 from streamapp.core.actions.outcomes import Outcome
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import StatefulSet
-from streamapp.core.gates.case import Refusal
 from streamapp.core.gates.convergence import Convergence, estimate
 from streamapp.core.reasons import Reason
 

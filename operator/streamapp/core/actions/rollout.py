@@ -11,22 +11,18 @@ from streamapp.core.evidence.agent_views import fresh, silence
 from streamapp.core.evidence.learner_source import seen, why_not_on_demand
 from streamapp.core.evidence.learners import LearnersUnknown
 from streamapp.core.evidence.membership import attribute
+from streamapp.core.evidence.refusal import Refusal, name_some
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, Refusal, case_now
+from streamapp.core.gates.case import Case, Gate, case_now
+from streamapp.core.gates.chains import REPLACEMENT_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.evaluate import Permission, Waiver, first_refusal, judge
-from streamapp.core.gates.safety_gates import (
-    GATES_OF_REPLACING,
-    Gate,
-    every_task_runs,
-    name_some,
-    no_earlier_step_is_open,
-)
+from streamapp.core.gates.safety_gates import every_task_runs, no_earlier_step_is_open
 from streamapp.core.reasons import Reason
 
 MOST_JUDGED = 3
@@ -101,7 +97,7 @@ class _Rollout:
         unwell = self._unwell()
         if unwell is not None:
             return unwell
-        down = next((pod for pod in candidates if self._takes_nothing_away(pod, GATES_OF_REPLACING)), None)
+        down = next((pod for pod in candidates if self._takes_nothing_away(pod, REPLACEMENT_GATES)), None)
         if down is not None:
             return Restart(down, Reason.RestartOfIdlePod)
         return self._one_of(candidates)
@@ -116,7 +112,7 @@ class _Rollout:
     def next_that_is_down(self) -> Restart | None:
         if self.policy.rollout is RolloutPolicy.PAUSED or self._unwell() is not None:
             return None
-        gates = tuple(gate for gate in GATES_OF_REPLACING if gate is not no_earlier_step_is_open)
+        gates = tuple(gate for gate in REPLACEMENT_GATES if gate is not no_earlier_step_is_open)
         down = next((pod for pod in self._candidates() if self._takes_nothing_away(pod, gates)), None)
         return None if down is None else Restart(down, Reason.RestartOfIdlePod)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from streamapp.core.actions.decision import Event, Verdict
 from streamapp.core.actions.outcomes import Grant, Outcome
 from streamapp.core.evidence.learner_source import is_on_demand
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation
 from streamapp.core.facts.hold_record import (
     NO_EPOCH,
@@ -27,7 +28,7 @@ from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import Universe
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.candidates import Departure, Going, next_drained, next_removal
-from streamapp.core.gates.case import Refusal, case_now
+from streamapp.core.gates.case import case_now
 from streamapp.core.gates.evaluate import Permission, Waiver, judge
 from streamapp.core.gates.safety_gates import every_task_runs
 from streamapp.core.reasons import Reason

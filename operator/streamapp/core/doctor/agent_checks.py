@@ -13,11 +13,11 @@ from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
 from streamapp.core.doctor.subject import Found, Patient
 from streamapp.core.evidence import agent_views
 from streamapp.core.evidence.learner_source import UNBOUNDED
+from streamapp.core.evidence.refusal import name_some
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.tasks import Universe
-from streamapp.core.gates.safety_gates import name_some
 
 KAFKAS_HEARTBEAT = timedelta(seconds=3)
 """`heartbeat.interval.ms` where nobody sets it."""

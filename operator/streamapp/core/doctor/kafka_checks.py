@@ -13,6 +13,7 @@ from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
 from streamapp.core.doctor.subject import Found, Patient
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.learners import LearnersUnknown
+from streamapp.core.evidence.refusal import name_some
 from streamapp.core.facts.group import GroupUnreadable
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
 from streamapp.core.facts.policy import LearnerSource
@@ -22,7 +23,7 @@ from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.core.gates.candidates import Departure, Going
 from streamapp.core.gates.case import Case
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import identity_holds, name_some, no_process_id_is_doubled
+from streamapp.core.gates.safety_gates import identity_holds, no_process_id_is_doubled
 from streamapp.core.reasons import Reason
 from streamapp.core.status import state_age
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from streamapp.core.evidence.agent_views import fresh, silence
 from streamapp.core.evidence.learners import LearnersUnknown, detect
 from streamapp.core.evidence.membership import attribute
+from streamapp.core.evidence.refusal import Refusal, name_some
 from streamapp.core.facts.agent_reports import AgentReport, Aside, AsideKind
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import Universe
-from streamapp.core.gates.case import Refusal
-from streamapp.core.gates.safety_gates import name_some
 from streamapp.core.reasons import Reason
 
 UNBOUNDED = 2**62

@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState, Rebalance, Round
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
-from streamapp.core.gates.case import Case, Refusal
+from streamapp.core.gates.case import Case
 from streamapp.core.reasons import Reason
 
 

@@ -4,13 +4,14 @@ Every accessor gives either what was asked for or the refusal to give instead, s
 refuses by itself and needs no other gate before it.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from streamapp.core.evidence.agent_views import AgentView, views
-from streamapp.core.evidence.coverage import CopyMap, Since, TaskWait, map_copies
+from streamapp.core.evidence.coverage import CopyMap, Since, map_copies
 from streamapp.core.evidence.coverage_by_agents import map_copies_by_agents
 from streamapp.core.evidence.membership import Attribution, attribute
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.evidence.running_tasks import running_by_agents, running_tasks
 from streamapp.core.facts.group import GroupDescription, GroupReading, Join
 from streamapp.core.facts.ids import TaskId
@@ -21,18 +22,6 @@ from streamapp.core.facts.tasks import TopologyUnknown, Universe
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.candidates import Departure
 from streamapp.core.reasons import Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A gate's no."""
-
-    reason: Reason
-    detail: str = ""
-    """Which, where, how far: the part that the reason's note leaves out."""
-    waits: tuple[TaskWait, ...] = ()
-    needs_a_join: bool = True
-    """False where time alone brings what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,3 +140,6 @@ def case_now(snapshot: Snapshot, policy: ScalingPolicy, departure: Departure, re
     return Case(
         snapshot=snapshot, policy=policy, departure=departure, reading=reading, view=heard[0] if heard else None
     )
+
+
+Gate = Callable[[Case], Refusal | None]

@@ -9,22 +9,18 @@ from streamapp.core.evidence.agent_views import AgentView, views
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, Sighting, when_caught_up
 from streamapp.core.evidence.learner_source import is_on_demand
+from streamapp.core.evidence.refusal import Refusal, name_some
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Episode, Snapshot
 from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, Refusal, case_now
-from streamapp.core.gates.coverage_gates import refusal_of, topology_is_known
+from streamapp.core.gates.case import Case, case_now
+from streamapp.core.gates.chains import CONVERGENCE_GATES
+from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.drain_gates import settling
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import (
-    brokers_answered,
-    every_task_is_active_once,
-    group_is_stable,
-    name_some,
-    no_follow_up_is_scheduled,
-)
+from streamapp.core.gates.safety_gates import members_of_the_dead
 from streamapp.core.reasons import Reason
 
 SHOWN = 3
@@ -95,7 +91,9 @@ def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
     copies, limit = _measured(case).copies(), policy.acceptable_recovery_lag
     if isinstance(copies, Refusal):
         ends_missing = copies if copies.reason is Reason.EndOffsetsUnread else None
-        return _nothing_to_see(snapshot, first_refusal(_ASKED, case) or ends_missing or _pod_that_is_missing(case))
+        return _nothing_to_see(
+            snapshot, first_refusal(CONVERGENCE_GATES, case) or ends_missing or _pod_that_is_missing(case)
+        )
     behind, by_agents = copies.behind(limit), _measured(case).view is not None
     missing = (
         _of_the_group(case, copies)
@@ -157,45 +155,10 @@ def _measured(case: Case) -> Case:
 
 def _of_the_group(case: Case, copies: CopyMap) -> Refusal | None:
     """What the group itself is missing; where learners come on demand, what its next rebalance waits for."""
-    missing = first_refusal(_ASKED, case)
+    missing = first_refusal(CONVERGENCE_GATES, case)
     if missing is None or missing.reason is not Reason.FollowUpScheduled or case.view is None:
         return missing
     return settling(case, copies, missing) if is_on_demand(case.snapshot, case.policy) else missing
-
-
-def _every_task_says_it_runs(case: Case) -> Refusal | None:
-    group, universe = case.group(), case.universe()
-    if isinstance(group, Refusal):
-        return group
-    if isinstance(universe, Refusal):
-        return universe
-    running = case.running(group.member_ids - _members_of_the_dead(case))
-    if isinstance(running, Refusal):
-        return running
-    idle, by_agents = sorted(universe.ids - running), case.view is not None
-    reason = Reason.TasksRestoring if group.can_be_nudged or by_agents else Reason.NudgeImpossible
-    return Refusal(reason, f"task {name_some(idle)}", needs_a_join=not by_agents) if idle else None
-
-
-def _members_of_the_dead(case: Case) -> frozenset[str]:
-    """Members whose pod does not run: they are listed, and said to run their tasks, until the group drops them."""
-    attribution = case.attribution()
-    if isinstance(attribution, Refusal):
-        return frozenset()
-    alive = {pod.ordinal for pod in case.snapshot.workload.pods if pod.is_running}
-    return frozenset(
-        member.id for ordinal, members in attribution.by_ordinal.items() if ordinal not in alive for member in members
-    )
-
-
-_ASKED = (
-    brokers_answered,
-    group_is_stable,
-    no_follow_up_is_scheduled,
-    topology_is_known,
-    every_task_is_active_once,
-    _every_task_says_it_runs,
-)
 
 
 def _learner_that_is_behind(behind: tuple[TaskWait, ...], *, by_agents: bool) -> Refusal | None:
@@ -227,7 +190,7 @@ def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:
     stateful = {task.id for task in copies.universe.stateful}
     assigned = [member.assignment for member in group.members if member.assignment is not None]
     learners = sum(len(assignment.standby & stateful) for assignment in assigned)
-    running = case.running(group.member_ids - _members_of_the_dead(case))
+    running = case.running(group.member_ids - members_of_the_dead(case))
     return Counts(
         tasks=len(copies.universe.tasks),
         running=0 if isinstance(running, Refusal) else len(running),

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from streamapp.core.evidence.coverage import TaskWait
 from streamapp.core.evidence.learner_source import another_assignor, limit_in_doubt, why_not_on_demand
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import Measured, Unknown
 from streamapp.core.facts.policy import Assignor, LearnerSource
 from streamapp.core.gates.candidates import Going
-from streamapp.core.gates.case import Case, Refusal
-from streamapp.core.gates.safety_gates import Gate
+from streamapp.core.gates.case import Case
 from streamapp.core.reasons import Reason
 
 
@@ -82,15 +82,6 @@ def every_stateful_task_is_covered(case: Case) -> Refusal | None:
         waits = tuple(wait for wait in waits if _might_be_taken_up_again(wait.task, case))
     return replace(refusal_of(waits), needs_a_join=case.view is None) if waits else None
 
-
-COVERAGE_GATES: tuple[Gate, ...] = (
-    topology_is_known,
-    the_source_that_is_demanded_is_in_force,
-    tasks_move_to_caught_up_copies,
-    positions_are_known,
-    end_offsets_were_read,
-    every_stateful_task_is_covered,
-)
 
 OVERRIDABLE = frozenset(
     {

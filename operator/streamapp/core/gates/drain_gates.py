@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.evidence.refusal import Refusal, name_some
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.gates.agent_gates import (
@@ -18,14 +19,10 @@ from streamapp.core.gates.agent_gates import (
     last_round,
 )
 from streamapp.core.gates.candidates import Going, is_drained
-from streamapp.core.gates.case import Case, Refusal
+from streamapp.core.gates.case import Case
 from streamapp.core.gates.coverage_gates import (
-    every_stateful_task_is_covered,
     refusal_of,
-    tasks_move_to_caught_up_copies,
-    topology_is_known,
 )
-from streamapp.core.gates.safety_gates import Gate, name_some, no_follow_up_is_scheduled
 from streamapp.core.reasons import Reason
 
 MOVING = frozenset({Reason.GroupRebalancing, Reason.FollowUpScheduled, Reason.TaskUnassigned})
@@ -138,16 +135,3 @@ def _moves(
     learning = {wait.best.ordinal for wait in waits if wait.best is not None}
     bests = [copies.best(task, lambda one: one not in leaving) for task in ready]
     return any(best is not None and best.ordinal not in learning for best in bests)
-
-
-GATES_OF_LEARNERS: tuple[Gate, ...] = (
-    topology_is_known,
-    tasks_move_to_caught_up_copies,
-    learners_have_room,
-    announcement_is_heard,
-    announcement_is_followed,
-    pods_are_drained,
-    every_stateful_task_is_covered,
-    no_follow_up_is_scheduled,
-)
-"""In place of the gates of coverage, where learners come on demand; a user's word overrides them likewise."""

@@ -11,16 +11,23 @@ from streamapp.core.evidence.agent_views import AgentView, views
 from streamapp.core.evidence.eviction import capture, since_first_seen
 from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.readings import earlier_reading
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.containers import Capture
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.hold_record import Forced
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, Refusal
-from streamapp.core.gates.coverage_gates import COVERAGE_GATES
-from streamapp.core.gates.drain_gates import GATES_OF_LEARNERS, MOVING, progress
-from streamapp.core.gates.safety_gates import GATES, GATES_OF_DRAINED, GATES_OF_NEVER_RAN, Gate, facts_are_fresh
+from streamapp.core.gates.case import Case, Gate
+from streamapp.core.gates.chains import (
+    COVERAGE_GATES,
+    DRAINED_REMOVAL_GATES,
+    LEARNER_GATES,
+    NEVER_RAN_GATES,
+    REMOVAL_GATES,
+)
+from streamapp.core.gates.drain_gates import MOVING, progress
+from streamapp.core.gates.safety_gates import facts_are_fresh
 from streamapp.core.reasons import Reason
 
 _WHY = {
@@ -63,12 +70,12 @@ def judge(
     view = heard[0] if heard else None
     case = Case(snapshot=snapshot, policy=policy, departure=departure, reading=latest, view=view)
     if departure.going is Going.NEVER_RAN:
-        return first_refusal(GATES_OF_NEVER_RAN, case) or _permission(case, latest, None)
+        return first_refusal(NEVER_RAN_GATES, case) or _permission(case, latest, None)
     if not is_on_demand(snapshot, policy):
-        rules = _Rules(GATES, COVERAGE_GATES, heard[1:])
-        return first_refusal(GATES, case) or _judge_twice(case, rules, waiver)
-    rules = _Rules(GATES_OF_DRAINED, GATES_OF_LEARNERS, heard[1:])
-    refused = first_refusal(GATES_OF_DRAINED, case)
+        rules = _Rules(REMOVAL_GATES, COVERAGE_GATES, heard[1:])
+        return first_refusal(REMOVAL_GATES, case) or _judge_twice(case, rules, waiver)
+    rules = _Rules(DRAINED_REMOVAL_GATES, LEARNER_GATES, heard[1:])
+    refused = first_refusal(DRAINED_REMOVAL_GATES, case)
     if refused is not None:
         return (progress(case) if refused.reason in MOVING and waiver is None else None) or refused
     return _judge_twice(case, rules, waiver)

@@ -5,20 +5,18 @@ choice of the user overrides these; the ones that can be overridden are in `cove
 the first that refuses names the condition's reason.
 """
 
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from streamapp.core.evidence.membership import unrecorded
+from streamapp.core.evidence.refusal import Refusal, name_some
 from streamapp.core.evidence.running_tasks import active_holders
 from streamapp.core.facts.group import FollowUp, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.policy import RolloutPolicy
-from streamapp.core.gates.agent_gates import agents_agree, only_watches
+from streamapp.core.gates.agent_gates import only_watches
 from streamapp.core.gates.candidates import Going, holds_nothing, is_drained, is_without_a_past
-from streamapp.core.gates.case import Case, Refusal
+from streamapp.core.gates.case import Case
 from streamapp.core.reasons import Reason
-
-Gate = Callable[[Case], Refusal | None]
 
 
 def no_earlier_step_is_open(case: Case) -> Refusal | None:
@@ -214,49 +212,27 @@ def every_task_runs(case: Case) -> Refusal | None:
     return refusal if idle else None
 
 
-GATES: tuple[Gate, ...] = (
-    no_earlier_step_is_open,
-    facts_are_fresh,
-    brokers_answered,
-    group_is_stable,
-    no_follow_up_is_scheduled,
-    every_task_is_active_once,
-    agents_agree,
-    no_member_is_foreign,
-    no_process_id_is_doubled,
-    identity_holds,
-    statefulset_is_observed,
-    retention_is_in_force,
-    no_rollout_is_half_done,
-    only_pods_without_tasks_go_together,
-)
-"""For every removal and every restart. All are asked of both readings, but for the age of the earlier one."""
-
-GATES_OF_DRAINED: tuple[Gate, ...] = tuple(gate for gate in GATES if gate is not no_follow_up_is_scheduled)
-"""The same where pods are drained first: follow-ups go on while learners learn, and are asked about with coverage."""
-
-GATES_OF_NEVER_RAN: tuple[Gate, ...] = (
-    no_earlier_step_is_open,
-    facts_are_fresh,
-    brokers_answered,
-    no_process_id_is_doubled,
-    identity_holds,
-    statefulset_is_observed,
-    retention_is_in_force,
-    only_pods_without_tasks_go_together,
-)
-"""For pods whose container never ran: the state of a group that they were never part of does not matter."""
-
-GATES_OF_REPLACING: tuple[Gate, ...] = (
-    no_earlier_step_is_open,
-    facts_are_fresh,
-    brokers_answered,
-    statefulset_is_observed,
-)
-"""For a pod that does not run and has nobody in the group: replacing it takes nothing from anyone."""
+def every_task_says_it_runs(case: Case) -> Refusal | None:
+    """Every task is said to run by a member that lives; what convergence asks, and no removal."""
+    group, universe = case.group(), case.universe()
+    if isinstance(group, Refusal):
+        return group
+    if isinstance(universe, Refusal):
+        return universe
+    running = case.running(group.member_ids - members_of_the_dead(case))
+    if isinstance(running, Refusal):
+        return running
+    idle, by_agents = sorted(universe.ids - running), case.view is not None
+    reason = Reason.TasksRestoring if group.can_be_nudged or by_agents else Reason.NudgeImpossible
+    return Refusal(reason, f"task {name_some(idle)}", needs_a_join=not by_agents) if idle else None
 
 
-def name_some(things: Sequence[object]) -> str:
-    """Name the first few of many."""
-    shown = ", ".join(str(thing) for thing in things[:5])
-    return shown if len(things) <= 5 else f"{shown} and {len(things) - 5} more"
+def members_of_the_dead(case: Case) -> frozenset[str]:
+    """Members whose pod does not run: they are listed, and said to run their tasks, until the group drops them."""
+    attribution = case.attribution()
+    if isinstance(attribution, Refusal):
+        return frozenset()
+    alive = {pod.ordinal for pod in case.snapshot.workload.pods if pod.is_running}
+    return frozenset(
+        member.id for ordinal, members in attribution.by_ordinal.items() if ordinal not in alive for member in members
+    )

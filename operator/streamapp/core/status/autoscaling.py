@@ -10,14 +10,13 @@ from datetime import timedelta
 
 from streamapp.core.actions.decision import Answer, Condition, Event
 from streamapp.core.evidence.membership import attribute
+from streamapp.core.evidence.refusal import Refusal, name_some
 from streamapp.core.facts.autoscalers import Aim, Autoscaler, Drivers, DriversUnknown
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.hold_record import Hold
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
-from streamapp.core.gates.case import Refusal
-from streamapp.core.gates.safety_gates import name_some
 from streamapp.core.reasons import Reason
 
 TYPE = "ScalingSound"

@@ -11,10 +11,11 @@ from streamapp.core.actions.outcomes import Outcome
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.learners import LearnersUnknown
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, Refusal
+from streamapp.core.gates.case import Case
 from streamapp.core.gates.convergence import Convergence
 from streamapp.core.gates.evaluate import first_refusal
 from streamapp.core.gates.safety_gates import brokers_answered, identity_holds, no_process_id_is_doubled

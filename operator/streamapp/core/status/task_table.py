@@ -13,6 +13,7 @@ from enum import Enum
 from streamapp.core.evidence.coverage import Copy, CopyMap, is_caught_up
 from streamapp.core.evidence.learner_source import is_on_demand, within_the_applications_limit
 from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.evidence.running_tasks import active_holders
 from streamapp.core.facts.group import GroupDescription, Member
 from streamapp.core.facts.ids import Ordinal, TaskId
@@ -21,7 +22,7 @@ from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskFacts, Universe
 from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, Refusal, case_now
+from streamapp.core.gates.case import Case, case_now
 from streamapp.core.reasons import Reason
 
 

@@ -13,10 +13,10 @@ from kio.schema.leave_group.v5.request import LeaveGroupRequest, MemberIdentity
 from kio.schema.leave_group.v5.response import LeaveGroupResponse
 from kio.schema.types import GroupId
 
+from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import UnexpectedAnswerError
-from streamapp.kafka.group.coordinator import Coordinator
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,10 @@ from kio.schema.types import GroupId
 from kio.static.primitive import i32, i32Timedelta
 
 from streamapp.kafka.connection.connection import Connection
+from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import KafkaAccessError
-from streamapp.kafka.group.coordinator import Coordinator
 from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict, leave_request, leave_results
 from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
 from streamapp.wire.phantom import encode_phantom

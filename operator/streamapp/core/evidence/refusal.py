@@ -1,0 +1,25 @@
+"""A gate's no: what every question about pods answers with where it cannot say yes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A gate's no."""
+
+    reason: Reason
+    detail: str = ""
+    """Which, where, how far: the part that the reason's note leaves out."""
+    waits: tuple[TaskWait, ...] = ()
+    needs_a_join: bool = True
+    """False where time alone brings what is missing."""
+
+
+def name_some(things: Sequence[object]) -> str:
+    """Name the first few of many."""
+    shown = ", ".join(str(thing) for thing in things[:5])
+    return shown if len(things) <= 5 else f"{shown} and {len(things) - 5} more"

@@ -1,0 +1,121 @@
+"""Every list of gates, in the order in which they are asked: the first gate that refuses names the reason.
+
+`reasons` says of each reason what is known of it; the gate that gives it is 5 to 15 lines in the file that its import
+here names. Who asks a list stands in its own words below.
+"""
+
+from streamapp.core.gates.agent_gates import (
+    agents_agree,
+    announcement_is_followed,
+    announcement_is_heard,
+)
+from streamapp.core.gates.case import Gate
+from streamapp.core.gates.coverage_gates import (
+    end_offsets_were_read,
+    every_stateful_task_is_covered,
+    positions_are_known,
+    tasks_move_to_caught_up_copies,
+    the_source_that_is_demanded_is_in_force,
+    topology_is_known,
+)
+from streamapp.core.gates.drain_gates import learners_have_room, pods_are_drained
+from streamapp.core.gates.safety_gates import (
+    brokers_answered,
+    every_task_is_active_once,
+    every_task_runs,
+    every_task_says_it_runs,
+    facts_are_fresh,
+    group_is_stable,
+    identity_holds,
+    no_earlier_step_is_open,
+    no_follow_up_is_scheduled,
+    no_member_is_foreign,
+    no_process_id_is_doubled,
+    no_rollout_is_half_done,
+    only_pods_without_tasks_go_together,
+    retention_is_in_force,
+    statefulset_is_observed,
+)
+
+REMOVAL_GATES: tuple[Gate, ...] = (
+    no_earlier_step_is_open,
+    facts_are_fresh,
+    brokers_answered,
+    group_is_stable,
+    no_follow_up_is_scheduled,
+    every_task_is_active_once,
+    agents_agree,
+    no_member_is_foreign,
+    no_process_id_is_doubled,
+    identity_holds,
+    statefulset_is_observed,
+    retention_is_in_force,
+    no_rollout_is_half_done,
+    only_pods_without_tasks_go_together,
+)
+"""For every removal and every restart. All are asked of both readings, but for the age of the earlier one."""
+
+
+DRAINED_REMOVAL_GATES: tuple[Gate, ...] = tuple(gate for gate in REMOVAL_GATES if gate is not no_follow_up_is_scheduled)
+"""The same where pods are drained first: follow-ups go on while learners learn, and are asked about with coverage."""
+
+
+NEVER_RAN_GATES: tuple[Gate, ...] = (
+    no_earlier_step_is_open,
+    facts_are_fresh,
+    brokers_answered,
+    no_process_id_is_doubled,
+    identity_holds,
+    statefulset_is_observed,
+    retention_is_in_force,
+    only_pods_without_tasks_go_together,
+)
+"""For pods whose container never ran: the state of a group that they were never part of does not matter."""
+
+
+REPLACEMENT_GATES: tuple[Gate, ...] = (
+    no_earlier_step_is_open,
+    facts_are_fresh,
+    brokers_answered,
+    statefulset_is_observed,
+)
+"""For a pod that does not run and has nobody in the group: replacing it takes nothing from anyone."""
+
+
+COVERAGE_GATES: tuple[Gate, ...] = (
+    topology_is_known,
+    the_source_that_is_demanded_is_in_force,
+    tasks_move_to_caught_up_copies,
+    positions_are_known,
+    end_offsets_were_read,
+    every_stateful_task_is_covered,
+)
+
+
+LEARNER_GATES: tuple[Gate, ...] = (
+    topology_is_known,
+    tasks_move_to_caught_up_copies,
+    learners_have_room,
+    announcement_is_heard,
+    announcement_is_followed,
+    pods_are_drained,
+    every_stateful_task_is_covered,
+    no_follow_up_is_scheduled,
+)
+"""In place of the gates of coverage, where learners come on demand; a user's word overrides them likewise."""
+
+CONVERGENCE_GATES: tuple[Gate, ...] = (
+    brokers_answered,
+    group_is_stable,
+    no_follow_up_is_scheduled,
+    topology_is_known,
+    every_task_is_active_once,
+    every_task_says_it_runs,
+)
+"""What condition `Converged` asks of the group; it only reports."""
+
+STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
+"""For the end of a step, when its pods and their members are gone."""
+
+STEP_END_BY_TASKS_GATES: tuple[Gate, ...] = (*STEP_END_GATES, topology_is_known, every_task_runs)
+"""The same where it is known which tasks there are, or the step rested on that."""
