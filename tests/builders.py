@@ -23,7 +23,15 @@ from tests.support import example
 
 NOW = example.NOW
 POLICY = ScalingPolicy()
-NOT_GIVEN: Any = object()
+
+
+class _Sentinel:
+    def __repr__(self) -> str:
+        # Without an address, so that the names of tests are the same in every process.
+        return "NOT_GIVEN"
+
+
+NOT_GIVEN: Any = _Sentinel()
 
 
 def seconds(number: float) -> timedelta:

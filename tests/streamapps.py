@@ -49,7 +49,14 @@ SPEC: Json = {
     },
 }
 
-ABSENT: Any = object()
+
+class _Sentinel:
+    def __repr__(self) -> str:
+        # Without an address, so that the names of tests are the same in every process.
+        return "ABSENT"
+
+
+ABSENT: Any = _Sentinel()
 """In a change: the field is taken away."""
 
 

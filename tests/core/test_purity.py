@@ -36,7 +36,9 @@ def is_allowed(name: str) -> bool:
 
 
 def test_nothing_is_imported_that_could_act_or_tell_the_time() -> None:
-    refused = {(module.name, name) for module in CORE.rglob("*.py") for name in imported(module) if not is_allowed(name)}
+    refused = {
+        (module.name, name) for module in CORE.rglob("*.py") for name in imported(module) if not is_allowed(name)
+    }
     assert refused == set()
 
 

@@ -135,22 +135,22 @@ def test_ready_says_how_many_pods_are(ready: int, granted: int, wish: int, detai
 
 @pytest.mark.parametrize(
     ("snapshot", "verdict"),
-    {
-        "steady": (a_snapshot(wish=3, record=None), "Current"),
-        "held": (a_snapshot(members=example.members(3, lag=50_000)), "Current"),
-        "growing": (a_snapshot(wish=5, record=None), "InProgress"),
-        "a step": (a_snapshot(), "InProgress"),
-        "no StatefulSet": (a_snapshot(record=None, workload={"statefulset": None}), "InProgress"),
-        "a pod is not ready": (
+    [
+        pytest.param(a_snapshot(wish=3, record=None), "Current", id="steady"),
+        pytest.param(a_snapshot(members=example.members(3, lag=50_000)), "Current", id="held"),
+        pytest.param(a_snapshot(wish=5, record=None), "InProgress", id="growing"),
+        pytest.param(a_snapshot(), "InProgress", id="a step"),
+        pytest.param(a_snapshot(record=None, workload={"statefulset": None}), "InProgress", id="no StatefulSet"),
+        pytest.param(
             a_snapshot(wish=3, record=None, workload={"pods": (a_pod(0), a_pod(1), a_pod(2, ready=False))}),
             "InProgress",
+            id="a pod is not ready",
         ),
-        "invalid": (a_snapshot(app={"fault": "spec.kafka is required"}), "Failed"),
-        "paused": (a_snapshot(app={"paused": True}), "Current"),
-        "brokers away": (a_snapshot(wish=3, record=None, readings=(an_unreadable(),)), "Current"),
-        "given up": (a_snapshot(record=a_record(gave_up_at=1)), "Failed"),
-    }.values(),
-    ids=str,
+        pytest.param(a_snapshot(app={"fault": "spec.kafka is required"}), "Failed", id="invalid"),
+        pytest.param(a_snapshot(app={"paused": True}), "Current", id="paused"),
+        pytest.param(a_snapshot(wish=3, record=None, readings=(an_unreadable(),)), "Current", id="brokers away"),
+        pytest.param(a_snapshot(record=a_record(gave_up_at=1)), "Failed", id="given up"),
+    ],
 )
 def test_tools_that_wait_see_a_hold_as_healthy_and_a_stall_as_a_failure(snapshot: Snapshot, verdict: str) -> None:
     assert kstatus(answer(snapshot), snapshot.app.generation) == verdict
