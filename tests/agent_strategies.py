@@ -7,14 +7,14 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from streamapp.core.facts.agent_reports import (
+    AgentReply,
     AgentReport,
     AgentSilent,
     AgentsSeen,
-    AgentWord,
+    AnnouncementAck,
     AnnouncementState,
-    Aside,
     AsideKind,
-    Heard,
+    AssignorInactive,
     TaskState,
 )
 from streamapp.core.facts.group import FollowUp, GroupDescription, Member
@@ -27,7 +27,7 @@ from tests.builders import a_record, ago, seconds
 from tests.strategies import TROUBLES, rollouts, snapshots
 from tests.support import example
 
-Change = Callable[[AgentReport], AgentWord]
+Change = Callable[[AgentReport], AgentReply]
 
 WORDS: dict[str, Change] = {
     "silent": lambda word: AgentSilent(word.ordinal, "connection refused"),
@@ -46,13 +46,13 @@ WORDS: dict[str, Change] = {
     "repeated": lambda word: replace(word, sequence=1),
     "of another process": lambda word: replace(word, process_id=example.process_id(8)),
     "without process": lambda word: replace(word, process_id=None),
-    "not ours": lambda word: replace(word, is_ours=False, aside=Aside(AsideKind.OLDER_STREAMS, "3.7")),
-    "own assignor": lambda word: replace(word, is_ours=False, aside=Aside(AsideKind.OWN_ASSIGNOR, "Foo")),
+    "not ours": lambda word: replace(word, is_ours=False, aside=AssignorInactive(AsideKind.OLDER_STREAMS, "3.7")),
+    "own assignor": lambda word: replace(word, is_ours=False, aside=AssignorInactive(AsideKind.OWN_ASSIGNOR, "Foo")),
     "unbounded": lambda word: replace(word, recovery_lag=2**63 - 1),
     "another limit": lambda word: replace(word, recovery_lag=1),
-    "told nothing": lambda word: replace(word, heard=Heard(state=AnnouncementState.UNKNOWN)),
+    "told nothing": lambda word: replace(word, heard=AnnouncementAck(state=AnnouncementState.UNKNOWN)),
     "told that nobody leaves": lambda word: replace(
-        word, heard=Heard(state=AnnouncementState.EMPTY, epoch=Epoch(lease=0, counter=1))
+        word, heard=AnnouncementAck(state=AnnouncementState.EMPTY, epoch=Epoch(lease=0, counter=1))
     ),
     "told something older": lambda word: replace(word, heard=replace(word.heard, epoch=Epoch(lease=0, counter=1))),
     "about to forget": lambda word: replace(word, heard=replace(word.heard, expires_in=seconds(1))),
@@ -74,7 +74,7 @@ def with_agents(draw: st.DrawFn, applications: st.SearchStrategy[Snapshot], trou
     if newest is not None and isinstance(newest.group, GroupDescription):
         members = tuple(one for one in newest.group.members if one.subscription and one.assignment)
     pods = len(snapshot.workload.pods)
-    lowest = min(max(snapshot.app.wish.replicas, 1), pods) if pods else 1
+    lowest = min(max(snapshot.app.desired.replicas, 1), pods) if pods else 1
     leaving = set(range(lowest, pods))
     agents = AgentsSeen()
     if members and leaving:
@@ -113,9 +113,9 @@ def drained(draw: st.DrawFn, most_troubles: int = 1) -> Snapshot:
         )
         for pod in range(pods)
     )
-    wish = draw(st.integers(busy, pods - 1))
-    base = example.snapshot(3, wish)
-    statefulset = replace(example.statefulset(pods), record=a_record(granted=pods, target=wish))
+    desired = draw(st.integers(busy, pods - 1))
+    base = example.snapshot(3, desired)
+    statefulset = replace(example.statefulset(pods), record=a_record(granted=pods, target=desired))
     snapshot = replace(
         base,
         workload=replace(example.workload(pods), statefulset=statefulset),

@@ -11,12 +11,19 @@ from typing import Any
 
 from streamapp.core.actions.decision import Decision
 from streamapp.core.decide import decide
-from streamapp.core.facts.containers import Capture, ContainerEnd, MemberKey
-from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Join, Member
+from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMembers
+from streamapp.core.facts.group import (
+    GroupDescription,
+    GroupReading,
+    GroupState,
+    GroupUnreadable,
+    Member,
+    ObservedRebalance,
+)
 from streamapp.core.facts.hold_record import Epoch, Hold, HoldRecord, OpenStep, Progress
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot, Wish, WishSeen
+from streamapp.core.facts.snapshot import DesiredReplicas, DesiredSample, Snapshot
 from streamapp.core.facts.workload import Container, Pod, Volume
 from streamapp.core.reasons import Reason
 from tests.support import example
@@ -45,7 +52,7 @@ def ago(number: float) -> datetime:
 def a_snapshot(
     *,
     pods: int = 3,
-    wish: int = 2,
+    desired: int = 2,
     members: Iterable[Member] | None = None,
     record: Any = NOT_GIVEN,
     app: dict[str, Any] | None = None,
@@ -57,7 +64,7 @@ def a_snapshot(
 
     Args:
         pods: How many there are, all of them granted: 1, 2, 3 or 6.
-        wish: How many are wished for, since ten minutes.
+        desired: How many are wished for, since ten minutes.
         members: The group's members in both readings.
         record: The hold record; by default that of a hold which has just begun.
         app: Fields of `App` to change.
@@ -65,8 +72,8 @@ def a_snapshot(
         workload: Fields of `Workload` to change.
         changes: Fields of the snapshot itself.
     """
-    whole = example.snapshot(pods, wish)
-    held = a_record(granted=pods, target=wish) if record is NOT_GIVEN else record
+    whole = example.snapshot(pods, desired)
+    held = a_record(granted=pods, target=desired) if record is NOT_GIVEN else record
     own = whole.workload.statefulset
     assert own is not None
     changed = replace(own, **{"record": held, **(statefulset or {})})
@@ -97,9 +104,9 @@ def a_record(*, step: OpenStep | None = None, **changes: Any) -> HoldRecord:
     return HoldRecord(epoch=Epoch(lease=0, counter=1), hold=a_hold(**changes), step=step)
 
 
-def a_capture(ordinal: int = 3, *, seen_at: datetime | None = None, **changes: Any) -> Capture:
+def a_capture(ordinal: int = 3, *, seen_at: datetime | None = None, **changes: Any) -> ObservedMembers:
     """The one member of a pod, by default of one that has just been taken away."""
-    capture = Capture(
+    capture = ObservedMembers(
         ordinal=Ordinal(ordinal),
         pod_uid=f"pod-{ordinal}",
         container_id=f"containerd://{ordinal}",
@@ -127,7 +134,7 @@ def a_step(**changes: Any) -> OpenStep:
         to_replicas=3,
         granted_at=ago(30),
         reason=Reason.Covered,
-        captures=(a_capture(3),),
+        observed=(a_capture(3),),
     )
     return replace(step, **changes)
 
@@ -140,11 +147,11 @@ def a_reading(
 
 
 def an_unreadable(at: float = 1, reason: Reason = Reason.BrokersUnreachable) -> GroupReading:
-    return GroupReading(ended_at=ago(at), group=GroupUnreadable(reason, "timed out"), join=None)
+    return GroupReading(ended_at=ago(at), group=GroupUnreadable(reason, "timed out"), rebalance=None)
 
 
-def a_join(members: Iterable[Member], *, settled: float = 3) -> Join:
-    return example.join(tuple(members), ago(settled))
+def a_join(members: Iterable[Member], *, settled: float = 3) -> ObservedRebalance:
+    return example.rebalance(tuple(members), ago(settled))
 
 
 def without_subscriptions(members: Iterable[Member]) -> tuple[Member, ...]:
@@ -174,9 +181,9 @@ def not_running(*, ever_ran: bool = True, id_: str | None = None) -> Container:
     return Container(id=id_, running_since=None, ever_ran=ever_ran)
 
 
-def a_wish(replicas: int, *seen: tuple[float, int]) -> Wish:
+def a_wish(replicas: int, *seen: tuple[float, int]) -> DesiredReplicas:
     """A wish with its history: pairs of seconds ago and replicas."""
-    return Wish(replicas=replicas, history=tuple(WishSeen(ago(when), number) for when, number in seen))
+    return DesiredReplicas(replicas=replicas, history=tuple(DesiredSample(ago(when), number) for when, number in seen))
 
 
 def told(decision: Decision) -> tuple[str, str]:

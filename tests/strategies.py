@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from streamapp.core.facts.containers import Capture, ContainerEnd, MemberKey
+from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMembers
 from streamapp.core.facts.group import (
     Applied,
     FollowUp,
@@ -32,7 +32,7 @@ from streamapp.core.facts.hold_record import (
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndsUnreadable
 from streamapp.core.facts.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy, ScalingPolicy
-from streamapp.core.facts.snapshot import Nudges, Release, Snapshot
+from streamapp.core.facts.snapshot import HoldOverride, RebalanceHistory, Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.workload import Budget, Container
 from streamapp.core.reasons import Reason
@@ -48,10 +48,10 @@ REASONS = st.sampled_from(Reason)
 FORCED = st.none() | st.builds(Forced, by=st.sampled_from(ForcedBy), why=st.text(max_size=40))
 
 
-def captures() -> st.SearchStrategy[Capture]:
+def observed() -> st.SearchStrategy[ObservedMembers]:
     keys = st.builds(MemberKey, id=NAMES, instance_id=st.none() | NAMES)
     return st.builds(
-        Capture,
+        ObservedMembers,
         ordinal=COUNTS.map(Ordinal),
         pod_uid=NAMES,
         container_id=NAMES,
@@ -78,7 +78,7 @@ def hold_records() -> st.SearchStrategy[HoldRecord]:
         reason=REASONS,
         progress=progress,
         forced=FORCED,
-        fell_far=st.booleans(),
+        dropped_by_half=st.booleans(),
         gave_up_at=st.none() | COUNTS,
     )
     step = st.builds(
@@ -89,7 +89,7 @@ def hold_records() -> st.SearchStrategy[HoldRecord]:
         granted_at=TIMES,
         reason=REASONS,
         forced=FORCED,
-        captures=st.lists(captures(), max_size=3).map(tuple),
+        observed=st.lists(observed(), max_size=3).map(tuple),
     )
     epoch = st.builds(Epoch, lease=COUNTS, counter=COUNTS)
     return st.builds(HoldRecord, epoch=epoch, hold=st.none() | hold, step=st.none() | step)
@@ -173,14 +173,14 @@ def _readings(change: Callable[[GroupReading], GroupReading], *numbers: int) -> 
 
 
 def _unreadable(reading: GroupReading) -> GroupReading:
-    return replace(reading, group=GroupUnreadable(Reason.BrokersUnreachable, "timed out"), join=None)
+    return replace(reading, group=GroupUnreadable(Reason.BrokersUnreachable, "timed out"), rebalance=None)
 
 
 def _rebalancing(reading: GroupReading) -> GroupReading:
     if not isinstance(reading.group, GroupDescription):
         return reading
     hidden = tuple(replace(member, subscription=None) for member in reading.group.members)
-    return replace(reading, group=GroupDescription(GroupState.PREPARING_REBALANCE, hidden), join=None)
+    return replace(reading, group=GroupDescription(GroupState.PREPARING_REBALANCE, hidden), rebalance=None)
 
 
 def _without_the_first(reading: GroupReading) -> GroupReading:
@@ -204,17 +204,17 @@ def _unsettled(reading: GroupReading) -> GroupReading:
 
 
 def _without_join(reading: GroupReading) -> GroupReading:
-    return replace(reading, join=None)
+    return replace(reading, rebalance=None)
 
 
 def _without_ends(reading: GroupReading) -> GroupReading:
-    return replace(reading, join=reading.join and replace(reading.join, ends=EndsUnreadable("refused")))
+    return replace(reading, rebalance=reading.rebalance and replace(reading.rebalance, ends=EndsUnreadable("refused")))
 
 
 def _stepping(snapshot: Snapshot) -> Snapshot:
     statefulset = snapshot.workload.statefulset
     replicas = 1 if statefulset is None else statefulset.replicas
-    step = a_step(from_replicas=replicas + 1, to_replicas=replicas, captures=(a_capture(0),))
+    step = a_step(from_replicas=replicas + 1, to_replicas=replicas, observed=(a_capture(0),))
     return _statefulset(record=a_record(granted=replicas, step=step))(snapshot)
 
 
@@ -227,8 +227,8 @@ TROUBLES: dict[str, Trouble] = {
     "deleting": _app(deleting=True),
     "invalid": _app(fault="spec.kafka is empty"),
     "user's hold": _app(held_because="audit"),
-    "released": _app(release=Release(hold_id="h-1", why="out of money")),
-    "young wish": lambda snapshot: _app(wish=replace(snapshot.app.wish, history=()))(snapshot),
+    "released": _app(release=HoldOverride(hold_id="h-1", why="out of money")),
+    "young wish": lambda snapshot: _app(desired=replace(snapshot.app.desired, history=()))(snapshot),
     "no StatefulSet": _workload(statefulset=None),
     "foreign StatefulSet": _statefulset(is_ours=False),
     "unobserved": _statefulset(observed_generation=0),
@@ -248,7 +248,7 @@ TROUBLES: dict[str, Trouble] = {
     "second pod young": _pod(1, container=replace(example.pod(0).container, running_since=example.NOW)),
     "second pod outdated": _pod(1, revision="older"),
     "second pod not ready": _pod(1, ready=False),
-    "unknown topology": lambda snapshot: replace(snapshot, universe=TopologyUnknown("two sub-topologies")),
+    "unknown topology": lambda snapshot: replace(snapshot, task_set=TopologyUnknown("two sub-topologies")),
     "never read": lambda snapshot: replace(snapshot, readings=()),
     "one reading": lambda snapshot: replace(snapshot, readings=snapshot.readings[:1]),
     "unreadable now": _readings(_unreadable, 0),
@@ -265,19 +265,19 @@ TROUBLES: dict[str, Trouble] = {
 }
 
 
-def _application(pods: int, wish: int, members: tuple[Member, ...], ends: tuple[ContainerEnd, ...]) -> Snapshot:
+def _application(pods: int, desired: int, members: tuple[Member, ...], ends: tuple[ContainerEnd, ...]) -> Snapshot:
     """Without trouble: a hold on record, two readings in a row, everybody captured a minute ago."""
     whole = example.workload(pods)
     statefulset = replace(
-        example.statefulset(pods), record=a_record(granted=pods, target=max(0, pods - 1)) if wish < pods else None
+        example.statefulset(pods), record=a_record(granted=pods, target=max(0, pods - 1)) if desired < pods else None
     )
     return replace(
-        example.snapshot(3, wish),
+        example.snapshot(3, desired),
         workload=replace(whole, statefulset=statefulset),
         readings=example.two_readings(members),
-        captures=tuple(a_capture(pod) for pod in range(pods)),
+        observed=tuple(a_capture(pod) for pod in range(pods)),
         container_ends=ends,
-        nudges=Nudges(sent=(ago(11),)),
+        rebalances=RebalanceHistory(sent=(ago(11),)),
     )
 
 
@@ -285,10 +285,10 @@ def _application(pods: int, wish: int, members: tuple[Member, ...], ends: tuple[
 def snapshots(draw: st.DrawFn, wishes: tuple[int, int] = (-3, 2), most_troubles: int = 3) -> Snapshot:
     """An application of one to four pods with up to `most_troubles` troubles; `wishes` are relative to its pods."""
     pods = draw(st.integers(1, 4))
-    wish = max(0, pods + draw(st.integers(*wishes)))
+    desired = max(0, pods + draw(st.integers(*wishes)))
     ended = draw(st.sets(st.tuples(st.integers(0, pods), st.sampled_from((45, 52))), max_size=1))
     ends = tuple(an_end(pod, finished_at=ago(when)) for pod, when in sorted(ended))
-    snapshot = _application(pods, wish, draw(groups(pods)), ends)
+    snapshot = _application(pods, desired, draw(groups(pods)), ends)
     for name in sorted(draw(st.sets(st.sampled_from(sorted(TROUBLES)), max_size=most_troubles))):
         snapshot = TROUBLES[name](snapshot)
     return snapshot

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from streamapp.core.actions.decision import Decision
 from streamapp.core.decide import decide
-from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, Join, Member
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, Member, ObservedRebalance
 from streamapp.core.facts.hold_record import Epoch, Hold, HoldRecord, Progress
 from streamapp.core.facts.lag import EndOffsets, PartitionEnd
 from streamapp.core.facts.policy import ScalingPolicy
@@ -77,7 +77,7 @@ def measured(snapshot: Snapshot) -> tuple[Decision, list[float]]:
 def held(size: Size) -> Snapshot:
     """An application of that size of which one pod may go."""
     members = dealt(size)
-    snapshot = example.snapshot(pods=size.pods, wish=size.pods - 1)
+    snapshot = example.snapshot(pods=size.pods, desired=size.pods - 1)
     hold = Hold(
         id="h-1",
         from_replicas=size.pods,
@@ -90,7 +90,7 @@ def held(size: Size) -> Snapshot:
     statefulset = replace(example.statefulset(size.pods), record=HoldRecord(epoch=Epoch(0, 1), hold=hold, step=None))
     return replace(
         snapshot,
-        universe=example.universe(size.tasks),
+        task_set=example.task_set(size.tasks),
         workload=replace(snapshot.workload, statefulset=statefulset),
         readings=tuple(reading(members, size, ago * SECOND) for ago in (1, 15)),
     )
@@ -107,15 +107,17 @@ def dealt(size: Size) -> tuple[Member, ...]:
 def reading(members: tuple[Member, ...], size: Size, ago: timedelta) -> GroupReading:
     """A poll, two seconds after the join that it shows."""
     settled_at = example.NOW - ago - 2 * SECOND
-    changelogs = example.universe(size.tasks).changelogs
+    changelogs = example.task_set(size.tasks).changelogs
     ends = {partition: PartitionEnd(log_start=0, end=example.END) for partition in changelogs}
-    join = Join(
+    rebalance = ObservedRebalance(
         began_at=settled_at - 3 * SECOND,
         settled_at=settled_at,
-        rejoined=frozenset(member.id for member in members),
+        rejoined_members=frozenset(member.id for member in members),
         ends=EndOffsets(read_at=settled_at + SECOND, partitions=ends, committed={}),
     )
-    return GroupReading(ended_at=example.NOW - ago, group=GroupDescription(GroupState.STABLE, members), join=join)
+    return GroupReading(
+        ended_at=example.NOW - ago, group=GroupDescription(GroupState.STABLE, members), rebalance=rebalance
+    )
 
 
 if __name__ == "__main__":

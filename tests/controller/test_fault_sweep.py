@@ -27,7 +27,7 @@ def writes_of_a_step() -> int:
 
 
 async def scale_down(bench: Bench) -> None:
-    bench.wish(3)
+    bench.desired(3)
     await bench.run(lambda: bench.is_settled(3))
 
 
@@ -60,7 +60,7 @@ def test_an_operator_that_dies_at_a_write_is_followed_by_one_that_brings_it_to_t
         async with a_bench(4) as bench:
             died: list[int] = []
             at_write(number, bench, partial(die, died, kind))
-            bench.wish(3)
+            bench.desired(3)
             await bench.run(partial(died_or_settled, died, bench, 3))
             await bench.restart()
             await bench.run(lambda: bench.is_settled(3))
@@ -76,7 +76,7 @@ def test_a_wish_that_rises_again_at_any_write_ends_with_as_many_pods_as_it_says(
         async with a_bench(4) as bench:
             changed: list[int] = []
             at_write(number, bench, partial(raise_wish, changed, bench))
-            bench.wish(3)
+            bench.desired(3)
             await bench.run(lambda: bool(changed))
             await bench.run(lambda: bench.is_settled(4))
             assert (bench.granted(), bench.record(), bench.group.wrongs) == (4, None, [])
@@ -90,7 +90,7 @@ def test_a_scale_down_over_two_steps_survives_one_death_after_another() -> None:
     async def play() -> int:
         deaths = 0
         async with a_bench(4) as bench:
-            bench.wish(2)
+            bench.desired(2)
             # A life must be long enough for one step; how many writes that is depends on where the last one ended.
             for life in (5, 9, 14, 6, 11, 17, 23):
                 died: list[int] = []
@@ -113,7 +113,7 @@ def die(died: list[int], kind: str) -> str:
 
 def raise_wish(changed: list[int], bench: Bench) -> None:
     changed.append(1)
-    bench.wish(4)
+    bench.desired(4)
 
 
 def died_or_settled(died: list[int], bench: Bench, replicas: int) -> bool:

@@ -18,7 +18,7 @@ from streamapp.core.decide import decide
 from streamapp.core.facts.hold_record import RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy, Timing
-from streamapp.core.facts.snapshot import Rival
+from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.core.facts.workload import Budget, Container, Volume
 from streamapp.core.reasons import Reason
 from tests.builders import (
@@ -39,36 +39,36 @@ from tests.builders import (
 from tests.support import example
 
 DAY = timedelta(days=1)
-OLDER = Rival(name="orders", uid="a", created_at=NOW - 2 * DAY)
-YOUNGER = Rival(name="orders-copy", uid="a", created_at=NOW)
-TWIN = Rival(name="twin", uid="0", created_at=NOW - DAY)
+OLDER = ConflictingStreamApp(name="orders", uid="a", created_at=NOW - 2 * DAY)
+YOUNGER = ConflictingStreamApp(name="orders-copy", uid="a", created_at=NOW)
+TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY)
 
 
 @pytest.mark.parametrize(
     ("changes", "verdict"),
     [
         pytest.param(
-            {"app": {"fault": "?", "paused": True}, "wish": 5}, ("Stalled", "InvalidSpec"), id="invalid first"
+            {"app": {"fault": "?", "paused": True}, "desired": 5}, ("Stalled", "InvalidSpec"), id="invalid first"
         ),
         pytest.param(
             {"statefulset": {"is_ours": False}, "app": {"paused": True}},
             ("Stalled", "ForeignStatefulSet"),
             id="foreign",
         ),
-        pytest.param({"app": {"rivals": (OLDER,), "paused": True}}, ("Stalled", "ApplicationIdTaken"), id="a rival"),
-        pytest.param({"app": {"rivals": (YOUNGER,)}}, ("Step", "Covered"), id="a younger rival waits for us"),
-        pytest.param({"app": {"rivals": (TWIN,)}}, ("Stalled", "ApplicationIdTaken"), id="of twins one goes on"),
-        pytest.param({"app": {"deleting": True}, "wish": 5}, ("Paused", "BeingDeleted"), id="deletion before growth"),
-        pytest.param({"app": {"paused": True}, "wish": 5}, ("Paused", "Paused"), id="a pause before growth"),
+        pytest.param({"app": {"conflicting": (OLDER,), "paused": True}}, ("Stalled", "ApplicationIdTaken"), id="a rival"),
+        pytest.param({"app": {"conflicting": (YOUNGER,)}}, ("Step", "Covered"), id="a younger rival waits for us"),
+        pytest.param({"app": {"conflicting": (TWIN,)}}, ("Stalled", "ApplicationIdTaken"), id="of twins one goes on"),
+        pytest.param({"app": {"deleting": True}, "desired": 5}, ("Paused", "BeingDeleted"), id="deletion before growth"),
+        pytest.param({"app": {"paused": True}, "desired": 5}, ("Paused", "Paused"), id="a pause before growth"),
         pytest.param({"workload": {"statefulset": None}}, ("Create", "StatefulSetMissing"), id="nothing there"),
         pytest.param(
-            {"record": a_record(step=a_step()), "wish": 5}, ("Grow", "Growing"), id="growth before an open step"
+            {"record": a_record(step=a_step()), "desired": 5}, ("Grow", "Growing"), id="growth before an open step"
         ),
         pytest.param(
-            {"record": a_record(step=a_step()), "wish": 3}, ("CloseStep", "StepClosed"), id="an open step before steady"
+            {"record": a_record(step=a_step()), "desired": 3}, ("CloseStep", "StepClosed"), id="an open step before steady"
         ),
-        pytest.param({"wish": 3}, ("Steady", "Steady"), id="steady"),
-        pytest.param({"wish": 2}, ("Step", "Covered"), id="the hold last"),
+        pytest.param({"desired": 3}, ("Steady", "Steady"), id="steady"),
+        pytest.param({"desired": 2}, ("Step", "Covered"), id="the hold last"),
     ],
 )
 def test_the_first_branch_that_applies_gives_the_verdict(changes: dict[str, Any], verdict: tuple[str, str]) -> None:
@@ -87,7 +87,7 @@ def test_the_first_branch_that_applies_gives_the_verdict(changes: dict[str, Any]
     ],
 )
 def test_a_raise_is_granted_in_one_write_whatever_else_is_the_case(changes: dict[str, Any]) -> None:
-    decision = decide(a_snapshot(wish=9, **changes), POLICY)
+    decision = decide(a_snapshot(desired=9, **changes), POLICY)
     assert decision.plan[0] == GrantReplicas(
         from_replicas=3,
         to_replicas=9,
@@ -99,7 +99,7 @@ def test_a_raise_is_granted_in_one_write_whatever_else_is_the_case(changes: dict
 
 
 def test_a_raise_calls_off_the_hold_in_the_same_write_and_says_so() -> None:
-    decision = decide(a_snapshot(wish=4), POLICY)
+    decision = decide(a_snapshot(desired=4), POLICY)
     assert (decision.record, decision.events) == (
         None,
         (Event(Reason.Growing, "3 to 4"), Event(Reason.HoldCancelled, "hold h-1")),
@@ -108,7 +108,7 @@ def test_a_raise_calls_off_the_hold_in_the_same_write_and_says_so() -> None:
 
 def test_nothing_that_can_fail_comes_before_a_raise() -> None:
     snapshot = a_snapshot(
-        wish=9,
+        desired=9,
         record=a_record(step=a_step()),
         members=(*example.members(3), example.member(3)),
         container_ends=(an_end(),),
@@ -119,7 +119,7 @@ def test_nothing_that_can_fail_comes_before_a_raise() -> None:
 
 def test_a_raise_leaves_an_unreadable_record_as_it_is() -> None:
     unreadable = RecordUnreadable("no JSON")
-    decision = decide(a_snapshot(wish=4, record=unreadable), POLICY)
+    decision = decide(a_snapshot(desired=4, record=unreadable), POLICY)
     grant = decision.plan[0]
     assert isinstance(grant, GrantReplicas)
     assert (grant.record, decision.record) == (unreadable, unreadable)
@@ -128,10 +128,10 @@ def test_a_raise_leaves_an_unreadable_record_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        pytest.param({"wish": 3}, Reason.Steady, id="the wish came up"),
+        pytest.param({"desired": 3}, Reason.Steady, id="the wish came up"),
         pytest.param({"app": {"paused": True}}, Reason.Paused, id="a pause"),
         pytest.param({"app": {"deleting": True}}, Reason.BeingDeleted, id="a deletion"),
-        pytest.param({"wish": 0}, Reason.ZeroNotAllowed, id="zero is not allowed"),
+        pytest.param({"desired": 0}, Reason.ZeroNotAllowed, id="zero is not allowed"),
     ],
 )
 def test_a_hold_that_is_called_off_leaves_nothing_behind(changes: dict[str, Any], reason: Reason) -> None:
@@ -147,7 +147,7 @@ def test_a_pause_is_not_withdrawn_twice() -> None:
 
 
 def test_steady_with_an_unreadable_record_leaves_it_for_a_person() -> None:
-    assert decided(a_snapshot(wish=3, record=RecordUnreadable("no JSON"))) == (("Steady", "Steady"), ())
+    assert decided(a_snapshot(desired=3, record=RecordUnreadable("no JSON"))) == (("Steady", "Steady"), ())
 
 
 def test_a_dry_run_says_what_it_would_have_done_and_does_nothing() -> None:
@@ -160,20 +160,20 @@ def test_a_dry_run_says_what_it_would_have_done_and_does_nothing() -> None:
 
 
 def test_a_dry_run_of_a_raise_grants_nothing() -> None:
-    decision = decide(a_snapshot(wish=9, app={"dry_run": True}), POLICY)
+    decision = decide(a_snapshot(desired=9, app={"dry_run": True}), POLICY)
     assert (decision.plan, [type(step).__name__ for step in decision.withheld]) == ((), ["GrantReplicas"])
 
 
 @pytest.mark.parametrize(
-    ("wish", "before", "pods_", "replicas"),
+    ("desired", "before", "pods_", "replicas"),
     [(2, None, 0, 2), (2, 5, 0, 5), (2, 3, 6, 6), (7, 3, 6, 7)],
     ids=["the wish", "what was granted before", "the highest pod that exists", "whatever is most"],
 )
 def test_a_statefulset_is_never_created_smaller_than_it_was(
-    wish: int, before: int | None, pods_: int, replicas: int
+    desired: int, before: int | None, pods_: int, replicas: int
 ) -> None:
     snapshot = a_snapshot(
-        wish=wish, app={"granted_before": before}, workload={"statefulset": None, "pods": pods(pods_)}
+        desired=desired, app={"granted_before": before}, workload={"statefulset": None, "pods": pods(pods_)}
     )
     assert decide(snapshot, POLICY).plan == (CreateStatefulSet(replicas=replicas, reason=Reason.StatefulSetMissing),)
 
@@ -185,7 +185,7 @@ def test_nothing_is_created_while_the_operator_is_told_to_keep_still(app: dict[s
 
 def test_a_process_id_is_recorded_the_first_time_it_is_seen() -> None:
     fresh = (*volumes(2), Volume(ordinal=Ordinal(2), process_id=None))
-    decision = decide(a_snapshot(wish=3, record=None, workload={"volumes": fresh}), POLICY)
+    decision = decide(a_snapshot(desired=3, record=None, workload={"volumes": fresh}), POLICY)
     assert decision.plan == (
         RecordProcessId(ordinal=Ordinal(2), process_id=example.process_id(2), reason=Reason.ProcessIdUnrecorded),
     )
@@ -197,16 +197,16 @@ def test_a_process_id_that_another_volume_has_is_not_recorded() -> None:
         volumes(2)[1],
         Volume(ordinal=Ordinal(2), process_id=None),
     )
-    assert decided(a_snapshot(wish=3, record=None, workload={"volumes": fresh}))[1] == ()
+    assert decided(a_snapshot(desired=3, record=None, workload={"volumes": fresh}))[1] == ()
 
 
 def test_a_record_left_over_is_cleared_as_soon_as_nothing_is_held() -> None:
-    assert decided(a_snapshot(wish=3, record=a_record(granted=9)))[1] == ("WriteHoldRecord",)
+    assert decided(a_snapshot(desired=3, record=a_record(granted=9)))[1] == ("WriteHoldRecord",)
 
 
 def test_a_grant_that_was_raised_by_somebody_else_is_reported_as_what_is_there() -> None:
     # somebody raised the StatefulSet itself: the wish is now lower than what is granted, and that takes a hold
-    snapshot = a_snapshot(wish=3, record=None, statefulset={"replicas": 4}, workload={"pods": pods(4)})
+    snapshot = a_snapshot(desired=3, record=None, statefulset={"replicas": 4}, workload={"pods": pods(4)})
     assert decided(snapshot) == (("Hold", "HoldBegan"), ("WriteHoldRecord",))
 
 

@@ -108,14 +108,14 @@ Cell = tuple[WishState, HoldState, LearnerState, GroupCondition]
 
 def expected_cells() -> dict[Cell, str]:
     cells: dict[Cell, str] = {}
-    for wish, text in EXPECTED.items():
+    for desired, text in EXPECTED.items():
         for line in filter(None, text.splitlines()):
             hold, learners, *told = (part.strip() for part in line.split("|"))
             assert len(told) in {1, len(GROUPS)}, line
             by_group = dict(zip(GROUPS, told * len(GROUPS) if len(told) == 1 else told, strict=True))
             for learner in LearnerState if learners == "any" else [LearnerState(learners)]:
                 for group, cell in by_group.items():
-                    cells[wish, HoldState(hold), learner, group] = cell
+                    cells[desired, HoldState(hold), learner, group] = cell
     return cells
 
 
@@ -124,14 +124,14 @@ ROWS = tuple(rows())
 
 
 def test_the_table_has_every_cell_and_none_twice() -> None:
-    keys = [(row.wish, row.hold, row.learners, row.group) for row in ROWS]
+    keys = [(row.desired, row.hold, row.learners, row.group) for row in ROWS]
     assert (len(keys), set(keys)) == (8 * 4 * 6 * 5, set(WANTED))
 
 
-@pytest.mark.parametrize("wish", WishState, ids=lambda wish: wish.value)
-def test_every_cell_says_what_is_written_here(wish: WishState) -> None:
-    told = {(row.wish, row.hold, row.learners, row.group): row.told for row in ROWS if row.wish is wish}
-    assert told == {cell: wanted for cell, wanted in WANTED.items() if cell[0] is wish}
+@pytest.mark.parametrize("desired", WishState, ids=lambda desired: desired.value)
+def test_every_cell_says_what_is_written_here(desired: WishState) -> None:
+    told = {(row.desired, row.hold, row.learners, row.group): row.told for row in ROWS if row.desired is desired}
+    assert told == {cell: wanted for cell, wanted in WANTED.items() if cell[0] is desired}
 
 
 def takes_a_pod(row: Row) -> bool:
@@ -139,7 +139,7 @@ def takes_a_pod(row: Row) -> bool:
 
 
 def test_pods_go_only_where_the_table_says_step_and_it_is_no_dry_run() -> None:
-    going = {(row.wish, row.hold, row.learners, row.group) for row in ROWS if takes_a_pod(row)}
+    going = {(row.desired, row.hold, row.learners, row.group) for row in ROWS if takes_a_pod(row)}
     stable = GroupCondition.STABLE
     assert going == {
         (WishState.LOWER, HoldState.OPEN, LearnerState.COVERED, stable),

@@ -16,7 +16,7 @@ from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Nudges, Snapshot
+from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
 from streamapp.core.facts.workload import Budget, Volume
 from streamapp.core.reasons import Reason
 from tests.builders import (
@@ -53,7 +53,7 @@ def removals(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[int]:
 
 def without_ends(reading: GroupReading) -> GroupReading:
     nothing = EndOffsets(read_at=NOW, partitions={}, committed={})
-    return replace(reading, join=reading.join and replace(reading.join, ends=nothing))
+    return replace(reading, rebalance=reading.rebalance and replace(reading.rebalance, ends=nothing))
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_a_drain_check_that_failed_open(answer: tuple[GroupReading, ...]) -> Non
 
 @pytest.mark.parametrize("state", [state for state in GroupState if state is not GroupState.STABLE])
 def test_only_one_of_several_unsafe_states_counted(state: GroupState) -> None:
-    assert removals(a_snapshot(readings=(a_reading(HIDDEN, state=state, join=None),))) == []
+    assert removals(a_snapshot(readings=(a_reading(HIDDEN, state=state, rebalance=None),))) == []
 
 
 def test_a_target_that_changed_every_second_skipped_the_drain() -> None:
     lagging = example.members(3, lag=500_000)
     history = tuple((float(20 - number), 1 + number % 2) for number in range(20))
-    wish = a_wish(1, (600, 2), *history)
-    decision = decide(a_snapshot(members=lagging, app={"wish": wish}), POLICY)
+    desired = a_wish(1, (600, 2), *history)
+    decision = decide(a_snapshot(members=lagging, app={"desired": desired}), POLICY)
     held = decision.record
     assert isinstance(held, HoldRecord)
     assert held.hold is not None
@@ -122,29 +122,29 @@ def test_a_failed_scale_up_blocked_the_scale_down_for_ever() -> None:
     fresh = tuple(Volume(ordinal=Ordinal(number), process_id=None) for number in (3, 4, 5))
     snapshot = a_snapshot(
         pods=6,
-        wish=3,
+        desired=3,
         record=a_record(granted=6, target=3),
         workload={"pods": (*pods(3), *stuck), "volumes": (*volumes(3), *fresh)},
-        readings=(a_reading(HIDDEN, state=GroupState.PREPARING_REBALANCE, join=None),),
+        readings=(a_reading(HIDDEN, state=GroupState.PREPARING_REBALANCE, rebalance=None),),
     )
     assert (told(decide(snapshot, POLICY)), removals(snapshot)) == (("Step", "NeverRan"), [3])
 
 
 def test_all_leaving_pods_went_at_once_and_the_survivors_were_overloaded() -> None:
-    many = a_snapshot(pods=6, wish=1, record=a_record(granted=6, target=1), members=example.members(6))
+    many = a_snapshot(pods=6, desired=1, record=a_record(granted=6, target=1), members=example.members(6))
     assert removals(many) == [5]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda one: replace(one, wish=replace(one.wish, replicas=3)), id="the wish comes up"),
+        pytest.param(lambda one: replace(one, desired=replace(one.desired, replicas=3)), id="the wish comes up"),
         pytest.param(lambda one: replace(one, paused=True), id="a pause"),
         pytest.param(lambda one: replace(one, deleting=True), id="a deletion"),
     ],
 )
 def test_a_scale_down_could_not_be_called_off(change: Callable[[Any], Any]) -> None:
-    snapshot = a_snapshot(wish=1, record=None, workload={"budget": Budget.OPEN})
+    snapshot = a_snapshot(desired=1, record=None, workload={"budget": Budget.OPEN})
     for _ in range(4):  # between any two writes of a hold and its step
         called_off = replace(snapshot, app=change(snapshot.app))
         for _ in range(3):
@@ -174,8 +174,8 @@ def test_a_second_scale_down_is_a_second_hold() -> None:
 
 
 def test_a_restart_of_the_operator_let_pods_go_undrained() -> None:
-    forgotten = replace(a_snapshot(), readings=(), captures=(), nudges=Nudges())
-    blank = replace(forgotten, app=replace(forgotten.app, wish=a_wish(2)))
+    forgotten = replace(a_snapshot(), readings=(), observed=(), rebalances=RebalanceHistory())
+    blank = replace(forgotten, app=replace(forgotten.app, desired=a_wish(2)))
     assert (removals(forgotten), removals(blank)) == ([], [])
 
 
@@ -192,7 +192,7 @@ def test_a_broker_hiccup_scaled_to_zero() -> None:
         (a_reading((), state=GroupState.DEAD),),
         (a_reading(example.members(1)), an_unreadable(5), a_reading(example.members(1), at=15)),
     ]
-    lonely = a_snapshot(pods=1, wish=0, record=a_record(granted=1, target=0))
+    lonely = a_snapshot(pods=1, desired=0, record=a_record(granted=1, target=0))
     assert [removals(replace(lonely, readings=readings), zero) for readings in hiccups] == [[], [], [], []]
 
 
@@ -212,15 +212,15 @@ def test_a_process_id_that_was_made_anew_looked_like_a_pod_without_state() -> No
 
 def test_a_change_of_the_group_protocol_broke_the_group() -> None:
     other = GroupUnreadable(Reason.GroupProtocolUnsupported, "type streams")
-    migrating = a_snapshot(readings=(GroupReading(ended_at=ago(1), group=other, join=None),))
+    migrating = a_snapshot(readings=(GroupReading(ended_at=ago(1), group=other, rebalance=None),))
     assert told(decide(migrating, POLICY)) == ("Hold", "GroupProtocolUnsupported")
 
 
 def test_two_steps_met_in_one_rebalance() -> None:
-    first = decide(a_snapshot(wish=1, record=a_record(target=1)), POLICY)
-    after = applied(a_snapshot(wish=1, record=a_record(target=1)), first)
+    first = decide(a_snapshot(desired=1, record=a_record(target=1)), POLICY)
+    after = applied(a_snapshot(desired=1, record=a_record(target=1)), first)
     gone = replace(after, workload=replace(after.workload, pods=pods(2)))
-    rebalancing = replace(gone, readings=(a_reading(HIDDEN, state=GroupState.PREPARING_REBALANCE, join=None),))
+    rebalancing = replace(gone, readings=(a_reading(HIDDEN, state=GroupState.PREPARING_REBALANCE, rebalance=None),))
     assert [removals(one) for one in (after, gone, rebalancing)] == [[], [], []]
 
 
@@ -237,7 +237,9 @@ def test_a_plan_was_trusted_after_the_layout_had_changed() -> None:
 
 def test_offsets_that_the_broker_froze_looked_fresh() -> None:
     frozen = tuple(
-        replace(reading, join=reading.join and replace(reading.join, settled_at=ago(600), began_at=ago(603)))
+        replace(
+            reading, rebalance=reading.rebalance and replace(reading.rebalance, settled_at=ago(600), began_at=ago(603))
+        )
         for reading in example.two_readings(GROUP)
     )
     assert told(decide(a_snapshot(readings=frozen), POLICY)) == ("Hold", "ReadingsPending")
@@ -257,7 +259,7 @@ def test_two_operators_on_one_application_fought() -> None:
 
 def test_an_undo_was_forgotten_after_a_step_that_failed() -> None:
     # the budget was closed for a step whose write was then refused, and the wish has come up since
-    snapshot = a_snapshot(wish=3, workload={"budget": Budget.CLOSED})
+    snapshot = a_snapshot(desired=3, workload={"budget": Budget.CLOSED})
     for _ in range(3):
         snapshot = applied(snapshot, decide(snapshot, POLICY))
     statefulset = snapshot.workload.statefulset
@@ -267,10 +269,10 @@ def test_an_undo_was_forgotten_after_a_step_that_failed() -> None:
 
 def test_down_then_up_within_a_moment_left_it_stuck_for_ever() -> None:
     # granted 3 to 2 and back to 3 before the StatefulSet's controller looked: nobody was deleted
-    step = a_step(from_replicas=3, to_replicas=2, captures=(a_capture(2),))
+    step = a_step(from_replicas=3, to_replicas=2, observed=(a_capture(2),))
     record = replace(a_record(step=step), hold=None)
-    snapshot = a_snapshot(wish=3, record=record, workload={"budget": Budget.CLOSED})
+    snapshot = a_snapshot(desired=3, record=record, workload={"budget": Budget.CLOSED})
     for _ in range(3):
         snapshot = applied(snapshot, decide(snapshot, POLICY))
-    again = replace(snapshot, app=replace(snapshot.app, wish=a_wish(2, (600, 2))))
+    again = replace(snapshot, app=replace(snapshot.app, desired=a_wish(2, (600, 2))))
     assert (decide(snapshot, POLICY).verdict.value, decide(again, POLICY).reason) == ("Steady", Reason.HoldBegan)

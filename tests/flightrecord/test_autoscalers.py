@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.facts.autoscalers import NOT_LISTED, Aim, Autoscaler, Drivers, DriversUnknown
+from streamapp.core.facts.autoscalers import NOT_LISTED, Aim, Autoscaler, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.flightrecord.autoscalers import DriversLog
 from streamapp.flightrecord.changes import FlightLog
 from streamapp.flightrecord.schema import Autoscaler as Line
@@ -25,7 +25,7 @@ def log() -> DriversLog:
 
 
 def told(log: DriversLog, *autoscalers: Autoscaler, later: int = 0) -> list[Line]:
-    return list(log.lines(HEAD, NOW + timedelta(seconds=later), Drivers(autoscalers=autoscalers)))
+    return list(log.lines(HEAD, NOW + timedelta(seconds=later), ReplicaWriters(autoscalers=autoscalers)))
 
 
 def test_each_is_told_once_with_what_is_known_of_it(log: DriversLog) -> None:
@@ -75,9 +75,9 @@ def test_one_that_aims_elsewhere_is_another(log: DriversLog) -> None:
     assert [(line.aims_at, line.is_active) for line in lines] == [("StatefulSet", True), ("StreamApp", False)]
 
 
-@pytest.mark.parametrize("unknown", [NOT_LISTED, DriversUnknown("They could not be listed")])
+@pytest.mark.parametrize("unknown", [NOT_LISTED, ReplicaWritersUnknown("They could not be listed")])
 def test_while_they_are_not_known_nothing_is_told_and_nothing_forgotten(
-    log: DriversLog, unknown: DriversUnknown
+    log: DriversLog, unknown: ReplicaWritersUnknown
 ) -> None:
     assert list(log.lines(HEAD, NOW, unknown)) == []
     told(log, CPU)
@@ -86,7 +86,7 @@ def test_while_they_are_not_known_nothing_is_told_and_nothing_forgotten(
 
 
 def test_a_pass_writes_them() -> None:
-    flight, snapshot = FlightLog(HEAD), replace(example.snapshot(), drivers=Drivers(autoscalers=(CPU,)))
+    flight, snapshot = FlightLog(HEAD), replace(example.snapshot(), replica_writers=ReplicaWriters(autoscalers=(CPU,)))
     (line,) = of(flight.lines(look(snapshot)), Line)
     assert b'"kind":"autoscaler"' in to_line(line)
     assert flight.lines(look(snapshot)) == []

@@ -14,7 +14,7 @@ from streamapp.core.facts.group import GroupDescription, GroupReading, GroupStat
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import Measured
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot, WishSeen
+from streamapp.core.facts.snapshot import DesiredSample, Snapshot
 from streamapp.core.reasons import Reason
 from streamapp.flightrecord import lines
 from streamapp.flightrecord.changes import FlightLog, Look
@@ -44,7 +44,7 @@ def written(manager: str, subresource: str = "") -> dict[str, Any]:
     ],
 )
 def test_who_wishes_is_who_wrote_the_field(resource: dict[str, Any] | None, actor: str, manager: str) -> None:
-    line = lines.scale_line(HEAD, WishSeen(NOW, 3), 4, resource)
+    line = lines.scale_line(HEAD, DesiredSample(NOW, 3), 4, resource)
     assert (line.actor.value, line.manager, line.old_replicas, line.new_replicas) == (actor, manager, 4, 3)
     assert line.generation == (7 if resource else 0)
 
@@ -93,10 +93,12 @@ def test_each_state_that_the_group_went_through_between_two_passes_is_told() -> 
     [first] = of(log.lines(look(snapshot)), Group)
     later = snapshot.now + 10 * SECOND
     readings = (
-        GroupReading(ended_at=later - SECOND, group=snapshot.readings[0].group, join=None),
-        GroupReading(ended_at=later - 2 * SECOND, group=GroupDescription(GroupState.PREPARING_REBALANCE), join=None),
+        GroupReading(ended_at=later - SECOND, group=snapshot.readings[0].group, rebalance=None),
         GroupReading(
-            ended_at=later - 3 * SECOND, group=GroupUnreadable(Reason.BrokersUnreachable, "no answer"), join=None
+            ended_at=later - 2 * SECOND, group=GroupDescription(GroupState.PREPARING_REBALANCE), rebalance=None
+        ),
+        GroupReading(
+            ended_at=later - 3 * SECOND, group=GroupUnreadable(Reason.BrokersUnreachable, "no answer"), rebalance=None
         ),
     )
     workload = replace(snapshot.workload, read_at=later)
@@ -135,18 +137,25 @@ def test_a_clock_that_is_set_back_silences_nothing() -> None:
             one,
             ended_at=one.ended_at - back,
             group=replace(one.group, members=example.members(2)),
-            join=None
-            if one.join is None
-            else replace(one.join, began_at=one.join.began_at - back, settled_at=one.join.settled_at - back, ends=ends),
+            rebalance=None
+            if one.rebalance is None
+            else replace(
+                one.rebalance,
+                began_at=one.rebalance.began_at - back,
+                settled_at=one.rebalance.settled_at - back,
+                ends=ends,
+            ),
         )
         for one in snapshot.readings
         if isinstance(one.group, GroupDescription)
     )
-    wish = replace(snapshot.app.wish, replicas=2, history=(WishSeen(NOW - back, 3), WishSeen(NOW - back, 2)))
+    desired = replace(
+        snapshot.app.desired, replicas=2, history=(DesiredSample(NOW - back, 3), DesiredSample(NOW - back, 2))
+    )
     again = replace(
         example.snapshot(pods=2),
         now=NOW - back,
-        app=replace(snapshot.app, wish=wish),
+        app=replace(snapshot.app, desired=desired),
         readings=readings,
         workload=replace(example.workload(2), read_at=NOW - back),
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from streamapp.core.evidence.membership import attribute
+from streamapp.core.evidence.membership import place_members
 from streamapp.core.facts.agent_reports import AgentReport, LocalTask, TaskState
 from streamapp.core.facts.group import GroupDescription, GroupReading, Member
 from streamapp.flightrecord.schema import SampleSource, TaskGap
@@ -75,14 +75,14 @@ def test_a_clock_that_is_set_back_makes_no_gap_and_silences_nothing() -> None:
 
 
 def test_members_tell_at_a_join_what_they_run_and_a_look_that_shows_the_same_brings_it_up_to_date() -> None:
-    log, workload, universe = RunsLog(), example.workload(), example.universe()
+    log, workload, task_set = RunsLog(), example.workload(), example.task_set()
 
     def seen(at: timedelta, members: tuple[Member, ...], settled: timedelta) -> list[TaskGap]:
         group = example.reading(members, timedelta(0)).group
         assert isinstance(group, GroupDescription)
-        join = example.join(members, NOW + settled)
-        reading = GroupReading(ended_at=NOW + at, group=group, join=join)
-        return list(log.by_group(HEAD, reading, attribute(group, workload), workload, universe))
+        rebalance = example.rebalance(members, NOW + settled)
+        reading = GroupReading(ended_at=NOW + at, group=group, rebalance=rebalance)
+        return list(log.by_group(HEAD, reading, place_members(group, workload), workload, task_set))
 
     members = example.members(3)
     (first, second, *_), last = members, members[-1]
@@ -100,12 +100,14 @@ def test_members_tell_at_a_join_what_they_run_and_a_look_that_shows_the_same_bri
 
 
 def test_a_task_that_was_given_but_not_yet_said_to_run_is_still_away() -> None:
-    log, workload, universe = RunsLog(), example.workload(), example.universe()
+    log, workload, task_set = RunsLog(), example.workload(), example.task_set()
     for at, pod, running, wanted in ((0, 0, True, 0), (5, 1, False, 0), (14, 1, True, 1)):
         members = (example.member(pod, active=[0], running=running),)
         group = example.reading(members, timedelta(0)).group
         assert isinstance(group, GroupDescription)
-        reading = GroupReading(ended_at=NOW + at * SECOND, group=group, join=example.join(members, NOW + at * SECOND))
-        found = list(log.by_group(HEAD, reading, attribute(group, workload), workload, universe))
+        reading = GroupReading(
+            ended_at=NOW + at * SECOND, group=group, rebalance=example.rebalance(members, NOW + at * SECOND)
+        )
+        found = list(log.by_group(HEAD, reading, place_members(group, workload), workload, task_set))
         assert len(found) == wanted
     assert found[0].ts - found[0].last_ran_at == 14 * SECOND

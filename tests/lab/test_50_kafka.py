@@ -23,7 +23,7 @@ from streamapp.core.actions.decision import Event
 from streamapp.core.decide import decide
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import Cluster
@@ -166,10 +166,10 @@ def test_a_changelog_that_forgets_tombstones_before_state_is_removed_is_named(pl
         text = TOPOLOGY.format(source=source)
         group = KafkaGroup(read_settings(bootstrap(), {}), application_id, text, deadline_seconds=DEADLINE)
         try:
-            universe = await group.universe()
-            assert isinstance(universe, Universe)
-            assert universe.topics == {place.topic}
-            return dict(await group.configs([*universe.topics, missing]))
+            task_set = await group.task_set()
+            assert isinstance(task_set, TaskSet)
+            assert task_set.topics == {place.topic}
+            return dict(await group.configs([*task_set.topics, missing]))
         finally:
             group.close()
 

@@ -24,7 +24,7 @@ from kio.static.primitive import i32, i32Timedelta
 
 from streamapp.controller.apps.kafka_group import KafkaGroup
 from streamapp.core.facts.ids import TaskId, TopicPartition
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topology import GroupEvidence, TopicEvidence, infer_universe
 from streamapp.kafka.cluster import Cluster
 from streamapp.kafka.connection.settings import read_settings
@@ -135,19 +135,19 @@ def test_a_nudge_refreshes_what_members_say_and_moves_nothing() -> None:
 
 @pytest.mark.timeout(120)
 def test_after_a_nudge_running_tasks_say_so_and_positions_lie_within_the_changelogs() -> None:
-    async def work(cluster: Cluster) -> tuple[GroupReading, Universe, dict[TopicPartition, int]]:
+    async def work(cluster: Cluster) -> tuple[GroupReading, TaskSet, dict[TopicPartition, int]]:
         before = await stable(cluster)
         await nudge(cluster.group, said(before)[0], DEADLINE)
         reading = await stable(cluster, longer_than=joined_from(before))
-        universe = await inferred(cluster, reading)
-        changelogs = [each for task in universe.tasks for each in task.changelogs]
-        return reading, universe, dict(await cluster.offsets.ends(changelogs, DEADLINE))
+        task_set = await inferred(cluster, reading)
+        changelogs = [each for task in task_set.tasks for each in task.changelogs]
+        return reading, task_set, dict(await cluster.offsets.ends(changelogs, DEADLINE))
 
-    reading, universe, ends = with_group(work)
+    reading, task_set, ends = with_group(work)
     for member in reading.members:
         assert member.subscription is not None
         assert member.assignment is not None
-        for task in universe.stateful:
+        for task in task_set.stateful:
             reported = member.subscription.info.positions.get(task.id)
             if task.id in member.assignment.active:
                 assert reported == RunningActive()
@@ -155,10 +155,10 @@ def test_after_a_nudge_running_tasks_say_so_and_positions_lie_within_the_changel
                 assert 0 <= reported.offsets <= sum(ends[each] for each in task.changelogs)
 
 
-async def inferred(cluster: Cluster, reading: GroupReading) -> Universe:
+async def inferred(cluster: Cluster, reading: GroupReading) -> TaskSet:
     subscribed = frozenset(topic for subscription in said(reading) for topic in subscription.topics)
     shown = {task for subscription in said(reading) for task in subscription.info.positions}
-    universe = infer_universe(
+    task_set = infer_universe(
         GroupEvidence(active(reading), frozenset(shown), subscribed),
         TopicEvidence(
             reading.group_id,
@@ -166,8 +166,8 @@ async def inferred(cluster: Cluster, reading: GroupReading) -> Universe:
             await cluster.topics.changelogs(reading.group_id, DEADLINE),
         ),
     )
-    assert isinstance(universe, Universe), universe
-    return universe
+    assert isinstance(task_set, TaskSet), task_set
+    return task_set
 
 
 @pytest.mark.timeout(120)
@@ -180,22 +180,22 @@ def test_changelogs_that_may_belong_to_another_application_are_not_taken_for_its
     try:
         consumer.subscribe([changelog])
         consumer.poll(DEADLINE)
-        universe = asyncio.run(universe_of_group(bootstrap, name))
+        task_set = asyncio.run(universe_of_group(bootstrap, name))
     finally:
         consumer.close()
         admin.delete_consumer_groups([other])[other].result(DEADLINE)
         admin.delete_topics([changelog])[changelog].result(DEADLINE)
-    assert isinstance(universe, TopologyUnknown)
-    assert changelog in universe.reason
-    assert isinstance(asyncio.run(universe_of_group(bootstrap, name)), Universe)
+    assert isinstance(task_set, TopologyUnknown)
+    assert changelog in task_set.reason
+    assert isinstance(asyncio.run(universe_of_group(bootstrap, name)), TaskSet)
 
 
-async def universe_of_group(bootstrap: str, name: str) -> Universe | TopologyUnknown:
+async def universe_of_group(bootstrap: str, name: str) -> TaskSet | TopologyUnknown:
     """Find out the application's tasks as the operator does."""
     group = KafkaGroup(read_settings(bootstrap, {}), name, "", deadline_seconds=DEADLINE)
     try:
         await group.describe()
-        return await group.universe()
+        return await group.task_set()
     finally:
         group.close()
 

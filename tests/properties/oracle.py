@@ -9,7 +9,7 @@ from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import Pod
 
 
@@ -55,18 +55,23 @@ def tasks_without_a_good_copy(
     snapshot: Snapshot, reading: GroupReading, policy: ScalingPolicy, kept: set[int]
 ) -> set[TaskId]:
     """Stateful tasks that no pod in `kept` runs or is caught up with, by trying every member for every task."""
-    assert isinstance(snapshot.universe, Universe)
+    assert isinstance(snapshot.task_set, TaskSet)
     assert isinstance(reading.group, GroupDescription)
     lost = set()
-    for task in snapshot.universe.tasks:
+    for task in snapshot.task_set.tasks:
         good = False
         for member in reading.group.members:
             pod = pod_of(member, snapshot)
-            join = reading.join
-            if pod is None or join is None or not isinstance(join.ends, EndOffsets) or pod.ordinal not in kept:
+            rebalance = reading.rebalance
+            if (
+                pod is None
+                or rebalance is None
+                or not isinstance(rebalance.ends, EndOffsets)
+                or pod.ordinal not in kept
+            ):
                 continue
             since = pod.container.running_since
-            if pod.terminating or since is None or since > join.settled_at:
+            if pod.terminating or since is None or since > rebalance.settled_at:
                 continue
             if member.subscription is None or member.assignment is None:
                 continue
@@ -74,7 +79,7 @@ def tasks_without_a_good_copy(
             if task.id in member.assignment.active and said is NoOffsets.RUNNING:
                 good = True
             if task.id in member.assignment.standby and isinstance(said, Applied):
-                lag = lag_of(said.offset_sum, task.changelogs, join.ends)
+                lag = lag_of(said.offset_sum, task.changelogs, rebalance.ends)
                 good = good or (lag is not None and lag <= policy.acceptable_recovery_lag)
         if task.stateful and not good:
             lost.add(task.id)

@@ -22,7 +22,7 @@ from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.reasons import Reason
 from tests.agent_strategies import agent_policies, drained, in_any_case, with_agents
 from tests.properties import oracle, world
@@ -58,8 +58,8 @@ def without_a_good_copy(snapshot: Snapshot, kept: int, policy: ScalingPolicy) ->
         tasks = max(reports, key=lambda one: one.sequence).tasks or () if reports else ()
         good |= {task.id for task in tasks if task.is_active and task.state is TaskState.RUNNING}
         good |= {task.id for task in tasks if not task.is_active and _is_near(task, policy)}
-    assert isinstance(snapshot.universe, Universe)
-    return {task.id for task in snapshot.universe.tasks} - good
+    assert isinstance(snapshot.task_set, TaskSet)
+    return {task.id for task in snapshot.task_set.tasks} - good
 
 
 @given(in_any_case(), agent_policies())
@@ -129,11 +129,11 @@ def test_whatever_calls_a_hold_off_leaves_nobody_named(snapshot: Snapshot, how: 
     assert statefulset is not None
     app = snapshot.app
     if isinstance(how, str):
-        wish = statefulset.replicas + (how == "raise")
-        app = replace(app, wish=replace(app.wish, replicas=wish))
+        desired = statefulset.replicas + (how == "raise")
+        app = replace(app, desired=replace(app.desired, replicas=desired))
     else:
-        wish = min(app.wish.replicas, statefulset.replicas)
-        app = replace(app, wish=replace(app.wish, replicas=wish), **how)
+        desired = min(app.desired.replicas, statefulset.replicas)
+        app = replace(app, desired=replace(app.desired, replicas=desired), **how)
     decision = decide(replace(snapshot, app=app), ScalingPolicy(agent=True, allow_zero=True))
     assert all(step.process_ids == () for step in announced(decision))
     assert snapshot.agents is not None

@@ -15,7 +15,7 @@ from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.lag import Measured
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.status.task_table import Activity, TaskTable, task_table
 from tests.agent_strategies import agent_policies, in_any_case
 from tests.strategies import policies, snapshots
@@ -55,7 +55,7 @@ def test_what_was_not_read_is_never_in_order(patient: Patient) -> None:
         if learner_source.seen(patient.snapshot, patient.policy).is_on_demand:
             told_otherwise.add(Diagnosis.NoCopies)
         assert fine.isdisjoint(OF_THE_GROUP - told_otherwise)
-    if not isinstance(patient.snapshot.universe, Universe):
+    if not isinstance(patient.snapshot.task_set, TaskSet):
         assert fine.isdisjoint({Diagnosis.TopologyUnknown, Diagnosis.EndOffsetsUnread})
 
 
@@ -83,8 +83,8 @@ def test_a_task_table_has_every_task_once_and_covers_only_with_copies_that_are_c
     if not isinstance(table, TaskTable):
         assert table.reason.note
         return
-    assert isinstance(snapshot.universe, Universe)
-    assert [row.task for row in table.rows] == [task.id for task in snapshot.universe.tasks]
+    assert isinstance(snapshot.task_set, TaskSet)
+    assert [row.task for row in table.rows] == [task.id for task in snapshot.task_set.tasks]
     for row in table.rows:
         good = {copy.ordinal for copy in row.copies if copy.is_caught_up}
         assert set(row.covered_on or ()) == (good - {table.highest} if row.covered_on is not None else set())

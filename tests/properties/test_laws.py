@@ -9,7 +9,15 @@ import pytest
 from hypothesis import Phase, event, find, given, settings
 from hypothesis import strategies as st
 
-from streamapp.core.actions.decision import Decision, Evict, GrantReplicas, Nudge, RestartPod, Verdict, WriteTemplate
+from streamapp.core.actions.decision import (
+    Decision,
+    Evict,
+    GrantReplicas,
+    RestartPod,
+    TriggerRebalance,
+    Verdict,
+    WriteTemplate,
+)
 from streamapp.core.decide import decide
 from streamapp.core.evidence.changelog_tails import with_tails
 from streamapp.core.facts.group import Applied, GroupDescription, GroupReading, GroupUnreadable, Member
@@ -17,7 +25,7 @@ from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
 from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
 from tests.properties import oracle, world
 from tests.strategies import policies, rollouts, scale_downs, snapshots
@@ -49,22 +57,22 @@ def _reading_shuffled(reading: GroupReading, data: st.DataObject) -> GroupReadin
 def test_the_order_of_any_collection_means_nothing(
     snapshot: Snapshot, policy: ScalingPolicy, data: st.DataObject
 ) -> None:
-    universe = snapshot.universe
-    if isinstance(universe, Universe):
-        universe = Universe(_shuffled(universe.tasks, data))
+    task_set = snapshot.task_set
+    if isinstance(task_set, TaskSet):
+        task_set = TaskSet(_shuffled(task_set.tasks, data))
     readings = tuple(_reading_shuffled(reading, data) for reading in snapshot.readings)
-    wish = replace(snapshot.app.wish, history=_shuffled(snapshot.app.wish.history, data))
+    desired = replace(snapshot.app.desired, history=_shuffled(snapshot.app.desired.history, data))
     other = replace(
         snapshot,
-        app=replace(snapshot.app, wish=wish),
+        app=replace(snapshot.app, desired=desired),
         workload=replace(
             snapshot.workload,
             pods=_shuffled(snapshot.workload.pods, data),
             volumes=_shuffled(snapshot.workload.volumes, data),
         ),
-        universe=universe,
+        task_set=task_set,
         readings=_shuffled(readings, data),
-        captures=_shuffled(snapshot.captures, data),
+        observed=_shuffled(snapshot.observed, data),
         container_ends=_shuffled(snapshot.container_ends, data),
     )
     assert decide(other, policy) == decide(snapshot, policy)
@@ -91,7 +99,7 @@ def test_no_pod_goes_while_it_has_the_last_good_copy_of_a_task(snapshot: Snapsho
         if isinstance(reading.group, GroupDescription)
         and not oracle.tasks_without_a_good_copy(snapshot, reading, policy, kept)
     ]
-    joins = sorted({reading.join.settled_at for reading in seen_good if reading.join is not None})
+    joins = sorted({reading.rebalance.settled_at for reading in seen_good if reading.rebalance is not None})
     assert snapshot.readings[0] in seen_good
     assert joins[-1] - joins[0] >= timedelta(seconds=10)
 
@@ -101,11 +109,11 @@ def test_a_tail_that_a_look_did_not_tell_never_makes_it_bolder(
     snapshot: Snapshot, policy: ScalingPolicy, data: st.DataObject
 ) -> None:
     def looked(reading: GroupReading) -> GroupReading:
-        if reading.join is None or not isinstance(reading.join.ends, EndOffsets):
+        if reading.rebalance is None or not isinstance(reading.rebalance.ends, EndOffsets):
             return reading
-        ends = reading.join.ends
+        ends = reading.rebalance.ends
         doubted = {each: Unknown("refused") for each in sorted(ends.partitions) if data.draw(st.booleans())}
-        return replace(reading, join=replace(reading.join, ends=with_tails(ends, doubted)))
+        return replace(reading, rebalance=replace(reading.rebalance, ends=with_tails(ends, doubted)))
 
     before = oracle.removes(decide(snapshot, policy))
     blind = replace(snapshot, readings=tuple(looked(reading) for reading in snapshot.readings))
@@ -140,12 +148,12 @@ def _blinded(snapshot: Snapshot, how: str) -> Snapshot:
     if how in READING_BY_READING:
         blind = READING_BY_READING[how]
         return replace(snapshot, readings=tuple(blind(reading) for reading in snapshot.readings))
-    wordless = replace(snapshot.app, wish=replace(snapshot.app.wish, history=()))
+    wordless = replace(snapshot.app, desired=replace(snapshot.app.desired, history=()))
     old = replace(snapshot.workload, read_at=snapshot.now - timedelta(minutes=5))
     return {
         "no reading": replace(snapshot, readings=()),
         "one reading": replace(snapshot, readings=snapshot.readings[:1]),
-        "no topology": replace(snapshot, universe=TopologyUnknown("?")),
+        "no topology": replace(snapshot, task_set=TopologyUnknown("?")),
         "old facts": replace(snapshot, workload=old),
         "no wish": replace(snapshot, app=wordless),
     }[how]
@@ -162,9 +170,11 @@ def _without_offsets(reading: GroupReading) -> GroupReading:
 
 
 READING_BY_READING: dict[str, Callable[[GroupReading], GroupReading]] = {
-    "unreadable": lambda one: replace(one, group=GroupUnreadable(Reason.GroupUndecodable, "?"), join=None),
-    "no join": lambda one: replace(one, join=None),
-    "no ends": lambda one: replace(one, join=one.join and replace(one.join, ends=EndsUnreadable("refused"))),
+    "unreadable": lambda one: replace(one, group=GroupUnreadable(Reason.GroupUndecodable, "?"), rebalance=None),
+    "no join": lambda one: replace(one, rebalance=None),
+    "no ends": lambda one: replace(
+        one, rebalance=one.rebalance and replace(one.rebalance, ends=EndsUnreadable("refused"))
+    ),
     "no offsets": _without_offsets,
 }
 BLINDNESS = st.sampled_from([*READING_BY_READING, "no reading", "one reading", "no topology", "old facts", "no wish"])
@@ -232,10 +242,10 @@ def test_older_facts_never_make_it_bolder(snapshot: Snapshot, policy: ScalingPol
     age = timedelta(seconds=by)
 
     def older(reading: GroupReading) -> GroupReading:
-        join = reading.join and replace(
-            reading.join, began_at=reading.join.began_at - age, settled_at=reading.join.settled_at - age
+        rebalance = reading.rebalance and replace(
+            reading.rebalance, began_at=reading.rebalance.began_at - age, settled_at=reading.rebalance.settled_at - age
         )
-        return replace(reading, ended_at=reading.ended_at - age, join=join)
+        return replace(reading, ended_at=reading.ended_at - age, rebalance=rebalance)
 
     aged = replace(
         snapshot,
@@ -263,10 +273,10 @@ def test_a_raise_is_granted_at_once_and_calls_off_any_hold(
     statefulset = snapshot.workload.statefulset
     if statefulset is None or not statefulset.is_ours:
         return
-    wish = statefulset.replicas + more
+    desired = statefulset.replicas + more
     app = replace(
         snapshot.app,
-        wish=replace(snapshot.app.wish, replicas=wish),
+        desired=replace(snapshot.app.desired, replicas=desired),
         paused=False,
         dry_run=False,
         deleting=False,
@@ -275,7 +285,7 @@ def test_a_raise_is_granted_at_once_and_calls_off_any_hold(
     decision = decide(replace(snapshot, app=app), policy)
     first = decision.plan[0]
     assert isinstance(first, GrantReplicas)
-    assert (decision.verdict, first.to_replicas) == (Verdict.GROW, wish)
+    assert (decision.verdict, first.to_replicas) == (Verdict.GROW, desired)
     assert not isinstance(first.record, HoldRecord) or first.record.hold is None
 
 
@@ -291,7 +301,7 @@ def test_a_live_member_is_never_put_out(snapshot: Snapshot, policy: ScalingPolic
             proofs = [
                 end
                 for end in snapshot.container_ends
-                for seen in (*snapshot.captures, *_of_step(snapshot))
+                for seen in (*snapshot.observed, *_of_step(snapshot))
                 if (seen.container_id, seen.pod_uid) == (end.container_id, end.pod_uid)
                 and key in seen.members
                 and end.finished_at - seen.seen_at >= timedelta(seconds=10)
@@ -302,7 +312,7 @@ def test_a_live_member_is_never_put_out(snapshot: Snapshot, policy: ScalingPolic
 def _of_step(snapshot: Snapshot) -> tuple[Any, ...]:
     statefulset = snapshot.workload.statefulset
     record = None if statefulset is None else statefulset.record
-    return record.step.captures if isinstance(record, HoldRecord) and record.step is not None else ()
+    return record.step.observed if isinstance(record, HoldRecord) and record.step is not None else ()
 
 
 KEPT_STILL: tuple[dict[str, Any], ...] = ({"paused": True}, {"dry_run": True}, {"deleting": True}, {"fault": "?"})
@@ -323,7 +333,7 @@ def test_one_pass_makes_one_change(snapshot: Snapshot, policy: ScalingPolicy) ->
     plan = decide(snapshot, policy).plan
     changes = [step for step in plan if isinstance(step, GrantReplicas | RestartPod | WriteTemplate)]
     assert len(changes) <= 1
-    assert not (changes and any(isinstance(step, Nudge) for step in plan))
+    assert not (changes and any(isinstance(step, TriggerRebalance) for step in plan))
 
 
 @given(scale_downs())
@@ -343,10 +353,10 @@ def test_forcing_takes_no_more_pods_at_once_and_only_from_a_stable_group(snapsho
 
 @given(scale_downs(), policies())
 def test_a_task_that_no_member_has_keeps_every_pod_that_may_hold_it(snapshot: Snapshot, policy: ScalingPolicy) -> None:
-    if not isinstance(snapshot.universe, Universe):
+    if not isinstance(snapshot.task_set, TaskSet):
         return
-    orphan = TaskFacts(id=snapshot.universe.tasks[0].id._replace(subtopology=9), stateful=False)
-    wider = replace(snapshot, universe=Universe((*snapshot.universe.tasks, orphan)))
+    orphan = TaskFacts(id=snapshot.task_set.tasks[0].id._replace(subtopology=9), stateful=False)
+    wider = replace(snapshot, task_set=TaskSet((*snapshot.task_set.tasks, orphan)))
     grant = grant_of(decide(wider, policy))
     assert grant is None or not grant.is_removal or grant.reason is Reason.NeverRan
 
@@ -361,7 +371,7 @@ WITHIN_REACH: dict[str, tuple[Any, Callable[[Decision], bool]]] = {
     ),
     "a covered restart": (rollouts(), lambda one: oracle.restarts(one) is not None),
     "an eviction": (snapshots(), lambda one: any(isinstance(step, Evict) for step in one.plan)),
-    "a nudge": (snapshots(), lambda one: any(isinstance(step, Nudge) for step in one.plan)),
+    "a nudge": (snapshots(), lambda one: any(isinstance(step, TriggerRebalance) for step in one.plan)),
     "a lag that holds": (scale_downs(), lambda one: one.reason is Reason.LearnersCatchingUp),
     "the last pod": (snapshots(), lambda one: one.reason is Reason.StoppingToZero),
 }

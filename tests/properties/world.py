@@ -9,19 +9,19 @@ from streamapp.core.actions.decision import (
     Decision,
     Evict,
     GrantReplicas,
-    Nudge,
     OpenBudget,
     RecordProcessId,
     RestartPod,
     Step,
+    TriggerRebalance,
     WriteHoldRecord,
     WriteTemplate,
 )
 from streamapp.core.decide import decide
-from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, AnnouncementState, Heard
+from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, AnnouncementAck, AnnouncementState
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Nudges, Snapshot
+from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
 from streamapp.core.facts.workload import Budget, StatefulSet, Workload
 from tests.support.example import statefulset
 
@@ -48,9 +48,11 @@ def assert_rest(snapshot: Snapshot, policy: ScalingPolicy, *, passes: int) -> No
 
 def _after(snapshot: Snapshot, step: Step) -> Snapshot:
     match step:
-        case Nudge():
-            sent = (*snapshot.nudges.sent, snapshot.now)
-            return replace(snapshot, nudges=Nudges(sent=sent, layout_since=snapshot.nudges.layout_since))
+        case TriggerRebalance():
+            sent = (*snapshot.rebalances.sent, snapshot.now)
+            return replace(
+                snapshot, rebalances=RebalanceHistory(sent=sent, layout_since=snapshot.rebalances.layout_since)
+            )
         case Evict(members=members):
             gone = {key.id for key in members}
             return replace(snapshot, readings=tuple(_without(reading, gone) for reading in snapshot.readings))
@@ -64,7 +66,7 @@ def _told(agents: AgentsSeen | None, step: Announce) -> AgentsSeen | None:
     """Agents have heard it, and say so."""
     if agents is None:
         return None
-    heard = Heard(
+    heard = AnnouncementAck(
         state=AnnouncementState.SET if step.process_ids else AnnouncementState.EMPTY,
         epoch=step.epoch,
         process_ids=frozenset(step.process_ids),

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from streamapp.agents.answers import Outcome, Place, Read, Told
 from streamapp.core.facts.agent_reports import (
+    AgentReply,
     AgentReport,
     AgentSilent,
-    AgentWord,
+    AnnouncementAck,
     AnnouncementState,
-    Heard,
+    AssignorRun,
     LocalTask,
     Rebalance,
-    Round,
     TaskState,
 )
 from streamapp.core.facts.hold_record import Epoch
@@ -94,7 +94,7 @@ class PortedAgents:
         alive = (member.run for member in self.group.listed(alive=True))
         return next((run for run in alive if run is not None and run.host == place.address), None)
 
-    def _word(self, place: Place) -> AgentWord:
+    def _word(self, place: Place) -> AgentReply:
         run = self._run(place)
         if run is None:
             return AgentSilent(place.ordinal, "connection refused")
@@ -130,7 +130,7 @@ class PortedAgents:
         agent.said = [word, *agent.said[:9]]
         return word
 
-    def _fated(self, place: Place, word: AgentWord, fates: Sequence[Disturbance]) -> AgentWord:
+    def _fated(self, place: Place, word: AgentReply, fates: Sequence[Disturbance]) -> AgentReply:
         if any(fate.what == "silent" and fate.which == place.ordinal for fate in fates):
             return AgentSilent(place.ordinal, "injected: no answer")
         if isinstance(word, AgentReport) and any(fate.what == "old" and fate.which == place.ordinal for fate in fates):
@@ -152,12 +152,12 @@ class PortedAgents:
         agent.epoch, agent.named, agent.expires_at = epoch, named, time + ttl
         return Told(ordinal=place.ordinal, outcome=Outcome.TAKEN, epoch=epoch)
 
-    def _heard(self, agent: AgentTruth) -> Heard:
+    def _heard(self, agent: AgentTruth) -> AnnouncementAck:
         time = self.group.time()
         state = agent.state(time)
         if state is not AnnouncementState.SET:
-            return Heard(state=state, epoch=agent.epoch)
-        return Heard(
+            return AnnouncementAck(state=state, epoch=agent.epoch)
+        return AnnouncementAck(
             state=state,
             epoch=agent.epoch,
             process_ids=agent.named,
@@ -165,11 +165,11 @@ class PortedAgents:
             expires_in=timedelta(seconds=agent.expires_at - time),
         )
 
-    def _round(self, agent: AgentTruth) -> Round | None:
+    def _round(self, agent: AgentTruth) -> AssignorRun | None:
         if agent.led is None:
             return None
         age = timedelta(seconds=self.group.time() - agent.led.at)
-        return Round(
+        return AssignorRun(
             made_at=self.now() - age,
             state=agent.led.state,
             epoch=agent.led.epoch,

@@ -17,7 +17,7 @@ from streamapp.core.facts.group import (
 from streamapp.core.facts.group import Member as Shown
 from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, PartitionEnd
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from tests.prove.group import GroupTruth, Member
 
 
@@ -29,10 +29,10 @@ def described(truth: GroupTruth) -> Poll:
     return Poll(GroupDescription(truth.state, members), joins)
 
 
-def ends_of(truth: GroupTruth, universe: Universe, now: datetime) -> EndOffsets:
+def ends_of(truth: GroupTruth, task_set: TaskSet, now: datetime) -> EndOffsets:
     """The ends of all changelogs, as they are now."""
     end = PartitionEnd(log_start=0, end=int(truth.end))
-    return EndOffsets(read_at=now, partitions=dict.fromkeys(universe.changelogs, end), committed={})
+    return EndOffsets(read_at=now, partitions=dict.fromkeys(task_set.changelogs, end), committed={})
 
 
 def _shown(member: Member, truth: GroupTruth, *, is_shown: bool) -> Shown:

@@ -19,7 +19,7 @@ from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupUnreadable
 from streamapp.core.facts.ids import ProcessId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import Check, Json, KubeClient
@@ -29,7 +29,7 @@ from tests.kube.object_store import ObjectStore, RefusalError, Request
 from tests.prove.broker import described, ends_of
 from tests.prove.group import Group
 from tests.prove.story import Disturbance
-from tests.support.example import universe as universe_of
+from tests.support.example import task_set as universe_of
 
 T = TypeVar("T")
 API_DEADLINE = 10.0
@@ -236,21 +236,21 @@ class PortedGroup:
         answer = await self._call(look)
         return Poll(GroupUnreadable(Reason.BrokersUnreachable, answer)) if isinstance(answer, str) else answer
 
-    async def universe(self) -> Universe | TopologyUnknown:
+    async def task_set(self) -> TaskSet | TopologyUnknown:
         """Find out which tasks there are."""
 
-        async def look() -> Universe:
+        async def look() -> TaskSet:
             return universe_of(len(self._group.tasks))
 
         answer = await self._call(look)
         return TopologyUnknown(answer) if isinstance(answer, str) else answer
 
-    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:
+    async def ends(self, task_set: TaskSet) -> EndOffsets | EndsUnreadable:
         """Read the ends of all changelogs."""
 
         async def look() -> EndOffsets:
             self._group.advance()
-            return ends_of(self._group.truth, universe, self._now())
+            return ends_of(self._group.truth, task_set, self._now())
 
         answer = await self._call(look)
         return EndsUnreadable(answer) if isinstance(answer, str) else answer
@@ -278,7 +278,7 @@ class PortedGroup:
         """Let a phantom join and leave."""
         is_ghost = False
 
-        async def join() -> bool:
+        async def rebalance() -> bool:
             self._board.tell(f"process {self._process.number}: nudge")
             model = self._group.truth.members.get(like_member)
             return model is not None and self._group.nudge(model.process_id, "10.9.0.1", stays=is_ghost)
@@ -287,7 +287,7 @@ class PortedGroup:
             nonlocal is_ghost
             is_ghost = True
 
-        answer = await self._call(join, leave_is_lost)
+        answer = await self._call(rebalance, leave_is_lost)
         if is_ghost:
             raise KafkaStepError("injected: the phantom could not leave")
         if isinstance(answer, str) or not answer:

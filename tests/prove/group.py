@@ -143,7 +143,7 @@ class GroupTruth:
     members: dict[str, Member] = field(default_factory=dict)
     state: GroupState = GroupState.EMPTY
     generation: int = 0
-    rejoined: set[str] = field(default_factory=set)
+    rejoined_members: set[str] = field(default_factory=set)
     follow_up: bool = False
     agents: dict[str, AgentTruth] = field(default_factory=dict)
     """By the container's ID."""
@@ -213,7 +213,7 @@ class Group:
             return
         self.advance()
         del truth.members[identity]
-        truth.rejoined.discard(identity)
+        truth.rejoined_members.discard(identity)
         if not truth.members:
             truth.state, truth.follow_up = GroupState.EMPTY, False
             truth.generation += 1
@@ -232,7 +232,7 @@ class Group:
             self._numbers += 1
             ghost = Member(f"streamapp-operator-nudge-{self._numbers}", None, host, process_id)
             truth.members[ghost.id] = ghost
-            truth.rejoined.add(ghost.id)
+            truth.rejoined_members.add(ghost.id)
             ghost.joins += 1
             self._loop.call_later(GHOST_TIMEOUT, self.leave, ghost.id)
         return True
@@ -248,7 +248,7 @@ class Group:
             return
         self.advance()
         truth.state, truth.follow_up = GroupState.PREPARING_REBALANCE, False
-        truth.rejoined = set()
+        truth.rejoined_members = set()
         for member in truth.members.values():
             if member.is_alive:
                 self._loop.call_later(self._heartbeat(), self._rejoin, member.id)
@@ -259,7 +259,7 @@ class Group:
     def _rejoin(self, identity: str) -> None:
         truth = self.truth
         member = truth.members.get(identity)
-        is_due = truth.state is GroupState.PREPARING_REBALANCE and identity not in truth.rejoined
+        is_due = truth.state is GroupState.PREPARING_REBALANCE and identity not in truth.rejoined_members
         if member is None or member.run is None or not member.is_alive or not is_due:
             return
         self.advance()
@@ -273,12 +273,12 @@ class Group:
             lags={task: truth.lag(member.run.ordinal, task) for task in volume},
         )
         member.joins += 1
-        truth.rejoined.add(identity)
+        truth.rejoined_members.add(identity)
         self._complete_if_all_are_there()
 
     def _complete_if_all_are_there(self) -> None:
         truth = self.truth
-        if truth.rejoined >= truth.members.keys():
+        if truth.rejoined_members >= truth.members.keys():
             truth.state = GroupState.COMPLETING_REBALANCE
             truth.generation += 1
             self._loop.call_later(self._chance.uniform(0.02, 0.15), self._assign, truth.generation)

@@ -18,16 +18,16 @@ from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core import decide
 from streamapp.core.actions import announcement, beside, open_step, rollout, scale_down
 from streamapp.core.actions.decision import Evict, GrantReplicas
-from streamapp.core.actions.plan import Draft
+from streamapp.core.actions.plan import PlanBuilder
 from streamapp.core.evidence import agent_views, coverage
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.gates import chains, coverage_gates, drain_gates, evaluate, safety_gates
-from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.evaluate import Permission
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.evaluate import Approval
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.kinds import CLAIMS, STREAM_APPS
@@ -98,14 +98,14 @@ def _no_margin() -> Iterator[Any]:
     for module in (beside, open_step):
         sound = module.evictable
 
-        def evictable(captures: Any, ends: Any, group: Any, _: timedelta, *, sound: Any = sound, **how: Any) -> Any:
-            return sound(captures, ends, group, timedelta(0), **how)
+        def evictable(observed: Any, ends: Any, group: Any, _: timedelta, *, sound: Any = sound, **how: Any) -> Any:
+            return sound(observed, ends, group, timedelta(0), **how)
 
         yield patch.object(module, "evictable", evictable)
 
 
 def _evict_by_address() -> Iterator[Any]:
-    def evictions(captures: Any, snapshot: Any, policy: Any, statefulset: Any) -> Any:
+    def evictions(observed: Any, snapshot: Any, policy: Any, statefulset: Any) -> Any:
         group = snapshot.readings[0].group if snapshot.readings else None
         ended = {end.pod_uid for end in snapshot.container_ends}
         hosts = {ip for pod in snapshot.workload.pods if pod.uid in ended for ip in pod.ips}
@@ -127,18 +127,18 @@ def _no_second_look() -> Iterator[Any]:
 
 
 def _no_take_over() -> Iterator[Any]:
-    async def take_over(self: Applier, gathered: Gathered) -> bool:
+    async def fence_hold_record(self: Applier, gathered: Gathered) -> bool:
         return False
 
-    yield patch.object(Applier, "take_over", take_over)
+    yield patch.object(Applier, "take_over", fence_hold_record)
 
 
 def _ends_before_join() -> Iterator[Any]:
     sound = GroupWatch._ends
 
-    async def ends(self: Any, universe: Universe | TopologyUnknown) -> EndOffsets | EndsUnreadable:
+    async def ends(self: Any, task_set: TaskSet | TopologyUnknown) -> EndOffsets | EndsUnreadable:
         known: EndOffsets | None = getattr(self.group, "ends_before", None)
-        self.group.ends_before = await sound(self, universe)
+        self.group.ends_before = await sound(self, task_set)
         return known or self.group.ends_before
 
     yield patch.object(GroupWatch, "_ends", ends)
@@ -150,12 +150,14 @@ def _unknown_is_caught_up() -> Iterator[Any]:
 
 
 def _containers_do_not_matter() -> Iterator[Any]:
-    yield patch.object(coverage, "_has_run_since", lambda pod, join: True)
+    yield patch.object(coverage, "_has_run_since", lambda pod, rebalance: True)
 
 
 def _all_at_once() -> Iterator[Any]:
-    def next_removal(snapshot: Any, granted: int, target: int) -> Departure:
-        return Departure(Going.ONE, tuple(Ordinal(number) for number in range(granted - 1, target - 1, -1)), target)
+    def next_removal(snapshot: Any, granted: int, target: int) -> RemovalCandidate:
+        return RemovalCandidate(
+            RemovalKind.ONE, tuple(Ordinal(number) for number in range(granted - 1, target - 1, -1)), target
+        )
 
     yield patch.object(scale_down, "next_removal", next_removal)
     yield from _without(safety_gates.only_pods_without_tasks_go_together)
@@ -176,16 +178,16 @@ def _growth_waits_for_kafka() -> Iterator[Any]:
     def branch(snapshot: Any, policy: Any, closing: Any) -> Any:
         latest = snapshot.latest
         if latest is None or isinstance(latest.group, GroupUnreadable):
-            wish = replace(snapshot.app.wish, replicas=snapshot.workload.statefulset.replicas)
-            snapshot = replace(snapshot, app=replace(snapshot.app, wish=wish))
+            desired = replace(snapshot.app.desired, replicas=snapshot.workload.statefulset.replicas)
+            snapshot = replace(snapshot, app=replace(snapshot.app, desired=desired))
         return sound(snapshot, policy, closing)
 
     yield patch.object(decide, "_branch", branch)
 
 
 def _record_stays() -> Iterator[Any]:
-    sound = Draft._wanted_record
-    yield patch.object(Draft, "_wanted_record", lambda self, before: sound(self, before) or before)
+    sound = PlanBuilder._wanted_record
+    yield patch.object(PlanBuilder, "_wanted_record", lambda self, before: sound(self, before) or before)
 
 
 def _step_not_on_record() -> Iterator[Any]:
@@ -249,8 +251,8 @@ def _any_process_id() -> Iterator[Any]:
 
 
 def _restarts_unjudged() -> Iterator[Any]:
-    def allowed(snapshot: Any, policy: Any, departure: Any, waiver: Any = None) -> Permission:
-        return Permission(departure=departure, reason=Reason.RestartCovered, forced=None, captures=())
+    def allowed(snapshot: Any, policy: Any, candidate: Any, waiver: Any = None) -> Approval:
+        return Approval(candidate=candidate, reason=Reason.RestartCovered, forced=None, observed=())
 
     yield patch.object(rollout, "judge", allowed)
 
@@ -263,7 +265,7 @@ def _restarts_together() -> Iterator[Any]:
 def _undrained() -> Iterator[Any]:
     """Nor does anybody bring about that tasks move, which would empty the pod within the time of two readings."""
     yield from _without(drain_gates.pods_are_drained, safety_gates.no_follow_up_is_scheduled)
-    yield patch.object(Draft, "_settling_nudge", lambda self: None)
+    yield patch.object(PlanBuilder, "_settling_nudge", lambda self: None)
 
 
 def _nobody_called_back() -> Iterator[Any]:

@@ -54,7 +54,7 @@ class World:
         self.nodes = Nodes(picture.nodes, self.store, self.group, loop, chance)
         self.judge = Judge(self.store, self.group, self.nodes, self.board, loop.time)
         self.lives = Lives(self._process, loop, self.board)
-        self.wished_first = self.wish()
+        self.wished_first = self.desired()
         self.disturbed_at = loop.time()
         self._growth: float | None = None
         self.group.completed.append(self._tell_generation)
@@ -132,7 +132,7 @@ class World:
         makers[what](which)
         return True
 
-    def wish(self) -> int:
+    def desired(self) -> int:
         """What is wished for."""
         return int(self.app()["spec"]["replicas"])
 
@@ -147,7 +147,7 @@ class World:
         self.store.put("streamapps", {**app, "spec": {**app["spec"], **spec}})
 
     def _wish_for(self, replicas: int) -> None:
-        if replicas != self.wish():
+        if replicas != self.desired():
             self._change(replicas=replicas)
             self._growth = self.judge.wished_at = self.loop.time()
             self.loop.call_later(GROWTH, self._must_have_grown)
@@ -160,8 +160,8 @@ class World:
             self.loop.call_at(due, self._must_have_grown)
             return
         granted = self.statefulset()["spec"]["replicas"]
-        if granted < self.wish() and not self.app()["spec"].get("paused"):
-            self.judge.wrong(3, f"{self.wish()} are wished for since {since:.2f} s, {granted} are granted")
+        if granted < self.desired() and not self.app()["spec"].get("paused"):
+            self.judge.wrong(3, f"{self.desired()} are wished for since {since:.2f} s, {granted} are granted")
 
     def _template(self, image: str) -> None:
         self._change(template={"spec": {"containers": [{"name": "app", "image": image}]}})
@@ -222,22 +222,22 @@ class World:
 
     def _rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
         own, status = self.statefulset(), self.app().get("status", {})
-        wish = self.wish()
+        desired = self.desired()
         budget = self.store.get("poddisruptionbudgets", NAMESPACE, NAME) or {"spec": {}}
         conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
         truth = self.group.truth
         return (
-            ("granted is not desired", lambda: own["spec"]["replicas"] == wish),
+            ("granted is not desired", lambda: own["spec"]["replicas"] == desired),
             ("a record is left", lambda: "streamapp.dev/hold-record" not in own["metadata"].get("annotations", {})),
             ("the budget is closed", lambda: budget["spec"].get("maxUnavailable") == 1),
-            ("pods are missing", lambda: sorted(self.nodes.alive()) == list(range(wish))),
-            ("surplus pods", lambda: len(self.nodes.pods()) == wish),
+            ("pods are missing", lambda: sorted(self.nodes.alive()) == list(range(desired))),
+            ("surplus pods", lambda: len(self.nodes.pods()) == desired),
             ("pods of an old template", lambda: {_revision(pod) for pod in self.nodes.pods()} == {revision(own)}),
             ("tasks do not run", lambda: everything_runs(truth, self.group.tasks)),
             ("the group is not done", lambda: not truth.follow_up),
-            ("status.granted is wrong", lambda: status.get("granted") == wish),
+            ("status.granted is wrong", lambda: status.get("granted") == desired),
             ("status is of an old generation", self._is_observed),
-            ("status says it has not converged", lambda: wish == 1 or conditions.get("Converged") == "True"),
+            ("status says it has not converged", lambda: desired == 1 or conditions.get("Converged") == "True"),
             ("status says it is held", lambda: conditions.get("ScaleDownHeld") == "False"),
             ("somebody is told to leave", lambda: not self._told_to_leave()),
             ("status breaks its laws", lambda: not self._violations(status)),

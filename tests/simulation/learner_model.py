@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 
 from streamapp.core.actions.decision import Announce
 from streamapp.core.facts.agent_reports import (
+    AgentReply,
     AgentReport,
     AgentSilent,
-    AgentWord,
+    AnnouncementAck,
     AnnouncementState,
+    AssignorRun,
     EndsAfter,
-    Heard,
     LocalTask,
     Rebalance,
-    Round,
     TaskState,
 )
 from streamapp.core.facts.hold_record import Epoch
@@ -40,7 +40,7 @@ class AgentModel:
     rebalance: Rebalance = Rebalance.CONSERVATIVE
     expires_at: datetime | None = None
     sequence: int = 0
-    round: Round | None = None
+    round: AssignorRun | None = None
     said: list[AgentReport] = field(default_factory=list)
 
     def state(self, now: datetime) -> AnnouncementState:
@@ -89,13 +89,13 @@ class LearnerGroupModel(GroupModel):
         self.silent.clear()
         self.stale.clear()
 
-    def hears(self, pods: dict[int, str], now: datetime) -> tuple[list[AgentWord], EndsAfter]:
+    def hears(self, pods: dict[int, str], now: datetime) -> tuple[list[AgentReply], EndsAfter]:
         """What the agents of these pods (UID by ordinal) answer."""
         threads = {thread.ordinal: thread for thread in self.alive()}
         words = [self._word(ordinal, uid, threads.get(ordinal), now) for ordinal, uid in pods.items()]
         return words, EndsAfter(now, self.ends(now))
 
-    def _word(self, ordinal: int, uid: str, thread: Thread | None, now: datetime) -> AgentWord:
+    def _word(self, ordinal: int, uid: str, thread: Thread | None, now: datetime) -> AgentReply:
         if thread is None or ordinal in self.silent:
             return AgentSilent(Ordinal(ordinal), "connection refused")
         agent = self.agents[thread.id]
@@ -131,11 +131,11 @@ class LearnerGroupModel(GroupModel):
             )
         return found
 
-    def _heard(self, agent: AgentModel, now: datetime) -> Heard:
+    def _heard(self, agent: AgentModel, now: datetime) -> AnnouncementAck:
         state = agent.state(now)
         if state is not AnnouncementState.SET or agent.expires_at is None:
-            return Heard(state=state, epoch=agent.epoch)
-        return Heard(
+            return AnnouncementAck(state=state, epoch=agent.epoch)
+        return AnnouncementAck(
             state=state,
             epoch=agent.epoch,
             process_ids=agent.process_ids,
@@ -163,7 +163,7 @@ class LearnerGroupModel(GroupModel):
         learning = len(learners) - len(ready)
         is_watch = not moving and not learning and state is AnnouncementState.SET
         self._look_again(moving=moving, learning=learning, state=state, now=now)
-        leader.round = Round(
+        leader.round = AssignorRun(
             made_at=now,
             state=state,
             epoch=leader.epoch,

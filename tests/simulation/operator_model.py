@@ -6,33 +6,33 @@ It also holds the ground truth against every removal and every eviction, at the 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from streamapp.core.actions import nudge as nudges
+from streamapp.core.actions import rebalance_trigger as rebalances
 from streamapp.core.actions.decision import (
     Announce,
     CloseBudget,
     Decision,
     Evict,
     GrantReplicas,
-    Nudge,
     OpenBudget,
     RecordProcessId,
     RestartPod,
     Step,
+    TriggerRebalance,
     WriteHoldRecord,
 )
 from streamapp.core.decide import decide
 from streamapp.core.evidence import agent_views, eviction, readings
 from streamapp.core.facts.agent_reports import AgentsSeen
-from streamapp.core.facts.containers import Capture
-from streamapp.core.facts.group import GroupReading, GroupState, GroupUnreadable, Join
+from streamapp.core.facts.containers import ObservedMembers
+from streamapp.core.facts.group import GroupReading, GroupState, GroupUnreadable, ObservedRebalance
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import App, Episode, Nudges, Snapshot, Wish, WishSeen
+from streamapp.core.facts.snapshot import App, DesiredReplicas, DesiredSample, Episode, RebalanceHistory, Snapshot
 from streamapp.core.facts.workload import Budget
 from streamapp.core.reasons import Reason
 from tests.simulation.kafka_model import INPUT_RATE, GroupModel
 from tests.simulation.kubernetes_model import ClusterModel, ConflictError
 from tests.simulation.learner_model import LearnerGroupModel
-from tests.support.example import UID, universe
+from tests.support.example import UID, task_set
 
 
 class GuaranteeBrokenError(AssertionError):
@@ -44,12 +44,12 @@ class Memory:
     """What one process of the operator remembers, and loses with it."""
 
     readings: tuple[GroupReading, ...] = ()
-    captures: tuple[Capture, ...] = ()
-    nudges: Nudges = field(default_factory=Nudges)
-    wishes: list[WishSeen] = field(default_factory=list)
+    observed: tuple[ObservedMembers, ...] = ()
+    rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)
+    wishes: list[DesiredSample] = field(default_factory=list)
     episode: Episode | None = None
     agents: AgentsSeen | None = None
-    join: Join | None = None
+    rebalance: ObservedRebalance | None = None
     generation: int | None = None
     unstable_since: datetime | None = None
 
@@ -61,7 +61,7 @@ class OperatorModel:
         self.cluster, self.group, self.policy, self.history = cluster, group, policy, history
         self.memory = Memory()
         self.lease = 0
-        self.wish = cluster.statefulset.replicas
+        self.desired = cluster.statefulset.replicas
         self.paused = False
         self.kafka_down_until: datetime | None = None
         self.last: Decision | None = None
@@ -74,7 +74,7 @@ class OperatorModel:
     def watch(self, now: datetime) -> None:
         """Every second: has the group settled after a rebalance that we saw begin?"""
         if self._is_blind(now):
-            self.memory.generation, self.memory.join, self.memory.unstable_since = None, None, None
+            self.memory.generation, self.memory.rebalance, self.memory.unstable_since = None, None, None
             return
         if self.group.state is not GroupState.STABLE:
             if self.memory.generation is not None:
@@ -82,33 +82,35 @@ class OperatorModel:
             return
         if self.memory.generation is not None and self.group.generation != self.memory.generation:
             began = self.memory.unstable_since
-            self.memory.join = None if began is None else self._join(began, now)
+            self.memory.rebalance = None if began is None else self._join(began, now)
         self.memory.generation, self.memory.unstable_since = self.group.generation, None
 
-    def _join(self, began: datetime, now: datetime) -> Join:
-        rejoined = (one.id for one in self.group.threads.values() if one.joined_in == self.group.generation)
-        return Join(began_at=began, settled_at=now, rejoined=frozenset(rejoined), ends=self.group.ends(now))
+    def _join(self, began: datetime, now: datetime) -> ObservedRebalance:
+        rejoined_members = (one.id for one in self.group.threads.values() if one.joined_in == self.group.generation)
+        return ObservedRebalance(
+            began_at=began, settled_at=now, rejoined_members=frozenset(rejoined_members), ends=self.group.ends(now)
+        )
 
     def decide(self, now: datetime) -> Decision:
         """One pass, without its writes."""
         memory = self.memory
         reading = self._reading(now)
         workload = self.cluster.workload(now)
-        memory.nudges = nudges.seen(memory.nudges, memory.readings, reading)
+        memory.rebalances = rebalances.seen(memory.rebalances, memory.readings, reading)
         memory.readings = readings.remember(memory.readings, reading)
-        memory.captures = eviction.remember(memory.captures, reading, workload)
-        if not memory.wishes or memory.wishes[-1].replicas != self.wish:
-            memory.wishes.append(WishSeen(now, self.wish))
-        wish = Wish(replicas=self.wish, history=tuple(memory.wishes))
+        memory.observed = eviction.remember(memory.observed, reading, workload)
+        if not memory.wishes or memory.wishes[-1].replicas != self.desired:
+            memory.wishes.append(DesiredSample(now, self.desired))
+        desired = DesiredReplicas(replicas=self.desired, history=tuple(memory.wishes))
         snapshot = Snapshot(
             now=now,
-            app=App(uid=UID, generation=1, created_at=now - timedelta(days=1), wish=wish, paused=self.paused),
+            app=App(uid=UID, generation=1, created_at=now - timedelta(days=1), desired=desired, paused=self.paused),
             workload=workload,
-            universe=universe(len(self.group.tasks)),
+            task_set=task_set(len(self.group.tasks)),
             readings=memory.readings,
-            captures=memory.captures,
+            observed=memory.observed,
             container_ends=tuple(self.cluster.ends),
-            nudges=memory.nudges,
+            rebalances=memory.rebalances,
             episode=memory.episode,
             agents=self._hear(now),
             lease=self.lease,
@@ -142,8 +144,8 @@ class OperatorModel:
                 self.cluster.patch(fence, replicas=to_replicas, record=record)
             case WriteHoldRecord(record=record, fence=fence):
                 self.cluster.patch(fence, record=record)
-            case Nudge():
-                self.memory.nudges = nudges.sent(self.memory.nudges, now)
+            case TriggerRebalance():
+                self.memory.rebalances = rebalances.sent(self.memory.rebalances, now)
                 self.group.rebalance(now)
             case Evict(members=members):
                 self._check_eviction({key.id for key in members})
@@ -212,10 +214,12 @@ class OperatorModel:
 
     def _reading(self, now: datetime) -> GroupReading:
         if self._is_blind(now):
-            return GroupReading(ended_at=now, group=GroupUnreadable(Reason.BrokersUnreachable, "timed out"), join=None)
+            return GroupReading(
+                ended_at=now, group=GroupUnreadable(Reason.BrokersUnreachable, "timed out"), rebalance=None
+            )
         stable = self.group.state is GroupState.STABLE
-        join = self.memory.join if stable and self.memory.generation == self.group.generation else None
-        return GroupReading(ended_at=now, group=self.group.description(), join=join)
+        rebalance = self.memory.rebalance if stable and self.memory.generation == self.group.generation else None
+        return GroupReading(ended_at=now, group=self.group.description(), rebalance=rebalance)
 
 
 def _brief(step: Step) -> str:

@@ -54,7 +54,7 @@ class Story:
         """As many as wished for, nothing on record, everything converged as the operator itself sees it."""
         own, last = self.cluster.statefulset, self.operator.last
         return (
-            own.replicas == self.operator.wish
+            own.replicas == self.operator.desired
             and own.record is None
             and last is not None
             and last.verdict is Verdict.STEADY
@@ -145,7 +145,7 @@ def test_whatever_happens_the_cluster_comes_to_rest_and_no_guarantee_breaks(
             one.to(story)
         story.operator.paused = False
         # a session timeout or two, then for each pod too many: two readings, a step, its close; and a rollout likewise
-        too_many = max(0, story.cluster.statefulset.replicas - story.operator.wish)
+        too_many = max(0, story.cluster.statefulset.replicas - story.operator.desired)
         story.seconds_to_rest(at_most=600 + 240 * (too_many + 5))
     finally:
         note("\n".join(story.history))
@@ -159,14 +159,14 @@ def test_an_application_starts_from_nothing_and_converges() -> None:
 def test_a_scale_up_converges_in_seconds_instead_of_probing_intervals(before: int, after: int) -> None:
     story = Story(before)
     story.seconds_to_rest(at_most=200)
-    story.operator.wish = after
+    story.operator.desired = after
     assert story.seconds_to_rest(at_most=400) < 400
 
 
 def test_a_scale_down_takes_one_pod_after_the_other() -> None:
     story = Story(4)
     story.seconds_to_rest(at_most=200)
-    story.operator.wish = 1
+    story.operator.desired = 1
     story.seconds_to_rest(at_most=900)
     grants = [line.split(maxsplit=1)[1] for line in story.history if "GrantReplicas" in line]
     assert grants == [
@@ -179,7 +179,7 @@ def test_a_scale_down_takes_one_pod_after_the_other() -> None:
 def test_the_member_of_a_pod_that_went_is_put_out_long_before_its_session_ends() -> None:
     story = Story(3)
     story.seconds_to_rest(at_most=200)
-    story.operator.wish = 2
+    story.operator.desired = 2
     away: list[float] = []
     while story.cluster.statefulset.replicas == 3 or story.group.state is not GroupState.STABLE:
         story.run(1)
@@ -191,9 +191,9 @@ def test_the_member_of_a_pod_that_went_is_put_out_long_before_its_session_ends()
 def test_a_raise_in_the_middle_of_everything_is_granted_with_the_next_pass() -> None:
     story = Story(4)
     story.seconds_to_rest(at_most=200)
-    story.operator.wish = 1
+    story.operator.desired = 1
     while story.cluster.statefulset.replicas == 4:
         story.run(1)
-    story.operator.wish = 5
+    story.operator.desired = 5
     story.run(5)
     assert story.cluster.statefulset.replicas == 5

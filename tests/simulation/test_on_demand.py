@@ -45,7 +45,7 @@ def run_until(story: Story, happens: Callable[[], bool], at_most: int = 300) -> 
 @pytest.mark.parametrize("rebalance", Rebalance)
 def test_three_to_two_moves_what_must_move_and_nothing_to_a_cold_copy(rebalance: Rebalance) -> None:
     story = a_story(3, ScalingPolicy(agent=True, rebalance=rebalance))
-    story.operator.wish = 2
+    story.operator.desired = 2
     # half a minute of stabilization, then seconds
     assert story.seconds_to_rest(at_most=200) < 120
     assert done(story, "GrantReplicas") == ["Drained: GrantReplicas 3 to 2"]
@@ -54,7 +54,7 @@ def test_three_to_two_moves_what_must_move_and_nothing_to_a_cold_copy(rebalance:
 
 def test_six_to_three_in_one_step() -> None:
     story = a_story(6)
-    story.operator.wish = 3
+    story.operator.desired = 3
     story.seconds_to_rest(at_most=300)
     assert done(story, "GrantReplicas") == ["Drained: GrantReplicas 6 to 3"]
     assert (learners(story).moved, learners(story).moves_to_cold) == (3, 0)
@@ -62,18 +62,18 @@ def test_six_to_three_in_one_step() -> None:
 
 def test_it_works_without_nudges_by_the_assignors_own_follow_ups() -> None:
     story = a_story(3, ScalingPolicy(agent=True, source=LearnerSource.ON_DEMAND, nudge=False), follow_ups=True)
-    story.operator.wish = 2
+    story.operator.desired = 2
     run_until(story, lambda: bool(done(story, "Announce 1 leave")))
     story.group.rebalance(story.now)  # the agent's announcement has none of its own; whatever comes next will do
     story.seconds_to_rest(at_most=300)
-    assert (done(story, "GrantReplicas"), done(story, "Nudge")) == (["Drained: GrantReplicas 3 to 2"], [])
+    assert (done(story, "GrantReplicas"), done(story, "TriggerRebalance")) == (["Drained: GrantReplicas 3 to 2"], [])
 
 
 def test_a_cancel_half_way_brings_everybody_back() -> None:
     story = a_story(3)
-    story.operator.wish = 2
+    story.operator.desired = 2
     run_until(story, lambda: any(thread.standby for thread in story.group.alive()))
-    story.operator.wish = 3
+    story.operator.desired = 3
     story.run(6)
     states = {agent.state(story.now) for agent in learners(story).agents.values()}
     assert states == {AnnouncementState.EMPTY}
@@ -83,7 +83,7 @@ def test_a_cancel_half_way_brings_everybody_back() -> None:
 
 def test_an_operator_that_restarts_in_the_middle_goes_on_with_the_same_announcement() -> None:
     story = a_story(3)
-    story.operator.wish = 2
+    story.operator.desired = 2
     run_until(story, lambda: any(thread.standby for thread in story.group.alive()))
     before = {agent.epoch for agent in learners(story).agents.values()}
     story.operator.restart()
@@ -95,7 +95,7 @@ def test_an_operator_that_restarts_in_the_middle_goes_on_with_the_same_announcem
 
 def test_an_operator_that_is_gone_is_forgotten_when_its_announcement_expires() -> None:
     story = a_story(3)
-    story.operator.wish = 2
+    story.operator.desired = 2
     run_until(story, lambda: any(thread.standby for thread in story.group.alive()))
     story.next_pass = story.now.replace(year=2030)
     story.run(60)
@@ -105,7 +105,7 @@ def test_an_operator_that_is_gone_is_forgotten_when_its_announcement_expires() -
 
 def test_a_silent_agent_holds_and_the_hold_goes_on_when_it_speaks_again() -> None:
     story = a_story(3)
-    story.operator.wish = 2
+    story.operator.desired = 2
     learners(story).silent = {0}
     story.run(120)
     assert done(story, "GrantReplicas") == []
@@ -117,24 +117,24 @@ def test_a_silent_agent_holds_and_the_hold_goes_on_when_it_speaks_again() -> Non
 def test_an_agent_that_repeats_an_old_report_holds() -> None:
     story = a_story(3)
     learners(story).stale = {2}
-    story.operator.wish = 2
+    story.operator.desired = 2
     story.run(120)
     assert done(story, "GrantReplicas") == []
 
 
 def test_a_new_pod_gets_tasks_when_it_has_learned_and_within_seconds() -> None:
     story = a_story(3)
-    story.operator.wish = 4
+    story.operator.desired = 4
     assert story.seconds_to_rest(at_most=300) < 60
     assert learners(story).moves_to_cold == 0
-    assert len(done(story, "Nudge")) <= 4
+    assert len(done(story, "TriggerRebalance")) <= 4
 
 
 def test_one_more_pod_before_the_first_has_learned() -> None:
     story = a_story(3, tasks=12)
-    story.operator.wish = 4
+    story.operator.desired = 4
     run_until(story, lambda: any(thread.standby for thread in story.group.alive()))
-    story.operator.wish = 5
+    story.operator.desired = 5
     story.seconds_to_rest(at_most=300)
     assert learners(story).moves_to_cold == 0
 

@@ -12,15 +12,15 @@ from typing import Any
 from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentsSeen,
+    AnnouncementAck,
     AnnouncementState,
+    AssignorRun,
     EndsAfter,
-    Heard,
     LocalTask,
     Rebalance,
-    Round,
     TaskState,
 )
-from streamapp.core.facts.autoscalers import Drivers
+from streamapp.core.facts.autoscalers import ReplicaWriters
 from streamapp.core.facts.group import (
     Applied,
     Assignment,
@@ -28,9 +28,9 @@ from streamapp.core.facts.group import (
     GroupDescription,
     GroupReading,
     GroupState,
-    Join,
     Member,
     NoOffsets,
+    ObservedRebalance,
     OffsetSum,
     Subscription,
 )
@@ -38,8 +38,8 @@ from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, PartitionEnd
 from streamapp.core.facts.seeding import seeded_process_id
-from streamapp.core.facts.snapshot import App, Snapshot, Wish, WishSeen
-from streamapp.core.facts.tasks import TaskFacts, Universe
+from streamapp.core.facts.snapshot import App, DesiredReplicas, DesiredSample, Snapshot
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from streamapp.core.facts.workload import Budget, Container, Pod, StatefulSet, Volume, Workload
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -57,9 +57,9 @@ def task(partition: int) -> TaskId:
     return TaskId(0, partition)
 
 
-def universe(partitions: int = PARTITIONS) -> Universe:
+def task_set(partitions: int = PARTITIONS) -> TaskSet:
     """One sub-topology: a source topic, a store with its changelog."""
-    return Universe(
+    return TaskSet(
         tuple(
             TaskFacts(
                 id=task(number),
@@ -132,16 +132,16 @@ def members(pods: int = 3, *, lag: int | None = 0, standbys: bool = True) -> tup
 
 def ends(read_at: datetime, end: int = END) -> EndOffsets:
     """Every changelog partition ends at the same offset."""
-    partitions = {partition: PartitionEnd(log_start=0, end=end) for partition in universe().changelogs}
+    partitions = {partition: PartitionEnd(log_start=0, end=end) for partition in task_set().changelogs}
     return EndOffsets(read_at=read_at, partitions=partitions, committed={})
 
 
-def join(group: Iterable[Member], settled_at: datetime) -> Join:
+def rebalance(group: Iterable[Member], settled_at: datetime) -> ObservedRebalance:
     """A rebalance that everybody took part in, with ends read one second later."""
-    return Join(
+    return ObservedRebalance(
         began_at=settled_at - 3 * SECOND,
         settled_at=settled_at,
-        rejoined=frozenset(one.id for one in group),
+        rejoined_members=frozenset(one.id for one in group),
         ends=ends(settled_at + SECOND),
     )
 
@@ -150,7 +150,7 @@ def reading(group: tuple[Member, ...], ago: timedelta, state: GroupState = Group
     """A poll that ended so long before now, two seconds after the join that it shows."""
     ended_at = NOW - ago
     return GroupReading(
-        ended_at=ended_at, group=GroupDescription(state, group), join=join(group, ended_at - 2 * SECOND)
+        ended_at=ended_at, group=GroupDescription(state, group), rebalance=rebalance(group, ended_at - 2 * SECOND)
     )
 
 
@@ -181,7 +181,7 @@ def report(one: Member, ago: timedelta = SECOND, **changes: Any) -> AgentReport:
         as_of=NOW - ago,
         process_id=said.process_id,
         tasks=tuple(tasks),
-        heard=Heard(state=AnnouncementState.EMPTY, epoch=Epoch(lease=0, counter=1)),
+        heard=AnnouncementAck(state=AnnouncementState.EMPTY, epoch=Epoch(lease=0, counter=1)),
         is_ours=True,
         recovery_lag=10_000,
         standby_replicas=0,
@@ -197,9 +197,9 @@ def agents(group: Iterable[Member], **changes: Any) -> AgentsSeen:
     return AgentsSeen(words, tuple(EndsAfter(NOW - ago + SECOND / 2, ends(NOW - ago + SECOND)) for ago in times))
 
 
-def leaving(*ordinals: int, counter: int = 2, left: timedelta = 40 * SECOND) -> Heard:
+def leaving(*ordinals: int, counter: int = 2, left: timedelta = 40 * SECOND) -> AnnouncementAck:
     """These are to leave, as an agent has heard it."""
-    return Heard(
+    return AnnouncementAck(
         state=AnnouncementState.SET,
         epoch=Epoch(lease=0, counter=counter),
         process_ids=frozenset(map(process_id, ordinals)),
@@ -208,9 +208,9 @@ def leaving(*ordinals: int, counter: int = 2, left: timedelta = 40 * SECOND) -> 
     )
 
 
-def assigned(counter: int = 2, **changes: Any) -> Round:
+def assigned(counter: int = 2, **changes: Any) -> AssignorRun:
     """The leader's last assignment, on the announcement of that epoch, with nothing left to do but to watch."""
-    made = Round(
+    made = AssignorRun(
         made_at=NOW - 10 * SECOND,
         state=AnnouncementState.SET,
         epoch=Epoch(lease=0, counter=counter),
@@ -269,19 +269,24 @@ def workload(pods: int = 3) -> Workload:
     )
 
 
-def app(wish: int = 3) -> App:
+def app(desired: int = 3) -> App:
     """The StreamApp; its wish has been the same for ten minutes."""
-    seen = WishSeen(NOW - timedelta(minutes=10), wish)
-    return App(uid=UID, generation=1, created_at=NOW - timedelta(days=1), wish=Wish(replicas=wish, history=(seen,)))
+    seen = DesiredSample(NOW - timedelta(minutes=10), desired)
+    return App(
+        uid=UID,
+        generation=1,
+        created_at=NOW - timedelta(days=1),
+        desired=DesiredReplicas(replicas=desired, history=(seen,)),
+    )
 
 
-def snapshot(pods: int = 3, wish: int = 3) -> Snapshot:
+def snapshot(pods: int = 3, desired: int = 3) -> Snapshot:
     """All of it, in the state in which nothing is to be done, or everything may be."""
     return Snapshot(
         now=NOW,
-        app=app(wish),
+        app=app(desired),
         workload=workload(pods),
-        universe=universe(),
+        task_set=task_set(),
         readings=two_readings(members(pods)),
-        drivers=Drivers(),
+        replica_writers=ReplicaWriters(),
     )

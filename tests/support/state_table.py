@@ -75,7 +75,7 @@ class GroupCondition(Enum):
 class Row:
     """One cell with its decision."""
 
-    wish: WishState
+    desired: WishState
     hold: HoldState
     learners: LearnerState
     group: GroupCondition
@@ -94,15 +94,15 @@ class Row:
 
 def rows() -> Iterator[Row]:
     """Every combination, decided."""
-    for wish, hold, learners, group in product(WishState, HoldState, LearnerState, GroupCondition):
-        snapshot = a_snapshot(wish, hold, learners, group)
-        policy = ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED, agent=learners.is_on_demand)
-        yield Row(wish=wish, hold=hold, learners=learners, group=group, decision=decide(snapshot, policy))
+    for desired, hold, learners, group in product(WishState, HoldState, LearnerState, GroupCondition):
+        snapshot = a_snapshot(desired, hold, learners, group)
+        policy = ScalingPolicy(allow_zero=desired is WishState.ZERO_ALLOWED, agent=learners.is_on_demand)
+        yield Row(desired=desired, hold=hold, learners=learners, group=group, decision=decide(snapshot, policy))
 
 
-def a_snapshot(wish: WishState, hold: HoldState, learners: LearnerState, group: GroupCondition) -> Snapshot:
+def a_snapshot(desired: WishState, hold: HoldState, learners: LearnerState, group: GroupCondition) -> Snapshot:
     """The small application in one of the states."""
-    pods = 1 if wish is WishState.ZERO_ALLOWED else 3
+    pods = 1 if desired is WishState.ZERO_ALLOWED else 3
     whole = example.snapshot(pods)
     statefulset = replace(example.statefulset(pods), record=_record(hold, pods))
     budget = Budget.CLOSED if hold is HoldState.STEP else Budget.OPEN
@@ -112,7 +112,7 @@ def a_snapshot(wish: WishState, hold: HoldState, learners: LearnerState, group: 
     members = _members(learners, pods)
     return replace(
         whole,
-        app=_app(wish, pods),
+        app=_app(desired, pods),
         workload=replace(whole.workload, statefulset=statefulset, volumes=volumes, budget=budget),
         readings=tuple(_seen(one, group) for one in example.two_readings(members)),
         agents=_agents(members, hold) if learners.is_on_demand else None,
@@ -121,17 +121,17 @@ def a_snapshot(wish: WishState, hold: HoldState, learners: LearnerState, group: 
 
 def markdown() -> str:
     """The whole table, one section per wish."""
-    cells = {(row.wish, row.hold, row.learners, row.group): _cell(row) for row in rows()}
+    cells = {(row.desired, row.hold, row.learners, row.group): _cell(row) for row in rows()}
     lines = []
-    for wish in WishState:
-        lines += ["", f"## Wish: {wish.value}", ""]
+    for desired in WishState:
+        lines += ["", f"## Wish: {desired.value}", ""]
         lines.append("| Hold | Learners | " + " | ".join(group.value for group in GroupCondition) + " |")
         lines.append("|---|---|" + "---|" * len(GroupCondition))
         for hold in HoldState:
             lines += _rows_of_hold(
                 hold,
                 {
-                    learners.value: " | ".join(cells[wish, hold, learners, group] for group in GroupCondition)
+                    learners.value: " | ".join(cells[desired, hold, learners, group] for group in GroupCondition)
                     for learners in LearnerState
                 },
             )
@@ -149,15 +149,15 @@ def _rows_of_hold(hold: HoldState, by_learners: dict[str, str]) -> list[str]:
     return [f"| {hold.value} | {learners} | {cells} |" for learners, cells in by_learners.items()]
 
 
-def _app(wish: WishState, pods: int) -> App:
-    replicas = {WishState.RAISE: pods + 1, WishState.SAME: pods}.get(wish, pods - 1)
-    if wish in {WishState.ZERO_ALLOWED, WishState.ZERO_FORBIDDEN}:
+def _app(desired: WishState, pods: int) -> App:
+    replicas = {WishState.RAISE: pods + 1, WishState.SAME: pods}.get(desired, pods - 1)
+    if desired in {WishState.ZERO_ALLOWED, WishState.ZERO_FORBIDDEN}:
         replicas = 0
     return replace(
         example.app(replicas),
-        paused=wish is WishState.PAUSED,
-        dry_run=wish is WishState.DRY_RUN,
-        fault="spec.applicationId is empty" if wish is WishState.INVALID else None,
+        paused=desired is WishState.PAUSED,
+        dry_run=desired is WishState.DRY_RUN,
+        fault="spec.applicationId is empty" if desired is WishState.INVALID else None,
     )
 
 
@@ -203,9 +203,9 @@ def _seen(reading: GroupReading, group: GroupCondition) -> GroupReading:
         case GroupCondition.REBALANCING:
             # The broker shows subscriptions only while the group is stable.
             hidden = tuple(replace(member, subscription=None) for member in members)
-            return replace(reading, group=GroupDescription(GroupState.PREPARING_REBALANCE, hidden), join=None)
+            return replace(reading, group=GroupDescription(GroupState.PREPARING_REBALANCE, hidden), rebalance=None)
         case GroupCondition.UNREACHABLE:
-            return replace(reading, group=GroupUnreadable(Reason.BrokersUnreachable, "timed out"), join=None)
+            return replace(reading, group=GroupUnreadable(Reason.BrokersUnreachable, "timed out"), rebalance=None)
         case GroupCondition.FOREIGN:
             stranger = replace(example.member(7), id="stranger", client_host="10.9.9.9")
             return replace(reading, group=GroupDescription(GroupState.STABLE, (*members, stranger)))

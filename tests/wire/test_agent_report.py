@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from streamapp.core.facts.agent_reports import (
     AgentReport,
+    AnnouncementAck,
     AnnouncementState,
-    Aside,
     AsideKind,
+    AssignorInactive,
+    AssignorRun,
     ClientSettings,
-    Heard,
     LocalTask,
     Rebalance,
-    Round,
     TaskState,
 )
 from streamapp.core.facts.hold_record import Epoch
@@ -48,7 +48,7 @@ def test_everything_that_a_decision_needs_is_read() -> None:
                 LocalTask(id=TaskId(0, 1), is_active=True, state=TaskState.RUNNING),
                 LocalTask(id=TaskId(0, 2), is_active=False, state=None, positions={"counts": 4711}),
             ),
-            heard=Heard(
+            heard=AnnouncementAck(
                 state=AnnouncementState.SET,
                 epoch=EPOCH,
                 process_ids=frozenset({ProcessId.parse(PROCESS)}),
@@ -58,7 +58,7 @@ def test_everything_that_a_decision_needs_is_read() -> None:
             is_ours=True,
             recovery_lag=10_000,
             standby_replicas=0,
-            round=Round(
+            round=AssignorRun(
                 made_at=ASKED_AT - timedelta(seconds=4),
                 state=AnnouncementState.SET,
                 epoch=EPOCH,
@@ -99,7 +99,7 @@ def test_what_is_left_out_is_not_known() -> None:
             as_of=ASKED_AT - timedelta(milliseconds=250),
             process_id=None,
             tasks=None,
-            heard=Heard(state=AnnouncementState.UNKNOWN),
+            heard=AnnouncementAck(state=AnnouncementState.UNKNOWN),
             client_state="CREATED",
         ),
         None,
@@ -112,13 +112,13 @@ def test_an_aside_of_the_assignor_says_that_it_is_not_at_work_whatever_else_is_s
     report = read_report(body(changed({place: [aside]})), EXPECTED).report
     assert (report.is_ours, report.aside) == (
         False,
-        Aside(AsideKind.OLDER_STREAMS, "3.7.1 has no such interface"),
+        AssignorInactive(AsideKind.OLDER_STREAMS, "3.7.1 has no such interface"),
     )
 
 
 def test_an_aside_without_a_kind_is_a_failure() -> None:
     report = read_report(body(changed({"asides": [{"what": "assignor", "why": "oops"}]})), EXPECTED).report
-    assert report.aside == Aside(AsideKind.FAILED, "oops")
+    assert report.aside == AssignorInactive(AsideKind.FAILED, "oops")
 
 
 @pytest.mark.parametrize(("reason", "is_watch"), [("expiry", True), ("learning", False), ("unknown", False)])

@@ -13,7 +13,7 @@ from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 
 
@@ -36,10 +36,10 @@ class ApplicationGroup(Protocol):
     async def describe(self) -> Poll:
         """Look at the group."""
 
-    async def universe(self) -> Universe | TopologyUnknown:
+    async def task_set(self) -> TaskSet | TopologyUnknown:
         """Find out which tasks there are, from the text in the spec or from the last look."""
 
-    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:
+    async def ends(self, task_set: TaskSet) -> EndOffsets | EndsUnreadable:
         """Read the ends of all changelogs."""
 
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:

@@ -142,7 +142,7 @@ class Operator:
         self.metrics.watch_events.labels("pods").inc()
         application = self.applications.find(key)
         if application is not None:
-            application.memory.saw_ends(from_json.container_ends(pod), self._now())
+            application.memory.record_terminations(from_json.container_ends(pod), self._now())
             self.queue.add(key)
 
     def heard_of_child(self, key: Key, kind: Kind) -> None:

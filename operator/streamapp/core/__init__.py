@@ -3,9 +3,9 @@
 `planning.decide(snapshot, policy)` is the only door to a decision. Time enters as `snapshot.now`; unknown is a type,
 never a number; whatever cannot be seen holds. Read in this order:
 
-1.  The facts. `identity` names things, `universe` says which tasks there are and `topology` where that is known from;
+1.  The facts. `identity` names things, `task_set` says which tasks there are and `topology` where that is known from;
     `group` is what the broker shows and `workload` what Kubernetes shows, `containers` joins the two; `agents`
-    is what the JVMs say of themselves; `topic_configs` is how long topics keep things; `drivers` is
+    is what the JVMs say of themselves; `topic_configs` is how long topics keep things; `replica_writers` is
     who drives the replicas; `snapshot` is all of it, `policy` what the user chose.
 2.  The answer. `reasons` has every why, `decision` every step; `holds` is the one durable memory, `record_text` its
     text.
@@ -17,7 +17,7 @@ never a number; whatever cannot be seen holds. Read in this order:
     agents must say, `coverage_gates` what a user's word can override, `draining` the same where pods are emptied
     before they go; `judging` asks them all, on a `cases.Case`.
 5.  What then. `holding` keeps or takes one step, `closings` brings an open step to its end, `eviction` says who may be
-    put out of the group, `rollouts` who may restart, `nudges` when to rebalance, `announcing` what agents are told,
+    put out of the group, `rollouts` who may restart, `rebalances` when to rebalance, `announcing` what agents are told,
     `room` whether learners would fit, `estimates` how long still.
 6.  All together. `outcomes` is what a branch wants, `beside` what goes on whatever it wants, `plans` makes one plan of
     it; `convergence`, `gaps`, `retention`, `soundness` and `conditions` are what is reported; `planning` is the order

@@ -21,9 +21,9 @@ from datetime import timedelta
 
 from streamapp.core.actions import announcement, open_step
 from streamapp.core.actions.decision import Announce, Decision, Event, Plan, Verdict
-from streamapp.core.actions.open_step import Closing
-from streamapp.core.actions.outcomes import Grant, Outcome
-from streamapp.core.actions.plan import Draft
+from streamapp.core.actions.open_step import StepProgress
+from streamapp.core.actions.outcomes import BranchResult, Grant
+from streamapp.core.actions.plan import PlanBuilder
 from streamapp.core.actions.rollout import Restart, next_replacement, next_restart, to_drain
 from streamapp.core.actions.scale_down import current_hold, scale_down
 from streamapp.core.evidence import agent_views, learner_source
@@ -37,7 +37,7 @@ from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates import convergence
 from streamapp.core.reasons import Reason
 from streamapp.core.status import autoscaling, state_age
-from streamapp.core.status.conditions import Findings, conditions
+from streamapp.core.status.conditions import DecisionFacts, conditions
 
 _REQUEUE = {
     Verdict.STALLED: timedelta(seconds=60),
@@ -54,19 +54,19 @@ _REQUEUE = {
 def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     """Decide."""
     policy = learner_source.within_the_applications_limit(snapshot, policy)
-    closing = open_step.assess(snapshot, policy)
-    outcome = _branch(snapshot, policy, closing)
-    draft = Draft(
+    step_progress = open_step.assess(snapshot, policy)
+    outcome = _branch(snapshot, policy, step_progress)
+    draft = PlanBuilder(
         snapshot=snapshot,
         policy=policy,
         outcome=outcome,
-        closing=closing,
-        rollout=_rollout(snapshot, policy, outcome, closing),
+        step_progress=step_progress,
+        rollout=_rollout(snapshot, policy, outcome, step_progress),
         drains=_drains(snapshot, policy, outcome),
         convergence=convergence.measure(snapshot, policy),
     )
     plan = draft.plan()
-    done = _of_a_dry_run(draft).plan_of_closing() if snapshot.app.dry_run and closing is not None else ()
+    done = _of_a_dry_run(draft).plan_of_closing() if snapshot.app.dry_run and step_progress is not None else ()
     return Decision(
         verdict=outcome.verdict,
         reason=outcome.reason,
@@ -80,109 +80,113 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         conditions=conditions(_findings(draft)),
         events=draft.events(),
         warnings=_warnings(draft),
-        closed_step=closing.as_closed(snapshot) if closing is not None and closing.waits_for is None else None,
+        closed_step=step_progress.as_closed(snapshot)
+        if step_progress is not None and step_progress.waits_for is None
+        else None,
         source=learner_source.seen(snapshot, policy),
         requeue_after=_requeue(draft, plan),
     )
 
 
-def _branch(snapshot: Snapshot, policy: ScalingPolicy, closing: Closing | None) -> Outcome:
+def _branch(snapshot: Snapshot, policy: ScalingPolicy, step_progress: StepProgress | None) -> BranchResult:
     app, statefulset = snapshot.app, snapshot.workload.statefulset
     refused = _stalled(snapshot) or _withdrawn(snapshot)
     if refused is not None:
         return refused
     if statefulset is None:
         return _create(snapshot)
-    if app.wish.replicas > statefulset.replicas:
-        return _grow(app.wish.replicas, statefulset)
-    if closing is not None:
-        return _close(closing, snapshot, statefulset)
-    if app.wish.replicas == statefulset.replicas:
-        return Outcome(verdict=Verdict.STEADY, reason=Reason.Steady)
+    if app.desired.replicas > statefulset.replicas:
+        return _grow(app.desired.replicas, statefulset)
+    if step_progress is not None:
+        return _close(step_progress, snapshot, statefulset)
+    if app.desired.replicas == statefulset.replicas:
+        return BranchResult(verdict=Verdict.STEADY, reason=Reason.Steady)
     return scale_down(snapshot, policy, statefulset)
 
 
-def _stalled(snapshot: Snapshot) -> Outcome | None:
+def _stalled(snapshot: Snapshot) -> BranchResult | None:
     app, statefulset = snapshot.app, snapshot.workload.statefulset
     hold = _hold_on_record(statefulset)
     if app.fault is not None:
-        return Outcome(verdict=Verdict.STALLED, reason=Reason.InvalidSpec, detail=app.fault, hold=hold)
+        return BranchResult(verdict=Verdict.STALLED, reason=Reason.InvalidSpec, detail=app.fault, hold=hold)
     if statefulset is not None and not statefulset.is_ours:
-        return Outcome(verdict=Verdict.STALLED, reason=Reason.ForeignStatefulSet, hold=hold)
-    rival = app.older_rival
-    if rival is not None:
-        return Outcome(verdict=Verdict.STALLED, reason=Reason.ApplicationIdTaken, detail=rival.name, hold=hold)
+        return BranchResult(verdict=Verdict.STALLED, reason=Reason.ForeignStatefulSet, hold=hold)
+    conflicting_app = app.older_conflicting
+    if conflicting_app is not None:
+        return BranchResult(
+            verdict=Verdict.STALLED, reason=Reason.ApplicationIdTaken, detail=conflicting_app.name, hold=hold
+        )
     return None
 
 
-def _withdrawn(snapshot: Snapshot) -> Outcome | None:
+def _withdrawn(snapshot: Snapshot) -> BranchResult | None:
     if snapshot.app.deleting:
-        return Outcome(verdict=Verdict.PAUSED, reason=Reason.BeingDeleted)
+        return BranchResult(verdict=Verdict.PAUSED, reason=Reason.BeingDeleted)
     if snapshot.app.paused:
-        return Outcome(verdict=Verdict.PAUSED, reason=Reason.Paused)
+        return BranchResult(verdict=Verdict.PAUSED, reason=Reason.Paused)
     return None
 
 
-def _create(snapshot: Snapshot) -> Outcome:
+def _create(snapshot: Snapshot) -> BranchResult:
     """Never smaller than it last was: what is gone may have had pods that hold the only state there is."""
     ordinals = [pod.ordinal + 1 for pod in snapshot.workload.pods]
-    replicas = max([snapshot.app.wish.replicas, snapshot.app.granted_before or 0, *ordinals])
-    return Outcome(verdict=Verdict.CREATE, reason=Reason.StatefulSetMissing, create=replicas)
+    replicas = max([snapshot.app.desired.replicas, snapshot.app.granted_before or 0, *ordinals])
+    return BranchResult(verdict=Verdict.CREATE, reason=Reason.StatefulSetMissing, create=replicas)
 
 
-def _grow(wish: int, statefulset: StatefulSet) -> Outcome:
-    detail = f"{statefulset.replicas} to {wish}"
-    return Outcome(
+def _grow(desired: int, statefulset: StatefulSet) -> BranchResult:
+    detail = f"{statefulset.replicas} to {desired}"
+    return BranchResult(
         verdict=Verdict.GROW,
         reason=Reason.Growing,
         detail=detail,
-        grant=Grant(to_replicas=wish),
+        grant=Grant(to_replicas=desired),
         events=(Event(Reason.Growing, detail),),
     )
 
 
-def _close(closing: Closing, snapshot: Snapshot, statefulset: StatefulSet) -> Outcome:
+def _close(step_progress: StepProgress, snapshot: Snapshot, statefulset: StatefulSet) -> BranchResult:
     """A step is open: nothing else is begun until it is done, and the hold goes on unless the wish has come up."""
-    hold = current_hold(statefulset) if snapshot.app.wish.replicas < statefulset.replicas else None
+    hold = current_hold(statefulset) if snapshot.app.desired.replicas < statefulset.replicas else None
     drained = None if hold is None or snapshot.app.held_because is not None else hold.target
-    missing = closing.waits_for or Refusal(Reason.StepClosed)
+    missing = step_progress.waits_for or Refusal(Reason.StepClosed)
     reason, detail = missing.reason, missing.detail
-    if closing.is_slow and closing.waits_for is not None:
+    if step_progress.is_slow and step_progress.waits_for is not None:
         reason, detail = Reason.StepSlow, f"{missing.reason.name}: {missing.detail}".removesuffix(": ")
-    return Outcome(verdict=Verdict.CLOSE_STEP, reason=reason, detail=detail, hold=hold, drained=drained)
+    return BranchResult(verdict=Verdict.CLOSE_STEP, reason=reason, detail=detail, hold=hold, drained=drained)
 
 
 def _rollout(
-    snapshot: Snapshot, policy: ScalingPolicy, outcome: Outcome, closing: Closing | None
+    snapshot: Snapshot, policy: ScalingPolicy, outcome: BranchResult, step_progress: StepProgress | None
 ) -> Restart | Refusal | None:
     statefulset = snapshot.workload.statefulset
     if statefulset is None:
         return None
-    if closing is not None and closing.is_slow and outcome.verdict is Verdict.CLOSE_STEP:
+    if step_progress is not None and step_progress.is_slow and outcome.verdict is Verdict.CLOSE_STEP:
         return next_replacement(snapshot, policy, statefulset)
-    if closing is not None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
+    if step_progress is not None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return None
     staying = statefulset.replicas if outcome.staying is None else outcome.staying
     return next_restart(snapshot, policy, statefulset, staying)
 
 
-def _warnings(draft: Draft) -> tuple[Event, ...]:
+def _warnings(draft: PlanBuilder) -> tuple[Event, ...]:
     found = (state_age.warning(draft.snapshot), _unchecked_room(draft))
     return (*filter(None, found), *autoscaling.warnings(draft.snapshot, draft.outcome.hold))
 
 
-def _unchecked_room(draft: Draft) -> Event | None:
+def _unchecked_room(draft: PlanBuilder) -> Event | None:
     """While learners are made: an agent that does not tell what room there is for them."""
     lowest, snapshot = draft.outcome.drained, draft.snapshot
     if lowest is None or not learner_source.is_on_demand(snapshot, draft.policy):
         return None
     reports = agent_views.fresh(snapshot, draft.policy.timing)
-    room = room_for_learners(reports, {one for one in reports if one >= max(lowest, 1)}, snapshot.universe)
+    room = room_for_learners(reports, {one for one in reports if one >= max(lowest, 1)}, snapshot.task_set)
     return Event(Reason.DiskRoomUnknown, f"ordinal {room.ordinal}") if isinstance(room, RoomUnknown) else None
 
 
-def _findings(draft: Draft) -> Findings:
-    return Findings(
+def _findings(draft: PlanBuilder) -> DecisionFacts:
+    return DecisionFacts(
         snapshot=draft.snapshot,
         policy=draft.policy,
         outcome=draft.outcome,
@@ -191,7 +195,7 @@ def _findings(draft: Draft) -> Findings:
     )
 
 
-def _drains(snapshot: Snapshot, policy: ScalingPolicy, outcome: Outcome) -> Ordinal | None:
+def _drains(snapshot: Snapshot, policy: ScalingPolicy, outcome: BranchResult) -> Ordinal | None:
     """The pod that is drained for a restart; none while a step is open, and none that is about to leave."""
     statefulset = snapshot.workload.statefulset
     if statefulset is None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
@@ -199,7 +203,7 @@ def _drains(snapshot: Snapshot, policy: ScalingPolicy, outcome: Outcome) -> Ordi
     return to_drain(snapshot, policy, statefulset, statefulset.replicas if outcome.staying is None else outcome.staying)
 
 
-def _requeue(draft: Draft, plan: Plan) -> timedelta:
+def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
     """Sooner while something is on its way, and in time for the next announcement."""
     after = [_REQUEUE[draft.outcome.verdict], *([] if draft.convergence.is_converged else [timedelta(seconds=5)])]
     due = announcement.soonest(draft.snapshot, draft.policy)
@@ -209,7 +213,7 @@ def _requeue(draft: Draft, plan: Plan) -> timedelta:
     return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_soon else [])])
 
 
-def _of_a_dry_run(draft: Draft) -> Draft:
+def _of_a_dry_run(draft: PlanBuilder) -> PlanBuilder:
     """The same decision, without any change to the hold."""
     hold = _hold_on_record(draft.snapshot.workload.statefulset)
     return replace(draft, outcome=replace(draft.outcome, hold=hold, grant=None))

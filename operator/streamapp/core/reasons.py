@@ -124,7 +124,7 @@ class Reason(Enum):
     )
     TemplateUnwritten = (
         "The StatefulSet does not have the template and the retention policy of the StreamApp yet.",
-        "No action needed: they are written first. If it lasts, the API server refuses them: see condition `Stalled`.",
+        "No action needed: they are written first. If it lasts, the API server refuses them, and the condition says why.",
     )
     HoldRecordTooLarge = (
         "What must be remembered of the next step does not fit into 64 KiB.",

@@ -19,12 +19,14 @@ class DriversLog:
     _told: dict[tuple[str, str], Autoscaler] = field(default_factory=dict)
     """By name and what it aims at."""
 
-    def lines(self, head: Head, at: datetime, drivers: core.Drivers | core.DriversUnknown) -> Iterator[Autoscaler]:
+    def lines(
+        self, head: Head, at: datetime, drivers: core.ReplicaWriters | core.ReplicaWritersUnknown
+    ) -> Iterator[Autoscaler]:
         """Give those that are news, and take them for written.
 
         One that is gone gets a last line without any number, in which it is not active.
         """
-        if isinstance(drivers, core.DriversUnknown):
+        if isinstance(drivers, core.ReplicaWritersUnknown):
             return
         live = {(one.name, one.aims_at): one for one in (_line(head, at, one) for one in drivers.autoscalers)}
         before, self._told = self._told, live

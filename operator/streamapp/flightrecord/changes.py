@@ -14,13 +14,13 @@ from streamapp.api.status.progress import began
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.actions.decision import Decision
 from streamapp.core.evidence.agent_views import fresh
-from streamapp.core.evidence.membership import Attribution, attribute
+from streamapp.core.evidence.membership import MemberPlacement, place_members
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot, WishSeen
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.snapshot import DesiredSample, Snapshot
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.status.gaps import Gap, GapUnknown
 from streamapp.flightrecord import layout as places
 from streamapp.flightrecord import lines
@@ -61,10 +61,10 @@ class FlightLog:
 
     head: Head
     """What all its lines share."""
-    _wish: WishSeen | None = None
+    _wish: DesiredSample | None = None
     _decided: tuple[object, ...] | None = None
     _config: Config | None = None
-    _universe: Universe | None = None
+    _universe: TaskSet | None = None
     """That the tasks in it are of."""
     _pods: Mapping[str, tuple[tuple[object, ...], Pod]] = field(default_factory=dict)
     _closed: set[tuple[object, ...]] = field(default_factory=set)
@@ -85,28 +85,28 @@ class FlightLog:
         """Give the lines that this pass adds, and take them for written."""
         reports = fresh(look.snapshot, look.policy.timing) if look.policy.agent else {}
         found: list[Record] = [*self._scaled(look), *self._grouped(look)]
-        found += self._drivers.lines(self.head, look.snapshot.now, look.snapshot.drivers)
+        found += self._drivers.lines(self.head, look.snapshot.now, look.snapshot.replica_writers)
         found += self._runs.by_agents(self.head, reports) if reports else ()
-        attribution = _attribution(look.snapshot)
+        placement = _attribution(look.snapshot)
         found += self._configured(look, reports)
-        found += self._placed(look, attribution, reports)
+        found += self._placed(look, placement, reports)
         found += self._decision(look)
         found += (lines.step_line(self.head, made, look.decision) for made in look.made)
         found += self._finished(look)
-        found += self._sampled(look, attribution, reports)
+        found += self._sampled(look, placement, reports)
         return found
 
     def _scaled(self, look: Look) -> Iterator[Record]:
-        seen, before = look.snapshot.app.wish, self._wish
-        news = [wish for wish in seen.history if before is None or wish.at > before.at]
+        seen, before = look.snapshot.app.desired, self._wish
+        news = [desired for desired in seen.history if before is None or desired.at > before.at]
         if not news and before is not None and seen.replicas != before.replicas:
-            news = [WishSeen(look.snapshot.now, seen.replicas)]  # the clock was set back
-        for wish in news:
-            before, self._wish = self._wish, wish
-            if before is not None and before.replicas == wish.replicas:
+            news = [DesiredSample(look.snapshot.now, seen.replicas)]  # the clock was set back
+        for desired in news:
+            before, self._wish = self._wish, desired
+            if before is not None and before.replicas == desired.replicas:
                 continue
-            resource = look.resource if wish is news[-1] else None
-            yield lines.scale_line(self.head, wish, None if before is None else before.replicas, resource)
+            resource = look.resource if desired is news[-1] else None
+            yield lines.scale_line(self.head, desired, None if before is None else before.replicas, resource)
 
     def _decision(self, look: Look) -> Iterator[Record]:
         line = lines.decision_line(self.head, look.decision, look.snapshot)
@@ -132,10 +132,10 @@ class FlightLog:
         self._closed.add(key)
 
     def _placed(
-        self, look: Look, attribution: Attribution | None, reports: Mapping[Ordinal, AgentReport]
+        self, look: Look, placement: MemberPlacement | None, reports: Mapping[Ordinal, AgentReport]
     ) -> Iterator[Record]:
         now, workload = look.snapshot.now, look.snapshot.workload
-        shown = {} if attribution is None else places.processes(attribution)
+        shown = {} if placement is None else places.processes(placement)
         live = places.pod_lines(self.head, now, workload, look.pods, shown, reports)
         keyed = {uid: (places.what_a_pod_is(line), line) for uid, line in live.items()}
         # Who is gone comes first: a pod that has taken the place of another by now is what the place is from now on.
@@ -160,12 +160,12 @@ class FlightLog:
                 yield from self._read(reading, look)
 
     def _read(self, reading: GroupReading, look: Look) -> Iterator[Record]:
-        attribution, workload, universe = None, look.snapshot.workload, look.snapshot.universe
+        placement, workload, task_set = None, look.snapshot.workload, look.snapshot.task_set
         if places.shows_layout(reading) and isinstance(reading.group, GroupDescription):
-            attribution = attribute(reading.group, workload)
-            if isinstance(universe, Universe) and not look.policy.agent:
-                yield from self._runs.by_group(self.head, reading, attribution, workload, universe)
-            layout = places.layout(reading.group, attribution)
+            placement = place_members(reading.group, workload)
+            if isinstance(task_set, TaskSet) and not look.policy.agent:
+                yield from self._runs.by_group(self.head, reading, placement, workload, task_set)
+            layout = places.layout(reading.group, placement)
             if layout != self._layout:
                 self._layout = layout
                 self._epoch = max(self._epoch + 1, _milliseconds(reading.ended_at))
@@ -175,7 +175,7 @@ class FlightLog:
             *places.what_a_group_says(reading.group),
         ):
             return
-        self._group = places.group_line(self.head, reading, attribution, self._epoch)
+        self._group = places.group_line(self.head, reading, placement, self._epoch)
         yield self._group
 
     def _configured(self, look: Look, reports: Mapping[Ordinal, AgentReport]) -> Iterator[Record]:
@@ -189,11 +189,11 @@ class FlightLog:
 
     def _config_of(self, look: Look, found: StreamApp, reports: Iterable[AgentReport]) -> Config:
         """What is not known at present stays as it was last known: a rebalance changes no configuration."""
-        before, universe, policy = self._config, look.snapshot.universe, look.policy
+        before, task_set, policy = self._config, look.snapshot.task_set, look.policy
         tasks, stateful = (None, ()) if before is None else (before.tasks, before.stateful_tasks)
-        if isinstance(universe, Universe) and universe is not self._universe:
-            tasks, stateful = len(universe.tasks), tuple(str(one.id) for one in universe.stateful)
-            self._universe = universe
+        if isinstance(task_set, TaskSet) and task_set is not self._universe:
+            tasks, stateful = len(task_set.tasks), tuple(str(one.id) for one in task_set.stateful)
+            self._universe = task_set
         source = look.decision.source.source
         standbys = {one.standby_replicas for one in reports if one.standby_replicas is not None}
         return Config(
@@ -219,26 +219,26 @@ class FlightLog:
         )
 
     def _sampled(
-        self, look: Look, attribution: Attribution | None, reports: Mapping[Ordinal, AgentReport]
+        self, look: Look, placement: MemberPlacement | None, reports: Mapping[Ordinal, AgentReport]
     ) -> Iterator[Record]:
-        universe = look.snapshot.universe
-        if attribution is None or not isinstance(universe, Universe):
+        task_set = look.snapshot.task_set
+        if placement is None or not isinstance(task_set, TaskSet):
             return
         if not self._is_news(look.snapshot, has_agents=bool(reports)):
             return
         if reports:
             self._makes_learners = all(one.is_ours and one.standby_replicas == 0 for one in reports.values())
-        seen = copies(look.snapshot, attribution, look.policy.timing, makes_learners=self._makes_learners)
+        seen = copies(look.snapshot, placement, look.policy.timing, makes_learners=self._makes_learners)
         if seen is None:
             return
         limit = look.policy.acceptable_recovery_lag
-        for taken in self._sampler.choose(seen, limit, partial(position, universe=universe)):
-            yield lines.sample_line(self.head, taken, end_of(taken.copy, taken.position, universe), self._epoch)
+        for taken in self._sampler.choose(seen, limit, partial(position, task_set=task_set)):
+            yield lines.sample_line(self.head, taken, end_of(taken.copy, taken.position, task_set), self._epoch)
 
     def _is_news(self, snapshot: Snapshot, *, has_agents: bool) -> bool:
         """Whether copies are to be looked at: between two joins a group tells nothing new of them but that they are."""
-        join = None if snapshot.latest is None else snapshot.latest.join
-        told = (self._epoch, join, None if join is None else join.ends)
+        rebalance = None if snapshot.latest is None else snapshot.latest.rebalance
+        told = (self._epoch, rebalance, None if rebalance is None else rebalance.ends)
         before = self._looked_at_copies
         is_same = told[0] == before[0] and all(a is b for a, b in zip(told[1:], before[1:], strict=True))
         rests = abs(snapshot.now - self._sampled_at) < LOOK_AGAIN and not self._sampler.has_more
@@ -248,11 +248,11 @@ class FlightLog:
         return True
 
 
-def _attribution(snapshot: Snapshot) -> Attribution | None:
+def _attribution(snapshot: Snapshot) -> MemberPlacement | None:
     latest = snapshot.latest
     if latest is None or not places.shows_layout(latest) or not isinstance(latest.group, GroupDescription):
         return None
-    return attribute(latest.group, snapshot.workload)
+    return place_members(latest.group, snapshot.workload)
 
 
 def _threads(snapshot: Snapshot) -> int | None:

@@ -11,14 +11,14 @@ from enum import Enum
 from typing import NamedTuple
 
 from streamapp.core.evidence.agent_views import fresh
-from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReport, TaskState
-from streamapp.core.facts.group import Applied, GroupDescription, GroupReading, GroupState, Join, Member
+from streamapp.core.facts.group import Applied, GroupDescription, GroupReading, GroupState, Member, ObservedRebalance
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, Measured, Unknown, copy_lag, task_lag, written_to
 from streamapp.core.facts.policy import Timing
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 
 
 class CopyRole(Enum):
@@ -68,9 +68,9 @@ class Position:
 NOWHERE = Position(None, None)
 
 
-def position(copy: SeenCopy, universe: Universe) -> Position:
+def position(copy: SeenCopy, task_set: TaskSet) -> Position:
     """Work out how far a copy is."""
-    facts = universe.get(copy.task)
+    facts = task_set.get(copy.task)
     if copy.told is None or facts is None or not facts.stateful:
         return NOWHERE
     lag: Measured | Unknown | None = None
@@ -88,9 +88,9 @@ def position(copy: SeenCopy, universe: Universe) -> Position:
     return Position(offset, lag.records if isinstance(lag, Measured) else None)
 
 
-def end_of(copy: SeenCopy, position: Position, universe: Universe) -> int | None:
+def end_of(copy: SeenCopy, position: Position, task_set: TaskSet) -> int | None:
     """Where a copy has to get to, never before where it is; None where its distance is not known."""
-    facts = universe.get(copy.task)
+    facts = task_set.get(copy.task)
     if facts is None or copy.ends is None or position.lag is None or position.offset is None:
         return None
     end = written_to(facts, copy.ends)
@@ -99,13 +99,13 @@ def end_of(copy: SeenCopy, position: Position, universe: Universe) -> int | None
 
 
 def copies(
-    snapshot: Snapshot, attribution: Attribution, timing: Timing, *, makes_learners: bool
+    snapshot: Snapshot, placement: MemberPlacement, timing: Timing, *, makes_learners: bool
 ) -> tuple[SeenCopy, ...] | None:
     """Give every copy that the latest look shows; None where it does not show who holds what.
 
     Args:
         snapshot: What is known.
-        attribution: Of the latest reading of the group.
+        placement: Of the latest reading of the group.
         timing: How old a word may be.
         makes_learners: The application keeps no standbys, so that a copy beside the active one is a learner.
     """
@@ -121,7 +121,7 @@ def copies(
     found: list[SeenCopy] = []
     for ordinal, report in told.items():
         found.extend(_by_agent(report, ordinal, _ends_since(snapshot, report), beside))
-    for ordinal, members in attribution.by_ordinal.items():
+    for ordinal, members in placement.by_ordinal.items():
         if ordinal not in told:
             for member in members:
                 found.extend(_by_member(member, ordinal, latest, snapshot, beside))
@@ -154,11 +154,11 @@ def _by_member(
     if member.subscription is None or member.assignment is None:
         return
     process, offsets, at = member.subscription.process_id, member.subscription.offsets, reading.ended_at
-    ends = _ends_of(reading.join, member)
+    ends = _ends_of(reading.rebalance, member)
     told_at = None if ends is None else ends.read_at
     active = CopyRole.ACTIVE
     for task in member.assignment.active:
-        state = TaskState.RUNNING if _runs(member, task, reading.join, snapshot) else None
+        state = TaskState.RUNNING if _runs(member, task, reading.rebalance, snapshot) else None
         said = offsets.get(task) if state is None and ends is not None else None
         told = said.offset_sum if isinstance(said, Applied) else None
         yield SeenCopy(task, ordinal, process, active, state, at, Source.GROUP, told, told_at, ends)
@@ -168,19 +168,19 @@ def _by_member(
         yield SeenCopy(task, ordinal, process, beside, None, at, Source.GROUP, told, told_at, ends)
 
 
-def _runs(member: Member, task: TaskId, join: Join | None, snapshot: Snapshot) -> bool:
-    facts = snapshot.universe.get(task) if isinstance(snapshot.universe, Universe) else None
-    if facts is None or join is None or member.id not in join.rejoined:
+def _runs(member: Member, task: TaskId, rebalance: ObservedRebalance | None, snapshot: Snapshot) -> bool:
+    facts = snapshot.task_set.get(task) if isinstance(snapshot.task_set, TaskSet) else None
+    if facts is None or rebalance is None or member.id not in rebalance.rejoined_members:
         return False
     partitions = frozenset[TopicPartition]() if facts.stateful else frozenset(facts.source_partitions)
     return member.runs(task, partitions, stateful=facts.stateful)
 
 
-def _ends_of(join: Join | None, member: Member) -> EndOffsets | None:
+def _ends_of(rebalance: ObservedRebalance | None, member: Member) -> EndOffsets | None:
     """The ends that what this member said can be compared with: it must have joined with the others."""
-    if join is None or member.id not in join.rejoined or not isinstance(join.ends, EndOffsets):
+    if rebalance is None or member.id not in rebalance.rejoined_members or not isinstance(rebalance.ends, EndOffsets):
         return None
-    return join.ends
+    return rebalance.ends
 
 
 def _ends_since(snapshot: Snapshot, report: AgentReport) -> EndOffsets | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.group import (
     FollowUp,
@@ -70,13 +70,13 @@ def what_a_pod_is(line: Pod) -> tuple[object, ...]:
     )
 
 
-def group_line(head: Head, reading: GroupReading, attribution: Attribution | None, epoch: int) -> Group:
-    """The group at one look; `attribution` is needed where it shows who holds what."""
+def group_line(head: Head, reading: GroupReading, placement: MemberPlacement | None, epoch: int) -> Group:
+    """The group at one look; `placement` is needed where it shows who holds what."""
     group = reading.group
     state, follow_up = what_a_group_says(group)
     holders: tuple[Holder, ...] = ()
-    if isinstance(group, GroupDescription) and attribution is not None:
-        holders = _holders(group, attribution)
+    if isinstance(group, GroupDescription) and placement is not None:
+        holders = _holders(group, placement)
     return Group(
         **head,
         seq=0,
@@ -101,17 +101,17 @@ def shows_layout(reading: GroupReading) -> bool:
     return isinstance(group, GroupDescription) and group.state is GroupState.STABLE and group.is_decoded
 
 
-def layout(group: GroupDescription, attribution: Attribution) -> object:
+def layout(group: GroupDescription, placement: MemberPlacement) -> object:
     """What makes another epoch where it changes."""
-    places = tuple((one.id, ordinal) for ordinal, found in sorted(attribution.by_ordinal.items()) for one in found)
+    places = tuple((one.id, ordinal) for ordinal, found in sorted(placement.by_ordinal.items()) for one in found)
     return fingerprint(group), places
 
 
-def processes(attribution: Attribution) -> Mapping[Ordinal, str]:
+def processes(placement: MemberPlacement) -> Mapping[Ordinal, str]:
     """The process that the members of each ordinal show."""
     return {
         ordinal: str(one.process_id)
-        for ordinal, members in attribution.by_ordinal.items()
+        for ordinal, members in placement.by_ordinal.items()
         for one in members
         if one.process_id is not None
     }
@@ -139,13 +139,13 @@ def _claim(volumes: Sequence[Mapping[str, Any]], ordinal: Ordinal) -> str:
     return next((name for name in names if name.endswith(f"-{ordinal}")), "")
 
 
-def _holders(group: GroupDescription, attribution: Attribution) -> tuple[Holder, ...]:
-    ordinals = {one.id: ordinal for ordinal, found in attribution.by_ordinal.items() for one in found}
+def _holders(group: GroupDescription, placement: MemberPlacement) -> tuple[Holder, ...]:
+    ordinals = {one.id: ordinal for ordinal, found in placement.by_ordinal.items() for one in found}
     active: dict[ProcessId, set[TaskId]] = defaultdict(set)
     standby: dict[ProcessId, set[TaskId]] = defaultdict(set)
     threads: dict[ProcessId, int] = defaultdict(int)
     places: dict[ProcessId, Ordinal] = {}
-    phantoms = {one.id for one in attribution.phantoms}
+    phantoms = {one.id for one in placement.probe_members}
     for member in group.members:
         process = member.process_id
         if process is None or member.id in phantoms:

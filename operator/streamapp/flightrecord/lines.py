@@ -12,10 +12,10 @@ from typing import Any
 from streamapp.api.managed_fields import authors_of
 from streamapp.core.actions import decision as core
 from streamapp.core.evidence.coverage import TaskWait
-from streamapp.core.evidence.eta import At
+from streamapp.core.evidence.eta import EtaAt
 from streamapp.core.facts.hold_record import Hold, HoldRecord
 from streamapp.core.facts.lag import Measured
-from streamapp.core.facts.snapshot import Snapshot, WishSeen
+from streamapp.core.facts.snapshot import DesiredSample, Snapshot
 from streamapp.core.status.gaps import Gap, GapUnknown
 from streamapp.flightrecord.copies import CopyRole, Source
 from streamapp.flightrecord.sampling import Taken
@@ -52,7 +52,7 @@ class StepMade:
     is_done: bool
 
 
-def scale_line(head: Head, wish: WishSeen, before: int | None, resource: Mapping[str, Any] | None) -> Scale:
+def scale_line(head: Head, desired: DesiredSample, before: int | None, resource: Mapping[str, Any] | None) -> Scale:
     """Another number is wished for; `resource` is the StreamApp where this is the number it has now."""
     writer = None if resource is None else next(iter(authors_of(resource, "spec", "replicas")), None)
     generation = 0 if resource is None else resource["metadata"].get("generation", 0)
@@ -64,9 +64,9 @@ def scale_line(head: Head, wish: WishSeen, before: int | None, resource: Mapping
     return Scale(
         **head,
         seq=0,
-        ts=wish.at,
+        ts=desired.at,
         old_replicas=before,
-        new_replicas=wish.replicas,
+        new_replicas=desired.replicas,
         actor=actor,
         manager="" if writer is None else writer.manager,
         generation=generation,
@@ -84,7 +84,7 @@ def decision_line(head: Head, decision: core.Decision, snapshot: Snapshot) -> De
         verdict=decision.verdict.value,
         reason=decision.reason.name,
         detail=decision.detail,
-        desired=snapshot.app.wish.replicas,
+        desired=snapshot.app.desired.replicas,
         granted=0 if workload.statefulset is None else workload.statefulset.replicas,
         actual=len(workload.pods),
         ready=workload.ready,
@@ -93,7 +93,7 @@ def decision_line(head: Head, decision: core.Decision, snapshot: Snapshot) -> De
         target=None if hold is None else hold.target,
         blocking=tuple(map(_blocker, heapq.nlargest(MOST_BLOCKERS, decision.waiting_for, key=_distance))),
         blocking_count=len(decision.waiting_for),
-        eta_seconds=_seconds(eta.time - snapshot.now) if isinstance(eta, At) else None,
+        eta_seconds=_seconds(eta.time - snapshot.now) if isinstance(eta, EtaAt) else None,
         converged=convergence.is_converged if convergence.can_be_told else None,
         converging_reason="" if convergence.waits_for is None else convergence.waits_for.reason.name,
     )
@@ -127,7 +127,7 @@ def step_line(head: Head, made: StepMade, decision: core.Decision) -> Step:
 
 
 def closed_line(
-    head: Head, closed: core.ClosedStep, now: datetime, held_since: datetime | None, gap: Gap | GapUnknown | None
+    head: Head, closed: core.CompletedStep, now: datetime, held_since: datetime | None, gap: Gap | GapUnknown | None
 ) -> StepClosed:
     """A removal is finished."""
     seen = gap if isinstance(gap, Gap) else None
@@ -180,7 +180,7 @@ def _blocker(wait: TaskWait) -> Blocker:
 
 def _distance(wait: TaskWait) -> tuple[bool, int]:
     """Whoever is at an unknown distance comes first."""
-    return wait.in_the_way is None, wait.in_the_way or 0
+    return wait.records_to_go is None, wait.records_to_go or 0
 
 
 def _seconds(duration: timedelta) -> float:

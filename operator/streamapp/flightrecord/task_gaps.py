@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.running_tasks import active_holders, running_tasks
 from streamapp.core.facts.agent_reports import AgentReport, TaskState
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import Workload
 from streamapp.flightrecord.lines import Head
 from streamapp.flightrecord.schema import SampleSource, TaskGap
@@ -70,35 +70,35 @@ class RunsLog:
                     self._stands_at(task.id, report.as_of)
 
     def by_group(
-        self, head: Head, reading: GroupReading, attribution: Attribution, workload: Workload, universe: Universe
+        self, head: Head, reading: GroupReading, placement: MemberPlacement, workload: Workload, task_set: TaskSet
     ) -> Iterator[TaskGap]:
         """What a reading of a stable group adds, where no agents tell: members say at a join what they run."""
-        if not isinstance(reading.group, GroupDescription) or reading.join is None:
+        if not isinstance(reading.group, GroupDescription) or reading.rebalance is None:
             return
         self._go_by(SampleSource.GROUP)
         alive = {pod.ordinal for pod in workload.pods if pod.is_running}
-        look = (reading.join.settled_at, reading.group, frozenset(alive))
+        look = (reading.rebalance.settled_at, reading.group, frozenset(alive))
         if look == self._group_look:
             for run in self._runs.values():
                 run.at = max(run.at, reading.ended_at) if run.at == self._looked_at else run.at
         else:
-            yield from self._taken_from(head, reading, attribution, alive, universe)
+            yield from self._taken_from(head, reading, placement, alive, task_set)
         self._group_look, self._looked_at = look, reading.ended_at
 
     def _taken_from(
-        self, head: Head, reading: GroupReading, attribution: Attribution, alive: set[Ordinal], universe: Universe
+        self, head: Head, reading: GroupReading, placement: MemberPlacement, alive: set[Ordinal], task_set: TaskSet
     ) -> Iterator[TaskGap]:
-        group, join = reading.group, reading.join
-        if not isinstance(group, GroupDescription) or join is None:
+        group, rebalance = reading.group, reading.rebalance
+        if not isinstance(group, GroupDescription) or rebalance is None:
             return
         places = {
             member.id: ordinal
-            for ordinal, members in attribution.by_ordinal.items()
+            for ordinal, members in placement.by_ordinal.items()
             for member in members
             if ordinal in alive
         }
         holders = active_holders(group)
-        for task in sorted(running_tasks(group, universe, join.rejoined)):
+        for task in sorted(running_tasks(group, task_set, rebalance.rejoined_members)):
             member = holders[task][0]
             if member.id in places:
                 runner = Runner(places[member.id], str(member.process_id or ""), member.id)

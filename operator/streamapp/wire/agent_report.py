@@ -10,7 +10,15 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from streamapp.core.facts.agent_reports import AgentReport, Aside, AsideKind, ClientSettings, Heard, LocalTask, Round
+from streamapp.core.facts.agent_reports import (
+    AgentReport,
+    AnnouncementAck,
+    AsideKind,
+    AssignorInactive,
+    AssignorRun,
+    ClientSettings,
+    LocalTask,
+)
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.wire.agent_fields import (
@@ -133,14 +141,14 @@ def _millis(said: int | None) -> timedelta | None:
     return None if said is None else timedelta(milliseconds=said)
 
 
-def _aside(asides: tuple[AsideFields, ...]) -> Aside | None:
+def _aside(asides: tuple[AsideFields, ...]) -> AssignorInactive | None:
     """Why the assignor is not at work; what the agent does not do beside that changes no decision."""
     found = next((aside for aside in asides if aside.what is What.ASSIGNOR), None)
-    return None if found is None else Aside(found.kind or AsideKind.FAILED, found.why)
+    return None if found is None else AssignorInactive(found.kind or AsideKind.FAILED, found.why)
 
 
-def _heard(said: AnnouncementFields) -> Heard:
-    return Heard(
+def _heard(said: AnnouncementFields) -> AnnouncementAck:
+    return AnnouncementAck(
         state=said.state,
         epoch=_epoch(said.epoch),
         process_ids=frozenset(
@@ -152,8 +160,8 @@ def _heard(said: AnnouncementFields) -> Heard:
     )
 
 
-def _round(said: RoundFields, asked_at: datetime) -> Round:
-    return Round(
+def _round(said: RoundFields, asked_at: datetime) -> AssignorRun:
+    return AssignorRun(
         made_at=asked_at - timedelta(milliseconds=said.age_millis),
         state=said.announcement,
         epoch=_epoch(said.epoch),

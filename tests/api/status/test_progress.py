@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streamapp.api.status.progress import eta_text
-from streamapp.core.evidence.eta import At, Estimate, NeverAtThisSpeed, NotKnown
+from streamapp.core.evidence.eta import Estimate, EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.facts.hold_record import Forced, ForcedBy
 from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Episode
@@ -28,13 +28,13 @@ STEP: Json = {"from": 4, "to": 3, "at": "2026-11-21T11:59:30Z", "heldFor": "30s"
 @pytest.mark.parametrize(
     ("estimate", "text"),
     {
-        "now": (At(NOW), "0s"),
-        "in the past": (At(ago(5)), "0s"),
-        "seconds": (At(NOW + seconds(1)), "5s"),
-        "under two minutes": (At(NOW + seconds(101)), "1m45s"),
-        "minutes": (At(NOW + seconds(185)), "3m30s"),
-        "under four hours": (At(NOW + timedelta(hours=1, minutes=1)), "1h5m"),
-        "days": (At(NOW + timedelta(hours=50, minutes=1)), "51h"),
+        "now": (EtaAt(NOW), "0s"),
+        "in the past": (EtaAt(ago(5)), "0s"),
+        "seconds": (EtaAt(NOW + seconds(1)), "5s"),
+        "under two minutes": (EtaAt(NOW + seconds(101)), "1m45s"),
+        "minutes": (EtaAt(NOW + seconds(185)), "3m30s"),
+        "under four hours": (EtaAt(NOW + timedelta(hours=1, minutes=1)), "1h5m"),
+        "days": (EtaAt(NOW + timedelta(hours=50, minutes=1)), "51h"),
         "never": (NeverAtThisSpeed(), "never"),
         "not known": (NotKnown(), None),
     }.values(),
@@ -99,7 +99,7 @@ def test_the_last_step_keeps_the_hold_described_until_it_is_finished() -> None:
     """The hold itself leaves the record with the last grant; how long it lasted is still to be told."""
     record = replace(LAST, step=a_step(granted_at=ago(2)))
     members = (*example.members(3), example.member(3))
-    status = answer(a_snapshot(wish=3, record=record, members=members), previous=held_status())
+    status = answer(a_snapshot(desired=3, record=record, members=members), previous=held_status())
     assert status["scaleDown"] == {
         "holdId": "h-1",
         "target": 3,
@@ -112,7 +112,7 @@ def test_the_last_step_keeps_the_hold_described_until_it_is_finished() -> None:
 def test_a_raise_does_not_change_what_the_open_step_was_for() -> None:
     record = replace(LAST, step=a_step(granted_at=ago(2)))
     members = (*example.members(3), example.member(3))
-    status = answer(a_snapshot(wish=5, record=record, members=members), previous=held_status())
+    status = answer(a_snapshot(desired=5, record=record, members=members), previous=held_status())
     assert status["scaleDown"] == {
         "holdId": "h-1",
         "target": 3,
@@ -123,7 +123,7 @@ def test_a_raise_does_not_change_what_the_open_step_was_for() -> None:
 
 
 def test_nothing_is_described_once_it_is_over() -> None:
-    assert "scaleDown" not in answer(a_snapshot(wish=3, record=None), previous=held_status())
+    assert "scaleDown" not in answer(a_snapshot(desired=3, record=None), previous=held_status())
 
 
 def test_a_users_word_is_on_record() -> None:
@@ -142,12 +142,12 @@ def test_a_finished_step_is_put_in_front_of_the_others() -> None:
 
 
 def test_the_last_steps_hold_is_known_from_the_status_before() -> None:
-    snapshot = a_snapshot(wish=3, record=LAST)
+    snapshot = a_snapshot(desired=3, record=LAST)
     assert answer(snapshot, previous=held_status())["lastSteps"] == [STEP]
 
 
 def test_a_step_whose_hold_nobody_remembers_says_nothing_of_it() -> None:
-    steps = answer(a_snapshot(wish=3, record=LAST))["lastSteps"]
+    steps = answer(a_snapshot(desired=3, record=LAST))["lastSteps"]
     assert steps == [{name: value for name, value in STEP.items() if name != "heldFor"}]
 
 

@@ -14,22 +14,22 @@ from streamapp.core.facts.policy import (
     ScalingPolicy,
     Timing,
 )
-from streamapp.core.facts.snapshot import App, Release, Rival, Wish, WishSeen
+from streamapp.core.facts.snapshot import App, ConflictingStreamApp, DesiredReplicas, DesiredSample, HoldOverride
 from tests.streamapps import ABSENT, UID, a_streamapp, stored
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 CREATED = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-SEEN = WishSeen(NOW - timedelta(minutes=5), 3)
-RIVAL = Rival(name="demo/other", uid="u-2", created_at=NOW)
+SEEN = DesiredSample(NOW - timedelta(minutes=5), 3)
+RIVAL = ConflictingStreamApp(name="demo/other", uid="u-2", created_at=NOW)
 
 
 def test_a_sound_streamapp_is_what_its_user_wrote() -> None:
-    assert app_of(a_streamapp(), history=[SEEN], rivals=[RIVAL]) == App(
+    assert app_of(a_streamapp(), history=[SEEN], conflicting=[RIVAL]) == App(
         uid=UID,
         generation=4,
         created_at=CREATED,
-        wish=Wish(replicas=3, history=(SEEN,)),
-        rivals=(RIVAL,),
+        desired=DesiredReplicas(replicas=3, history=(SEEN,)),
+        conflicting=(RIVAL,),
         max_age=timedelta(hours=20),
     )
 
@@ -52,13 +52,13 @@ def test_everything_that_changes_a_decision_is_taken_over() -> None:
         uid=UID,
         generation=4,
         created_at=CREATED,
-        wish=Wish(replicas=3, history=()),
+        desired=DesiredReplicas(replicas=3, history=()),
         paused=True,
         dry_run=True,
         deleting=True,
         keeps_state=False,
         held_because="the month is being closed",
-        release=Release(hold_id="h-1", why="the copies are of no use"),
+        release=HoldOverride(hold_id="h-1", why="the copies are of no use"),
         granted_before=6,
     )
 
@@ -70,7 +70,7 @@ def test_an_invalid_one_carries_its_faults_and_keeps_what_it_has() -> None:
         uid=UID,
         generation=4,
         created_at=CREATED,
-        wish=Wish(replicas=3, history=()),
+        desired=DesiredReplicas(replicas=3, history=()),
         fault="spec.kafka is required",
         granted_before=6,
     )
@@ -79,14 +79,14 @@ def test_an_invalid_one_carries_its_faults_and_keeps_what_it_has() -> None:
 @pytest.mark.parametrize(
     ("annotation", "release"),
     {
-        "h-1 the disk is full": Release(hold_id="h-1", why="the disk is full"),
-        "  h-1   the disk is full ": Release(hold_id="h-1", why="the disk is full"),
-        "h-1": Release(hold_id="h-1", why="no reason given"),
+        "h-1 the disk is full": HoldOverride(hold_id="h-1", why="the disk is full"),
+        "  h-1   the disk is full ": HoldOverride(hold_id="h-1", why="the disk is full"),
+        "h-1": HoldOverride(hold_id="h-1", why="no reason given"),
         "": None,
         "  ": None,
     }.items(),
 )
-def test_a_release_names_a_hold_and_a_reason(annotation: str, release: Release | None) -> None:
+def test_a_release_names_a_hold_and_a_reason(annotation: str, release: HoldOverride | None) -> None:
     found = a_streamapp({"metadata.annotations": {"streamapp.dev/release": annotation}})
     assert app_of(found, history=[]).release == release
 
@@ -145,4 +145,4 @@ def test_every_choice_reaches_the_policy() -> None:
 
 
 def test_another_streamapp_is_a_rival_by_its_full_name() -> None:
-    assert as_rival(a_streamapp()) == Rival(name="demo/wordcount", uid=UID, created_at=CREATED)
+    assert as_rival(a_streamapp()) == ConflictingStreamApp(name="demo/wordcount", uid=UID, created_at=CREATED)

@@ -6,12 +6,12 @@ import pytest
 
 from streamapp.api.validation.parse import InvalidStreamApp, parse
 from streamapp.core.facts.agent_reports import (
+    AgentReply,
     AgentReport,
     AgentSilent,
     AgentsSeen,
-    AgentWord,
+    AnnouncementAck,
     AnnouncementState,
-    Heard,
 )
 from streamapp.core.facts.group import GroupState
 from streamapp.core.facts.ids import Ordinal
@@ -104,7 +104,7 @@ def test_a_condition_is_a_reason_with_its_note_its_particulars_and_its_time() ->
 
 
 def test_a_condition_that_asks_for_something_says_what() -> None:
-    status = answer(a_snapshot(wish=3, members=example.members(3, standbys=False), record=None))
+    status = answer(a_snapshot(desired=3, members=example.members(3, standbys=False), record=None))
     learners = next(one for one in status["conditions"] if one["type"] == "LearnersAvailable")
     assert (learners["status"], learners["message"]) == (
         "False",
@@ -123,32 +123,32 @@ def test_a_condition_that_is_well_asks_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ready", "granted", "wish", "detail"),
+    ("ready", "granted", "desired", "detail"),
     [(2, 3, 3, "2 of 3 pods are ready."), (3, 3, 5, "3 of 5 pods are ready."), (3, 2, 2, "3 of 3 pods are ready.")],
     ids=["one is missing", "more are wished for", "one is going"],
 )
-def test_ready_says_how_many_pods_are(ready: int, granted: int, wish: int, detail: str) -> None:
+def test_ready_says_how_many_pods_are(ready: int, granted: int, desired: int, detail: str) -> None:
     pods = tuple(a_pod(number, ready=number < ready) for number in range(3))
-    snapshot = a_snapshot(wish=wish, record=None, statefulset={"replicas": granted}, workload={"pods": pods})
+    snapshot = a_snapshot(desired=desired, record=None, statefulset={"replicas": granted}, workload={"pods": pods})
     assert f" {detail}" in answer(snapshot)["conditions"][0]["message"]
 
 
 @pytest.mark.parametrize(
     ("snapshot", "verdict"),
     [
-        pytest.param(a_snapshot(wish=3, record=None), "Current", id="steady"),
+        pytest.param(a_snapshot(desired=3, record=None), "Current", id="steady"),
         pytest.param(a_snapshot(members=example.members(3, lag=50_000)), "Current", id="held"),
-        pytest.param(a_snapshot(wish=5, record=None), "InProgress", id="growing"),
+        pytest.param(a_snapshot(desired=5, record=None), "InProgress", id="growing"),
         pytest.param(a_snapshot(), "InProgress", id="a step"),
         pytest.param(a_snapshot(record=None, workload={"statefulset": None}), "InProgress", id="no StatefulSet"),
         pytest.param(
-            a_snapshot(wish=3, record=None, workload={"pods": (a_pod(0), a_pod(1), a_pod(2, ready=False))}),
+            a_snapshot(desired=3, record=None, workload={"pods": (a_pod(0), a_pod(1), a_pod(2, ready=False))}),
             "InProgress",
             id="a pod is not ready",
         ),
         pytest.param(a_snapshot(app={"fault": "spec.kafka is required"}), "Failed", id="invalid"),
         pytest.param(a_snapshot(app={"paused": True}), "Current", id="paused"),
-        pytest.param(a_snapshot(wish=3, record=None, readings=(an_unreadable(),)), "Current", id="brokers away"),
+        pytest.param(a_snapshot(desired=3, record=None, readings=(an_unreadable(),)), "Current", id="brokers away"),
         pytest.param(a_snapshot(record=a_record(gave_up_at=1)), "Failed", id="given up"),
     ],
 )
@@ -163,12 +163,12 @@ def test_a_generation_that_was_not_decided_about_is_in_progress() -> None:
 EVERY_STATE = list(product(WishState, HoldState, LearnerState, GroupCondition))
 
 
-@pytest.mark.parametrize("wish", WishState, ids=lambda wish: wish.value)
+@pytest.mark.parametrize("desired", WishState, ids=lambda desired: desired.value)
 @pytest.mark.guarantee(8)
-def test_every_cell_of_the_state_table_has_a_status_that_conforms(wish: WishState) -> None:
-    policy = ScalingPolicy(allow_zero=wish is WishState.ZERO_ALLOWED)
+def test_every_cell_of_the_state_table_has_a_status_that_conforms(desired: WishState) -> None:
+    policy = ScalingPolicy(allow_zero=desired is WishState.ZERO_ALLOWED)
     for hold, learners, group in product(HoldState, LearnerState, GroupCondition):
-        snapshot = state_table.a_snapshot(wish, hold, learners, group)
+        snapshot = state_table.a_snapshot(desired, hold, learners, group)
         first = answer(snapshot, policy=policy)
         later = replace(snapshot, now=snapshot.now + seconds(3))
         answer(later, policy=policy, previous=first)
@@ -183,7 +183,7 @@ def test_a_condition_keeps_its_time_while_its_status_is_the_same() -> None:
 
 
 def test_a_condition_whose_status_changes_has_a_new_time() -> None:
-    steady = answer(a_snapshot(wish=3, record=None))
+    steady = answer(a_snapshot(desired=3, record=None))
     later = a_snapshot(members=example.members(3, lag=50_000), now=NOW + seconds(1.5))
     moved = {
         one["type"]: one["lastTransitionTime"]
@@ -229,7 +229,7 @@ def test_a_group_of_another_protocol_is_not_called_classic() -> None:
 
 def test_a_group_that_rebalances_shows_no_tasks_of_pods() -> None:
     members = tuple(replace(member, subscription=None) for member in example.members())
-    reading = replace(example.reading(members, seconds(1), GroupState.PREPARING_REBALANCE), join=None)
+    reading = replace(example.reading(members, seconds(1), GroupState.PREPARING_REBALANCE), rebalance=None)
     status = answer(a_snapshot(readings=(reading,)))
     assert "active" not in status["members"][0]
     assert "learnerSource" not in status
@@ -249,7 +249,7 @@ def test_without_state_there_are_no_volumes() -> None:
 
 def test_two_hundred_pods_are_listed_and_no_more() -> None:
     pods = tuple(replace(example.pod(0), ordinal=Ordinal(number), uid=f"pod-{number}") for number in range(201))
-    status = answer(a_snapshot(wish=201, record=None, statefulset={"replicas": 201}, workload={"pods": pods}))
+    status = answer(a_snapshot(desired=201, record=None, statefulset={"replicas": 201}, workload={"pods": pods}))
     assert [member["ordinal"] for member in status["members"]] == list(range(200))
     assert status["replicas"] == 201
 
@@ -277,24 +277,24 @@ def a_word(ordinal: int, *, is_ours: bool = True) -> AgentReport:
         as_of=NOW,
         process_id=example.process_id(ordinal),
         tasks=(),
-        heard=Heard(state=AnnouncementState.EMPTY),
+        heard=AnnouncementAck(state=AnnouncementState.EMPTY),
         is_ours=is_ours,
         recovery_lag=10_000,
     )
 
 
-def before(word: AgentWord) -> tuple[AgentWord, ...]:
+def before(word: AgentReply) -> tuple[AgentReply, ...]:
     """What the same agent said five seconds earlier."""
     if isinstance(word, AgentSilent):
         return ()
     return (replace(word, sequence=word.sequence - 1, as_of=word.as_of - seconds(5)),)
 
 
-def heard(*words: AgentWord) -> Json:
+def heard(*words: AgentReply) -> Json:
     """The status where the agents of three pods have said this."""
     seen = AgentsSeen({word.ordinal: (word, *before(word)) for word in words})
     on = a_streamapp({"spec.agent.enabled": True})
-    return answer(a_snapshot(wish=3, record=None, agents=seen), found=on)
+    return answer(a_snapshot(desired=3, record=None, agents=seen), found=on)
 
 
 def test_a_member_says_what_its_agent_does() -> None:
@@ -310,6 +310,6 @@ def test_copies_come_on_demand_only_where_every_agent_says_so() -> None:
 
 
 def test_what_agents_said_of_copies_is_over_when_they_fall_silent() -> None:
-    moving = a_snapshot(wish=3, record=None, readings=(an_unreadable(),))
+    moving = a_snapshot(desired=3, record=None, readings=(an_unreadable(),))
     assert "learnerSource" not in answer(moving, previous={"learnerSource": "OnDemand"})
     assert answer(moving, previous={"learnerSource": "Standbys"})["learnerSource"] == "Standbys"

@@ -22,7 +22,7 @@ from tests.core.doctor.test_diagnoses import STORIES
 from tests.statuses import answer
 from tests.support import example
 
-SETTLED = answer(a_snapshot(wish=3, record=None))
+SETTLED = answer(a_snapshot(desired=3, record=None))
 SOUND = {"type": "ScalingSound", "status": "True", "reason": "Sound", "message": "", "observedGeneration": 1}
 PROBE = {"spec.template.spec.containers.0.readinessProbe": {"httpGet": {"path": "/healthz", "port": 1}}}
 GRACE = {"spec.template.spec.terminationGracePeriodSeconds": 60}
@@ -279,20 +279,20 @@ def silent_agents() -> Json:
     heard = example.agents(group)
     words = {ordinal: (AgentSilent(ordinal, "no answer"),) for ordinal in heard.words}
     policy = with_agents().policy
-    return answer(a_snapshot(wish=3, record=None, members=group, agents=replace(heard, words=words)), policy=policy)
+    return answer(a_snapshot(desired=3, record=None, members=group, agents=replace(heard, words=words)), policy=policy)
 
 
 @pytest.mark.parametrize(
     ("status", "changes", "codes"),
     [
         pytest.param(
-            answer(a_snapshot(wish=3, record=None, readings=(an_unreadable(),))),
+            answer(a_snapshot(desired=3, record=None, readings=(an_unreadable(),))),
             {},
             {"BrokersUnreachable"},
             id="brokers",
         ),
         pytest.param(
-            answer(a_snapshot(wish=3, record=None, members=members(standbys=False))), {}, {"NoCopies"}, id="copies"
+            answer(a_snapshot(desired=3, record=None, members=members(standbys=False))), {}, {"NoCopies"}, id="copies"
         ),
         pytest.param(silent_agents(), {"spec.agent.enabled": True}, {"AgentSilent", "NoCopies"}, id="agents"),
         pytest.param(
@@ -318,7 +318,7 @@ def test_what_the_status_shows_is_found_without_an_operator(
 def test_a_right_that_the_brokers_refused_is_found_without_an_operator(there: OperatorThere, run: Run) -> None:
     detail = "group x: describe: refused (grant DESCRIBE on group x)"
     reading = replace(an_unreadable(), group=GroupUnreadable(Reason.BrokersUnreachable, detail))
-    without_operator(there, answer(a_snapshot(wish=3, record=None, readings=(reading,))))
+    without_operator(there, answer(a_snapshot(desired=3, record=None, readings=(reading,))))
     assert "DESCRIBE on group x" in found(run)["KafkaRightMissing"]
 
 

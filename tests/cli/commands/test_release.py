@@ -129,7 +129,7 @@ def test_another_hold_than_the_one_there_is_stays(cluster: Cluster, run: Run) ->
     ran = run("release", "wordcount", "--hold-id", "h-0", "--reason", "why", "--yes")
     assert ran.code == 1
     assert "it has no hold h-0: the hold that there is now is h-1" in ran.err
-    cluster.put(a_resource(answer(a_snapshot(wish=3, record=None))))
+    cluster.put(a_resource(answer(a_snapshot(desired=3, record=None))))
     ran = run("release", "wordcount", "--hold-id", "h-0", "--reason", "why", "--yes")
     assert ran.code == 1
     assert "it has no hold h-0: there is none" in ran.err
@@ -137,14 +137,14 @@ def test_another_hold_than_the_one_there_is_stays(cluster: Cluster, run: Run) ->
 
 
 def test_where_nothing_is_held_that_is_said(cluster: Cluster, run: Run) -> None:
-    cluster.put(a_resource(answer(a_snapshot(wish=3, record=None))))
+    cluster.put(a_resource(answer(a_snapshot(desired=3, record=None))))
     ran = run("release", "wordcount", "-o", "json")
     assert (ran.code, ran.document["written"]) == (0, False)
     assert ran.document["why"] == "no scale-down is held"
 
 
 def test_while_the_wish_is_too_young_it_is_said_when_it_will_not_be(cluster: Cluster, run: Run) -> None:
-    cluster.put(a_resource(answer(a_snapshot(app={"wish": a_wish(2, (10, 2))}, record=None)), {"spec.replicas": 2}))
+    cluster.put(a_resource(answer(a_snapshot(app={"desired": a_wish(2, (10, 2))}, record=None)), {"spec.replicas": 2}))
     ran = run("release", "wordcount", "--reason", "why", "-o", "json")
     assert (ran.code, ran.document["written"]) == (0, False)
     assert "the wish is too young yet" in ran.document["why"]

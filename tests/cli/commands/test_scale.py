@@ -14,7 +14,7 @@ from tests.kube.api_server import ApiServer
 from tests.statuses import answer, held_status
 from tests.streamapps import ABSENT, changed
 
-SETTLED = answer(a_snapshot(wish=3, record=None))
+SETTLED = answer(a_snapshot(desired=3, record=None))
 SCALE = [("PATCH", "streamapps/scale")]
 
 
@@ -41,7 +41,7 @@ def autoscale(cluster: Cluster, autoscaler: Json) -> None:
     cluster.do(lambda server: server.put("horizontalpodautoscalers", autoscaler))
 
 
-def wish(cluster: Cluster) -> int:
+def desired(cluster: Cluster) -> int:
     return int(cluster.get("wordcount")["spec"]["replicas"])
 
 
@@ -64,7 +64,7 @@ def test_forty_at_eighty_percent_names_eight_ordinals_with_their_tasks(cluster: 
     assert table == [[str(ordinal), "4", "2"] for ordinal in range(39, 31, -1)]
     assert lines[start + 9] == "together 32 active tasks, which move, and 16 copies"
     assert lines[-1] == "This is a dry run: nothing was written."
-    assert (wish(cluster), cluster.written) == (40, [])
+    assert (desired(cluster), cluster.written) == (40, [])
 
 
 def test_it_writes_the_wish_through_scale_and_nothing_else(cluster: Cluster, run: Run) -> None:
@@ -88,7 +88,7 @@ def test_it_writes_the_wish_through_scale_and_nothing_else(cluster: Cluster, run
 def test_every_way_to_say_how_many(cluster: Cluster, run: Run, arguments: list[str], replicas: int) -> None:
     cluster.put(an_app(replicas=5))
     assert run("scale", "wordcount", *arguments).code == 0
-    assert wish(cluster) == replicas
+    assert desired(cluster) == replicas
 
 
 def test_rounding_is_said(cluster: Cluster, run: Run) -> None:
@@ -155,7 +155,7 @@ def test_a_number_that_cannot_be_is_refused_before_the_server_does(
 def test_zero_is_written_where_it_is_allowed(cluster: Cluster, run: Run) -> None:
     cluster.put(an_app(changes={"spec.scaleDown": {"allowZero": True}}))
     ran = run("scale", "wordcount", "0")
-    assert (ran.code, wish(cluster)) == (0, 0)
+    assert (ran.code, desired(cluster)) == (0, 0)
     assert "the application stops, and its users wait until pods are back" in one_line(ran.out)
 
 
@@ -195,7 +195,7 @@ def test_a_person_may_write_beside_an_autoscaler(cluster: Cluster, run: Run) -> 
     cluster.put(an_app())
     autoscale(cluster, an_autoscaler())
     assert run("scale", "wordcount", "2", "--despite-autoscaler").code == 0
-    assert wish(cluster) == 2
+    assert desired(cluster) == 2
 
 
 def test_an_autoscaler_made_by_keda_is_changed_where_it_is_made(cluster: Cluster, run: Run) -> None:
@@ -211,7 +211,7 @@ def test_an_autoscaler_stands_still_at_zero_and_does_not_overwrite_it(cluster: C
     cluster.put(an_app(changes={"spec.scaleDown": {"allowZero": True}}))
     autoscale(cluster, an_autoscaler())
     assert run("scale", "wordcount", "0").code == 0
-    assert wish(cluster) == 0
+    assert desired(cluster) == 0
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_where_autoscalers_cannot_be_listed_nothing_is_written_unasked(cluster: 
     ran = run("scale", "wordcount", "2", "--despite-autoscaler")
     assert ran.code == 0
     assert "Whether an autoscaler overwrites it cannot be told" in ran.out
-    assert wish(cluster) == 2
+    assert desired(cluster) == 2
 
 
 def test_an_api_server_without_autoscalers_has_none(cluster: Cluster, run: Run) -> None:
@@ -251,7 +251,7 @@ def test_a_status_that_is_written_meanwhile_does_not_matter(cluster: Cluster, ru
     cluster.put(an_app(replicas=5))
     cluster.before_write(*[touch] * 3)
     ran = run("scale", "wordcount", "--by", "-20%")
-    assert (ran.code, wish(cluster)) == (0, 4)
+    assert (ran.code, desired(cluster)) == (0, 4)
     assert cluster.written == SCALE * 4
     assert ran.out.count("1 pod goes") == 1
 
@@ -260,7 +260,7 @@ def test_another_number_that_is_written_meanwhile_is_said(cluster: Cluster, run:
     cluster.put(an_app(replicas=5))
     cluster.before_write(lambda server: server.put("streamapps", by_another(6), as_is=True))
     ran = run("scale", "wordcount", "4")
-    assert (ran.code, wish(cluster)) == (0, 4)
+    assert (ran.code, desired(cluster)) == (0, 4)
     assert ran.err == "The wish was changed from 5 to 6 by kube-controller-manager meanwhile.\n"
     assert "from 5 to 4 replicas" in ran.out
     assert "from 6 to 4 replicas" in ran.out
@@ -270,7 +270,7 @@ def test_a_share_of_another_number_is_not_written(cluster: Cluster, run: Run) ->
     cluster.put(an_app(replicas=5))
     cluster.before_write(lambda server: server.put("streamapps", by_another(4), as_is=True))
     ran = run("scale", "wordcount", "--by", "-20%")
-    assert (ran.code, wish(cluster)) == (1, 4)
+    assert (ran.code, desired(cluster)) == (1, 4)
     assert cause(ran.err)[0] == (
         "the wish was changed from 5 to 4 by kube-controller-manager meanwhile, and --by -20% was meant of 5; "
         "nothing was written"

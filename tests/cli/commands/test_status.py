@@ -14,7 +14,7 @@ from tests.cli.showing import Json, a_resource, one_line
 from tests.statuses import answer, held_status
 from tests.support import example
 
-SETTLED = answer(a_snapshot(wish=3, record=None))
+SETTLED = answer(a_snapshot(desired=3, record=None))
 STALLED = answer(a_snapshot(record=a_record(gave_up_at=1)))
 
 
@@ -161,7 +161,7 @@ HOW_IT_IS = {
     "held": (held(), 3),
     "just changed": (a_resource(SETTLED, generation=2, asked_ago=1), 3),
     "stalled": (a_resource(STALLED), 4),
-    "not known": (a_resource(answer(a_snapshot(wish=3, record=None, readings=(an_unreadable(),)))), 4),
+    "not known": (a_resource(answer(a_snapshot(desired=3, record=None, readings=(an_unreadable(),)))), 4),
     "never answered": (a_resource(None), 4),
     "old": (a_resource(SETTLED, generation=2), 4),
 }

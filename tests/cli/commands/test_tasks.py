@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from streamapp.api.http.messages import Tasks, tasks_path
-from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 from tests.cli.cluster import Cluster
 from tests.cli.commands.test_status import an_error
 from tests.cli.conftest import Run
@@ -94,19 +94,19 @@ def test_json_and_yaml_are_the_operators_answer_with_what_was_asked_for(there: O
 
 
 def test_what_is_not_known_is_said_and_not_shown_as_nothing(there: OperatorThere, run: Run) -> None:
-    unwatched = replace(example.reading(example.members(3), example.SECOND), join=None)
+    unwatched = replace(example.reading(example.members(3), example.SECOND), rebalance=None)
     there.tell_of(a_patient(readings=(unwatched,)))
     out = run("tasks", "wordcount").out
     assert rows(out)[0] == ["0_0", "0", "restoring", "standby", "1", "?", "not", "known", "?"] or rows(out)[0][5] == "?"
     assert "how far copies are is not known: " in out
     assert "covered if pod 2 goes: not known of any" in out
-    there.tell_of(a_patient(universe=TopologyUnknown("more than one store")))
+    there.tell_of(a_patient(task_set=TopologyUnknown("more than one store")))
     assert "more than one store" in run("tasks", "wordcount").out
 
 
 def test_a_task_without_state_says_so(there: OperatorThere, run: Run) -> None:
     stateless = TaskFacts(id=example.task(6), stateful=False)
-    there.tell_of(a_patient(universe=Universe((*example.universe().tasks, stateless))))
+    there.tell_of(a_patient(task_set=TaskSet((*example.task_set().tasks, stateless))))
     assert rows(run("tasks", "wordcount").out)[6] == ["0_6", "none", "unassigned", "none", "no", "state"]
 
 

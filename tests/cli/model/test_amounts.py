@@ -15,7 +15,7 @@ UP_TO_ALL = st.decimals(0, 100, places=3).map(str)
 
 
 @pytest.mark.parametrize(
-    ("wish", "text", "target"),
+    ("desired", "text", "target"),
     [
         (40, "80%", 32),
         (41, "80%", 33),
@@ -29,16 +29,16 @@ UP_TO_ALL = st.decimals(0, 100, places=3).map(str)
         (29, "100 %", 29),
     ],
 )
-def test_to(wish: int, text: str, target: int) -> None:
-    assert amounts.to(text).of(wish) == target
+def test_to(desired: int, text: str, target: int) -> None:
+    assert amounts.to(text).of(desired) == target
 
 
 @pytest.mark.parametrize(
-    ("wish", "text", "target"),
+    ("desired", "text", "target"),
     [(40, "-20%", 32), (41, "-20%", 33), (3, "-20%", 3), (3, "-100%", 0), (3, "+50%", 5), (3, "-2", 1), (3, "+2", 5)],
 )
-def test_by(wish: int, text: str, target: int) -> None:
-    assert amounts.by(text).of(wish) == target
+def test_by(desired: int, text: str, target: int) -> None:
+    assert amounts.by(text).of(desired) == target
 
 
 def test_what_is_relative_to_the_wish() -> None:
@@ -69,35 +69,37 @@ def test_no_more_than_all_can_go() -> None:
 
 
 @given(WISHES, UP_TO_ALL)
-def test_a_percentage_never_takes_more_than_was_asked_for_and_less_than_a_pod_fewer(wish: int, percentage: str) -> None:
-    asked = wish * (1 - Fraction(percentage) / 100)
-    gone = wish - amounts.to(f"{percentage}%").of(wish)
+def test_a_percentage_never_takes_more_than_was_asked_for_and_less_than_a_pod_fewer(
+    desired: int, percentage: str
+) -> None:
+    asked = desired * (1 - Fraction(percentage) / 100)
+    gone = desired - amounts.to(f"{percentage}%").of(desired)
     assert asked - 1 < gone <= asked
 
 
 @given(WISHES, UP_TO_ALL)
-def test_to_and_by_say_the_same(wish: int, percentage: str) -> None:
+def test_to_and_by_say_the_same(desired: int, percentage: str) -> None:
     rest = format(float(100 - Fraction(percentage)), ".3f")
-    assert amounts.by(f"-{percentage}%").of(wish) == amounts.to(f"{rest}%").of(wish)
+    assert amounts.by(f"-{percentage}%").of(desired) == amounts.to(f"{rest}%").of(desired)
 
 
 @given(WISHES, PERCENTAGES)
-def test_more_than_nothing_never_leads_to_zero(wish: int, percentage: str) -> None:
-    target = amounts.to(f"{percentage}%").of(wish)
-    assert (target == 0) == (wish == 0 or Fraction(percentage) == 0)
+def test_more_than_nothing_never_leads_to_zero(desired: int, percentage: str) -> None:
+    target = amounts.to(f"{percentage}%").of(desired)
+    assert (target == 0) == (desired == 0 or Fraction(percentage) == 0)
 
 
 @given(WISHES, PERCENTAGES, PERCENTAGES)
-def test_a_larger_percentage_never_makes_fewer(wish: int, one: str, other: str) -> None:
+def test_a_larger_percentage_never_makes_fewer(desired: int, one: str, other: str) -> None:
     less, more = sorted((one, other), key=Fraction)
-    assert amounts.to(f"{less}%").of(wish) <= amounts.to(f"{more}%").of(wish)
+    assert amounts.to(f"{less}%").of(desired) <= amounts.to(f"{more}%").of(desired)
 
 
 @given(WISHES)
-def test_all_of_it_changes_nothing(wish: int) -> None:
-    assert amounts.to("100%").of(wish) == amounts.by("-0%").of(wish) == amounts.by("+0").of(wish) == wish
+def test_all_of_it_changes_nothing(desired: int) -> None:
+    assert amounts.to("100%").of(desired) == amounts.by("-0%").of(desired) == amounts.by("+0").of(desired) == desired
 
 
 @given(WISHES, st.integers(0, 1000))
-def test_numbers_are_exact(wish: int, pods: int) -> None:
-    assert amounts.by(f"+{pods}").of(wish) - wish == wish - amounts.by(f"-{pods}").of(wish) == pods
+def test_numbers_are_exact(desired: int, pods: int) -> None:
+    assert amounts.by(f"+{pods}").of(desired) - desired == desired - amounts.by(f"-{pods}").of(desired) == pods

@@ -64,7 +64,7 @@ def test_a_hold_is_explained_from_the_wish_to_the_way_out() -> None:
 
 
 def test_a_settled_application_raises_few_questions() -> None:
-    told = answers(a_resource(answer(a_snapshot(wish=3, record=None))), later=90)
+    told = answers(a_resource(answer(a_snapshot(desired=3, record=None))), later=90)
     assert told == {
         Question.WANTED: ("3 pods are wished for, and as many are granted.", "Of its pods 3 exist and 3 are ready."),
         Question.WHY: (f"{Reason.Converged.note} (Converged)",),
@@ -110,7 +110,7 @@ def test_who_holds_is_answered_with_the_command_that_ends_it() -> None:
     )
 
 
-@pytest.mark.parametrize("app", [{"held_because": "Black Friday"}, {"wish": a_wish(2, (10, 2))}])
+@pytest.mark.parametrize("app", [{"held_because": "Black Friday"}, {"desired": a_wish(2, (10, 2))}])
 def test_a_hold_that_waits_for_no_copies_is_given_no_time_until_they_are_caught_up(app: Json) -> None:
     told = answers(a_resource(answer(a_snapshot(app=app, record=None)), HELD))
     assert Question.ENDS in told
@@ -118,7 +118,7 @@ def test_a_hold_that_waits_for_no_copies_is_given_no_time_until_they_are_caught_
 
 
 def test_a_wish_that_is_too_young_is_told_how_old_it_has_to_be_in_seconds() -> None:
-    told = answers(a_resource(answer(a_snapshot(app={"wish": a_wish(2, (10, 2))})), HELD))
+    told = answers(a_resource(answer(a_snapshot(app={"desired": a_wish(2, (10, 2))})), HELD))
     assert "It must last for 30 s, which is until" in told[Question.WHY][0]
 
 
@@ -136,7 +136,7 @@ def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again()
             "It ends when somebody lifts it (`kubectl streamapp release`).",
         ),
         (
-            a_resource(answer(a_snapshot(wish=0)), {"spec.replicas": 0, "spec.scaleDown": {"allowZero": False}}),
+            a_resource(answer(a_snapshot(desired=0)), {"spec.replicas": 0, "spec.scaleDown": {"allowZero": False}}),
             "It ends when zero replicas are allowed, or at least one is wished for.",
         ),
         (
@@ -144,7 +144,7 @@ def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again()
             "It was ended by `onTimeout: GiveUp`, and begins anew when the spec changes.",
         ),
         (
-            a_resource(answer(a_snapshot(wish=5, record=None)), {"spec.replicas": 5}),
+            a_resource(answer(a_snapshot(desired=5, record=None)), {"spec.replicas": 5}),
             "It ends by itself, when all pods that were granted exist and are ready.",
         ),
         (
@@ -152,7 +152,7 @@ def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again()
             "It ends by itself, when the pod is gone, its members have left the group, and every task runs again.",
         ),
         (
-            a_resource(answer(a_snapshot(wish=3, record=None, members=example.members(3, lag=50_000)))),
+            a_resource(answer(a_snapshot(desired=3, record=None, members=example.members(3, lag=50_000)))),
             "It ends when the group is stable, every task runs, every copy is caught up and every pod is ready.",
         ),
     ],

@@ -14,7 +14,7 @@ from tests.kube.api_server import ApiServer
 from tests.statuses import answer, held_status
 from tests.streamapps import UID, changed
 
-SETTLED = answer(a_snapshot(wish=3, record=None))
+SETTLED = answer(a_snapshot(desired=3, record=None))
 
 
 def an_event(name: str, ago: float, changes: Json | None = None) -> Json:
@@ -61,8 +61,8 @@ def test_steps_holds_events_and_writers_stand_in_the_order_of_time(cluster: Clus
         a_step(heldFor="4m10s", worstGap="640ms", gapError="500ms"),
         a_step(**{"from": 5, "to": 4, "at": zulu(1200), "forced": {"by": "Release", "reason": "the disk is full"}}),
     ]
-    wish: Json = {"f:spec": {"f:replicas": {}}}
-    resource["metadata"]["managedFields"].append(an_author("kube-controller-manager", 300, wish, "scale"))
+    desired: Json = {"f:spec": {"f:replicas": {}}}
+    resource["metadata"]["managedFields"].append(an_author("kube-controller-manager", 300, desired, "scale"))
     cluster.put(resource)
     tell(cluster, an_event("late", 100), an_event("early", 2000))
     told = entries(run)

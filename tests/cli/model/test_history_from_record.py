@@ -132,8 +132,8 @@ def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
         decided(390, 7, "LearnersCatchingUp", **held),
         decided(100, 8, "Steady", "Steady", desired=3),
         decided(90, 9, "TasksNotRunning", "CloseStep", desired=3),
-        line(flight.Step, 80, 10, step="Nudge", outcome=flight.StepOutcome.DONE, reason="Covered"),
-        line(flight.Step, 70, 11, step="Nudge", outcome=flight.StepOutcome.FAILED, reason="Covered"),
+        line(flight.Step, 80, 10, step="TriggerRebalance", outcome=flight.StepOutcome.DONE, reason="Covered"),
+        line(flight.Step, 70, 11, step="TriggerRebalance", outcome=flight.StepOutcome.FAILED, reason="Covered"),
         decided(60, 12, "HeldByUser", detail="disks", desired=3),
     )
     tell(cluster, an_event("behind", 300, {"reason": "GroupRebalancing"}))
@@ -141,14 +141,14 @@ def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
     shown = [(one["what"], one["message"].partition(".")[0]) for one in every if not one["folded"]]
     assert shown[4:] == [
         ("Hold", "3 to 2: held for 6m40s, as hold h-2: LearnersCatchingUp 6m30s, FactsStale 10s"),
-        ("Nudge", shown[5][1]),
+        ("TriggerRebalance", shown[5][1]),
         ("Wish", "Somebody wrote the wish; as it stands it is 2"),
         ("HeldByUser", shown[7][1]),
         ("HoldBegan", "The scale-down 3 to 2 that goes on began as hold h-1"),
     ]
     folded = [one["what"] for one in every if one["folded"]]
     assert folded[:3] == ["HoldBegan", "LearnersCatchingUp", "FactsStale"]
-    assert set(folded[3:]) == {"LearnersCatchingUp", "GroupRebalancing", "Steady", "TasksNotRunning", "Nudge"}
+    assert set(folded[3:]) == {"LearnersCatchingUp", "GroupRebalancing", "Steady", "TasksNotRunning", "TriggerRebalance"}
     ran, all_of_it = run("history", "wordcount"), run("history", "wordcount", "--all")
     assert "TasksNotRunning" not in ran.out
     assert ran.out.splitlines()[-1] == f"{len(folded)} more entries are part of these: --all shows them."

@@ -9,7 +9,7 @@ from tests.cli.showing import Json, a_resource
 from tests.kube.api_server import ApiServer
 from tests.statuses import answer
 
-SETTLED = answer(a_snapshot(wish=3, record=None))
+SETTLED = answer(a_snapshot(desired=3, record=None))
 PATCH = ("PATCH", "streamapps")
 HOLD = "streamapp.dev/hold"
 

@@ -40,7 +40,7 @@ def test_titles_are_short_only_where_they_must_be() -> None:
 
 
 def test_the_order_is_that_of_namespaces_and_names() -> None:
-    settled = answer(a_snapshot(wish=3, record=None))
+    settled = answer(a_snapshot(desired=3, record=None))
     resources = [
         a_resource(settled, {"metadata.namespace": namespace}, name=name)
         for namespace, name in (("b", "a"), ("a", "z"), ("a", "b"))

@@ -124,7 +124,7 @@ def test_what_overrides_coverage_is_named() -> None:
 
 
 def test_a_sound_application_asks_for_nothing() -> None:
-    text = screen(a_resource(answer(a_snapshot(wish=3, record=None))))
+    text = screen(a_resource(answer(a_snapshot(desired=3, record=None))))
     assert "SETTLED  Converged" in text
     assert "━" * 16 in text
     assert "condition" not in text
@@ -134,7 +134,7 @@ def test_a_sound_application_asks_for_nothing() -> None:
 def test_a_warning_is_shown_with_its_particulars_although_its_condition_is_true() -> None:
     config = TopicConfig(frozenset({"compact"}), None, timedelta(hours=1))
     warned = a_snapshot(
-        wish=3, record=None, app={"max_age": timedelta(hours=20)}, topic_configs={"counts-changelog": config}
+        desired=3, record=None, app={"max_age": timedelta(hours=20)}, topic_configs={"counts-changelog": config}
     )
     (line,) = lines_of(screen(a_resource(answer(warned))), "IdentityStable")
     assert line.startswith("IdentityStable True")
@@ -143,7 +143,7 @@ def test_a_warning_is_shown_with_its_particulars_although_its_condition_is_true(
 
 
 def test_a_reason_that_several_conditions_share_is_explained_once() -> None:
-    text = screen(a_resource(answer(a_snapshot(wish=3, record=None, readings=(an_unreadable(),)))))
+    text = screen(a_resource(answer(a_snapshot(desired=3, record=None, readings=(an_unreadable(),)))))
     assert one_line(text).count(Reason.BrokersUnreachable.note) == 1
     for condition in ("IdentityStable", "KafkaReachable", "LearnersAvailable"):
         assert condition in text
@@ -204,7 +204,7 @@ def test_a_status_that_may_not_be_how_things_are_says_so_first(resource: Json, t
 
 
 def test_a_status_that_has_long_been_the_same_is_in_no_doubt_where_nothing_goes_on() -> None:
-    status = answer(a_snapshot(wish=3, record=None))
+    status = answer(a_snapshot(desired=3, record=None))
     assert "stale" not in screen(a_resource(status, told_ago=86_400))
 
 

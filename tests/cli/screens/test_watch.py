@@ -25,7 +25,7 @@ from tests.cli.showing import Json, a_resource, one_line, shown
 from tests.statuses import answer, held_status
 
 KEY = Key("demo", "wordcount")
-SETTLED = a_resource(answer(a_snapshot(wish=3, record=None)))
+SETTLED = a_resource(answer(a_snapshot(desired=3, record=None)))
 LOST = Interrupted(UnavailableError("WATCH streamapps", "Connection\x1b reset", "wait"), 4)
 
 

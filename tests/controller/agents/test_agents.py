@@ -17,7 +17,7 @@ from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalan
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.errors import ConflictError
 from streamapp.wire.agent_token import token
@@ -51,7 +51,7 @@ def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], keys: KeyFile
         async with a_bench(3) as bench:
             bench.keys = keys
             await bench.restart()
-            bench.wish(3, agent=agent, **spec)
+            bench.desired(3, agent=agent, **spec)
             for _ in range(4):
                 bench.clock.move(2)
                 await bench.make_pass()
@@ -111,7 +111,7 @@ def test_ends_are_read_after_the_agents_while_somebody_waits_for_them(key_file: 
             await bench.make_pass()
         at_rest = (await gathered(bench)).snapshot.agents
         bench.group.lag = 500_000
-        bench.wish(2)
+        bench.desired(2)
         for _ in range(6):
             bench.clock.move(2)
             await bench.make_pass()
@@ -130,7 +130,7 @@ def test_ends_are_read_after_the_agents_while_somebody_waits_for_them(key_file: 
 @pytest.mark.guarantee(3)
 def test_growth_asks_no_agent(key_file: KeyFile) -> None:
     async def play(bench: Bench) -> None:
-        bench.wish(5)
+        bench.desired(5)
         before = len(bench.agents.asked)
         await bench.make_pass()
         assert (bench.granted(), len(bench.agents.asked)) == (5, before)
@@ -178,7 +178,7 @@ def test_without_a_key_every_agent_is_silent_and_nothing_else_is_held() -> None:
         assert "STREAMAPP_AGENT_KEY_FILE is not set" in learners["message"]
         names = [one["name"] for one in bench.statefulset()["spec"]["template"]["spec"]["initContainers"]]
         assert names == ["streamapp-seed"]
-        bench.wish(2)
+        bench.desired(2)
         await bench.run(lambda: bench.is_settled(2), 600)
 
     on_a_bench(play, KeyFile(""))
@@ -306,7 +306,7 @@ def test_pods_are_emptied_by_learners_on_demand_and_go_together(key_file: KeyFil
     async def play(bench: Bench) -> None:
         bench.group.assignor = bench.agents.assign
         bench.group.lag = 500_000
-        bench.wish(1)
+        bench.desired(1)
         for _ in range(40):
             bench.clock.move(2)
             await bench.make_pass()
@@ -373,8 +373,8 @@ def test_a_text_in_the_spec_that_all_agents_contradict_is_not_gone_by(
         for _ in range(3):
             bench.clock.move(11)
             await bench.make_pass()
-        universe = (await gathered(bench)).snapshot.universe
+        task_set = (await gathered(bench)).snapshot.task_set
         assert bench.wirings[-1].topology == TEXT
-        assert isinstance(universe, Universe) if says is None else universe == TopologyUnknown(says)
+        assert isinstance(task_set, TaskSet) if says is None else task_set == TopologyUnknown(says)
 
     on_a_bench(play, key_file, topology=TEXT)

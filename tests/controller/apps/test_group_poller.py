@@ -53,15 +53,15 @@ def test_a_look_that_fails_unexpectedly_is_not_the_last() -> None:
 def test_nothing_is_decided_on_what_was_read_over_other_connections() -> None:
     async def play() -> None:
         async with a_bench(4) as bench:
-            bench.wish(3)
+            bench.desired(3)
             application = bench.applications.find(KEY)
             assert application is not None
             await bench.run(lambda: bench.record() is not None)
-            bench.wish(3, kafka={"bootstrapServers": "elsewhere:9092"})
+            bench.desired(3, kafka={"bootstrapServers": "elsewhere:9092"})
             bench.group.is_reachable = False
             await bench.reconciler.reconcile(KEY)
             assert all(isinstance(one.group, GroupUnreadable) for one in application.memory.readings)
-            assert isinstance(application.memory.universe, TopologyUnknown)
+            assert isinstance(application.memory.task_set, TopologyUnknown)
             assert bench.granted() == 4
 
     asyncio.run(play())

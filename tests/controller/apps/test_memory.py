@@ -17,12 +17,12 @@ def end(finished_at: datetime, reason: str = "Error") -> ContainerEnd:
 @pytest.mark.guarantee(7)
 def test_a_container_ended_at_the_latest_when_it_was_reported_however_far_ahead_the_nodes_clock_is() -> None:
     memory = Memory(uid="u")
-    memory.saw_ends((end(NOW + timedelta(minutes=1)),), NOW)
-    memory.saw_ends((end(NOW + timedelta(minutes=1)),), NOW + timedelta(seconds=30))
+    memory.record_terminations((end(NOW + timedelta(minutes=1)),), NOW)
+    memory.record_terminations((end(NOW + timedelta(minutes=1)),), NOW + timedelta(seconds=30))
     assert memory.ends["c"].finished_at == NOW
 
 
 def test_the_nodes_clock_counts_where_it_is_behind() -> None:
     memory = Memory(uid="u")
-    memory.saw_ends((end(NOW - timedelta(seconds=5)),), NOW)
+    memory.record_terminations((end(NOW - timedelta(seconds=5)),), NOW)
     assert memory.ends["c"].finished_at == NOW - timedelta(seconds=5)

@@ -61,12 +61,12 @@ def test_the_end_of_a_sidecar_puts_nobody_out_although_the_spec_was_invalid_mean
             inject(bench)
             sound: dict[str, Any] = {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}
             seeded = {"name": "streamapp-seed", "image": "mine:1"}
-            bench.wish(4, template={"spec": {**sound["spec"], "initContainers": [seeded]}})
+            bench.desired(4, template={"spec": {**sound["spec"], "initContainers": [seeded]}})
             for _ in range(4):
                 bench.clock.move(10)
                 await bench.make_pass()
             assert bench.condition("Stalled") == ("True", "InvalidSpec")
-            bench.wish(4, template=sound)
+            bench.desired(4, template=sound)
             crash_sidecar(bench, 2)
             bench.clock.move(1)
             await bench.make_pass()

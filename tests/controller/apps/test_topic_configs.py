@@ -8,7 +8,7 @@ from typing import Any
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
 from tests.controller.doubles.bench import Bench, a_bench, a_stream_app
-from tests.support.example import universe
+from tests.support.example import task_set
 
 
 def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
@@ -40,10 +40,10 @@ def test_state_that_may_lie_unused_for_too_long_is_told_once_and_until_it_is_men
             await bench.make_pass()
         assert bench.condition("IdentityStable") == ("True", "StateMaxAgeTooLong")
         (note,) = warnings(bench)
-        (topic,) = universe().topics
+        (topic,) = task_set().topics
         assert f"topic {topic}: delete.retention.ms is 3600000 (1:00:00), `state.maxAge` is 20:00:00." in note
         assert note.endswith(Reason.StateMaxAgeTooLong.next_step)
-        bench.wish(4, state={**a_stream_app()["spec"]["state"], "maxAge": "30m"})
+        bench.desired(4, state={**a_stream_app()["spec"]["state"], "maxAge": "30m"})
         await bench.run(lambda: bench.condition("IdentityStable") == ("True", "IdentityHolds"))
 
     on_a_bench(play)
@@ -53,9 +53,9 @@ def test_a_state_that_is_told_to_be_kept_too_long_keeps_no_pod() -> None:
     async def play(bench: Bench) -> None:
         bench.group.config = SHORT
         await bench.restart()
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 600)
-        bench.wish(5)
+        bench.desired(5)
         await bench.make_pass()
         assert bench.granted() == 5
         assert bench.condition("IdentityStable") == ("True", "StateMaxAgeTooLong")
@@ -66,10 +66,10 @@ def test_a_state_that_is_told_to_be_kept_too_long_keeps_no_pod() -> None:
 def test_settings_of_topics_are_read_once_an_hour_however_often_members_join() -> None:
     async def play(bench: Bench) -> None:
         asked = bench.group.configs_asked
-        assert asked == [universe().topics]
-        bench.wish(3)
+        assert asked == [task_set().topics]
+        bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 600)
-        assert (len(asked), bench.group.nudges > 1) == (1, True)
+        assert (len(asked), bench.group.rebalances > 1) == (1, True)
         bench.clock.move(3600)
         for _ in range(3):
             bench.clock.move(30)
@@ -83,7 +83,7 @@ def test_settings_that_may_not_be_read_are_asked_for_again_in_ten_minutes_and_br
     async def play(bench: Bench) -> None:
         bench.group.config = UNREAD
         await bench.restart()
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 540)
         assert len(bench.group.configs_asked) == 2
         assert bench.condition("IdentityStable") == ("True", "IdentityHolds")

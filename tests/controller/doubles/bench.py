@@ -97,7 +97,7 @@ class Bench:
         application = applications.find(KEY)
         if application is not None and application.watch is not None:
             for pod in self.pods.gone[self._told_of :]:
-                application.memory.saw_ends(from_json.container_ends(pod), self.clock.now())
+                application.memory.record_terminations(from_json.container_ends(pod), self.clock.now())
             self._told_of = len(self.pods.gone)
             await application.watch.poll()
         self._began_at = self.clock.now()
@@ -116,7 +116,7 @@ class Bench:
             await self.make_pass()
         raise AssertionError(f"not within {seconds} s: {self.status().get('conditions')}, wrongs {self.wrongs}")
 
-    def wish(self, replicas: int, **spec: Any) -> None:
+    def desired(self, replicas: int, **spec: Any) -> None:
         """Write the StreamApp as its user does."""
         app = self.server.get("streamapps", NAMESPACE, NAME) or a_stream_app()
         app = {**app, "spec": {**app["spec"], **spec, "replicas": replicas}}
@@ -221,7 +221,7 @@ async def a_bench(replicas: int = 4, **spec: Any) -> AsyncIterator[Bench]:
     server = ApiServer(clock.now)
     async with server.serving() as url:
         bench = Bench(url, server, clock)
-        bench.wish(replicas, **spec)
+        bench.desired(replicas, **spec)
         await bench.restart()
         try:
             await bench.run(lambda: bench.is_settled(replicas))

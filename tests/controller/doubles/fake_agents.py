@@ -13,11 +13,11 @@ from streamapp.agents.answers import Outcome, Place, Read, Told
 from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentSilent,
+    AnnouncementAck,
     AnnouncementState,
-    Heard,
+    AssignorRun,
     LocalTask,
     Rebalance,
-    Round,
     TaskState,
 )
 from streamapp.core.facts.hold_record import Epoch
@@ -25,7 +25,7 @@ from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.core.facts.seeding import seeded_process_id
 from tests.controller.doubles.fake_group import FakeGroup, Share
 from tests.controller.doubles.fake_pods import FakePod
-from tests.support.example import END, universe
+from tests.support.example import END, task_set
 
 
 @dataclass(slots=True)
@@ -46,10 +46,10 @@ class FakeAgents:
     told: list[tuple[list[int], bytes]] = field(default_factory=list)
     restoring: set[int] = field(default_factory=set)
     """Those whose tasks do not run yet."""
-    heard: dict[int, Heard] = field(default_factory=dict)
+    heard: dict[int, AnnouncementAck] = field(default_factory=dict)
     """What each was told last."""
     expires_at: dict[int, datetime] = field(default_factory=dict)
-    round: Round | None = None
+    round: AssignorRun | None = None
     """The last assignment of our assignor, which ordinal 0 leads."""
 
     async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:
@@ -109,18 +109,18 @@ class FakeAgents:
     def _hear(self, ordinal: Ordinal, said: dict[str, Any]) -> None:
         processes = frozenset(map(ProcessId.parse, said["processIds"]))
         self.expires_at[ordinal] = self.now() + timedelta(seconds=said["ttlSeconds"])
-        self.heard[ordinal] = Heard(
+        self.heard[ordinal] = AnnouncementAck(
             state=AnnouncementState.SET if processes else AnnouncementState.EMPTY,
             epoch=Epoch(**said["epoch"]),
             process_ids=processes,
             rebalance=Rebalance(said["rebalance"]),
         )
 
-    def _heard(self, ordinal: int) -> Heard:
-        heard = self.heard.get(ordinal, Heard(state=AnnouncementState.EMPTY))
+    def _heard(self, ordinal: int) -> AnnouncementAck:
+        heard = self.heard.get(ordinal, AnnouncementAck(state=AnnouncementState.EMPTY))
         left = self.expires_at.get(ordinal, self.now()) - self.now()
         if left <= timedelta(0):
-            return Heard(state=AnnouncementState.EMPTY, epoch=heard.epoch)
+            return AnnouncementAck(state=AnnouncementState.EMPTY, epoch=heard.epoch)
         return replace(heard, expires_in=left)
 
     def assign(self, members: Sequence[Share]) -> None:
@@ -136,7 +136,7 @@ class FakeAgents:
         learners = {task: member for member in stay for task in member.standby}
         dealt: dict[str, tuple[set[TaskId], set[TaskId]]] = {member.id: (set(), set()) for member in members}
         moved = learning = 0
-        for place, task in enumerate(sorted(universe().ids)):
+        for place, task in enumerate(sorted(task_set().ids)):
             owner, learner = before.get(task), learners.get(task)
             if owner is None or owner in stay:
                 dealt[(owner or stay[place % len(stay)]).id][0].add(task)
@@ -149,7 +149,7 @@ class FakeAgents:
                 dealt[(learner or stay[place % len(stay)]).id][1].add(task)
         for member in members:
             member.active, member.standby = map(frozenset, dealt[member.id])
-        self.round = Round(
+        self.round = AssignorRun(
             made_at=self.now(),
             state=heard.state,
             epoch=heard.epoch,

@@ -27,11 +27,11 @@ from streamapp.core.facts.group import (
 from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.facts.seeding import seeded_process_id
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
 from tests.controller.doubles.fake_pods import FakePod
-from tests.support.example import END, PARTITIONS, ends, task, universe
+from tests.support.example import END, PARTITIONS, ends, task, task_set
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class FakeGroup:
     """Of every standby."""
     is_reachable: bool = True
     wrongs: list[str] = field(default_factory=list)
-    nudges: int = 0
+    rebalances: int = 0
     looks: list[frozenset[TopicPartition]] = field(default_factory=list)
     """At the tails of which partitions."""
     data_end: int | Unknown | None = None
@@ -95,13 +95,13 @@ class FakeGroup:
         joins = {} if self.is_rebalancing else {member.id: member.joins for member in self.members.values()}
         return Poll(GroupDescription(state, members), joins)
 
-    async def universe(self) -> Universe | TopologyUnknown:
+    async def task_set(self) -> TaskSet | TopologyUnknown:
         """Know the six tasks."""
-        return universe()
+        return task_set()
 
-    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:
+    async def ends(self, task_set: TaskSet) -> EndOffsets | EndsUnreadable:
         """Read the ends, all the same."""
-        assert universe.ids
+        assert task_set.ids
         return ends(self.now())
 
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
@@ -118,7 +118,7 @@ class FakeGroup:
         """Let everybody join again."""
         if not self.is_reachable or like_member not in self.members:
             raise KafkaStepError(f"nudge like {like_member}: no answer")
-        self.nudges += 1
+        self.rebalances += 1
         self._rebalance()
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
@@ -139,7 +139,7 @@ class FakeGroup:
         covered = {one for active in running for one in active}
         if self.lag <= 10_000:
             covered |= {one for member in others for one in (member.standby & member.said_standby)}
-        return set(universe().ids) - covered
+        return set(task_set().ids) - covered
 
     def tasks_from(self, ordinal: int) -> set[TaskId]:
         """The tasks that this ordinal and those above it have, by the truth."""

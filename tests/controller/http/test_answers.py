@@ -137,7 +137,7 @@ def test_a_reader_reads_nothing_from_anywhere_and_any_number_of_them_cost_one_bu
 def test_an_answer_is_built_anew_after_some_seconds_and_tells_its_age_meanwhile() -> None:
     async def play(door: Door) -> None:
         first = await door.tasks()
-        door.bench.wish(5)
+        door.bench.desired(5)
         await door.bench.run(lambda: door.bench.is_settled(5), 400)
         second = await door.tasks()
         assert (first.highest, second.highest) == (3, 4)
@@ -200,7 +200,7 @@ def test_an_application_that_was_made_anew_under_its_name_gets_no_answer_of_the_
         door.bench.server.remove("streamapps", NAMESPACE, NAME)
         await door.bench.make_pass()
         assert (await door.ask(TASKS))[0] == 404
-        door.bench.wish(4)
+        door.bench.desired(4)
         await door.bench.make_pass()
         told = await door.findings()
         assert told.told_at is not None
@@ -233,7 +233,7 @@ def test_what_the_template_and_the_group_say_is_found() -> None:
         found = await door.found()
         assert set(found) == {"NoReadinessProbe"}
         container = {"name": "app", "image": "app:1", "readinessProbe": {"httpGet": {"path": "/", "port": 1}}}
-        door.bench.wish(4, template={"spec": {"containers": [container], "terminationGracePeriodSeconds": 5}})
+        door.bench.desired(4, template={"spec": {"containers": [container], "terminationGracePeriodSeconds": 5}})
         await door.bench.make_pass()
         assert set(await door.found()) == {"GracePeriodShort"}
         told = await door.findings()
@@ -249,7 +249,7 @@ def test_what_the_template_and_the_group_say_is_found() -> None:
 
 def test_without_a_key_for_agents_that_is_what_is_found() -> None:
     async def play(door: Door) -> None:
-        door.bench.wish(4, agent={"enabled": True})
+        door.bench.desired(4, agent={"enabled": True})
         await door.bench.make_pass()
         assert "STREAMAPP_AGENT_KEY_FILE" in (await door.found())["AgentKeyMissing"]
 
@@ -270,7 +270,7 @@ def test_no_password_is_in_any_answer() -> None:
                 "data": {"sasl.jaas.config": "aHVudGVyMg=="},
             }
             bench.server.put("secrets", secret)
-            bench.wish(4, kafka={"bootstrapServers": "kafka:9092", "configSecret": "props"})
+            bench.desired(4, kafka={"bootstrapServers": "kafka:9092", "configSecret": "props"})
             bench.wirings.clear()
             await bench.restart()
             await bench.make_pass()

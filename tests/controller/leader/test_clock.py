@@ -32,7 +32,7 @@ def test_a_clock_that_is_set_back_does_not_make_old_readings_the_newest() -> Non
             assert bench.condition("KafkaReachable") == ("False", "BrokersUnreachable")
             assert all(reading.ended_at < old for reading in application.memory.readings)
             bench.group.is_reachable = True
-            bench.wish(3)
+            bench.desired(3)
             # and nothing waits until the clock is where it was
             await bench.run(lambda: bench.granted() == 3, 58)
             assert bench.clock.now() < old

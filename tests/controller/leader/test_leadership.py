@@ -14,7 +14,7 @@ from kubernetes.aio.client.configuration import Configuration
 from streamapp.controller.leader.leadership import Alone, NotLeadingError
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile.apply import Applier
-from streamapp.core.actions.decision import Announce, CloseBudget, Evict, Nudge, OpenBudget, RestartPod, Step
+from streamapp.core.actions.decision import Announce, CloseBudget, Evict, OpenBudget, RestartPod, Step, TriggerRebalance
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import UnavailableError
 from streamapp.kube.client.kinds import STREAM_APPS
@@ -74,7 +74,7 @@ def test_who_stands_by_asks_for_nothing_but_the_lease() -> None:
 
 def test_a_leader_that_stops_in_mid_hold_is_followed_at_once_by_one_that_ends_the_same_hold() -> None:
     async def story(bench: Bench, them: Replicas, one: Replica, two: Replica) -> None:
-        bench.wish(3, scaleDown={"stabilization": "20s"})
+        bench.desired(3, scaleDown={"stabilization": "20s"})
         await them.until(lambda: term(bench) == 1)
         held = json.loads(bench.record() or "{}")["hold"]["id"]
         await one.stop()
@@ -100,7 +100,7 @@ def test_a_leader_that_dies_at_any_write_is_followed_by_one_that_loses_and_repea
 
         # Renewals are writes too: so there are more deaths than steps.
         at_write(number, bench, die)
-        bench.wish(3)
+        bench.desired(3)
         await them.until(partial(died_or_settled, died, bench, 3))
         assert await them.until(two.elector.leads, 30) < 20
         await them.until(lambda: bench.is_settled(3))
@@ -132,7 +132,7 @@ def test_a_leader_that_wakes_up_right_before_a_removal_sends_nothing_any_more(*,
 
         one.elector.confirm = stand_still  # type: ignore[method-assign]
         one.operator.make_pass = counted  # type: ignore[method-assign]
-        bench.wish(3)
+        bench.desired(3)
         await them.until(lambda: bool(woke_at))
         assert ended_at[-1] == woke_at[0]
         assert (bench.granted(), one.losses) == (4, 1)
@@ -155,7 +155,7 @@ def test_a_term_that_the_api_server_knows_to_be_over_ends_before_a_removal_is_se
             await confirm()
 
         one.elector.confirm = another_has_it  # type: ignore[method-assign]
-        bench.wish(3)
+        bench.desired(3)
         await them.until(lambda: one.losses == 1, 60)
         assert (removals(bench), bench.granted()) == ([], 4)
 
@@ -163,7 +163,7 @@ def test_a_term_that_the_api_server_knows_to_be_over_ends_before_a_removal_is_se
 
 
 @pytest.mark.guarantee(2)
-@pytest.mark.parametrize("kind", [RestartPod, Evict, Nudge, Announce, CloseBudget, OpenBudget])
+@pytest.mark.parametrize("kind", [RestartPod, Evict, TriggerRebalance, Announce, CloseBudget, OpenBudget])
 def test_no_step_is_begun_by_a_process_that_does_not_lead(kind: type[Step]) -> None:
     class Over(Alone):
         def check(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from streamapp.controller.reconcile import autoscalers
-from streamapp.core.facts.autoscalers import NOT_LISTED, DriversUnknown
+from streamapp.core.facts.autoscalers import NOT_LISTED, ReplicaWritersUnknown
 from streamapp.kube.client.client import KubeClient
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
@@ -106,7 +106,7 @@ def test_without_the_right_all_goes_on_and_it_is_asked_again_every_ten_minutes(s
         assert bench.condition("ScalingSound") == ("Unknown", "AutoscalersUnread")
         (condition,) = [one for one in bench.status()["conditions"] if one["type"] == "ScalingSound"]
         assert said in condition["message"]
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 600)
         bench.server.refuse = lambda _: None
         await passes(bench, 61, 10)
@@ -133,7 +133,7 @@ def test_what_was_listed_is_told_for_five_minutes_while_there_is_no_answer(statu
 def test_growth_does_not_wait_for_a_list_of_autoscalers() -> None:
     async def play(bench: Bench) -> None:
         before = asked(bench)
-        bench.wish(6)
+        bench.desired(6)
         bench.clock.move(60)
         await bench.make_pass()
         assert (bench.granted(), asked(bench)) == (6, before)
@@ -175,12 +175,14 @@ def test_an_api_server_that_does_not_answer_is_not_waited_for_by_many_nor_long(
     async def play() -> None:
         client = Silent()
         known = autoscalers.Autoscaling(client, lambda: 0.0)
-        assert known.drivers(KEY, {}) == NOT_LISTED
+        assert known.replica_writers(KEY, {}) == NOT_LISTED
         first = asyncio.create_task(known.look(KEY.namespace))
         await asyncio.sleep(0)
         await known.look(KEY.namespace)
-        assert (client.asked, first.done(), known.drivers(KEY, {})) == (1, False, NOT_LISTED)
+        assert (client.asked, first.done(), known.replica_writers(KEY, {})) == (1, False, NOT_LISTED)
         await first
-        assert known.drivers(KEY, {}) == DriversUnknown("They could not be listed: no answer within 0.05 s")
+        assert known.replica_writers(KEY, {}) == ReplicaWritersUnknown(
+            "They could not be listed: no answer within 0.05 s"
+        )
 
     asyncio.run(play())

@@ -22,10 +22,10 @@ def budget(bench: Bench) -> int:
 def test_an_open_step_is_closed_and_told_of_although_the_spec_is_invalid_by_now() -> None:
     async def play() -> None:
         async with a_bench(4) as bench:
-            bench.wish(3)
+            bench.desired(3)
             await bench.run(lambda: bench.granted() == 3)
             assert budget(bench) == 0
-            bench.wish(3, template={"spec": BROKEN})
+            bench.desired(3, template={"spec": BROKEN})
             await bench.run(lambda: budget(bench) == 1 and bench.record() is None)
             assert bench.condition("Stalled") == ("True", "InvalidSpec")
             assert (bench.wrongs, bench.group.wrongs) == ([], [])

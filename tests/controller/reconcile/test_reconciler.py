@@ -13,7 +13,7 @@ from streamapp.core.facts.lag import Unknown
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.api_server import Write
-from tests.support.example import END, universe
+from tests.support.example import END, task_set
 
 
 def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], **spec: Any) -> None:
@@ -49,7 +49,7 @@ def test_a_pass_over_an_application_at_rest_writes_nothing() -> None:
 def test_growth_is_the_first_write_of_the_first_pass_whatever_kafka_says() -> None:
     async def play(bench: Bench) -> None:
         bench.group.is_reachable = False
-        bench.wish(6)
+        bench.desired(6)
         before = len(bench.server.writes)
         await bench.make_pass()
         assert bench.granted() == 6
@@ -62,7 +62,7 @@ def test_growth_is_the_first_write_of_the_first_pass_whatever_kafka_says() -> No
 def test_nothing_is_removed_while_the_brokers_do_not_answer() -> None:
     async def play(bench: Bench) -> None:
         bench.group.is_reachable = False
-        bench.wish(3)
+        bench.desired(3)
         for _ in range(60):
             bench.clock.move(5)
             await bench.make_pass()
@@ -77,7 +77,7 @@ def test_nothing_is_removed_while_the_brokers_do_not_answer() -> None:
 def test_nothing_is_removed_while_the_copies_are_behind() -> None:
     async def play(bench: Bench) -> None:
         bench.group.lag = 500_000
-        bench.wish(3)
+        bench.desired(3)
         for _ in range(60):
             bench.clock.move(5)
             await bench.make_pass()
@@ -93,10 +93,10 @@ def test_a_copy_that_stands_still_before_markers_and_aborted_records_is_caught_u
     async def play(bench: Bench) -> None:
         bench.group.lag = 500_000
         bench.group.data_end = END - 500_000
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 600)
         (look, *more) = bench.group.looks
-        assert look == universe().changelogs
+        assert look == task_set().changelogs
         assert more == []
 
     on_a_bench(play)
@@ -106,22 +106,22 @@ def test_nothing_is_removed_while_the_tails_cannot_be_read() -> None:
     async def play(bench: Bench) -> None:
         bench.group.lag = 500_000
         bench.group.data_end = Unknown("grant READ on topic counter-changelog")
-        bench.wish(3)
+        bench.desired(3)
         for _ in range(60):
             bench.clock.move(5)
             await bench.make_pass()
         assert bench.granted() == 4
         assert bench.condition("ScaleDownHeld") == ("True", "LagUnknown")
-        assert 0 < len(bench.group.looks) <= bench.group.nudges
+        assert 0 < len(bench.group.looks) <= bench.group.rebalances
 
     on_a_bench(play)
 
 
 def test_nobody_looks_at_tails_while_every_copy_is_within_the_limit() -> None:
     async def play(bench: Bench) -> None:
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 600)
-        assert bench.group.nudges > 0
+        assert bench.group.rebalances > 0
         assert bench.group.looks == []
 
     on_a_bench(play)
@@ -131,7 +131,7 @@ def test_nobody_looks_at_tails_while_every_copy_is_within_the_limit() -> None:
 def test_a_new_process_writes_its_own_epoch_into_the_record_before_anything_else() -> None:
     async def play(bench: Bench) -> None:
         bench.group.lag = 500_000
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.record() is not None)
         old = decode(bench.record() or "")
         await bench.restart()
@@ -153,9 +153,9 @@ def test_a_removal_is_not_sent_when_the_wish_rises_after_the_judgement() -> None
         def rise(write: Write) -> None:
             # Closing the budget is the last write before the removal.
             if write.plural == "poddisruptionbudgets":
-                bench.wish(4)
+                bench.desired(4)
 
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.record() is not None)
         bench.server.fault = rise
         await bench.run(lambda: bench.is_settled(4))
@@ -173,7 +173,7 @@ def test_a_removal_is_not_sent_on_a_judgement_that_has_grown_old() -> None:
                 waited.append(write.number)
                 bench.clock.move(11)
 
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.record() is not None)
         bench.server.fault = wait
         await bench.run(lambda: bool(waited))
@@ -186,11 +186,11 @@ def test_a_removal_is_not_sent_on_a_judgement_that_has_grown_old() -> None:
 
 def test_the_budget_stays_closed_although_the_spec_changed_just_before_the_removal() -> None:
     async def play(bench: Bench) -> None:
-        bench.wish(3)
+        bench.desired(3)
         await bench.run(lambda: bench.record() is not None)
         for number in range(120):
             # Every pass sees a generation of its own, as under an autoscaler that writes all the time.
-            bench.wish(3, scaleDown={"stabilization": f"{1 + number % 2}s"})
+            bench.desired(3, scaleDown={"stabilization": f"{1 + number % 2}s"})
             bench.clock.move(2)
             await bench.make_pass()
             if bench.granted() == 3:
@@ -207,7 +207,7 @@ def test_a_statefulset_of_somebody_else_is_left_alone() -> None:
         theirs = bench.statefulset()
         theirs["metadata"]["ownerReferences"] = [{"uid": "somebody", "controller": True}]
         bench.server.put("statefulsets", theirs)
-        bench.wish(6)
+        bench.desired(6)
         before = len(bench.server.writes)
         for _ in range(3):
             bench.clock.move(5)
@@ -221,7 +221,7 @@ def test_a_statefulset_of_somebody_else_is_left_alone() -> None:
 
 def test_a_changed_template_is_written_without_touching_the_replicas() -> None:
     async def play(bench: Bench) -> None:
-        bench.wish(4, template={"spec": {"containers": [{"name": "app", "image": "app:2"}]}})
+        bench.desired(4, template={"spec": {"containers": [{"name": "app", "image": "app:2"}]}})
         bench.clock.move(2)
         await bench.make_pass()
         assert bench.statefulset()["spec"]["template"]["spec"]["containers"][0]["image"] == "app:2"

@@ -212,10 +212,10 @@ def test_what_waits_for_a_disk_that_cannot_be_written_is_bounded_and_what_is_los
 ON_A_SMALL_DISK = """
     import json, subprocess, sys
     from pathlib import Path
-    from streamapp.controller import record_writer
+    from streamapp.controller.record import file_writer
     from tests.controller.record.test_file_writer import Disk, line, until
 
-    record_writer.FIRST_PAUSE = record_writer.LONGEST_PAUSE = 0.05
+    file_writer.FIRST_PAUSE = file_writer.LONGEST_PAUSE = 0.05
     mount = Path(sys.argv[1])
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)], check=True)
     disk = Disk(mount / "record", most_bytes=3_000_000)

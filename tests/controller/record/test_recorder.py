@@ -53,7 +53,7 @@ def lines_in(folder: Path) -> list[Line]:
 async def held_and_released(bench: Bench) -> None:
     """Four pods, three are wished for: held for the copies, then one goes."""
     bench.group.lag = 500_000
-    bench.wish(3)
+    bench.desired(3)
     for _ in range(30):
         bench.clock.move(2)
         await bench.make_pass()
@@ -116,7 +116,7 @@ def test_the_hold_is_told_at_each_look_with_the_tasks_that_it_waits_for(story: l
 def test_the_steps_are_on_record_and_the_step_is_closed_once(story: list[Line]) -> None:
     steps = Counter((line["step"], line["outcome"]) for line in of(story, "step"))
     assert steps["GrantReplicas", "DONE"] == 1
-    assert steps["Nudge", "DONE"] >= 1
+    assert steps["TriggerRebalance", "DONE"] >= 1
     [grant] = [line for line in of(story, "step") if line["step"] == "GrantReplicas"]
     assert (grant["fromReplicas"], grant["toReplicas"]) == (4, 3)
     [closed] = of(story, "stepClosed")
@@ -170,14 +170,14 @@ def test_a_step_that_fails_is_on_record_as_failed(tmp_path: Path, monkeypatch: p
 
     async def play(bench: Bench) -> None:
         monkeypatch.setattr(FakeGroup, "nudge", refuse)
-        bench.wish(3)
+        bench.desired(3)
         for _ in range(20):
             bench.clock.move(2)
             await bench.make_pass()
 
     steps = {(line["step"], line["outcome"]) for line in of(record_of(play, tmp_path), "step")}
-    assert ("Nudge", "FAILED") in steps
-    assert ("Nudge", "DONE") not in steps
+    assert ("TriggerRebalance", "FAILED") in steps
+    assert ("TriggerRebalance", "DONE") not in steps
 
 
 def test_a_pod_that_took_the_place_of_another_between_two_passes_is_what_is_there(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_what_was_news_in_a_pass_that_could_not_be_told_is_told_by_the_next_and_
         raise ZeroDivisionError("in the recorder")
 
     async def play(bench: Bench) -> None:
-        bench.wish(3)
+        bench.desired(3)
         bench.clock.move(2)
         with monkeypatch.context() as failing:
             failing.setattr(FlightLog, "lines", fail)
@@ -258,7 +258,7 @@ def test_passes_on_a_disk_that_hangs_take_no_longer(tmp_path: Path, monkeypatch:
             made.recorder.queues[0]._most_bytes = 8_000  # so that it is full within seconds
             await bench.restart()
             bench.group.lag = 500_000
-            bench.wish(3)
+            bench.desired(3)
             found: dict[bool, list[float]] = {True: [], False: []}
             for number in range(200):
                 is_recorded = number % 2 == 0

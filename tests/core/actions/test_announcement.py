@@ -12,10 +12,10 @@ from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentSilent,
     AgentsSeen,
+    AnnouncementAck,
     AnnouncementState,
-    Aside,
     AsideKind,
-    Heard,
+    AssignorInactive,
 )
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
@@ -28,13 +28,13 @@ from tests.support import example
 POLICY = ScalingPolicy(agent=True)
 MEMBERS = example.members(3)
 ONCE = example.two_readings(MEMBERS)[:1]
-UNKNOWN = Heard(state=AnnouncementState.UNKNOWN)
-EMPTY = Heard(state=AnnouncementState.EMPTY, epoch=Epoch(lease=0, counter=7))
+UNKNOWN = AnnouncementAck(state=AnnouncementState.UNKNOWN)
+EMPTY = AnnouncementAck(state=AnnouncementState.EMPTY, epoch=Epoch(lease=0, counter=7))
 FIVE = replace(EMPTY, epoch=Epoch(lease=0, counter=5))
 LATER = int(NOW.timestamp())
 
 
-def heard(*each: Heard) -> AgentsSeen:
+def heard(*each: AnnouncementAck) -> AgentsSeen:
     """Agents of three pods, each with what it has heard."""
     seen = example.agents(MEMBERS)
     words = {
@@ -64,7 +64,7 @@ def told(decision: Decision) -> tuple[tuple[int, ...], set[int], Epoch, Reason] 
     return step.to, ordinals, step.epoch, step.reason
 
 
-def renewed(counter: int = 7, **changes: Any) -> Heard:
+def renewed(counter: int = 7, **changes: Any) -> AnnouncementAck:
     return replace(example.leaving(2, counter=counter), **changes)
 
 
@@ -112,12 +112,12 @@ def test_the_epoch_rises_with_the_lease() -> None:
 
 
 ENDS: dict[str, tuple[dict[str, Any], ScalingPolicy]] = {
-    "a raise": ({"wish": 4}, POLICY),
-    "the same again": ({"wish": 3}, POLICY),
+    "a raise": ({"desired": 4}, POLICY),
+    "the same again": ({"desired": 3}, POLICY),
     "a pause": ({"app": {"paused": True}}, POLICY),
     "a deletion": ({"app": {"deleting": True}}, POLICY),
     "a user's hold": ({"app": {"held_because": "audit"}}, POLICY),
-    "zero, which is not allowed": ({"wish": 0}, POLICY),
+    "zero, which is not allowed": ({"desired": 0}, POLICY),
     "standbys chosen": ({"readings": ONCE}, ScalingPolicy(agent=True, source=LearnerSource.STANDBYS)),
     "giving up": (
         {"record": a_record(gave_up_at=1)},
@@ -136,12 +136,12 @@ def test_whatever_ends_a_hold_calls_everybody_back_at_once(changes: dict[str, An
 
 
 def test_a_raise_is_granted_before_anybody_is_told() -> None:
-    decision = decide(a_case(heard(renewed(), renewed(), renewed()), wish=4), POLICY)
+    decision = decide(a_case(heard(renewed(), renewed(), renewed()), desired=4), POLICY)
     assert steps(decision)[:2] == ("GrantReplicas", "Announce")
 
 
 def test_whoever_has_just_started_is_told_that_nobody_leaves() -> None:
-    assert told(decide(a_case(heard(EMPTY, UNKNOWN, EMPTY), wish=3, record=None), POLICY)) == (
+    assert told(decide(a_case(heard(EMPTY, UNKNOWN, EMPTY), desired=3, record=None), POLICY)) == (
         (1,),
         set(),
         SEVEN,
@@ -159,7 +159,7 @@ def test_a_dry_run_tells_nobody_nor_does_an_application_without_agents(
 def test_another_assignor_in_one_pod_calls_it_off_and_silence_does_not() -> None:
     agents = heard(renewed(), renewed(), renewed())
     last = agents.words[Ordinal(1)]
-    aside = Aside(AsideKind.OLDER_STREAMS, "3.7")
+    aside = AssignorInactive(AsideKind.OLDER_STREAMS, "3.7")
     other = tuple(replace(word, is_ours=False, aside=aside) for word in last if isinstance(word, AgentReport))
     mixed = AgentsSeen({**agents.words, Ordinal(1): other}, agents.ends)
     assert told(decide(a_case(mixed, readings=ONCE), POLICY)) == ((0, 1, 2), set(), NEXT, Reason.NobodyLeaves)
@@ -177,25 +177,25 @@ def test_nothing_is_begun_while_an_agent_is_silent() -> None:
 def test_never_is_everybody_named() -> None:
     down = a_pod(0, container=replace(example.pod(0).container, running_since=None), ready=False)
     agents = heard(EMPTY, EMPTY, EMPTY)
-    case = a_case(agents, wish=1, record=a_record(target=1), workload={"pods": pods(3, p0=down)})
+    case = a_case(agents, desired=1, record=a_record(target=1), workload={"pods": pods(3, p0=down)})
     assert announced(decide(case, POLICY)) is None
 
 
 def test_towards_zero_the_last_one_is_not_named() -> None:
     policy = replace(POLICY, allow_zero=True)
-    decision = decide(a_case(heard(EMPTY, EMPTY, EMPTY), wish=0, record=a_record(target=0)), policy)
+    decision = decide(a_case(heard(EMPTY, EMPTY, EMPTY), desired=0, record=a_record(target=0)), policy)
     assert told(decision) == ((0, 1, 2), {1, 2}, NEXT, Reason.LearnersWanted)
 
 
 def test_a_pod_stays_named_until_it_is_gone() -> None:
     going = a_pod(2, terminating=True)
-    closing = a_record(granted=2, step=a_step(from_replicas=3, to_replicas=2, captures=()), target=1)
-    changes = {"record": closing, "statefulset": {"replicas": 2}, "workload": {"pods": pods(3, p2=going)}}
+    step_progress = a_record(granted=2, step=a_step(from_replicas=3, to_replicas=2, observed=()), target=1)
+    changes = {"record": step_progress, "statefulset": {"replicas": 2}, "workload": {"pods": pods(3, p2=going)}}
     still = heard(example.leaving(1, 2, counter=7), example.leaving(1, 2, counter=7), EMPTY)
-    assert announced(decide(a_case(still, wish=1, **changes), POLICY)) is None
-    paused = decide(a_case(still, wish=1, app={"paused": True}, **changes), POLICY)
+    assert announced(decide(a_case(still, desired=1, **changes), POLICY)) is None
+    paused = decide(a_case(still, desired=1, app={"paused": True}, **changes), POLICY)
     assert told(paused) == ((0, 1), {2}, NEXT, Reason.LearnersWanted)
-    raised = decide(a_case(still, wish=3, **changes), POLICY)
+    raised = decide(a_case(still, desired=3, **changes), POLICY)
     assert told(raised) == ((0, 1), {2}, NEXT, Reason.LearnersWanted)
 
 
@@ -214,4 +214,4 @@ def test_an_old_report_tells_nothing_about_what_was_heard() -> None:
         ordinal: tuple(replace(word, as_of=ago(11)) if isinstance(word, AgentReport) else word for word in said)
         for ordinal, said in agents.words.items()
     }
-    assert announced(decide(a_case(AgentsSeen(old, agents.ends), wish=3), POLICY)) is None
+    assert announced(decide(a_case(AgentsSeen(old, agents.ends), desired=3), POLICY)) is None

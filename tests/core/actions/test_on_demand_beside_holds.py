@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.actions.decision import Announce, Decision, Nudge, RestartPod
+from streamapp.core.actions.decision import Announce, Decision, RestartPod, TriggerRebalance
 from streamapp.core.decide import decide
-from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, AgentsSeen, Aside, AsideKind, Rebalance
+from streamapp.core.facts.agent_reports import (
+    AgentReport,
+    AgentSilent,
+    AgentsSeen,
+    AsideKind,
+    AssignorInactive,
+    Rebalance,
+)
 from streamapp.core.facts.group import FollowUp, Member
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
@@ -24,10 +31,10 @@ OUTDATED = {"update_revision": "newer"}
 
 def steady(members: tuple[Member, ...], agents: AgentsSeen | None = None, **changes: Any) -> Snapshot:
     """As many as wished for, without standbys; two polls of one join."""
-    readings = tuple(a_reading(members, at=at, join=None) for at in (1, 6))
+    readings = tuple(a_reading(members, at=at, rebalance=None) for at in (1, 6))
     heard = example.agents(members) if agents is None else agents
     changes.setdefault("record", None)
-    changes.setdefault("wish", 3)
+    changes.setdefault("desired", 3)
     return a_snapshot(readings=readings, agents=heard, **changes)
 
 
@@ -42,8 +49,8 @@ def restarted(decision: Decision) -> list[tuple[int, str]]:
     return [(step.ordinal, step.reason.name) for step in decision.plan if isinstance(step, RestartPod)]
 
 
-def nudges(decision: Decision) -> list[str]:
-    return [step.reason.name for step in decision.plan if isinstance(step, Nudge)]
+def rebalances(decision: Decision) -> list[str]:
+    return [step.reason.name for step in decision.plan if isinstance(step, TriggerRebalance)]
 
 
 # Rollouts.
@@ -53,7 +60,7 @@ def test_the_next_pod_to_restart_is_announced_and_not_restarted_before_it_is_dra
     decision = decide(steady(BARE, statefulset=OUTDATED), POLICY)
     assert (named(decision), restarted(decision)) == ({2}, [])
     heard = example.agents(BARE, heard=example.leaving(2))
-    assert nudges(decide(steady(BARE, heard, statefulset=OUTDATED), POLICY)) == ["AnnouncementNotFollowed"]
+    assert rebalances(decide(steady(BARE, heard, statefulset=OUTDATED), POLICY)) == ["AnnouncementNotFollowed"]
 
 
 def test_a_drained_pod_is_restarted() -> None:
@@ -76,7 +83,7 @@ def test_while_it_restarts_it_stays_named_and_afterwards_the_next_one_is() -> No
 
 def test_a_hold_waits_for_the_rollout_and_nobody_else_is_named_meanwhile() -> None:
     members = (example.member(0, active=(0, 1, 2)), example.member(1, active=(3, 4, 5)))
-    case = steady(members, wish=1, pods=2, record=a_record(granted=2, target=1), statefulset=OUTDATED)
+    case = steady(members, desired=1, pods=2, record=a_record(granted=2, target=1), statefulset=OUTDATED)
     decision = decide(case, POLICY)
     assert named(decision) == {0}
 
@@ -91,7 +98,7 @@ def test_the_first_pod_with_the_newest_template_must_be_heard_before_another_is_
     agents = example.agents(members)
     quiet = AgentsSeen({**agents.words, Ordinal(2): (AgentSilent(Ordinal(2), "refused"),)}, agents.ends)
     canary = pods(3, p2=a_pod(2, revision="newer"))
-    case = a_snapshot(agents=quiet, wish=3, record=None, statefulset=OUTDATED, workload={"pods": canary})
+    case = a_snapshot(agents=quiet, desired=3, record=None, statefulset=OUTDATED, workload={"pods": canary})
     assert restarted(decide(case, POLICY)) == []
     (reconciling,) = [one for one in decide(case, POLICY).conditions if one.type == "Reconciling"]
     assert reconciling.reason is Reason.AgentSilent
@@ -102,12 +109,12 @@ def test_the_first_pod_with_the_newest_template_must_be_heard_before_another_is_
 def test_an_agent_that_falls_silent_before_a_rollout_holds_it() -> None:
     agents = example.agents(BARE)
     quiet = AgentsSeen({**agents.words, Ordinal(1): (AgentSilent(Ordinal(1), "refused"),)}, agents.ends)
-    decision = decide(a_snapshot(members=BARE, agents=quiet, wish=3, record=None, statefulset=OUTDATED), POLICY)
+    decision = decide(a_snapshot(members=BARE, agents=quiet, desired=3, record=None, statefulset=OUTDATED), POLICY)
     assert restarted(decision) == []
 
 
 def test_agents_come_in_by_the_old_rules_even_where_learners_on_demand_are_demanded() -> None:
-    case = a_snapshot(agents=AgentsSeen(), wish=3, record=None, statefulset=OUTDATED)
+    case = a_snapshot(agents=AgentsSeen(), desired=3, record=None, statefulset=OUTDATED)
     demanded = replace(POLICY, source=LearnerSource.ON_DEMAND)
     assert restarted(decide(case, demanded)) == [(2, "RestartCovered")]
 
@@ -128,27 +135,27 @@ def growing(lag: int, learning: int = 2) -> Snapshot:
 
 def test_a_scale_up_is_nudged_when_its_learners_are_there_and_not_before() -> None:
     learning, ready = decide(growing(500_000), POLICY), decide(growing(0), POLICY)
-    assert (nudges(learning), nudges(ready)) == ([], ["TasksReadyToMove"])
+    assert (rebalances(learning), rebalances(ready)) == ([], ["TasksReadyToMove"])
     assert learning.convergence.waits_for is not None
     assert learning.convergence.waits_for.reason is Reason.LearnersCatchingUp
 
 
 def test_the_eager_are_nudged_when_some_are_there() -> None:
     eager = replace(POLICY, rebalance=Rebalance.EAGER)
-    assert nudges(decide(growing(500_000, learning=3), eager)) == ["TasksReadyToMove"]
-    assert nudges(decide(growing(500_000, learning=2), eager)) == []
+    assert rebalances(decide(growing(500_000, learning=3), eager)) == ["TasksReadyToMove"]
+    assert rebalances(decide(growing(500_000, learning=2), eager)) == []
 
 
 # What is known without a nudge.
 
 
 def test_tasks_that_agents_see_running_need_no_join_to_close_a_step() -> None:
-    closing = a_record(granted=3, step=a_step(captures=(), reason=Reason.Drained))
-    case = steady(BARE, record=closing, workload={})
+    step_progress = a_record(granted=3, step=a_step(observed=(), reason=Reason.Drained))
+    case = steady(BARE, record=step_progress, workload={})
     assert told(decide(case, POLICY)) == ("CloseStep", "StepClosed")
     restoring = example.agents((example.member(0, active=(0, 1), running=False), *BARE[1:]))
     decision = decide(replace(case, agents=restoring), POLICY)
-    assert (told(decision), nudges(decision)) == (("CloseStep", "TasksNotRunning"), [])
+    assert (told(decision), rebalances(decision)) == (("CloseStep", "TasksNotRunning"), [])
 
 
 def test_convergence_is_seen_without_a_join() -> None:
@@ -170,7 +177,7 @@ def test_convergence_is_seen_without_a_join() -> None:
     ],
 )
 def test_each_way_of_stepping_aside_has_its_reason(kind: AsideKind, reason: Reason) -> None:
-    agents = example.agents(BARE, is_ours=False, aside=Aside(kind, "because"))
+    agents = example.agents(BARE, is_ours=False, aside=AssignorInactive(kind, "because"))
     decision = decide(steady(BARE, agents), POLICY)
     assert decision.source.not_on_demand is not None
     assert (decision.source.source, decision.source.not_on_demand.reason) == (LearnerSource.NONE, reason)
@@ -184,7 +191,7 @@ def test_an_agent_that_gives_no_reason_is_not_taken_for_ours() -> None:
 
 
 def test_without_an_agent_nobody_is_told_why_learners_are_not_on_demand() -> None:
-    decision = decide(a_snapshot(wish=3, record=None), ScalingPolicy())
+    decision = decide(a_snapshot(desired=3, record=None), ScalingPolicy())
     assert (decision.source.source, decision.source.not_on_demand) == (LearnerSource.STANDBYS, None)
 
 

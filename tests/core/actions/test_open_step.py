@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.actions.decision import ClosedStep, Event, GrantReplicas, OpenBudget, WriteHoldRecord
+from streamapp.core.actions.decision import CompletedStep, Event, GrantReplicas, OpenBudget, WriteHoldRecord
 from streamapp.core.decide import decide
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupState, Member
@@ -41,7 +41,7 @@ GROUP = example.members(3)
 UNPROVEN = tuple(example.member(n, active=(2 * n, 2 * n + 1), running=False) for n in range(3))
 
 
-def closing(*, step: Any = None, **changes: Any) -> Snapshot:
+def step_progress(*, step: Any = None, **changes: Any) -> Snapshot:
     """A step from 4 to 3 is open, the wish is 2; by default everything of pod 3 has gone."""
     workload = {"budget": Budget.CLOSED, **changes.pop("workload", {})}
     return a_snapshot(record=a_record(step=step or a_step()), workload=workload, **changes)
@@ -50,33 +50,35 @@ def closing(*, step: Any = None, **changes: Any) -> Snapshot:
 @pytest.mark.parametrize(
     ("snapshot", "reason", "detail"),
     [
-        pytest.param(closing(workload={"pods": pods(4)}), "PodTerminating", "ordinal 3", id="the pod is still there"),
         pytest.param(
-            closing(workload={"pods": (*pods(3), a_pod(3, uid="other"))}),
+            step_progress(workload={"pods": pods(4)}), "PodTerminating", "ordinal 3", id="the pod is still there"
+        ),
+        pytest.param(
+            step_progress(workload={"pods": (*pods(3), a_pod(3, uid="other"))}),
             "PodTerminating",
             "ordinal 3",
             id="some pod of that ordinal is",
         ),
         pytest.param(
-            closing(members=(*GROUP, GONE), container_ends=(an_end(),)),
+            step_progress(members=(*GROUP, GONE), container_ends=(an_end(),)),
             "ContainerEnded",
             "member wordcount-3-consumer",
             id="its member is being put out",
         ),
         pytest.param(
-            closing(members=(*GROUP, GONE)),
+            step_progress(members=(*GROUP, GONE)),
             "EvictionMissed",
             "member wordcount-3-consumer",
             id="its end was seen by nobody",
         ),
         pytest.param(
-            closing(members=(*GROUP, GONE), container_ends=(an_end(finished_at=ago(52)),)),
+            step_progress(members=(*GROUP, GONE), container_ends=(an_end(finished_at=ago(52)),)),
             "EvictionMissed",
             "member wordcount-3-consumer",
             id="its end was too close to its last sighting",
         ),
         pytest.param(
-            closing(
+            step_progress(
                 members=(*GROUP, replace(GONE, id="late-thread")),
                 workload={"volumes": example.workload(4).volumes},
             ),
@@ -84,28 +86,32 @@ def closing(*, step: Any = None, **changes: Any) -> Snapshot:
             "member late-thread",
             id="a thread of it that was never captured",
         ),
-        pytest.param(closing(readings=()), "BrokersUnreachable", "the group has not been read yet", id="never read"),
-        pytest.param(closing(readings=(an_unreadable(),)), "BrokersUnreachable", "timed out", id="brokers are gone"),
         pytest.param(
-            closing(readings=(a_reading(without_subscriptions(GROUP), state=GroupState.PREPARING_REBALANCE),)),
+            step_progress(readings=()), "BrokersUnreachable", "the group has not been read yet", id="never read"
+        ),
+        pytest.param(
+            step_progress(readings=(an_unreadable(),)), "BrokersUnreachable", "timed out", id="brokers are gone"
+        ),
+        pytest.param(
+            step_progress(readings=(a_reading(without_subscriptions(GROUP), state=GroupState.PREPARING_REBALANCE),)),
             "GroupRebalancing",
             "PreparingRebalance",
             id="the group rebalances",
         ),
-        pytest.param(closing(members=GROUP[:2]), "TaskUnassigned", "task 0_4, 0_5", id="tasks are on their way"),
+        pytest.param(step_progress(members=GROUP[:2]), "TaskUnassigned", "task 0_4, 0_5", id="tasks are on their way"),
         pytest.param(
-            closing(members=UNPROVEN),
+            step_progress(members=UNPROVEN),
             "TasksNotRunning",
             "task 0_0, 0_1, 0_2, 0_3, 0_4 and 1 more",
             id="tasks are only assigned",
         ),
         pytest.param(
-            closing(readings=(a_reading(GROUP, join=None),)),
+            step_progress(readings=(a_reading(GROUP, rebalance=None),)),
             "TasksNotRunning",
             "task 0_0, 0_1, 0_2, 0_3, 0_4 and 1 more",
             id="the join was not watched",
         ),
-        pytest.param(closing(), "StepClosed", "", id="all is done"),
+        pytest.param(step_progress(), "StepClosed", "", id="all is done"),
     ],
 )
 def test_a_step_waits_for_pod_members_and_tasks_in_that_order(snapshot: Snapshot, reason: str, detail: str) -> None:
@@ -114,7 +120,7 @@ def test_a_step_waits_for_pod_members_and_tasks_in_that_order(snapshot: Snapshot
 
 
 def test_a_step_that_is_done_opens_the_budget_keeps_the_hold_and_is_told() -> None:
-    decision = decide(closing(), POLICY)
+    decision = decide(step_progress(), POLICY)
     write = decision.plan[1]
     assert isinstance(write, WriteHoldRecord)
     assert write.record is not None
@@ -125,20 +131,20 @@ def test_a_step_that_is_done_opens_the_budget_keeps_the_hold_and_is_told() -> No
     )
     assert (decision.events, decision.closed_step) == (
         (Event(Reason.StepClosed, "4 to 3"),),
-        ClosedStep(hold_id="h-1", from_replicas=4, to_replicas=3, granted_at=ago(30), took=seconds(30), forced=None),
+        CompletedStep(hold_id="h-1", from_replicas=4, to_replicas=3, granted_at=ago(30), took=seconds(30), forced=None),
     )
 
 
 def test_while_a_step_is_open_the_next_one_does_not_begin() -> None:
-    waiting = decide(closing(workload={"pods": pods(4)}), POLICY)
+    waiting = decide(step_progress(workload={"pods": pods(4)}), POLICY)
     assert (waiting.plan, waiting.closed_step) == ((), None)
 
 
 @pytest.mark.parametrize(
     ("changes", "verdict", "left"),
     [
-        pytest.param({"wish": 5}, ("Grow", "Growing"), False, id="a raise"),
-        pytest.param({"wish": 3}, ("CloseStep", "PodTerminating"), False, id="the wish comes up"),
+        pytest.param({"desired": 5}, ("Grow", "Growing"), False, id="a raise"),
+        pytest.param({"desired": 3}, ("CloseStep", "PodTerminating"), False, id="the wish comes up"),
         pytest.param({"app": {"paused": True}}, ("Paused", "Paused"), False, id="a pause"),
         pytest.param({"app": {"deleting": True}}, ("Paused", "BeingDeleted"), False, id="a deletion"),
         pytest.param({"app": {"fault": "broken"}}, ("Stalled", "InvalidSpec"), True, id="an invalid spec"),
@@ -148,7 +154,7 @@ def test_while_a_step_is_open_the_next_one_does_not_begin() -> None:
 def test_the_step_stays_on_record_beside_every_branch(
     changes: dict[str, Any], verdict: tuple[str, str], left: bool
 ) -> None:
-    decision = decide(closing(workload={"pods": pods(4)}, **changes), POLICY)
+    decision = decide(step_progress(workload={"pods": pods(4)}, **changes), POLICY)
     written = [step.record for step in decision.plan if isinstance(step, GrantReplicas | WriteHoldRecord)]
     record = written[0] if written else a_record(step=a_step())
     assert isinstance(record, HoldRecord)
@@ -157,17 +163,17 @@ def test_the_step_stays_on_record_beside_every_branch(
 
 @pytest.mark.parametrize("app", [{"paused": True}, {"deleting": True}, {"fault": "broken"}, {"dry_run": True}], ids=str)
 def test_it_is_closed_beside_every_branch_too(app: dict[str, Any]) -> None:
-    decision = decide(closing(app=app), POLICY)
+    decision = decide(step_progress(app=app), POLICY)
     assert (steps(decision), decision.closed_step is not None) == (("OpenBudget", "WriteHoldRecord"), True)
 
 
 def test_nobody_elses_statefulset_is_touched_not_even_for_that() -> None:
-    decision = decide(closing(statefulset={"is_ours": False}), POLICY)
+    decision = decide(step_progress(statefulset={"is_ours": False}), POLICY)
     assert (told(decision), decision.plan) == (("Stalled", "ForeignStatefulSet"), ())
 
 
 def test_after_ten_minutes_the_budget_opens_though_the_step_does_not_close() -> None:
-    slow = closing(step=a_step(granted_at=ago(601)), workload={"pods": pods(4)})
+    slow = step_progress(step=a_step(granted_at=ago(601)), workload={"pods": pods(4)})
     decision = decide(slow, POLICY)
     assert (told(decision), decision.detail, decision.plan) == (
         ("CloseStep", "StepSlow"),
@@ -177,24 +183,24 @@ def test_after_ten_minutes_the_budget_opens_though_the_step_does_not_close() -> 
 
 
 def test_a_step_found_open_with_an_open_budget_closes_it() -> None:
-    decision = decide(closing(workload={"pods": pods(4), "budget": Budget.OPEN}), POLICY)
+    decision = decide(step_progress(workload={"pods": pods(4), "budget": Budget.OPEN}), POLICY)
     assert steps(decision) == ("CloseBudget",)
 
 
 def test_a_budget_found_closed_without_a_step_is_opened() -> None:
-    decision = decide(a_snapshot(wish=3, record=None, workload={"budget": Budget.CLOSED}), POLICY)
+    decision = decide(a_snapshot(desired=3, record=None, workload={"budget": Budget.CLOSED}), POLICY)
     assert decision.plan == (OpenBudget(reason=Reason.HoldCancelled),)
 
 
 def test_the_end_of_the_last_step_to_zero_needs_no_running_task() -> None:
-    step = a_step(from_replicas=1, to_replicas=0, captures=(a_capture(0),))
+    step = a_step(from_replicas=1, to_replicas=0, observed=(a_capture(0),))
     snapshot = a_snapshot(
         pods=1,
-        wish=0,
+        desired=0,
         record=replace(a_record(), hold=None, step=step),
         statefulset={"replicas": 0},
         workload={"pods": ()},
-        readings=(a_reading((), state=GroupState.EMPTY, join=None),),
+        readings=(a_reading((), state=GroupState.EMPTY, rebalance=None),),
     )
     assert told(decide(snapshot, ScalingPolicy(allow_zero=True))) == ("CloseStep", "StepClosed")
 
@@ -204,33 +210,33 @@ def test_the_end_of_the_last_step_to_zero_needs_no_running_task() -> None:
     [
         pytest.param({"members": UNPROVEN}, ScalingPolicy(nudge=False), id="nudges are forbidden"),
         pytest.param(
-            {"universe": TopologyUnknown("?"), "members": UNPROVEN, "step": a_step(reason=Reason.ForcedByPolicy)},
+            {"task_set": TopologyUnknown("?"), "members": UNPROVEN, "step": a_step(reason=Reason.ForcedByPolicy)},
             POLICY,
             id="the topology was never known",
         ),
     ],
 )
 def test_where_running_cannot_be_proven_being_assigned_will_do(changes: dict[str, Any], policy: ScalingPolicy) -> None:
-    assert told(decide(closing(**changes), policy)) == ("CloseStep", "StepClosed")
+    assert told(decide(step_progress(**changes), policy)) == ("CloseStep", "StepClosed")
 
 
 def test_a_step_that_was_covered_is_not_closed_while_the_tasks_cannot_be_inferred() -> None:
     # Between the two rebalances of a move a task is nowhere; what is assigned does not tell of it.
-    snapshot = closing(universe=TopologyUnknown("lines-4 is assigned to nobody"), members=GROUP[:2])
+    snapshot = step_progress(task_set=TopologyUnknown("lines-4 is assigned to nobody"), members=GROUP[:2])
     assert told(decide(snapshot, POLICY)) == ("CloseStep", "TopologyUnknown")
 
 
 def test_a_group_of_one_member_cannot_be_nudged_so_its_step_closes_on_assignment() -> None:
     alone: Member = example.member(0, active=range(6), running=False)
-    step = a_step(from_replicas=2, to_replicas=1, captures=(a_capture(1),))
-    snapshot = a_snapshot(pods=1, wish=1, members=(alone,), record=replace(a_record(), hold=None, step=step))
+    step = a_step(from_replicas=2, to_replicas=1, observed=(a_capture(1),))
+    snapshot = a_snapshot(pods=1, desired=1, members=(alone,), record=replace(a_record(), hold=None, step=step))
     assert told(decide(snapshot, POLICY)) == ("CloseStep", "StepClosed")
 
 
 def test_what_is_left_of_the_pod_may_be_static_members_of_a_scaled_ordinal() -> None:
     static = replace(GONE, instance_id="wordcount-3")
-    step = a_step(captures=(a_capture(3, members=(MemberKey(GONE.id, "wordcount-3"),)),))
-    snapshot = closing(step=step, members=(*GROUP, static), container_ends=(an_end(),))
+    step = a_step(observed=(a_capture(3, members=(MemberKey(GONE.id, "wordcount-3"),)),))
+    snapshot = step_progress(step=step, members=(*GROUP, static), container_ends=(an_end(),))
     assert (told(decide(snapshot, POLICY)), steps(decide(snapshot, POLICY))) == (
         ("CloseStep", "ContainerEnded"),
         ("Evict",),
@@ -238,21 +244,23 @@ def test_what_is_left_of_the_pod_may_be_static_members_of_a_scaled_ordinal() -> 
 
 
 def test_a_template_is_not_written_while_a_step_is_open() -> None:
-    changed = closing(workload={"pods": pods(4)}, statefulset={"template_is_written": False})
+    changed = step_progress(workload={"pods": pods(4)}, statefulset={"template_is_written": False})
     assert decide(changed, POLICY).plan == ()
 
 
 def test_a_closed_step_took_no_less_than_nothing() -> None:
-    early = closing(step=a_step(granted_at=ago(-5)))
+    early = step_progress(step=a_step(granted_at=ago(-5)))
     closed = decide(early, POLICY).closed_step
     assert closed is not None
     assert closed.took == timedelta(0)
 
 
 def test_a_pod_that_a_raise_has_spared_is_not_waited_for() -> None:
-    spared = closing(wish=4, statefulset={"replicas": 4}, workload={"pods": pods(4)}, members=(*GROUP, GONE))
-    unseen = closing(wish=4, statefulset={"replicas": 4, "generation": 2}, workload={"pods": pods(4)})
-    going = closing(wish=4, statefulset={"replicas": 4}, workload={"pods": (*pods(3), a_pod(3, terminating=True))})
+    spared = step_progress(desired=4, statefulset={"replicas": 4}, workload={"pods": pods(4)}, members=(*GROUP, GONE))
+    unseen = step_progress(desired=4, statefulset={"replicas": 4, "generation": 2}, workload={"pods": pods(4)})
+    going = step_progress(
+        desired=4, statefulset={"replicas": 4}, workload={"pods": (*pods(3), a_pod(3, terminating=True))}
+    )
     assert [told(decide(one, POLICY)) for one in (spared, unseen, going)] == [
         ("CloseStep", "StepClosed"),
         ("CloseStep", "PodTerminating"),
@@ -262,8 +270,8 @@ def test_a_pod_that_a_raise_has_spared_is_not_waited_for() -> None:
 
 def test_a_spared_pod_whose_container_has_ended_all_the_same_is_waited_for() -> None:
     again = replace(example.pod(3).container, id="containerd://9", running_since=ago(1))
-    restarted = closing(
-        wish=4,
+    restarted = step_progress(
+        desired=4,
         statefulset={"replicas": 4},
         workload={"pods": (*pods(3), a_pod(3, container=again))},
         members=(*GROUP, GONE),
@@ -275,11 +283,11 @@ def test_a_spared_pod_whose_container_has_ended_all_the_same_is_waited_for() -> 
 def crashed(*, granted_ago: float, **statefulset: Any) -> Snapshot:
     """A step is open, and all pods that stay have crashed since: nobody is in the group."""
     down = tuple(a_pod(number, ready=False, container=not_running(id_=f"c-{number}")) for number in range(3))
-    return closing(
+    return step_progress(
         step=a_step(granted_at=ago(granted_ago)),
         members=(),
-        readings=(a_reading((), state=GroupState.EMPTY, join=None),),
-        universe=TopologyUnknown("nobody is there"),
+        readings=(a_reading((), state=GroupState.EMPTY, rebalance=None),),
+        task_set=TopologyUnknown("nobody is there"),
         workload={"pods": down, "budget": Budget.OPEN},
         statefulset=statefulset,
     )
@@ -302,7 +310,7 @@ def test_and_the_pods_that_do_not_run_get_it() -> None:
 
 
 def test_a_pod_that_runs_is_not_restarted_while_a_step_is_slow() -> None:
-    late = closing(
+    late = step_progress(
         step=a_step(granted_at=ago(660)),
         members=UNPROVEN,
         statefulset={"update_revision": "r2"},

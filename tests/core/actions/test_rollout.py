@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.actions.decision import Nudge, RestartPod, WriteTemplate
+from streamapp.core.actions.decision import RestartPod, TriggerRebalance, WriteTemplate
 from streamapp.core.decide import decide
 from streamapp.core.facts.hold_record import HoldRecord, Progress
 from streamapp.core.facts.ids import Ordinal
@@ -34,11 +34,11 @@ BARE = example.members(3, standbys=False)
 NEW = "wordcount-new"
 
 
-def rolling(*updated: int, wish: int = 3, changed: dict[str, Pod] | None = None, **changes: Any) -> Snapshot:
+def rolling(*updated: int, desired: int = 3, changed: dict[str, Pod] | None = None, **changes: Any) -> Snapshot:
     """A newer template is in the StatefulSet; some pods have it already."""
     with_it = {f"p{number}": a_pod(number, revision=NEW) for number in updated}
     return a_snapshot(
-        wish=wish,
+        desired=desired,
         record=changes.pop("record", None),
         statefulset={"update_revision": NEW, **changes.pop("statefulset", {})},
         workload={"pods": pods(3, **with_it, **(changed or {})), **changes.pop("workload", {})},
@@ -153,16 +153,16 @@ def test_a_pod_that_restores_is_passed_over() -> None:
 
 
 def test_leaving_pods_are_not_restarted_for_nothing() -> None:
-    snapshot = rolling(0, 1, wish=2, record=held(Reason.LearnersCatchingUp), members=example.members(3, lag=500_000))
+    snapshot = rolling(0, 1, desired=2, record=held(Reason.LearnersCatchingUp), members=example.members(3, lag=500_000))
     assert (restarts(snapshot), decide(snapshot, POLICY).reason.name) == ([], "LearnersCatchingUp")
 
 
 def test_pods_that_stay_are_restarted_while_a_scale_down_is_held() -> None:
-    assert restarts(rolling(wish=2, record=held(Reason.RolloutInProgress))) == [(1, "RestartCovered")]
+    assert restarts(rolling(desired=2, record=held(Reason.RolloutInProgress))) == [(1, "RestartCovered")]
 
 
 def test_without_standbys_the_leaving_pods_restart_too_or_the_cure_would_never_reach_the_leader() -> None:
-    snapshot = rolling(0, 1, wish=2, record=held(Reason.NoLearners), members=BARE)
+    snapshot = rolling(0, 1, desired=2, record=held(Reason.NoLearners), members=BARE)
     assert restarts(snapshot) == [(2, "RestartWithoutLearners")]
 
 
@@ -177,7 +177,7 @@ def test_without_standbys_one_pod_restarts_at_a_time_once_every_task_runs() -> N
 def test_a_single_pod_has_nobody_to_cover_for_it() -> None:
     alone = a_snapshot(
         pods=1,
-        wish=1,
+        desired=1,
         record=None,
         statefulset={"update_revision": NEW},
         readings=example.two_readings(example.members(1)),
@@ -206,13 +206,13 @@ def test_nothing_restarts_while_the_operator_is_told_to_keep_still(app: dict[str
 
 
 def test_the_hold_record_is_written_before_a_pod_restarts() -> None:
-    assert steps(decide(rolling(wish=2, record=held(Reason.LagUnknown)), POLICY)) == ("WriteHoldRecord",)
+    assert steps(decide(rolling(desired=2, record=held(Reason.LagUnknown)), POLICY)) == ("WriteHoldRecord",)
 
 
 def test_a_rollout_that_lacks_a_fresh_reading_nudges_for_it() -> None:
-    old = (a_reading(GROUP, join=example.join(GROUP, ago(300))),)
+    old = (a_reading(GROUP, rebalance=example.rebalance(GROUP, ago(300))),)
     assert decide(rolling(readings=old), POLICY).plan == (
-        Nudge(like_member="wordcount-0-consumer", reason=Reason.ReadingsPending),
+        TriggerRebalance(like_member="wordcount-0-consumer", reason=Reason.ReadingsPending),
     )
 
 

@@ -8,14 +8,14 @@ import pytest
 
 from streamapp.core.actions.decision import Decision, Event, Fence, GrantReplicas, WriteHoldRecord
 from streamapp.core.decide import decide
-from streamapp.core.evidence.eta import At
-from streamapp.core.facts.containers import Capture, MemberKey
+from streamapp.core.evidence.eta import EtaAt
+from streamapp.core.facts.containers import MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.hold_record import Epoch, Forced, ForcedBy, Hold, HoldRecord, OpenStep, Progress
 from streamapp.core.facts.ids import Ordinal, TopicPartition
 from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
-from streamapp.core.facts.snapshot import Release, Snapshot
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.snapshot import HoldOverride, Snapshot
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
 from tests.builders import (
     NOW,
@@ -62,16 +62,16 @@ def hold_written(decision: Decision) -> Hold:
 
 def polls(*ago_: float, members: Any = LAGGING) -> tuple[GroupReading, ...]:
     """Polls of a single join, so that there is one reading of positions only."""
-    join = a_reading(members, at=max(ago_)).join
-    return tuple(a_reading(members, at=at, join=join) for at in ago_)
+    rebalance = a_reading(members, at=max(ago_)).rebalance
+    return tuple(a_reading(members, at=at, rebalance=rebalance) for at in ago_)
 
 
 # How a step is granted.
 
 
 def test_a_step_is_one_write_of_replicas_and_record_fenced_by_what_was_judged() -> None:
-    decision = decide(a_snapshot(wish=1, record=a_record(target=1)), POLICY)
-    capture = Capture(
+    decision = decide(a_snapshot(desired=1, record=a_record(target=1)), POLICY)
+    capture = ObservedMembers(
         ordinal=Ordinal(2),
         pod_uid="pod-2",
         container_id="containerd://2",
@@ -79,7 +79,7 @@ def test_a_step_is_one_write_of_replicas_and_record_fenced_by_what_was_judged() 
         members=(MemberKey("wordcount-2-consumer"),),
     )
     step = OpenStep(
-        hold_id="h-1", from_replicas=3, to_replicas=2, granted_at=NOW, reason=Reason.Covered, captures=(capture,)
+        hold_id="h-1", from_replicas=3, to_replicas=2, granted_at=NOW, reason=Reason.Covered, observed=(capture,)
     )
     hold = a_hold(target=1, granted=2, reason=Reason.Covered, progress=Progress(improved_at=NOW))
     assert decision.plan[1:] == (
@@ -124,7 +124,7 @@ def test_a_record_left_over_from_an_earlier_scale_down_is_not_gone_on_with() -> 
 
 
 def test_a_drop_by_more_than_half_is_named() -> None:
-    events = decide(a_snapshot(wish=1, record=None), POLICY).events
+    events = decide(a_snapshot(desired=1, record=None), POLICY).events
     assert events == (Event(Reason.HoldBegan, "3 to 1"), Event(Reason.LargeDrop, "3 to 1"))
 
 
@@ -137,9 +137,9 @@ def test_nothing_is_told_twice() -> None:
 
 
 def test_a_target_that_moves_while_held_is_followed_at_its_highest_in_the_window() -> None:
-    wish = a_wish(0, (600, 2), (20, 1), (10, 0))
+    desired = a_wish(0, (600, 2), (20, 1), (10, 0))
     decision = decide(
-        a_snapshot(members=LAGGING, record=a_record(target=1), app={"wish": wish}), ScalingPolicy(allow_zero=True)
+        a_snapshot(members=LAGGING, record=a_record(target=1), app={"desired": desired}), ScalingPolicy(allow_zero=True)
     )
     assert (told(decision), hold_written(decision).id, hold_written(decision).target) == (
         ("Hold", "LearnersCatchingUp"),
@@ -157,7 +157,7 @@ def test_the_users_hold_stops_a_covered_step_and_keeps_the_record() -> None:
 
 
 def test_zero_without_permission_takes_nothing_and_prepares_nothing() -> None:
-    decision = decide(a_snapshot(wish=0), POLICY)
+    decision = decide(a_snapshot(desired=0), POLICY)
     assert (told(decision), written(decision)) == (("Hold", "ZeroNotAllowed"), None)
 
 
@@ -167,7 +167,7 @@ def test_zero_without_permission_takes_nothing_and_prepares_nothing() -> None:
         pytest.param(FORCE, {}, (Reason.ForcedByPolicy, ForcedBy.POLICY, "the cluster goes tonight"), id="Immediate"),
         pytest.param(
             POLICY,
-            {"release": Release(hold_id="h-1", why="out of money")},
+            {"release": HoldOverride(hold_id="h-1", why="out of money")},
             (Reason.ForcedByRelease, ForcedBy.RELEASE, "out of money"),
             id="release of this hold",
         ),
@@ -186,7 +186,7 @@ def test_coverage_can_be_overridden_and_that_is_on_record(
 
 
 def test_a_release_of_another_hold_does_nothing() -> None:
-    app = {"release": Release(hold_id="h-0", why="out of money")}
+    app = {"release": HoldOverride(hold_id="h-0", why="out of money")}
     assert told(decide(a_snapshot(members=LAGGING, app=app), POLICY)) == ("Hold", "LearnersCatchingUp")
 
 
@@ -198,8 +198,8 @@ def test_where_coverage_is_there_nothing_is_forced() -> None:
 
 
 def test_forcing_waives_positions_and_topology_too_but_still_asks_for_two_readings() -> None:
-    blind = tuple(a_reading(BARE, at=at, join=None) for at in (1, 12))
-    snapshot = a_snapshot(readings=blind, universe=TopologyUnknown("two sub-topologies"))
+    blind = tuple(a_reading(BARE, at=at, rebalance=None) for at in (1, 12))
+    snapshot = a_snapshot(readings=blind, task_set=TopologyUnknown("two sub-topologies"))
     once = replace(snapshot, readings=blind[:1])
     assert [told(decide(one, FORCE)) for one in (snapshot, once)] == [
         ("Step", "ForcedByPolicy"),
@@ -208,7 +208,7 @@ def test_forcing_waives_positions_and_topology_too_but_still_asks_for_two_readin
 
 
 def test_forcing_still_goes_one_at_a_time() -> None:
-    decision = decide(a_snapshot(wish=1, members=BARE, record=a_record(target=1)), FORCE)
+    decision = decide(a_snapshot(desired=1, members=BARE, record=a_record(target=1)), FORCE)
     assert [step.to_replicas for step in decision.plan if isinstance(step, GrantReplicas)] == [2]
 
 
@@ -285,7 +285,7 @@ def test_giving_up_withdraws_the_hold_until_the_spec_changes() -> None:
 
 def test_a_hold_that_was_given_up_can_still_be_released() -> None:
     snapshot = a_snapshot(
-        members=BARE, record=a_record(gave_up_at=1), app={"release": Release(hold_id="h-1", why="now")}
+        members=BARE, record=a_record(gave_up_at=1), app={"release": HoldOverride(hold_id="h-1", why="now")}
     )
     assert told(decide(snapshot, POLICY)) == ("Step", "ForcedByRelease")
 
@@ -304,7 +304,7 @@ def test_after_a_step_the_clock_starts_anew() -> None:
     policy = ScalingPolicy(on_timeout=OnTimeout.PROCEED, force_reason="may take longer once")
     record = waited(HOUR)
     assert record.hold is not None
-    snapshot = a_snapshot(wish=1, members=LAGGING, record=replace(record, hold=replace(record.hold, target=1)))
+    snapshot = a_snapshot(desired=1, members=LAGGING, record=replace(record, hold=replace(record.hold, target=1)))
     assert hold_written(decide(snapshot, policy)).progress == Progress(improved_at=NOW)
 
 
@@ -316,22 +316,24 @@ def noted(counted: float) -> HoldRecord:
 
 
 def test_the_clock_alone_is_written_every_ten_seconds() -> None:
-    plans = [steps(decide(a_snapshot(members=LAGGING, record=noted(age), nudges=_nudged()), POLICY)) for age in (9, 10)]
+    plans = [
+        steps(decide(a_snapshot(members=LAGGING, record=noted(age), rebalances=_nudged()), POLICY)) for age in (9, 10)
+    ]
     assert plans == [(), ("WriteHoldRecord",)]
 
 
 def _nudged() -> Any:
     """A nudge a moment ago, so that no other comes into the plan."""
-    return replace(example.snapshot().nudges, sent=(ago(5),))
+    return replace(example.snapshot().rebalances, sent=(ago(5),))
 
 
 def test_another_verdict_is_written_at_once() -> None:
-    snapshot = a_snapshot(members=example.members(3, lag=None), record=noted(1), nudges=_nudged())
+    snapshot = a_snapshot(members=example.members(3, lag=None), record=noted(1), rebalances=_nudged())
     assert steps(decide(snapshot, POLICY)) == ("WriteHoldRecord",)
 
 
 def test_a_new_leader_writes_the_record_so_that_what_the_old_one_prepared_fails() -> None:
-    snapshot = a_snapshot(members=LAGGING, record=noted(1), nudges=_nudged(), lease=1)
+    snapshot = a_snapshot(members=LAGGING, record=noted(1), rebalances=_nudged(), lease=1)
     record = written(decide(snapshot, POLICY))
     assert record is not None
     assert record.epoch == Epoch(lease=1, counter=int(NOW.timestamp()))
@@ -356,7 +358,7 @@ def test_an_idle_run_that_is_too_large_for_the_record_goes_in_parts() -> None:
         for ordinal in (3, 4, 5)
         for number in range(600)
     ]
-    snapshot = a_snapshot(pods=6, wish=3, members=(*example.members(3), *many), record=a_record(granted=6, target=3))
+    snapshot = a_snapshot(pods=6, desired=3, members=(*example.members(3), *many), record=a_record(granted=6, target=3))
     decision = decide(snapshot, POLICY)
     assert (told(decision), decision.detail) == (("Step", "OwnsNothing"), "6 to 5")
 
@@ -367,7 +369,7 @@ ZERO = ScalingPolicy(allow_zero=True)
 
 
 def last(**changes: Any) -> Snapshot:
-    return a_snapshot(pods=1, wish=0, record=a_record(granted=1, from_replicas=1, target=0), **changes)
+    return a_snapshot(pods=1, desired=0, record=a_record(granted=1, from_replicas=1, target=0), **changes)
 
 
 def test_the_last_pod_goes_without_coverage_but_behind_the_gates() -> None:
@@ -378,18 +380,18 @@ def test_the_last_pod_goes_without_coverage_but_behind_the_gates() -> None:
 
 
 def test_on_the_way_to_zero_coverage_counts_as_ever() -> None:
-    snapshot = a_snapshot(wish=0, members=LAGGING, record=a_record(target=0))
+    snapshot = a_snapshot(desired=0, members=LAGGING, record=a_record(target=0))
     assert told(decide(snapshot, ZERO)) == ("Hold", "LearnersCatchingUp")
 
 
 def test_where_a_source_topic_serves_as_changelog_the_last_pod_waits_until_everything_runs() -> None:
     tasks = tuple(
-        replace(task, changelogs=(TopicPartition("lines", task.id.partition),)) for task in example.universe().tasks
+        replace(task, changelogs=(TopicPartition("lines", task.id.partition),)) for task in example.task_set().tasks
     )
     second = replace(example.member(0, active=(3, 4, 5), running=False), id="second-thread")
     members = (example.member(0, active=(0, 1, 2)), second)
     assert [
-        told(decide(last(members=members, universe=Universe(one)), ZERO)) for one in (tasks, example.universe().tasks)
+        told(decide(last(members=members, task_set=TaskSet(one)), ZERO)) for one in (tasks, example.task_set().tasks)
     ] == [("Hold", "TasksNotRunning"), ("Step", "StoppingToZero")]
 
 
@@ -400,7 +402,7 @@ def test_how_long_still_is_told_from_two_readings() -> None:
     later, earlier = a_reading(LAGGING, at=1), a_reading(example.members(3, lag=600_000), at=21)
     decision = decide(a_snapshot(readings=(later, earlier)), POLICY)
     # 100,000 records in 20 s; 490,000 are left to the limit
-    assert decision.eta == At(ago(3) + seconds(98))
+    assert decision.eta == EtaAt(ago(3) + seconds(98))
 
 
 def test_a_pod_that_is_ill_does_not_keep_its_own_ordinal_from_going() -> None:
@@ -414,12 +416,12 @@ def test_one_poll_is_enough_to_say_what_is_missing() -> None:
 
 @pytest.mark.guarantee(1)
 def test_a_release_is_no_word_for_pods_that_were_to_stay_when_it_was_given() -> None:
-    release = Release(hold_id="h-1", why="pod 2 may go")
+    release = HoldOverride(hold_id="h-1", why="pod 2 may go")
     record = a_record(granted=3, target=2)
-    lower = a_snapshot(pods=3, wish=1, members=example.members(3, standbys=False), record=record)
+    lower = a_snapshot(pods=3, desired=1, members=example.members(3, standbys=False), record=record)
     released = replace(lower, app=replace(lower.app, release=release))
     decision = decide(released, POLICY)
     hold = hold_written(decision)
     assert (hold.target, hold.id == "h-1", decision.verdict.value) == (1, False, "Hold")
-    same = replace(released, app=replace(released.app, wish=a_wish(2, (600, 2))))
+    same = replace(released, app=replace(released.app, desired=a_wish(2, (600, 2))))
     assert told(decide(same, POLICY)) == ("Step", "ForcedByRelease")

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from streamapp.core.decide import decide
-from streamapp.core.facts.snapshot import Wish
+from streamapp.core.facts.snapshot import DesiredReplicas
 from tests.builders import NOW, POLICY, a_snapshot, a_wish, told
 
 
 @pytest.mark.parametrize(
-    ("wish", "verdict"),
+    ("desired", "verdict"),
     [
         pytest.param(a_wish(2, (600, 3), (30, 2)), ("Step", "Covered"), id="lower for the whole window"),
         pytest.param(a_wish(2, (600, 3), (29, 2)), ("Hold", "Stabilizing"), id="lower for a second less"),
@@ -19,12 +19,12 @@ from tests.builders import NOW, POLICY, a_snapshot, a_wish, told
         pytest.param(a_wish(2, (600, 2), (20, 3), (10, 2)), ("Hold", "Stabilizing"), id="it rose in between"),
     ],
 )
-def test_a_wish_must_have_been_lower_for_the_whole_window(wish: object, verdict: tuple[str, str]) -> None:
-    assert told(decide(a_snapshot(app={"wish": wish}), POLICY)) == verdict
+def test_a_wish_must_have_been_lower_for_the_whole_window(desired: object, verdict: tuple[str, str]) -> None:
+    assert told(decide(a_snapshot(app={"desired": desired}), POLICY)) == verdict
 
 
 @pytest.mark.parametrize(
-    ("wish", "until"),
+    ("desired", "until"),
     [
         pytest.param(a_wish(2, (600, 3), (29, 2)), 1, id="since it fell"),
         pytest.param(a_wish(2, (29, 2)), 1, id="as far back as is known"),
@@ -32,15 +32,15 @@ def test_a_wish_must_have_been_lower_for_the_whole_window(wish: object, verdict:
         pytest.param(a_wish(2), None, id="nothing is known"),
     ],
 )
-def test_how_long_it_must_last_is_a_time_of_day(wish: Wish, until: int | None) -> None:
-    detail = decide(a_snapshot(app={"wish": wish}), POLICY).detail
+def test_how_long_it_must_last_is_a_time_of_day(desired: DesiredReplicas, until: int | None) -> None:
+    detail = decide(a_snapshot(app={"desired": desired}), POLICY).detail
     last = "" if until is None else f", which is until {NOW + timedelta(seconds=until):%H:%M:%S} UTC"
     assert detail == f"It must last for 30 s{last}."
 
 
 def test_nothing_is_prepared_before_the_wish_is_stable() -> None:
-    assert decide(a_snapshot(record=None, app={"wish": a_wish(2, (10, 2))}), POLICY).plan == ()
+    assert decide(a_snapshot(record=None, app={"desired": a_wish(2, (10, 2))}), POLICY).plan == ()
 
 
 def test_a_hold_on_record_survives_a_restart_of_the_operator_while_the_memory_fills() -> None:
-    assert decide(a_snapshot(app={"wish": a_wish(2, (10, 2))}), POLICY).plan == ()
+    assert decide(a_snapshot(app={"desired": a_wish(2, (10, 2))}), POLICY).plan == ()

@@ -8,7 +8,7 @@ from typing import Any
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind
 from streamapp.core.doctor.examine import Examination, examine
 from streamapp.core.doctor.subject import Patient, TemplateFacts
-from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, AgentWord, ClientSettings
+from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentsSeen, ClientSettings
 from streamapp.core.facts.group import Member
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
@@ -48,7 +48,7 @@ def a_patient(
     facts = {"topic_configs": {TOPIC: KEPT_LONG}, "container_ends": (an_end(exit_code=143),), **snapshot}
     return Patient(
         snapshot=a_snapshot(
-            wish=3,
+            desired=3,
             record=None,
             members=members() if group is None else group,
             app={"max_age": timedelta(hours=20), **(app or {})},
@@ -81,7 +81,7 @@ def with_agents(
     return a_patient(group, template=template, policy=policy, agents=seen, **changes)
 
 
-def changed(patient: Patient, change: Callable[[AgentReport], AgentWord], *ordinals: int) -> Patient:
+def changed(patient: Patient, change: Callable[[AgentReport], AgentReply], *ordinals: int) -> Patient:
     """The same where the agents of these pods say something else."""
     snapshot = patient.snapshot
     assert snapshot.agents is not None

@@ -9,10 +9,10 @@ import pytest
 from streamapp.core.doctor.diagnoses import Diagnosis, Kind, Severity
 from streamapp.core.doctor.examine import CHECKS, examine
 from streamapp.core.doctor.subject import PassFailure, Patient
-from streamapp.core.facts.agent_reports import AgentSilent, Aside, AsideKind
+from streamapp.core.facts.agent_reports import AgentSilent, AsideKind, AssignorInactive
 from streamapp.core.facts.group import GroupUnreadable
 from streamapp.core.facts.lag import EndsUnreadable, PartitionEnd, Unknown
-from streamapp.core.facts.snapshot import Rival
+from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.core.reasons import Reason
@@ -53,8 +53,8 @@ def unreadable(reason: Reason, detail: str = "timed out") -> Patient:
 
 def with_ends(ends: Any) -> Patient:
     reading = a_reading(members())
-    assert reading.join is not None
-    return a_patient(readings=(replace(reading, join=replace(reading.join, ends=ends)),))
+    assert reading.rebalance is not None
+    return a_patient(readings=(replace(reading, rebalance=replace(reading.rebalance, ends=ends)),))
 
 
 def a_tail_unread() -> Any:
@@ -64,7 +64,7 @@ def a_tail_unread() -> Any:
     return replace(ends, partitions={**ends.partitions, first: PartitionEnd(log_start=0, end=9, data_end=tail)})
 
 
-ASIDE = Aside(AsideKind.OLDER_STREAMS, "Kafka Streams 3.7 has no TaskAssignor")
+ASIDE = AssignorInactive(AsideKind.OLDER_STREAMS, "Kafka Streams 3.7 has no TaskAssignor")
 WELL, WELL_WITH_AGENTS = a_patient(), with_agents()
 
 STORIES: dict[Diagnosis, Story] = {
@@ -80,7 +80,9 @@ STORIES: dict[Diagnosis, Story] = {
     ),
     Diagnosis.InvalidSpec: Story(a_patient(app={"fault": "spec.x must be y"}), WELL, "spec.x must be y"),
     Diagnosis.ApplicationIdTaken: Story(
-        a_patient(app={"rivals": (Rival(name="demo/older", uid="0", created_at=ago(10**6)),)}), WELL, "demo/older"
+        a_patient(app={"conflicting": (ConflictingStreamApp(name="demo/older", uid="0", created_at=ago(10**6)),)}),
+        WELL,
+        "demo/older",
     ),
     Diagnosis.ForeignStatefulSet: Story(
         a_patient(statefulset={"is_ours": False}), WELL, "StatefulSet sts is not controlled by this StreamApp"
@@ -94,7 +96,7 @@ STORIES: dict[Diagnosis, Story] = {
         "DESCRIBE on group wordcount: kafka-acls.sh --add --operation Describe --group wordcount",
     ),
     Diagnosis.TopologyUnknown: Story(
-        a_patient(universe=TopologyUnknown("more than one sub-topology has stores")),
+        a_patient(task_set=TopologyUnknown("more than one sub-topology has stores")),
         WELL,
         "more than one sub-topology has stores",
     ),
@@ -268,7 +270,7 @@ def refused(right: str) -> str:
 
 RIGHTS: dict[str, tuple[Patient, str]] = {
     "of the topology": (
-        a_patient(universe=TopologyUnknown(refused("DESCRIBE on topics with the prefix wordcount-"))),
+        a_patient(task_set=TopologyUnknown(refused("DESCRIBE on topics with the prefix wordcount-"))),
         "DESCRIBE on topics with the prefix wordcount-",
     ),
     "of the ends": (

@@ -10,7 +10,7 @@ from streamapp.core.evidence.changelog_tails import MOST_AT_ONCE, known_from, wi
 from streamapp.core.facts.group import GroupDescription, GroupState, Member
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import EndOffsets, PartitionEnd, Unknown
-from streamapp.core.facts.tasks import TaskFacts, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from tests.builders import NOW
 from tests.support import example
 
@@ -28,14 +28,14 @@ def of_lag(lag: int | None) -> GroupDescription:
 
 def changelogs(*tasks: int) -> set[TopicPartition]:
     return {
-        partition for task in example.universe().tasks if task.id.partition in tasks for partition in task.changelogs
+        partition for task in example.task_set().tasks if task.id.partition in tasks for partition in task.changelogs
     }
 
 
 def wanted(
     before: GroupDescription, now: GroupDescription, ends: EndOffsets | None = None, limit: int = LIMIT
 ) -> set[TopicPartition]:
-    return set(worth_a_look(example.universe(), before, now, ends or example.ends(NOW), limit))
+    return set(worth_a_look(example.task_set(), before, now, ends or example.ends(NOW), limit))
 
 
 @pytest.mark.parametrize(
@@ -82,29 +82,27 @@ def test_a_tail_that_is_known_is_not_asked_for_again_and_one_that_was_not_told_i
     assert wanted(of_lag(500), of_lag(500), refused) == changelogs(3)
 
 
-def _many(stores: int) -> Universe:
-    (task,) = (each for each in example.universe().tasks if each.id.partition == 3)
+def _many(stores: int) -> TaskSet:
+    (task,) = (each for each in example.task_set().tasks if each.id.partition == 3)
     behind = tuple(TopicPartition(f"counter-{store}-changelog", 3) for store in range(stores))
-    return Universe(
-        (TaskFacts(id=task.id, stateful=True, changelogs=behind, source_partitions=task.source_partitions),)
-    )
+    return TaskSet((TaskFacts(id=task.id, stateful=True, changelogs=behind, source_partitions=task.source_partitions),))
 
 
-def _ends_of(universe: Universe, known: Iterable[TopicPartition] = ()) -> EndOffsets:
-    partitions = {each: PartitionEnd(log_start=0, end=example.END) for each in universe.changelogs}
+def _ends_of(task_set: TaskSet, known: Iterable[TopicPartition] = ()) -> EndOffsets:
+    partitions = {each: PartitionEnd(log_start=0, end=example.END) for each in task_set.changelogs}
     return with_tails(EndOffsets(read_at=NOW, partitions=partitions, committed={}), dict.fromkeys(known, example.END))
 
 
 def test_only_so_many_are_looked_at_and_the_others_get_their_turn() -> None:
-    universe = _many(MOST_AT_ONCE + 3)
-    first = worth_a_look(universe, of_lag(500), of_lag(500), _ends_of(universe), LIMIT)
-    second = worth_a_look(universe, of_lag(500), of_lag(500), _ends_of(universe, first), LIMIT)
+    task_set = _many(MOST_AT_ONCE + 3)
+    first = worth_a_look(task_set, of_lag(500), of_lag(500), _ends_of(task_set), LIMIT)
+    second = worth_a_look(task_set, of_lag(500), of_lag(500), _ends_of(task_set, first), LIMIT)
     assert (len(first), len(second)) == (MOST_AT_ONCE, 3)
-    assert first.keys() | second.keys() == universe.changelogs
+    assert first.keys() | second.keys() == task_set.changelogs
 
 
 def test_a_tail_is_kept_while_the_log_stands_still() -> None:
-    a, b, c = sorted(example.universe().changelogs)[:3]
+    a, b, c = sorted(example.task_set().changelogs)[:3]
     earlier = with_tails(example.ends(NOW), {a: 7, b: 8, c: Unknown("refused")})
     moved = replace(example.ends(NOW).partitions[b], end=example.END + 1)
     later = replace(example.ends(NOW), partitions={**example.ends(NOW).partitions, b: moved})

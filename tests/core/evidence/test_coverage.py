@@ -27,7 +27,7 @@ def three(*, lag: int | None = 0, first: Member | None = None) -> tuple[Member, 
 
 
 def wait(task: int, reason: Reason, copy: Copy | None, left: int | None) -> TaskWait:
-    return TaskWait(task=TaskId(0, task), reason=reason, best=copy, in_the_way=left)
+    return TaskWait(task=TaskId(0, task), reason=reason, best=copy, records_to_go=left)
 
 
 def behind(records: int) -> Copy:
@@ -126,15 +126,17 @@ def test_a_member_that_took_no_part_in_the_join_proves_nothing() -> None:
 
 
 def _without(reading: GroupReading, member: str) -> GroupReading:
-    assert reading.join is not None
-    return replace(reading, join=replace(reading.join, rejoined=reading.join.rejoined - {member}))
+    assert reading.rebalance is not None
+    return replace(
+        reading, rebalance=replace(reading.rebalance, rejoined_members=reading.rebalance.rejoined_members - {member})
+    )
 
 
 def test_ends_that_could_not_be_read_hold() -> None:
     readings = tuple(
-        replace(reading, join=replace(reading.join, ends=EndsUnreadable("not authorised")))
+        replace(reading, rebalance=replace(reading.rebalance, ends=EndsUnreadable("not authorised")))
         for reading in example.two_readings(three())
-        if reading.join is not None
+        if reading.rebalance is not None
     )
     decision = decide(a_snapshot(readings=readings), POLICY)
     assert (told(decision), decision.detail) == (("Hold", "EndOffsetsUnread"), "not authorised")
@@ -142,10 +144,10 @@ def test_ends_that_could_not_be_read_hold() -> None:
 
 def test_one_end_that_is_missing_makes_its_task_unknown() -> None:
     def blind(reading: GroupReading) -> GroupReading:
-        assert reading.join is not None
+        assert reading.rebalance is not None
         ends = example.ends(NOW)
         known = {partition: end for partition, end in ends.partitions.items() if partition.partition != 4}
-        return replace(reading, join=replace(reading.join, ends=replace(ends, partitions=known)))
+        return replace(reading, rebalance=replace(reading.rebalance, ends=replace(ends, partitions=known)))
 
     readings = tuple(blind(reading) for reading in example.two_readings(three()))
     decision = decide(a_snapshot(readings=readings), POLICY)
@@ -154,9 +156,9 @@ def test_one_end_that_is_missing_makes_its_task_unknown() -> None:
 
 def _with_tails(lag: int, data_end: int | Unknown) -> Snapshot:
     def seen(reading: GroupReading) -> GroupReading:
-        assert reading.join is not None
-        ends = with_tails(example.ends(NOW), dict.fromkeys(example.universe().changelogs, data_end))
-        return replace(reading, join=replace(reading.join, ends=ends))
+        assert reading.rebalance is not None
+        ends = with_tails(example.ends(NOW), dict.fromkeys(example.task_set().changelogs, data_end))
+        return replace(reading, rebalance=replace(reading.rebalance, ends=ends))
 
     return a_snapshot(readings=tuple(seen(reading) for reading in example.two_readings(three(lag=lag))))
 
@@ -174,7 +176,7 @@ def test_a_tail_that_could_not_be_read_holds_with_its_cause() -> None:
         ("Hold", "LagUnknown"),
         f"2 tasks wait; 0_5 on ordinal 0: 50000 records before the end, of which nobody can tell how many count: {why}",
     )
-    assert [one.in_the_way for one in decision.waiting_for] == [40_000, 40_000]
+    assert [one.records_to_go for one in decision.waiting_for] == [40_000, 40_000]
 
 
 def test_a_tail_that_could_not_be_read_is_of_no_concern_to_a_copy_within_the_limit() -> None:
@@ -189,11 +191,11 @@ def test_the_worst_of_several_causes_gives_the_reason() -> None:
 def _flowing(lag: int, per_second: int) -> Snapshot:
     """Input at a steady rate: the earlier join saw ends that much lower, as long ago as it settled."""
     latest, earlier = example.two_readings(three(lag=lag))
-    assert latest.join is not None
-    assert earlier.join is not None
+    assert latest.rebalance is not None
+    assert earlier.rebalance is not None
     gone = 14 * per_second
-    then = replace(earlier.join, ends=example.ends(earlier.join.settled_at + seconds(1), example.END - gone))
-    return a_snapshot(readings=(latest, replace(earlier, join=then)))
+    then = replace(earlier.rebalance, ends=example.ends(earlier.rebalance.settled_at + seconds(1), example.END - gone))
+    return a_snapshot(readings=(latest, replace(earlier, rebalance=then)))
 
 
 def test_input_during_one_reading_that_exceeds_the_limit_is_told_apart_from_a_slow_copy() -> None:
@@ -226,8 +228,11 @@ def test_of_several_copies_the_nearest_counts(order: int) -> None:
 
 def test_an_hour_old_join_shows_coverage_but_no_fresh_one() -> None:
     readings = tuple(
-        replace(reading, join=replace(reading.join, settled_at=reading.join.settled_at - timedelta(minutes=30)))
+        replace(
+            reading,
+            rebalance=replace(reading.rebalance, settled_at=reading.rebalance.settled_at - timedelta(minutes=30)),
+        )
         for reading in example.two_readings(three())
-        if reading.join is not None
+        if reading.rebalance is not None
     )
     assert told(decide(a_snapshot(readings=readings), POLICY)) == ("Hold", "ReadingsPending")

@@ -27,19 +27,19 @@ def reports(state: int | None, free: int | None, members: tuple[Member, ...] = B
 
 
 def test_what_leaves_is_needed_and_what_stays_has_room() -> None:
-    assert room_for_learners(reports(100, 60), {Ordinal(2)}, example.universe()) == Room(100, 120)
-    assert room_for_learners(reports(100, 60), {Ordinal(1), Ordinal(2)}, example.universe()) == Room(200, 60)
+    assert room_for_learners(reports(100, 60), {Ordinal(2)}, example.task_set()) == Room(100, 120)
+    assert room_for_learners(reports(100, 60), {Ordinal(1), Ordinal(2)}, example.task_set()) == Room(200, 60)
 
 
 def test_what_has_been_learned_already_is_not_needed_again() -> None:
     members = (example.member(0, active=(0, 1), standby=(4,)), *BARE[1:])
-    assert room_for_learners(reports(100, 60, members), {Ordinal(2)}, example.universe()) == Room(50, 120)
+    assert room_for_learners(reports(100, 60, members), {Ordinal(2)}, example.task_set()) == Room(50, 120)
     assert room_for_learners(reports(100, 60, members), {Ordinal(2)}, TopologyUnknown("?")) == Room(50, 120)
 
 
 @pytest.mark.parametrize(("state", "free", "ordinal"), [(None, 1, 2), (1, None, 0)])
 def test_what_is_not_told_is_unknown(state: int | None, free: int | None, ordinal: int) -> None:
-    assert room_for_learners(reports(state, free), {Ordinal(2)}, example.universe()) == RoomUnknown(Ordinal(ordinal))
+    assert room_for_learners(reports(state, free), {Ordinal(2)}, example.task_set()) == RoomUnknown(Ordinal(ordinal))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_nobody_is_told_to_leave_where_learners_do_not_fit(
     state: int | None, free: int | None, reason: Reason, *, is_told: bool
 ) -> None:
     agents = example.agents(BARE, state_bytes=state, free_bytes=free)
-    readings = tuple(a_reading(BARE, at=at, join=None) for at in (1, 6))
+    readings = tuple(a_reading(BARE, at=at, rebalance=None) for at in (1, 6))
     decision = decide(replace(a_snapshot(), readings=readings, agents=agents), POLICY)
     assert told(decision) == ("Hold", reason.name)
     assert any(isinstance(step, Announce) for step in decision.plan) == is_told

@@ -7,9 +7,9 @@ import pytest
 
 from streamapp.core.actions.decision import Evict
 from streamapp.core.decide import decide
-from streamapp.core.evidence.eviction import Evictable, capture, evictable, remember, since_first_seen
+from streamapp.core.evidence.eviction import Evictable, evictable, observe_members, remember, since_first_seen
 from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
-from streamapp.core.facts.containers import Capture, ContainerEnd, MemberKey
+from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupDescription, GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.ids import Ordinal
@@ -39,7 +39,7 @@ LISTED = GroupDescription(GroupState.STABLE, (*example.members(3), OLD))
 
 
 def may_go(
-    seen: Capture, end: ContainerEnd, group: GroupDescription = LISTED, *, for_good: bool = False
+    seen: ObservedMembers, end: ContainerEnd, group: GroupDescription = LISTED, *, for_good: bool = False
 ) -> tuple[Evictable, ...]:
     return evictable((seen,), (end,), group, MARGIN, for_good=lambda _: for_good)
 
@@ -63,7 +63,7 @@ def may_go(
     ],
 )
 @pytest.mark.guarantee(7)
-def test_a_member_goes_only_with_its_own_container(seen: Capture, end: ContainerEnd, goes: bool) -> None:
+def test_a_member_goes_only_with_its_own_container(seen: ObservedMembers, end: ContainerEnd, goes: bool) -> None:
     assert may_go(seen, end) == ((Evictable((KEY,), end),) if goes else ())
 
 
@@ -85,9 +85,9 @@ def test_a_static_member_goes_only_where_its_ordinal_is_scaled_away(for_good: bo
 
 
 def test_members_are_captured_with_the_container_that_runs_now() -> None:
-    captures = capture(LISTED, example.workload(3), {Ordinal(1), Ordinal(7)}, NOW)
-    assert captures == (
-        Capture(
+    observed = observe_members(LISTED, example.workload(3), {Ordinal(1), Ordinal(7)}, NOW)
+    assert observed == (
+        ObservedMembers(
             ordinal=Ordinal(1),
             pod_uid="pod-1",
             container_id="containerd://1",
@@ -97,7 +97,7 @@ def test_members_are_captured_with_the_container_that_runs_now() -> None:
     )
 
 
-def _captured(ordinal: int, seen_ago: float, member: str | None = None) -> Capture:
+def _captured(ordinal: int, seen_ago: float, member: str | None = None) -> ObservedMembers:
     keys = (MemberKey(member or f"wordcount-{ordinal}-consumer"),)
     return a_capture(ordinal, seen_at=ago(seen_ago), members=keys)
 
@@ -130,11 +130,11 @@ def test_a_reading_that_failed_changes_nothing_in_memory() -> None:
 
 def test_a_step_captures_its_members_since_they_were_first_seen() -> None:
     # the pod may stop within a second of the step: what was seen long before must count
-    snapshot = a_snapshot(captures=(_captured(2, 600), _captured(1, 600)))
+    snapshot = a_snapshot(observed=(_captured(2, 600), _captured(1, 600)))
     record = decide(snapshot, POLICY).record
     assert isinstance(record, HoldRecord)
     assert record.step is not None
-    assert record.step.captures == (_captured(2, 600),)
+    assert record.step.observed == (_captured(2, 600),)
 
 
 def test_what_memory_has_of_another_container_or_another_member_does_not_count() -> None:
@@ -155,14 +155,14 @@ def test_threads_of_one_container_may_have_been_seen_at_different_times() -> Non
 
 def restarted(*members: Member, seen: float, finished: float) -> Snapshot:
     """Pod 2's container ended and another one runs, with the same address and process ID."""
-    captures = remember((), a_reading(example.members(3), at=seen), example.workload(3))
+    observed = remember((), a_reading(example.members(3), at=seen), example.workload(3))
     container = replace(example.pod(2).container, id="containerd://2-again", running_since=ago(finished - 1))
     return a_snapshot(
-        wish=3,
+        desired=3,
         record=None,
         members=members,
         workload={"pods": pods(3, p2=a_pod(2, container=container))},
-        captures=captures,
+        observed=observed,
         container_ends=(an_end(2, finished_at=ago(finished)),),
     )
 
@@ -185,10 +185,10 @@ def test_outside_steps_the_members_of_a_crashed_container_are_put_out() -> None:
 def test_the_new_member_of_the_restarted_container_is_left_alone() -> None:
     again = replace(example.members(3)[2], id="wordcount-2-again")
     snapshot = restarted(*example.members(3)[:2], again, seen=60, finished=20)
-    late = remember(snapshot.captures, snapshot.readings[0], example.workload(3))
+    late = remember(snapshot.observed, snapshot.readings[0], example.workload(3))
     # even where it was captured under the container that ended, as a slow pod watch would have it
     assert "wordcount-2-again" in {key.id for one in late for key in one.members}
-    assert evicted(replace(snapshot, captures=late)) == []
+    assert evicted(replace(snapshot, observed=late)) == []
 
 
 def test_a_member_seen_only_shortly_before_the_end_waits_for_its_session() -> None:
@@ -204,7 +204,7 @@ def test_outside_steps_nobody_is_put_out_while_the_operator_is_told_to_keep_stil
 @pytest.mark.parametrize("app", [{}, {"paused": True}, {"dry_run": True}, {"fault": "broken"}], ids=str)
 def test_the_members_of_an_open_step_are_put_out_beside_every_branch(app: dict[str, object]) -> None:
     snapshot = a_snapshot(
-        wish=3,
+        desired=3,
         record=a_record(step=a_step()),
         app=app,
         members=(*example.members(3), OLD),
@@ -215,10 +215,10 @@ def test_the_members_of_an_open_step_are_put_out_beside_every_branch(app: dict[s
 
 def test_a_raise_in_the_middle_of_a_step_keeps_static_members_since_they_come_back() -> None:
     static = replace(OLD, instance_id="wordcount-3")
-    step = a_step(captures=(a_capture(3, members=(MemberKey(OLD.id, "wordcount-3"),)),))
+    step = a_step(observed=(a_capture(3, members=(MemberKey(OLD.id, "wordcount-3"),)),))
     raised = a_snapshot(
         pods=3,
-        wish=4,
+        desired=4,
         record=a_record(step=step, granted=4),
         statefulset={"replicas": 4},
         members=(*example.members(3), static),
@@ -229,7 +229,7 @@ def test_a_raise_in_the_middle_of_a_step_keeps_static_members_since_they_come_ba
 
 def test_our_own_phantom_is_put_out() -> None:
     ghost = replace(example.member(7), id="ghost", client_id=PHANTOM_CLIENT_ID, client_host="10.9.9.9")
-    assert evicted(a_snapshot(wish=3, record=None, members=(*example.members(3), ghost))) == [
+    assert evicted(a_snapshot(desired=3, record=None, members=(*example.members(3), ghost))) == [
         Evict(members=(MemberKey("ghost"),), end=None, reason=Reason.NudgeLeftOver)
     ]
 
@@ -245,13 +245,13 @@ def test_a_pod_that_lives_on_after_its_deletion_by_force_does_not_end_with_its_s
     elsewhere = replace(OLD, client_host="10.9.9.9")
     group = GroupDescription(GroupState.STABLE, (*example.members(3), elsewhere))
     workload = replace(example.workload(4), pods=(*pods(3), a_pod(3, uid="successor")))
-    seen = capture(group, workload, tuple(Ordinal(number) for number in range(4)), ago(60))
+    seen = observe_members(group, workload, tuple(Ordinal(number) for number in range(4)), ago(60))
     assert {one.ordinal for one in seen} == {0, 1, 2}
 
 
 def test_where_no_address_is_a_pods_own_the_process_id_tells_who_is_where() -> None:
     behind_one = tuple(replace(member, client_host="192.0.2.1") for member in (*example.members(3), OLD))
-    seen = capture(
+    seen = observe_members(
         GroupDescription(GroupState.STABLE, behind_one),
         example.workload(4),
         tuple(Ordinal(number) for number in range(4)),

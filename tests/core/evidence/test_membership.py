@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID, Attribution, Contradiction, attribute, unrecorded
+from streamapp.core.evidence.membership import (
+    PHANTOM_CLIENT_ID,
+    Contradiction,
+    MemberPlacement,
+    place_members,
+    unrecorded,
+)
 from streamapp.core.facts.group import GroupDescription, GroupState, Member
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.workload import Pod, Volume, Workload
@@ -14,9 +20,9 @@ from tests.support import example
 ELSEWHERE = "10.9.9.9"
 
 
-def attributed(*members: Member, **changes: object) -> Attribution:
+def attributed(*members: Member, **changes: object) -> MemberPlacement:
     workload: Workload = replace(example.workload(3), **changes)  # type: ignore[arg-type]  # fields by name
-    return attribute(GroupDescription(GroupState.STABLE, members), workload)
+    return place_members(GroupDescription(GroupState.STABLE, members), workload)
 
 
 def placed(*members: Member, **changes: object) -> dict[int, list[str]]:
@@ -69,7 +75,7 @@ def test_a_member_that_nothing_places_because_the_group_is_unstable_is_foreign_t
 def test_a_phantom_of_ours_is_known_by_its_client_id() -> None:
     ghost = replace(M0, id="ghost", client_id=f"{PHANTOM_CLIENT_ID}-4711", client_host=ELSEWHERE)
     found = attributed(M0, ghost)
-    assert (found.phantoms, found.members(Ordinal(0)), found.doubled) == ((ghost,), (M0,), frozenset())
+    assert (found.probe_members, found.members(Ordinal(0)), found.duplicated) == ((ghost,), (M0,), frozenset())
 
 
 @pytest.mark.parametrize(
@@ -101,7 +107,7 @@ def test_a_restarted_pod_with_a_new_address_is_not_doubled() -> None:
     # its old member is still listed, at an address that no pod has any more
     old = replace(M1, id="old", client_host=ELSEWHERE)
     found = attributed(M1, old)
-    assert (found.doubled, [member.id for member in found.members(Ordinal(1))]) == (frozenset(), ["old", M1.id])
+    assert (found.duplicated, [member.id for member in found.members(Ordinal(1))]) == (frozenset(), ["old", M1.id])
 
 
 def test_whether_somebody_may_be_of_an_ordinal_includes_everybody_who_cannot_be_placed() -> None:

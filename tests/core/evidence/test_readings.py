@@ -23,8 +23,8 @@ def seen(*ago: float) -> tuple[GroupReading, ...]:
 
 
 def polls_of_one_join(*ago: float) -> tuple[GroupReading, ...]:
-    join = a_reading(GROUP, at=max(ago)).join
-    return tuple(a_reading(GROUP, at=at, join=join) for at in ago)
+    rebalance = a_reading(GROUP, at=max(ago)).rebalance
+    return tuple(a_reading(GROUP, at=at, rebalance=rebalance) for at in ago)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def polls_of_one_join(*ago: float) -> tuple[GroupReading, ...]:
             (*seen(1), a_reading(OTHERS, at=15)), ("Hold", "GroupChanged"), id="another layout the first time"
         ),
         pytest.param(
-            (*seen(1, 15), a_reading(HIDDEN, at=3, state=GroupState.PREPARING_REBALANCE, join=None)),
+            (*seen(1, 15), a_reading(HIDDEN, at=3, state=GroupState.PREPARING_REBALANCE, rebalance=None)),
             ("Step", "Covered"),
             id="the rebalance of the nudge in between",
         ),
@@ -57,7 +57,10 @@ def test_a_removal_takes_two_readings_in_a_row(readings: tuple[GroupReading, ...
 
 
 def test_a_join_that_settled_too_long_ago_is_no_fresh_reading() -> None:
-    readings = (a_reading(GROUP, at=1, join=example.join(GROUP, example.NOW - 61 * example.SECOND)), *seen(90))
+    readings = (
+        a_reading(GROUP, at=1, rebalance=example.rebalance(GROUP, example.NOW - 61 * example.SECOND)),
+        *seen(90),
+    )
     assert told(decide(a_snapshot(readings=readings), POLICY)) == ("Hold", "ReadingsPending")
 
 
@@ -119,5 +122,8 @@ def test_a_reading_from_a_future_that_the_clock_was_set_back_from_is_not_fresh()
 
 @pytest.mark.guarantee(2)
 def test_a_join_from_a_future_that_the_clock_was_set_back_from_says_nothing_about_positions() -> None:
-    readings = (a_reading(GROUP, at=1, join=example.join(GROUP, example.NOW + 30 * example.SECOND)), *seen(15))
+    readings = (
+        a_reading(GROUP, at=1, rebalance=example.rebalance(GROUP, example.NOW + 30 * example.SECOND)),
+        *seen(15),
+    )
     assert told(decide(a_snapshot(readings=readings), POLICY)) == ("Hold", "ReadingsPending")

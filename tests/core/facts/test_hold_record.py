@@ -27,7 +27,7 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(
-    ("before", "in_the_way", "after"),
+    ("before", "records_to_go", "after"),
     [
         pytest.param(
             Progress(improved_at=ago(60)),
@@ -85,8 +85,8 @@ MINUTE = timedelta(minutes=1)
         ),
     ],
 )
-def test_the_clock_of_no_progress(before: Progress, in_the_way: int | None, after: Progress) -> None:
-    assert before.after(in_the_way, NOW, MINUTE) == after
+def test_the_clock_of_no_progress(before: Progress, records_to_go: int | None, after: Progress) -> None:
+    assert before.after(records_to_go, NOW, MINUTE) == after
 
 
 def test_epochs_rise_with_every_write_and_with_the_clock() -> None:
@@ -143,7 +143,7 @@ def test_what_is_written_is_what_is_read(record: HoldRecord) -> None:
 
 def test_the_text_can_be_read_by_a_person() -> None:
     record = a_record(
-        step=a_step(captures=(a_capture(members=(MemberKey("m-1"), MemberKey("m-2", "static"))),)),
+        step=a_step(observed=(a_capture(members=(MemberKey("m-1"), MemberKey("m-2", "static"))),)),
         forced=Forced(ForcedBy.RELEASE, "out of money"),
     )
     assert json.loads(encode(record)) == {
@@ -224,7 +224,7 @@ def test_a_time_of_another_zone_is_the_same_time() -> None:
 def test_a_record_of_more_than_64_kib_does_not_fit() -> None:
     def of(threads: int) -> HoldRecord:
         members = tuple(MemberKey(f"wordcount-3-StreamThread-{number}-consumer") for number in range(threads))
-        return a_record(step=a_step(captures=(a_capture(members=members),)))
+        return a_record(step=a_step(observed=(a_capture(members=members),)))
 
     size = len(encode(of(1000)).encode())
     largest = 1000 + (LIMIT_BYTES - size) // len('["wordcount-3-StreamThread-1000-consumer"],')

@@ -6,7 +6,7 @@ import pytest
 
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId, TopicPartition
 from streamapp.core.facts.seeding import seeded_process_id
-from streamapp.core.facts.tasks import TaskFacts, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 
 STORE, SOURCE = TopicPartition("app-s-changelog", 0), TopicPartition("orders", 0)
 
@@ -15,7 +15,7 @@ def test_the_order_in_which_tasks_and_partitions_are_named_means_nothing() -> No
     one = TaskFacts(id=TaskId(0, 0), stateful=True, changelogs=(STORE, SOURCE), source_partitions=(SOURCE,))
     same = TaskFacts(id=TaskId(0, 0), stateful=True, changelogs=(SOURCE, STORE), source_partitions=(SOURCE,))
     other = TaskFacts(id=TaskId(0, 10), stateful=False)
-    assert Universe((one, other)) == Universe((other, same))
+    assert TaskSet((one, other)) == TaskSet((other, same))
 
 
 def test_a_changelog_that_is_also_a_source_is_told_apart() -> None:
@@ -37,13 +37,13 @@ def test_a_task_whose_lag_would_come_out_wrong_is_refused(
 
 def test_a_universe_without_tasks_is_refused_since_everything_would_be_covered() -> None:
     with pytest.raises(ValueError, match="at least one task"):
-        Universe(())
+        TaskSet(())
 
 
 def test_a_task_described_twice_is_refused() -> None:
     task = TaskFacts(id=TaskId(0, 0), stateful=False)
     with pytest.raises(ValueError, match="described twice"):
-        Universe((task, task))
+        TaskSet((task, task))
 
 
 def test_seeded_process_ids_are_ordered_by_ordinal_as_java_orders_them() -> None:

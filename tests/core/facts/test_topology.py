@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.core.facts.ids import TaskId, TopicPartition
-from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 from streamapp.core.facts.topology import (
     GroupEvidence,
     SubTopology,
@@ -151,7 +151,7 @@ def test_the_topics_whose_width_is_asked_for_carry_the_application_id_where_they
 
 
 def test_every_task_gets_its_sources_and_the_changelog_of_every_logged_store() -> None:
-    universe = universe_of(
+    task_set = universe_of(
         parsed("fan-out"),
         topics(
             {"in": 2, "in2": 1, "other": 2, "app-again-repartition": 2, "app-five-repartition": 1},
@@ -165,7 +165,7 @@ def test_every_task_gets_its_sources_and_the_changelog_of_every_logged_store() -
     )
     joins = ("app-both-other-join-store-changelog", "app-both-this-join-store-changelog")
     windows = ("app-windowed-changelog", "app-KTABLE-SUPPRESS-STATE-STORE-0000000007-changelog")
-    assert universe == Universe(
+    assert task_set == TaskSet(
         (
             task("0_0", {"in": 0, "in2": 0, "other": 0}, dict.fromkeys(joins, 0)),
             task("0_1", {"in": 1, "other": 1}, dict.fromkeys(joins, 1)),
@@ -177,19 +177,19 @@ def test_every_task_gets_its_sources_and_the_changelog_of_every_logged_store() -
 
 
 def test_a_table_with_a_changelog_of_its_own_uses_it() -> None:
-    universe = universe_of(parsed("table"), topics({"users": 1}, {"app-users-store-changelog": 1}))
-    assert universe == Universe((task("0_0", {"users": 0}, {"app-users-store-changelog": 0}),))
+    task_set = universe_of(parsed("table"), topics({"users": 1}, {"app-users-store-changelog": 1}))
+    assert task_set == TaskSet((task("0_0", {"users": 0}, {"app-users-store-changelog": 0}),))
 
 
 def test_an_optimised_table_is_restored_from_its_source_topic() -> None:
-    universe = universe_of(parsed("table"), topics({"users": 1}, {}))
-    assert universe == Universe((task("0_0", {"users": 0}, {"users": 0}),))
-    assert universe.tasks[0].source_changelogs == (TopicPartition("users", 0),)
+    task_set = universe_of(parsed("table"), topics({"users": 1}, {}))
+    assert task_set == TaskSet((task("0_0", {"users": 0}, {"users": 0}),))
+    assert task_set.tasks[0].source_changelogs == (TopicPartition("users", 0),)
 
 
 def test_an_optimised_table_beside_an_ordinary_store_has_both() -> None:
-    universe = universe_of(parsed("table-join"), topics({"users": 1, "clicks": 2}, {"app-clicks-count-changelog": 2}))
-    assert universe == Universe(
+    task_set = universe_of(parsed("table-join"), topics({"users": 1, "clicks": 2}, {"app-clicks-count-changelog": 2}))
+    assert task_set == TaskSet(
         (
             task("0_0", {"users": 0, "clicks": 0}, {"users": 0, "app-clicks-count-changelog": 0}),
             task("0_1", {"clicks": 1}, {"app-clicks-count-changelog": 1}),
@@ -207,7 +207,7 @@ def test_a_store_below_a_source_without_a_changelog_may_be_either_and_holds() ->
 def test_a_store_that_the_user_took_out_because_it_is_not_logged_leaves_a_stateless_task() -> None:
     topology = parse_topology(text_of("unlogged").replace("[scratch]", "[]"))
     assert isinstance(topology, Topology)
-    assert universe_of(topology, topics({"in": 1}, {})) == Universe((task("0_0", {"in": 0}, {}),))
+    assert universe_of(topology, topics({"in": 1}, {})) == TaskSet((task("0_0", {"in": 0}, {}),))
 
 
 def test_a_source_topic_that_is_not_there_holds() -> None:
@@ -231,7 +231,7 @@ def test_a_changelog_that_the_text_does_not_know_holds() -> None:
 
 def test_a_changelog_of_an_application_with_a_longer_id_is_not_missed_in_the_text() -> None:
     evidence = topics({"users": 1}, {"app-users-store-changelog": 1, "app-eu-new-store-changelog": 1}, "app-eu", "ap")
-    assert universe_of(parsed("table"), evidence) == Universe(
+    assert universe_of(parsed("table"), evidence) == TaskSet(
         (task("0_0", {"users": 0}, {"app-users-store-changelog": 0}),)
     )
 
@@ -239,16 +239,16 @@ def test_a_changelog_of_an_application_with_a_longer_id_is_not_missed_in_the_tex
 def test_a_store_whose_name_looks_like_another_applications_is_still_ours() -> None:
     topology = parse_topology(text_of("table").replace("users-store", "eu-users"))
     assert isinstance(topology, Topology)
-    universe = universe_of(topology, topics({"users": 1}, {"app-eu-users-changelog": 1}, "app-eu"))
-    assert universe == Universe((task("0_0", {"users": 0}, {"app-eu-users-changelog": 0}),))
+    task_set = universe_of(topology, topics({"users": 1}, {"app-eu-users-changelog": 1}, "app-eu"))
+    assert task_set == TaskSet((task("0_0", {"users": 0}, {"app-eu-users-changelog": 0}),))
 
 
 # The shapes of the demo application, as it describes itself
 
 
 def test_the_counter_has_one_store_with_a_changelog() -> None:
-    universe = universe_of(parsed("counter"), topics({"counter-input": 2}, {"app-counts-changelog": 2}))
-    assert universe == Universe(
+    task_set = universe_of(parsed("counter"), topics({"counter-input": 2}, {"app-counts-changelog": 2}))
+    assert task_set == TaskSet(
         tuple(task(f"0_{each}", {"counter-input": each}, {"app-counts-changelog": each}) for each in (0, 1))
     )
 
@@ -257,22 +257,22 @@ def test_the_shape_with_several_stores_has_stateful_tasks_on_both_sides_of_its_r
     topology = parsed("counter-stores")
     assert topology.source_topics("app") == {"counter-input", "app-turned-repartition"}
     stores = ("app-counts-changelog", "app-totals-changelog", "app-again-changelog")
-    universe = universe_of(
+    task_set = universe_of(
         topology, topics({"counter-input": 2, "app-turned-repartition": 2}, dict.fromkeys(stores, 2))
     )
-    assert universe == Universe(
+    assert task_set == TaskSet(
         (
             *(task(f"0_{each}", {"counter-input": each}, dict.fromkeys(stores[:2], each)) for each in (0, 1)),
             *(task(f"1_{each}", {"app-turned-repartition": each}, {stores[2]: each}) for each in (0, 1)),
         )
     )
-    assert [each.source_changelogs for each in universe.tasks] == [()] * 4
+    assert [each.source_changelogs for each in task_set.tasks] == [()] * 4
 
 
 def test_the_shape_with_a_table_is_restored_from_its_topic_and_a_changelog() -> None:
     sources = {"counter-input": 2, "counter-table": 2}
-    universe = universe_of(parsed("counter-table"), topics(sources, {"app-counts-changelog": 2}))
-    assert universe == Universe(
+    task_set = universe_of(parsed("counter-table"), topics(sources, {"app-counts-changelog": 2}))
+    assert task_set == TaskSet(
         tuple(
             task(
                 f"0_{each}",
@@ -282,7 +282,7 @@ def test_the_shape_with_a_table_is_restored_from_its_topic_and_a_changelog() -> 
             for each in (0, 1)
         )
     )
-    assert [each.source_changelogs for each in universe.tasks] == [
+    assert [each.source_changelogs for each in task_set.tasks] == [
         (TopicPartition("counter-table", each),) for each in (0, 1)
     ]
 
@@ -305,7 +305,7 @@ TWO = group("0_0", t0_0={"in": 0}, t0_1={"in": 1}, t1_0={"other": 0})
 
 def test_one_sub_topology_with_state_owns_every_changelog() -> None:
     changelogs = {"app-a-changelog": 2, "app-b-changelog": 2}
-    assert infer_universe(TWO, topics({"in": 2, "other": 1}, changelogs)) == Universe(
+    assert infer_universe(TWO, topics({"in": 2, "other": 1}, changelogs)) == TaskSet(
         (
             task("0_0", {"in": 0}, dict.fromkeys(changelogs, 0)),
             task("0_1", {"in": 1}, dict.fromkeys(changelogs, 1)),
@@ -315,8 +315,8 @@ def test_one_sub_topology_with_state_owns_every_changelog() -> None:
 
 
 def test_no_state_and_no_changelog_is_a_stateless_application() -> None:
-    universe = infer_universe(replace(TWO, stateful=frozenset()), topics({"in": 2, "other": 1}, {}))
-    assert universe == Universe((task("0_0", {"in": 0}, {}), task("0_1", {"in": 1}, {}), task("1_0", {"other": 0}, {})))
+    task_set = infer_universe(replace(TWO, stateful=frozenset()), topics({"in": 2, "other": 1}, {}))
+    assert task_set == TaskSet((task("0_0", {"in": 0}, {}), task("0_1", {"in": 1}, {}), task("1_0", {"other": 0}, {})))
 
 
 DOUBTS: dict[str, tuple[GroupEvidence, TopicEvidence, str]] = {
@@ -419,10 +419,10 @@ def test_the_text_of_a_real_application_gives_the_tasks_that_its_group_runs() ->
         dict.fromkeys(shown.subscribed, 6),
         {"repart-counts-changelog": 6, "repart-tally-changelog": 6},
     )
-    universe = universe_of(parsed("repartition"), evidence)
-    assert isinstance(universe, Universe)
-    assert {each.id: frozenset(each.source_partitions) for each in universe.tasks} == shown.active
-    assert {each.id.subtopology for each in universe.stateful} == {each.subtopology for each in shown.stateful}
+    task_set = universe_of(parsed("repartition"), evidence)
+    assert isinstance(task_set, TaskSet)
+    assert {each.id: frozenset(each.source_partitions) for each in task_set.tasks} == shown.active
+    assert {each.id.subtopology for each in task_set.stateful} == {each.subtopology for each in shown.stateful}
     assert why(infer_universe(shown, evidence)).startswith("sub-topologies 0, 1 show state")
 
 
@@ -442,6 +442,6 @@ def test_a_source_topic_as_changelog_needs_the_text() -> None:
     assert why(infer_universe(shown, evidence)).startswith("sub-topology 0 shows state, yet there is no changelog")
     topology = parse_topology(text_of("table").replace("[users]", "[in]"))
     assert isinstance(topology, Topology)
-    universe = universe_of(topology, evidence)
-    assert isinstance(universe, Universe)
-    assert {each.id for each in universe.stateful} == shown.stateful
+    task_set = universe_of(topology, evidence)
+    assert isinstance(task_set, TaskSet)
+    assert {each.id for each in task_set.stateful} == shown.stateful

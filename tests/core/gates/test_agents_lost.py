@@ -7,11 +7,18 @@ import pytest
 
 from streamapp.core.actions.decision import Announce, Decision, GrantReplicas, RestartPod
 from streamapp.core.decide import decide
-from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, AgentsSeen, AgentWord, Aside, AsideKind
+from streamapp.core.facts.agent_reports import (
+    AgentReply,
+    AgentReport,
+    AgentSilent,
+    AgentsSeen,
+    AsideKind,
+    AssignorInactive,
+)
 from streamapp.core.facts.group import FollowUp
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
-from streamapp.core.facts.snapshot import Release, Snapshot
+from streamapp.core.facts.snapshot import HoldOverride, Snapshot
 from streamapp.core.reasons import Reason
 from tests.builders import a_pod, a_snapshot, ago, pods, seconds
 from tests.support import example
@@ -21,7 +28,7 @@ DEMANDED = replace(POLICY, source=LearnerSource.ON_DEMAND)
 BARE = example.members(3, standbys=False)
 
 
-def changed(seen: AgentsSeen, change: Callable[[AgentReport], AgentWord], *ordinals: int) -> AgentsSeen:
+def changed(seen: AgentsSeen, change: Callable[[AgentReport], AgentReply], *ordinals: int) -> AgentsSeen:
     words = {
         ordinal: tuple(change(word) if ordinal in ordinals and isinstance(word, AgentReport) else word for word in said)
         for ordinal, said in seen.words.items()
@@ -40,7 +47,7 @@ def rolling(agents: AgentsSeen, *, newest: tuple[int, ...] = (), with_agent: tup
         for pod in pods(3)
     )
     newer = {"update_revision": "newer"}
-    return a_snapshot(members=BARE, agents=agents, wish=3, record=None, statefulset=newer, workload={"pods": own})
+    return a_snapshot(members=BARE, agents=agents, desired=3, record=None, statefulset=newer, workload={"pods": own})
 
 
 def restarted(decision: Decision) -> list[tuple[int, str]]:
@@ -101,14 +108,14 @@ def test_a_rollout_of_another_recovery_lag_drains_as_every_other() -> None:
 
 @pytest.mark.parametrize("policy", [POLICY, DEMANDED])
 def test_a_canary_that_loses_the_assignor_stays_alone(policy: ScalingPolicy) -> None:
-    older = Aside(AsideKind.OLDER_STREAMS, "3.7")
+    older = AssignorInactive(AsideKind.OLDER_STREAMS, "3.7")
     agents = changed(example.agents(BARE), lambda word: replace(word, is_ours=False, aside=older), 2)
     decision = decide(rolling(agents, newest=(2,)), policy)
     assert (restarted(decision), held_by(decision)) == ([], Reason.AssignorMixed)
 
 
 def test_a_canary_that_brings_the_assignor_does_not() -> None:
-    off = Aside(AsideKind.SWITCHED_OFF, "not named")
+    off = AssignorInactive(AsideKind.SWITCHED_OFF, "not named")
     agents = changed(example.agents(BARE), lambda word: replace(word, is_ours=False, aside=off), 0, 1)
     assert restarted(decide(rolling(agents, newest=(2,)), POLICY)) == [(1, "RestartWithoutLearners")]
 
@@ -128,11 +135,11 @@ LEARNING = (
     example.member(1, active=(2, 3), standby=(5,)),
     example.member(2, active=(4, 5)),
 )
-RELEASED = {"release": Release(hold_id="h-1", why="night")}
+RELEASED = {"release": HoldOverride(hold_id="h-1", why="night")}
 
 
 @pytest.mark.parametrize("app", [{}, RELEASED])
-def test_an_announcement_outlasts_a_short_silence_and_not_one_that_outlasts_it(app: dict[str, Release]) -> None:
+def test_an_announcement_outlasts_a_short_silence_and_not_one_that_outlasts_it(app: dict[str, HoldOverride]) -> None:
     assert named(decide(a_snapshot(members=LEARNING, agents=half_heard(45), app=app), POLICY)) == {2}
     assert named(decide(a_snapshot(members=LEARNING, agents=half_heard(55), app=app), POLICY)) == set()
 
@@ -160,7 +167,7 @@ def test_a_release_ends_the_hold_once_the_announcement_is_forgotten() -> None:
 @pytest.mark.parametrize(("seconds_ago", "goes"), [(100, True), (130, False)])
 def test_a_word_from_long_ago_confirms_nothing(seconds_ago: float, goes: bool) -> None:
     members = example.members(3)
-    agents = example.agents(members, is_ours=False, aside=Aside(AsideKind.SWITCHED_OFF, "not named"))
+    agents = example.agents(members, is_ours=False, aside=AssignorInactive(AsideKind.SWITCHED_OFF, "not named"))
     earlier = changed(agents, lambda word: replace(word, as_of=ago(seconds_ago)), 0, 1, 2)
     words = {one: (said[0], earlier.words[one][1]) for one, said in agents.words.items()}
     decision = decide(a_snapshot(members=members, agents=AgentsSeen(words, agents.ends)), POLICY)

@@ -30,7 +30,9 @@ BUSY = example.members(3)
 NEVER = not_running(ever_ran=False)
 
 
-def six(*, wish: int = 3, idle: tuple[int, ...] = (), never_ran: tuple[int, ...] = (), **changes: object) -> Snapshot:
+def six(
+    *, desired: int = 3, idle: tuple[int, ...] = (), never_ran: tuple[int, ...] = (), **changes: object
+) -> Snapshot:
     """Six pods, of which 0 to 2 hold everything; the others are in the group without tasks, or never ran."""
     members: tuple[Member, ...] = (*BUSY, *(example.member(number) for number in idle))
     replaced = {f"p{number}": a_pod(number, container=NEVER, ips=(), ready=False) for number in never_ran}
@@ -40,8 +42,8 @@ def six(*, wish: int = 3, idle: tuple[int, ...] = (), never_ran: tuple[int, ...]
     )
     return a_snapshot(
         pods=6,
-        wish=wish,
-        record=a_record(from_replicas=6, granted=6, target=wish),
+        desired=desired,
+        record=a_record(from_replicas=6, granted=6, target=desired),
         workload={"pods": pods(6, **replaced), "volumes": fresh},
         **{"members": members, **changes},  # type: ignore[arg-type]  # fields by name
     )
@@ -55,7 +57,7 @@ def granted(snapshot: Snapshot) -> tuple[tuple[str, str], int | None]:
 
 
 def test_pods_with_tasks_go_one_at_a_time() -> None:
-    assert granted(a_snapshot(wish=1)) == (("Step", "Covered"), 2)
+    assert granted(a_snapshot(desired=1)) == (("Step", "Covered"), 2)
 
 
 def test_the_contiguous_top_run_of_pods_without_tasks_goes_in_one_step() -> None:
@@ -63,7 +65,7 @@ def test_the_contiguous_top_run_of_pods_without_tasks_goes_in_one_step() -> None
 
 
 def test_the_run_ends_where_the_wish_is() -> None:
-    assert granted(six(wish=5, idle=(3, 4, 5))) == (("Step", "OwnsNothing"), 5)
+    assert granted(six(desired=5, idle=(3, 4, 5))) == (("Step", "OwnsNothing"), 5)
 
 
 def test_the_run_ends_at_the_first_pod_with_a_task() -> None:
@@ -79,7 +81,7 @@ def test_a_pod_whose_container_ran_but_that_is_not_in_the_group_is_not_idle() ->
 
 def test_pods_that_never_ran_go_together_whatever_the_state_of_the_group() -> None:
     hidden = without_subscriptions(BUSY)
-    unstable = a_reading(hidden, state=GroupState.PREPARING_REBALANCE, join=None)
+    unstable = a_reading(hidden, state=GroupState.PREPARING_REBALANCE, rebalance=None)
     assert granted(six(never_ran=(3, 4, 5), readings=(unstable,))) == (("Step", "NeverRan"), 3)
 
 
@@ -94,14 +96,14 @@ def test_pods_that_never_ran_stay_while_the_brokers_do_not_answer() -> None:
 
 def test_pods_that_never_ran_stay_while_somebody_in_the_group_could_be_theirs() -> None:
     stranger = replace(example.member(7), client_host="10.9.9.9")
-    unstable = a_reading(without_subscriptions((*BUSY, stranger)), state=GroupState.PREPARING_REBALANCE, join=None)
+    unstable = a_reading(without_subscriptions((*BUSY, stranger)), state=GroupState.PREPARING_REBALANCE, rebalance=None)
     assert granted(six(never_ran=(3, 4, 5), readings=(unstable,))) == (("Hold", "GroupRebalancing"), None)
 
 
 def test_a_young_pod_on_an_old_volume_has_a_past() -> None:
     # drained from a node and not started again yet: its volume may hold what the others restore at this moment
     waiting = a_pod(5, container=NEVER, ips=(), ready=False)
-    others = a_reading(without_subscriptions(BUSY), state=GroupState.PREPARING_REBALANCE, join=None)
+    others = a_reading(without_subscriptions(BUSY), state=GroupState.PREPARING_REBALANCE, rebalance=None)
     snapshot = six(readings=(others,))
     unstable = replace(snapshot, workload=replace(snapshot.workload, pods=pods(6, p5=waiting), volumes=volumes(6)))
     assert granted(unstable) == (("Hold", "GroupRebalancing"), None)
@@ -141,5 +143,5 @@ def test_an_idle_run_that_took_up_tasks_between_the_readings_stays() -> None:
 def test_in_an_unstable_group_nobody_is_known_to_hold_nothing() -> None:
     unseen = tuple(replace(member, assignment=None) for member in without_subscriptions(BUSY))
     group = GroupDescription(GroupState.COMPLETING_REBALANCE, unseen)
-    snapshot = a_snapshot(wish=1, readings=(replace(a_reading(BUSY), group=group),))
+    snapshot = a_snapshot(desired=1, readings=(replace(a_reading(BUSY), group=group),))
     assert granted(snapshot) == (("Hold", "GroupRebalancing"), None)

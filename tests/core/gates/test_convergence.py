@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamapp.core.evidence.coverage import Copy, TaskWait
-from streamapp.core.evidence.eta import At, Estimate, NeverAtThisSpeed, NotKnown, Sighting, when_caught_up
+from streamapp.core.evidence.eta import Estimate, EtaAt, LagSample, NeverAtThisSpeed, NotKnown, when_caught_up
 from streamapp.core.facts.group import FollowUp, GroupReading, GroupState
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndsUnreadable, Measured
@@ -35,7 +35,7 @@ GROUP = example.members(3)
 
 
 def steady(**changes: Any) -> Snapshot:
-    return a_snapshot(wish=3, record=None, **changes)
+    return a_snapshot(desired=3, record=None, **changes)
 
 
 def missing(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> tuple[str | None, bool]:
@@ -46,8 +46,8 @@ def missing(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> tuple[str | N
 
 def _blind() -> GroupReading:
     reading = a_reading(GROUP)
-    assert reading.join is not None
-    return replace(reading, join=replace(reading.join, ends=EndsUnreadable("not authorised")))
+    assert reading.rebalance is not None
+    return replace(reading, rebalance=replace(reading.rebalance, ends=EndsUnreadable("not authorised")))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,9 @@ def _blind() -> GroupReading:
         pytest.param(steady(readings=(an_unreadable(),)), ("BrokersUnreachable", False), id="brokers are gone"),
         pytest.param(
             steady(
-                readings=(a_reading(without_subscriptions(GROUP), state=GroupState.PREPARING_REBALANCE, join=None),)
+                readings=(
+                    a_reading(without_subscriptions(GROUP), state=GroupState.PREPARING_REBALANCE, rebalance=None),
+                )
             ),
             ("GroupRebalancing", True),
             id="rebalancing",
@@ -68,13 +70,17 @@ def _blind() -> GroupReading:
             ("FollowUpScheduled", True),
             id="a follow-up is scheduled",
         ),
-        pytest.param(steady(universe=TopologyUnknown("?")), ("TopologyUnknown", False), id="topology unknown"),
+        pytest.param(steady(task_set=TopologyUnknown("?")), ("TopologyUnknown", False), id="topology unknown"),
         pytest.param(steady(members=GROUP[:2]), ("TaskUnassigned", True), id="a task is nowhere"),
         pytest.param(
-            steady(readings=(a_reading(GROUP, join=None),)), (None, True), id="no join was watched, all is said to run"
+            steady(readings=(a_reading(GROUP, rebalance=None),)),
+            (None, True),
+            id="no join was watched, all is said to run",
         ),
         pytest.param(
-            steady(readings=(a_reading((example.member(0, active=(0, 1), running=False), *GROUP[1:]), join=None),)),
+            steady(
+                readings=(a_reading((example.member(0, active=(0, 1), running=False), *GROUP[1:]), rebalance=None),)
+            ),
             ("TasksRestoring", True),
             id="no join was watched, a task restores",
         ),
@@ -86,8 +92,8 @@ def _blind() -> GroupReading:
         ),
         pytest.param(steady(members=example.members(3, lag=10_001)), ("LearnersCatchingUp", True), id="copies lag"),
         pytest.param(steady(members=example.members(3, lag=None)), ("LagUnknown", False), id="copies unknown"),
-        pytest.param(a_snapshot(wish=2), ("WishPending", True), id="less is wished for"),
-        pytest.param(a_snapshot(wish=5), ("WishPending", True), id="more is wished for"),
+        pytest.param(a_snapshot(desired=2), ("WishPending", True), id="less is wished for"),
+        pytest.param(a_snapshot(desired=5), ("WishPending", True), id="more is wished for"),
         pytest.param(
             steady(workload={"pods": pods(3, p1=a_pod(1, ready=False))}),
             ("PodsNotReady", True),
@@ -104,7 +110,7 @@ def test_converged_is_the_last_of_several_things(snapshot: Snapshot, found: tupl
 @pytest.mark.parametrize(
     ("snapshot", "detail"),
     [
-        (a_snapshot(wish=2), "2 are wished for, 3 are granted"),
+        (a_snapshot(desired=2), "2 are wished for, 3 are granted"),
         (steady(workload={"pods": pods(4)}), "3 are granted, 4 exist, 4 are ready"),
         (steady(workload={"pods": pods(3, p1=a_pod(1, ready=False))}), "3 are granted, 3 exist, 2 are ready"),
     ],
@@ -124,7 +130,7 @@ def test_what_runs_and_what_is_caught_up_is_counted() -> None:
             task=TaskId(0, task),
             reason=Reason.LearnersCatchingUp,
             best=Copy(Ordinal(2), Measured(60_000)),
-            in_the_way=50_000,
+            records_to_go=50_000,
         )
         for task in (2, 3)
     ]
@@ -178,21 +184,21 @@ def test_what_nobody_can_see_leaves_progress_as_it_was() -> None:
 
 def _wait(task: int, left: int | None, ordinal: int | None = 0) -> TaskWait:
     best = None if ordinal is None else Copy(Ordinal(ordinal), Measured(left or 0))
-    return TaskWait(task=TaskId(0, task), reason=Reason.LearnersCatchingUp, best=best, in_the_way=left)
+    return TaskWait(task=TaskId(0, task), reason=Reason.LearnersCatchingUp, best=best, records_to_go=left)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "estimate"),
     [
-        pytest.param([_wait(0, 300)], [_wait(0, 100)], At(NOW + seconds(5)), id="at the speed between the two"),
+        pytest.param([_wait(0, 300)], [_wait(0, 100)], EtaAt(NOW + seconds(5)), id="at the speed between the two"),
         pytest.param(
             [_wait(0, 300), _wait(1, 300)],
             [_wait(0, 100), _wait(1, 200)],
-            At(NOW + seconds(20)),
+            EtaAt(NOW + seconds(20)),
             id="the slowest counts",
         ),
-        pytest.param([_wait(0, 300)], [], At(NOW), id="nothing is left"),
-        pytest.param([_wait(0, 300)], [_wait(0, 0)], At(NOW), id="a copy has just arrived"),
+        pytest.param([_wait(0, 300)], [], EtaAt(NOW), id="nothing is left"),
+        pytest.param([_wait(0, 300)], [_wait(0, 0)], EtaAt(NOW), id="a copy has just arrived"),
         pytest.param([_wait(0, 300)], [_wait(0, 300)], NeverAtThisSpeed(), id="it stands still"),
         pytest.param([_wait(0, 300)], [_wait(0, 301)], NeverAtThisSpeed(), id="it falls back"),
         pytest.param(
@@ -204,18 +210,18 @@ def _wait(task: int, left: int | None, ordinal: int | None = 0) -> TaskWait:
     ],
 )
 def test_when_the_slowest_will_be_caught_up(before: list[TaskWait], after: list[TaskWait], estimate: Estimate) -> None:
-    assert when_caught_up(Sighting(ago(10), before), Sighting(NOW, after)) == estimate
+    assert when_caught_up(LagSample(ago(10), before), LagSample(NOW, after)) == estimate
 
 
 def test_two_looks_at_the_same_time_show_no_speed() -> None:
-    look = Sighting(NOW, [_wait(0, 100)])
+    look = LagSample(NOW, [_wait(0, 100)])
     assert when_caught_up(look, look) == NotKnown()
 
 
 def test_a_scale_up_tells_how_long_still() -> None:
     later, earlier = a_reading(example.members(3, lag=60_000), at=1), a_reading(example.members(3, lag=90_000), at=16)
     # 30,000 records in 15 s, 50,000 to go
-    assert measure(steady(readings=(later, earlier)), POLICY).eta == At(ago(3) + seconds(25))
+    assert measure(steady(readings=(later, earlier)), POLICY).eta == EtaAt(ago(3) + seconds(25))
 
 
 def _looks(*seen: tuple[float, int | None]) -> list[RunningSeen]:
@@ -270,7 +276,7 @@ def test_the_worst_task_gives_the_gap() -> None:
 
 def test_a_task_whose_pod_is_gone_does_not_run_however_long_its_member_is_listed() -> None:
     # Two are granted, wished for and there; the third has ended, and nobody has put its member out yet.
-    snapshot = a_snapshot(wish=2, record=None, statefulset={"replicas": 2}, workload={"pods": pods(2)})
+    snapshot = a_snapshot(desired=2, record=None, statefulset={"replicas": 2}, workload={"pods": pods(2)})
     assert missing(snapshot) == ("TasksRestoring", True)
     counts = measure(snapshot, POLICY).counts
     assert counts is not None
@@ -279,23 +285,23 @@ def test_a_task_whose_pod_is_gone_does_not_run_however_long_its_member_is_listed
 
 def test_a_pod_that_is_ready_but_has_not_joined_is_still_missing() -> None:
     # The others run everything, and nothing is scheduled: so it is in the first seconds of every scale-up.
-    snapshot = a_snapshot(wish=4, record=None, statefulset={"replicas": 4}, workload={"pods": pods(4)})
+    snapshot = a_snapshot(desired=4, record=None, statefulset={"replicas": 4}, workload={"pods": pods(4)})
     assert missing(snapshot) == ("PodNotInGroup", True)
     joined = (*GROUP, example.member(3))
     assert missing(replace(snapshot, readings=example.two_readings(joined))) == (None, True)
 
 
 def test_a_single_pod_is_converged_without_any_copy() -> None:
-    assert missing(a_snapshot(pods=1, wish=1, record=None)) == (None, True)
+    assert missing(a_snapshot(pods=1, desired=1, record=None)) == (None, True)
 
 
 def test_a_single_member_that_has_not_said_that_its_tasks_run_cannot_be_asked_again() -> None:
-    alone = a_snapshot(pods=1, wish=1, record=None, members=(example.member(0, active=range(6), running=False),))
+    alone = a_snapshot(pods=1, desired=1, record=None, members=(example.member(0, active=range(6), running=False),))
     assert missing(alone) == ("NudgeImpossible", False)
 
 
 def test_what_was_not_watched_is_not_counted() -> None:
-    seen = measure(steady(readings=(a_reading(GROUP, join=None),)), POLICY)
+    seen = measure(steady(readings=(a_reading(GROUP, rebalance=None),)), POLICY)
     assert (seen.counts, seen.remaining_lag, seen.progress) == (None, None, 1.0)
 
 

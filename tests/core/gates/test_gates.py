@@ -48,7 +48,7 @@ def changed(ordinal: int, member: Member) -> list[Member]:
 
 def in_other_states(*states: GroupState) -> Snapshot:
     hidden = without_subscriptions(group())
-    return a_snapshot(readings=tuple(a_reading(hidden, state=state, join=None) for state in states))
+    return a_snapshot(readings=tuple(a_reading(hidden, state=state, rebalance=None) for state in states))
 
 
 STRANGER = replace(example.member(7), client_host="10.9.9.9")
@@ -240,7 +240,7 @@ def test_a_rollout_that_only_leaving_pods_lack_does_not_hold() -> None:
     ("snapshot", "policy", "reason"),
     [
         pytest.param(
-            a_snapshot(universe=TopologyUnknown("two sub-topologies have stores")),
+            a_snapshot(task_set=TopologyUnknown("two sub-topologies have stores")),
             POLICY,
             "TopologyUnknown",
             id="the topology is unknown",
@@ -249,13 +249,13 @@ def test_a_rollout_that_only_leaving_pods_lack_does_not_hold() -> None:
             a_snapshot(), ScalingPolicy(assignor=Assignor.UNKNOWN), "AssignorUnknown", id="the assignor is unknown"
         ),
         pytest.param(
-            a_snapshot(readings=(a_reading(group(), join=None),)),
+            a_snapshot(readings=(a_reading(group(), rebalance=None),)),
             POLICY,
             "PositionsUnknown",
             id="the join was not watched",
         ),
         pytest.param(
-            a_snapshot(readings=(a_reading(group(), join=None),)),
+            a_snapshot(readings=(a_reading(group(), rebalance=None),)),
             ScalingPolicy(nudge=False),
             "NudgeDisabled",
             id="the join was not watched and nothing may bring one about",
@@ -277,9 +277,9 @@ def test_a_gate_that_only_the_earlier_reading_breaks_holds_too() -> None:
 
 
 def test_an_assignor_that_is_unknown_does_not_matter_without_state() -> None:
-    tasks = tuple(replace(task, stateful=False, changelogs=()) for task in example.universe().tasks)
-    stateless = replace(example.universe(), tasks=tasks)
-    decision = decide(a_snapshot(universe=stateless), ScalingPolicy(assignor=Assignor.UNKNOWN))
+    tasks = tuple(replace(task, stateful=False, changelogs=()) for task in example.task_set().tasks)
+    stateless = replace(example.task_set(), tasks=tasks)
+    decision = decide(a_snapshot(task_set=stateless), ScalingPolicy(assignor=Assignor.UNKNOWN))
     assert told(decision) == ("Step", "Covered")
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.actions.decision import Announce, Decision, GrantReplicas, Nudge
+from streamapp.core.actions.decision import Announce, Decision, GrantReplicas, TriggerRebalance
 from streamapp.core.decide import decide
-from streamapp.core.evidence.eta import At
+from streamapp.core.evidence.eta import EtaAt
 from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentSilent,
     AgentsSeen,
+    AnnouncementAck,
     AnnouncementState,
-    Aside,
     AsideKind,
-    Heard,
+    AssignorInactive,
     Rebalance,
 )
 from streamapp.core.facts.group import Applied, FollowUp, GroupReading, Member
@@ -25,7 +25,7 @@ from streamapp.core.facts.hold_record import Epoch, HoldRecord
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndsUnreadable
 from streamapp.core.facts.policy import LearnerSource, OnTimeout, ScaleDownPolicy, ScalingPolicy
-from streamapp.core.facts.snapshot import Nudges, Release, Snapshot
+from streamapp.core.facts.snapshot import HoldOverride, RebalanceHistory, Snapshot
 from streamapp.core.reasons import Reason
 from tests.builders import NOW, a_reading, a_record, a_snapshot, a_wish, ago, seconds, steps, told
 from tests.support import example
@@ -51,7 +51,7 @@ DRAINED = (example.member(0, active=(0, 1, 4)), example.member(1, active=(2, 3, 
 
 def polled(members: tuple[Member, ...]) -> tuple[GroupReading, ...]:
     """Two polls of one join, five seconds apart: what agents need, and less than would do without them."""
-    return tuple(a_reading(members, at=at, join=None) for at in (1, 6))
+    return tuple(a_reading(members, at=at, rebalance=None) for at in (1, 6))
 
 
 def a_case(members: tuple[Member, ...] = DRAINED, agents: Any = None, **changes: Any) -> Snapshot:
@@ -75,7 +75,7 @@ def announced(decision: Decision) -> Announce:
 
 
 def nudged(decision: Decision) -> list[Reason]:
-    return [step.reason for step in decision.plan if isinstance(step, Nudge)]
+    return [step.reason for step in decision.plan if isinstance(step, TriggerRebalance)]
 
 
 def grants(decision: Decision) -> list[tuple[int, int]]:
@@ -111,16 +111,18 @@ def test_while_learners_learn_nobody_is_nudged_and_lag_and_time_are_told() -> No
     agents = AgentsSeen({one: (agents.words[one][0], earlier[one][1]) for one in agents.words}, agents.ends)
     decision = decide(a_case(now, agents=agents), POLICY)
     assert (told(decision), nudged(decision)) == (("Hold", "LearnersCatchingUp"), [])
-    assert [(wait.task.partition, wait.in_the_way) for wait in decision.waiting_for] == [(4, 90_000), (5, 90_000)]
+    assert [(wait.task.partition, wait.records_to_go) for wait in decision.waiting_for] == [(4, 90_000), (5, 90_000)]
     # 200,000 records in four seconds
-    assert decision.eta == At(ago(2) + timedelta(seconds=1.8))
+    assert decision.eta == EtaAt(ago(2) + timedelta(seconds=1.8))
 
 
 def test_when_all_learners_are_there_their_tasks_are_moved_at_once() -> None:
     learned = layout(lag=9_000, follow_up=FollowUp.SCHEDULED)
-    decision = decide(a_case(learned, nudges=Nudges(sent=(ago(4),), layout_since=ago(3))), POLICY)
+    decision = decide(a_case(learned, rebalances=RebalanceHistory(sent=(ago(4),), layout_since=ago(3))), POLICY)
     assert (told(decision), nudged(decision)) == (("Hold", "TasksReadyToMove"), [Reason.TasksReadyToMove])
-    assert nudged(decide(a_case(learned, nudges=Nudges(sent=(ago(2),), layout_since=ago(1))), POLICY)) == []
+    assert (
+        nudged(decide(a_case(learned, rebalances=RebalanceHistory(sent=(ago(2),), layout_since=ago(1))), POLICY)) == []
+    )
 
 
 HALF_LEARNED = (
@@ -181,7 +183,7 @@ def test_pods_that_are_drained_from_the_top_go_in_one_step() -> None:
         *(example.member(number) for number in (3, 4, 5)),
     )
     agents = example.agents(members, heard=example.leaving(3, 4, 5), round=example.assigned())
-    decision = decide(a_case(members, agents=agents, pods=6, wish=3, record=a_record(granted=6, target=3)), POLICY)
+    decision = decide(a_case(members, agents=agents, pods=6, desired=3, record=a_record(granted=6, target=3)), POLICY)
     assert (told(decision), grants(decision)) == (("Step", "Drained"), [(6, 3)])
 
 
@@ -192,7 +194,7 @@ def test_drained_pods_above_one_that_is_not_go_before_it() -> None:
         *(example.member(number) for number in (4, 5)),
     )
     agents = example.agents(members, heard=example.leaving(3, 4, 5), round=example.assigned())
-    decision = decide(a_case(members, agents=agents, pods=6, wish=3, record=a_record(granted=6, target=3)), POLICY)
+    decision = decide(a_case(members, agents=agents, pods=6, desired=3, record=a_record(granted=6, target=3)), POLICY)
     assert grants(decision) == [(6, 4)]
 
 
@@ -222,7 +224,7 @@ HOLDS: dict[str, tuple[AgentTrouble, int, str]] = {
     ),
     "another process ID": (lambda word: replace(word, process_id=example.process_id(7)), 1, "ProcessIdMismatch"),
     "another assignor": (
-        lambda word: replace(word, is_ours=False, aside=Aside(AsideKind.OLDER_STREAMS, "3.7.2")),
+        lambda word: replace(word, is_ours=False, aside=AssignorInactive(AsideKind.OLDER_STREAMS, "3.7.2")),
         1,
         "AssignorMixed",
     ),
@@ -247,7 +249,7 @@ DISAGREE: dict[str, tuple[AgentTrouble, int, str]] = {
     "the agent of the top pod sees a task": (with_tasks_of(layout(), 2), 2, "AgentsDisagree"),
     "another agent misses one": (lambda word: replace(word, tasks=word.tasks[1:]), 0, "AgentsDisagree"),  # type: ignore[index]
     "one has heard nothing": (
-        lambda word: replace(word, heard=Heard(state=AnnouncementState.UNKNOWN)),
+        lambda word: replace(word, heard=AnnouncementAck(state=AnnouncementState.UNKNOWN)),
         0,
         "AnnouncementPending",
     ),
@@ -360,7 +362,7 @@ def test_ends_are_not_needed_where_every_task_runs_on_pods_that_stay() -> None:
 def test_forcing_takes_a_pod_that_is_not_drained_and_only_from_a_group_that_agrees() -> None:
     forced = replace(POLICY, scale_down=ScaleDownPolicy.IMMEDIATE, force_reason="tonight")
     members = layout(lag=500_000)
-    readings = tuple(a_reading(members, at=at, join=None) for at in (1, 12))
+    readings = tuple(a_reading(members, at=at, rebalance=None) for at in (1, 12))
     case = replace(a_case(members), readings=readings)
     assert told(decide(case, forced)) == ("Step", "ForcedByPolicy")
     agents = reported(example.agents(members, **TOP_LEAVES), with_tasks_of(DRAINED, 2), 2)
@@ -372,16 +374,16 @@ def test_a_release_ends_a_hold_that_waits_for_agents() -> None:
     released = a_snapshot(
         readings=readings,
         agents=reported(example.agents(layout()), silent, 1),
-        app={"release": Release(hold_id="h-1", why="now")},
+        app={"release": HoldOverride(hold_id="h-1", why="now")},
     )
     assert told(decide(released, DEMANDED)) == ("Step", "ForcedByRelease")
 
 
 def test_the_last_pod_goes_undrained_where_zero_is_allowed() -> None:
     members = example.members(1)
-    readings = tuple(a_reading(members, at=at, join=None) for at in (1, 12))
+    readings = tuple(a_reading(members, at=at, rebalance=None) for at in (1, 12))
     case = a_snapshot(
-        pods=1, wish=0, readings=readings, agents=example.agents(members), record=a_record(granted=1, target=0)
+        pods=1, desired=0, readings=readings, agents=example.agents(members), record=a_record(granted=1, target=0)
     )
     decision = decide(case, POLICY)
     assert (told(decision), grants(decision)) == (("Step", "StoppingToZero"), [(1, 0)])
@@ -395,7 +397,7 @@ STANDBYS = example.members(3)
     [
         (silent, "AgentSilent, ordinal 1: connection refused"),
         (
-            lambda word: replace(word, is_ours=False, aside=Aside(AsideKind.UNKNOWN_LOADER, "Foo")),
+            lambda word: replace(word, is_ours=False, aside=AssignorInactive(AsideKind.UNKNOWN_LOADER, "Foo")),
             "AssignorMixed, UnknownLoader: ordinal 1: Foo",
         ),
     ],
@@ -431,7 +433,9 @@ def test_the_applications_own_limit_counts_where_it_is_smaller() -> None:
 
 
 def test_an_assignor_of_the_applications_own_holds_where_the_stock_one_was_declared() -> None:
-    agents = example.agents(STANDBYS, is_ours=False, aside=Aside(AsideKind.OWN_ASSIGNOR, "com.acme.Assignor"))
+    agents = example.agents(
+        STANDBYS, is_ours=False, aside=AssignorInactive(AsideKind.OWN_ASSIGNOR, "com.acme.Assignor")
+    )
     assert told(decide(a_snapshot(agents=agents), POLICY)) == ("Hold", "OwnAssignor")
 
 
@@ -446,5 +450,5 @@ def test_a_hold_whose_tasks_never_move_times_out() -> None:
 
 
 def test_a_wish_that_is_young_announces_nobody() -> None:
-    case = a_case(agents=example.agents(DRAINED), app={"wish": a_wish(2, (600, 3), (5, 2))})
+    case = a_case(agents=example.agents(DRAINED), app={"desired": a_wish(2, (600, 3), (5, 2))})
     assert (told(decide(case, POLICY)), steps(decide(case, POLICY))) == (("Hold", "Stabilizing"), ())

@@ -9,7 +9,7 @@ from streamapp.core.actions.decision import Verdict
 from streamapp.core.decide import decide
 from streamapp.core.evidence.coverage import TaskWait
 from streamapp.core.facts.ids import TaskId
-from streamapp.core.facts.snapshot import Release
+from streamapp.core.facts.snapshot import HoldOverride
 from streamapp.core.gates.coverage_gates import OVERRIDABLE, refusal_of
 from streamapp.core.reasons import Reason
 from tests.builders import POLICY
@@ -18,7 +18,7 @@ from tests.support.state_table import GroupCondition, HoldState, LearnerState, W
 
 
 def test_a_release_ends_a_hold_for_the_reasons_that_are_said_to_be_overridable_and_for_no_other() -> None:
-    release = Release(hold_id="h-1", why="out of money")
+    release = HoldOverride(hold_id="h-1", why="out of money")
     overridden: set[Reason] = set()
     kept: set[Reason] = set()
     for learners, group in product(LearnerState, GroupCondition):
@@ -38,7 +38,7 @@ def test_a_release_ends_a_hold_for_the_reasons_that_are_said_to_be_overridable_a
 )
 def test_tasks_that_wait_are_counted_in_a_sentence(count: int, detail: str) -> None:
     waits = tuple(
-        TaskWait(task=TaskId(0, number), reason=Reason.NoLearners, best=None, in_the_way=None)
+        TaskWait(task=TaskId(0, number), reason=Reason.NoLearners, best=None, records_to_go=None)
         for number in range(count)
     )
     assert refusal_of(waits).detail == detail

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamapp.core.actions.decision import Condition, Decision, Event
 from streamapp.core.decide import decide
-from streamapp.core.facts.autoscalers import NOT_LISTED, Aim, Autoscaler, Drivers, DriversUnknown
+from streamapp.core.facts.autoscalers import NOT_LISTED, Aim, Autoscaler, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
@@ -19,7 +19,7 @@ from streamapp.core.reasons import Reason
 from tests.builders import POLICY, a_hold, a_reading, a_record, a_snapshot, an_unreadable
 from tests.strategies import policies, rollouts, scale_downs, snapshots
 from tests.support import example, state_table
-from tests.support.example import universe
+from tests.support.example import task_set
 
 CPU = Autoscaler(name="cpu", aim=Aim.STREAM_APP, least=2, most=6)
 """In order: six tasks are what the example has."""
@@ -27,8 +27,8 @@ CPU = Autoscaler(name="cpu", aim=Aim.STREAM_APP, least=2, most=6)
 
 def driven(*autoscalers: Autoscaler, by: tuple[str, ...] = (), **changes: Any) -> Snapshot:
     """The example at rest, with these drivers."""
-    steady = {"wish": 3, "record": None, **changes}
-    return a_snapshot(drivers=Drivers(autoscalers=autoscalers, other_writers=by), **steady)
+    steady = {"desired": 3, "record": None, **changes}
+    return a_snapshot(replica_writers=ReplicaWriters(autoscalers=autoscalers, other_writers=by), **steady)
 
 
 def sound(snapshot: Snapshot) -> Condition:
@@ -43,7 +43,7 @@ def told(snapshot: Snapshot) -> tuple[str, str, str]:
 
 
 def few_tasks(count: int = 2) -> dict[str, Any]:
-    return {"universe": universe(count)}
+    return {"task_set": task_set(count)}
 
 
 @pytest.mark.parametrize(
@@ -107,32 +107,32 @@ def few_tasks(count: int = 2) -> dict[str, Any]:
             id="which are idle was seen too long ago",
         ),
         pytest.param(
-            driven(wish=2, **few_tasks(2)),
+            driven(desired=2, **few_tasks(2)),
             ("True", "ScalingInOrder", "No autoscaler aims at it"),
             id="they are leaving",
         ),
         pytest.param(
-            driven(wish=1, record=a_record(target=1, fell_far=True)),
+            driven(desired=1, record=a_record(target=1, dropped_by_half=True)),
             ("False", "LargeDrop", "From 3 to 1"),
             id="it fell by more than half",
         ),
         pytest.param(
-            replace(driven(), drivers=DriversUnknown("The operator lacks the right to list them")),
+            replace(driven(), replica_writers=ReplicaWritersUnknown("The operator lacks the right to list them")),
             ("Unknown", "AutoscalersUnread", "The operator lacks the right to list them"),
             id="not to be listed",
         ),
         pytest.param(
-            driven(universe=TopologyUnknown("Two sub-topologies have stores.")),
+            driven(task_set=TopologyUnknown("Two sub-topologies have stores.")),
             ("Unknown", "TopologyUnknown", "Two sub-topologies have stores."),
             id="unknown tasks",
         ),
         pytest.param(
-            driven(universe=TopologyUnknown("?"), readings=()),
+            driven(task_set=TopologyUnknown("?"), readings=()),
             ("Unknown", "BrokersUnreachable", "not asked yet"),
             id="never asked",
         ),
         pytest.param(
-            driven(universe=TopologyUnknown("?"), readings=(an_unreadable(),)),
+            driven(task_set=TopologyUnknown("?"), readings=(an_unreadable(),)),
             ("Unknown", "BrokersUnreachable", "timed out"),
             id="no answer",
         ),
@@ -155,8 +155,8 @@ OWN = {
 
 
 def test_what_is_known_to_be_wrong_is_said_even_where_autoscalers_are_not_known() -> None:
-    fell = driven(wish=1, record=a_record(target=1, fell_far=True))
-    assert told(replace(fell, drivers=NOT_LISTED))[:2] == ("False", "LargeDrop")
+    fell = driven(desired=1, record=a_record(target=1, dropped_by_half=True))
+    assert told(replace(fell, replica_writers=NOT_LISTED))[:2] == ("False", "LargeDrop")
 
 
 def test_the_first_in_order_gives_the_reason_and_the_others_stand_behind_it() -> None:
@@ -164,8 +164,8 @@ def test_the_first_in_order_gives_the_reason_and_the_others_stand_behind_it() ->
         replace(CPU, most=9, cannot_act="blind"),
         replace(CPU, name="old", aim=Aim.STATEFUL_SET),
         by=("argocd",),
-        wish=1,
-        record=a_record(target=1, fell_far=True),
+        desired=1,
+        record=a_record(target=1, dropped_by_half=True),
     )
     assert told(everything) == (
         "False",
@@ -184,20 +184,20 @@ def test_what_somebody_set_up_wrong_is_also_told_as_an_event() -> None:
     )
 
 
-def fell_far(wish: int, record: HoldRecord | None) -> bool:
+def dropped_by_half(desired: int, record: HoldRecord | None) -> bool:
     """What the hold says after a decision about six pods."""
-    decided = decide(a_snapshot(pods=6, wish=wish, record=record), POLICY).record
+    decided = decide(a_snapshot(pods=6, desired=desired, record=record), POLICY).record
     assert isinstance(decided, HoldRecord)
     assert decided.hold is not None
-    return decided.hold.fell_far
+    return decided.hold.dropped_by_half
 
 
 def six(target: int, *, fell: bool = False) -> HoldRecord:
-    return a_record(from_replicas=6, granted=6, target=target, fell_far=fell)
+    return a_record(from_replicas=6, granted=6, target=target, dropped_by_half=fell)
 
 
 @pytest.mark.parametrize(
-    ("wish", "record", "expected"),
+    ("desired", "record", "expected"),
     [
         pytest.param(2, None, True, id="6 to 2"),
         pytest.param(3, None, False, id="6 to 3 is half"),
@@ -210,20 +210,20 @@ def six(target: int, *, fell: bool = False) -> HoldRecord:
     ],
 )
 def test_a_fall_by_more_than_half_at_once_stands_on_record(
-    wish: int, record: HoldRecord | None, *, expected: bool
+    desired: int, record: HoldRecord | None, *, expected: bool
 ) -> None:
-    assert fell_far(wish, record) is expected
+    assert dropped_by_half(desired, record) is expected
 
 
 def test_a_fall_in_mid_hold_is_told_as_an_event_once() -> None:
-    first = decide(a_snapshot(pods=6, wish=1, record=six(5), members=example.members(6, lag=500_000)), POLICY)
-    again = a_snapshot(pods=6, wish=1, record=first.record, members=example.members(6, lag=500_000))
+    first = decide(a_snapshot(pods=6, desired=1, record=six(5), members=example.members(6, lag=500_000)), POLICY)
+    again = a_snapshot(pods=6, desired=1, record=first.record, members=example.members(6, lag=500_000))
     assert (first.events, decide(again, POLICY).events) == ((Event(Reason.LargeDrop, "6 to 1"),), ())
 
 
 def test_it_ends_with_its_hold() -> None:
-    assert told(driven(wish=3, record=a_record(target=1, fell_far=True)))[1] == "ScalingInOrder"
-    assert a_hold().fell_far is False
+    assert told(driven(desired=3, record=a_record(target=1, dropped_by_half=True)))[1] == "ScalingInOrder"
+    assert a_hold().dropped_by_half is False
 
 
 AUTOSCALERS = st.builds(
@@ -234,8 +234,8 @@ AUTOSCALERS = st.builds(
     most=st.integers(1, 9),
     cannot_act=st.none() | st.just("blind"),
 )
-DRIVERS = st.builds(DriversUnknown, st.just("The right is missing")) | st.builds(
-    Drivers,
+DRIVERS = st.builds(ReplicaWritersUnknown, st.just("The right is missing")) | st.builds(
+    ReplicaWriters,
     autoscalers=st.lists(AUTOSCALERS, max_size=3).map(tuple),
     other_writers=st.lists(st.sampled_from(("argocd", "helm")), max_size=2, unique=True).map(tuple),
 )
@@ -244,9 +244,9 @@ TROUBLED = snapshots() | scale_downs() | rollouts()
 
 @given(TROUBLED, policies(), DRIVERS)
 def test_nothing_but_this_condition_and_its_warnings_depends_on_who_drives_the_replicas(
-    snapshot: Snapshot, policy: ScalingPolicy, drivers: Drivers | DriversUnknown
+    snapshot: Snapshot, policy: ScalingPolicy, replica_writers: ReplicaWriters | ReplicaWritersUnknown
 ) -> None:
-    one, other = decide(snapshot, policy), decide(replace(snapshot, drivers=drivers), policy)
+    one, other = decide(snapshot, policy), decide(replace(snapshot, replica_writers=replica_writers), policy)
     assert replace(other, conditions=one.conditions, warnings=one.warnings) == one
     assert other.conditions[:-1] == one.conditions[:-1]
     assert other.conditions[-1].reason in OWN | {Reason.TopologyUnknown, Reason.BrokersUnreachable} | UNREADABLE

@@ -80,8 +80,8 @@ def test_a_condition_carries_the_particulars() -> None:
 @pytest.mark.parametrize(
     ("kind", "changes", "condition"),
     [
-        pytest.param("Ready", {"wish": 5}, ("False", "Growing"), id="pods are being added"),
-        pytest.param("Ready", {"wish": 5, "app": {"paused": True}}, ("False", "Paused"), id="they would be"),
+        pytest.param("Ready", {"desired": 5}, ("False", "Growing"), id="pods are being added"),
+        pytest.param("Ready", {"desired": 5, "app": {"paused": True}}, ("False", "Paused"), id="they would be"),
         pytest.param(
             "Ready",
             {"workload": {"pods": pods(3, p0=a_pod(0, ready=False))}},
@@ -98,18 +98,18 @@ def test_a_condition_carries_the_particulars() -> None:
         pytest.param(
             "Ready", {"workload": {"statefulset": None}}, ("False", "StatefulSetMissing"), id="nothing is there"
         ),
-        pytest.param("Reconciling", {"wish": 5}, ("True", "Growing"), id="a raise"),
+        pytest.param("Reconciling", {"desired": 5}, ("True", "Growing"), id="a raise"),
         pytest.param("Reconciling", {}, ("True", "Covered"), id="a step"),
         pytest.param("Reconciling", {"record": a_record(step=a_step())}, ("True", "StepClosed"), id="an open step"),
         pytest.param(
             "Reconciling",
-            {"wish": 3, "statefulset": {"update_revision": "new"}},
+            {"desired": 3, "statefulset": {"update_revision": "new"}},
             ("True", "RestartCovered"),
             id="a rollout",
         ),
         pytest.param(
             "Reconciling",
-            {"wish": 3, "workload": {"pods": pods(3, p0=a_pod(0, ready=False))}},
+            {"desired": 3, "workload": {"pods": pods(3, p0=a_pod(0, ready=False))}},
             ("True", "PodsNotReady"),
             id="a pod that starts",
         ),
@@ -118,12 +118,12 @@ def test_a_condition_carries_the_particulars() -> None:
         pytest.param("Stalled", {"statefulset": {"is_ours": False}}, ("True", "ForeignStatefulSet"), id="foreign"),
         pytest.param("Stalled", {"members": LAGGING, "record": STUCK}, ("True", "NoProgress"), id="no progress"),
         pytest.param("Stalled", {"members": LAGGING}, ("False", "LearnersCatchingUp"), id="slow is not stalled"),
-        pytest.param("Converged", {"wish": 3, "record": None}, ("True", "Converged"), id="all is well"),
+        pytest.param("Converged", {"desired": 3, "record": None}, ("True", "Converged"), id="all is well"),
         pytest.param(
             "Converged", {"readings": (an_unreadable(),)}, ("Unknown", "BrokersUnreachable"), id="cannot tell"
         ),
         pytest.param("Converged", {"members": LAGGING}, ("False", "LearnersCatchingUp"), id="copies lag"),
-        pytest.param("ScaleDownHeld", {"wish": 3, "record": None}, ("False", "Steady"), id="nothing to hold"),
+        pytest.param("ScaleDownHeld", {"desired": 3, "record": None}, ("False", "Steady"), id="nothing to hold"),
         pytest.param("ScaleDownHeld", {"app": {"held_because": "audit"}}, ("True", "HeldByUser"), id="by the user"),
         pytest.param("IdentityStable", {}, ("True", "IdentityHolds"), id="identity holds"),
         pytest.param("IdentityStable", {"readings": ()}, ("Unknown", "BrokersUnreachable"), id="never read"),
@@ -162,7 +162,7 @@ def test_a_condition_carries_the_particulars() -> None:
             "LearnersAvailable", {"members": example.members(3, standbys=False)}, ("False", "NoLearners"), id="none"
         ),
         pytest.param(
-            "LearnersAvailable", {"universe": TopologyUnknown("?")}, ("Unknown", "TopologyUnknown"), id="no topology"
+            "LearnersAvailable", {"task_set": TopologyUnknown("?")}, ("Unknown", "TopologyUnknown"), id="no topology"
         ),
         pytest.param(
             "LearnersAvailable", {"readings": (an_unreadable(),)}, ("Unknown", "BrokersUnreachable"), id="no answer"
@@ -194,7 +194,7 @@ def test_a_pod_that_a_hold_lets_go_need_not_become_ready_any_more() -> None:
 
 
 def test_a_pod_that_restores_for_an_hour_is_waited_for_and_not_stalled() -> None:
-    restoring = a_snapshot(wish=3, record=None, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
+    restoring = a_snapshot(desired=3, record=None, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
     assert [of(restoring, kind) for kind in ("Ready", "Reconciling", "Stalled")] == [
         ("False", "PodsNotReady"),
         ("True", "PodsNotReady"),
@@ -204,8 +204,8 @@ def test_a_pod_that_restores_for_an_hour_is_waited_for_and_not_stalled() -> None
 
 @pytest.mark.guarantee(3)
 def test_a_pod_that_restores_keeps_no_other_from_being_added() -> None:
-    restoring = a_snapshot(wish=6, record=None, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
-    assert decide(restoring, POLICY).plan[0] == decide(a_snapshot(wish=6, record=None), POLICY).plan[0]
+    restoring = a_snapshot(desired=6, record=None, workload={"pods": pods(3, p2=a_pod(2, ready=False))})
+    assert decide(restoring, POLICY).plan[0] == decide(a_snapshot(desired=6, record=None), POLICY).plan[0]
 
 
 def test_what_was_given_up_is_stalled() -> None:
@@ -214,13 +214,13 @@ def test_what_was_given_up_is_stalled() -> None:
 
 
 def test_a_paused_rollout_is_not_reconciling() -> None:
-    snapshot = a_snapshot(wish=3, record=None, statefulset={"update_revision": "new"})
+    snapshot = a_snapshot(desired=3, record=None, statefulset={"update_revision": "new"})
     assert of(snapshot, "Reconciling", ScalingPolicy(rollout=RolloutPolicy.PAUSED)) == ("False", "Steady")
 
 
 def test_an_application_without_state_needs_no_learners() -> None:
-    tasks = tuple(replace(task, stateful=False, changelogs=()) for task in example.universe().tasks)
-    snapshot = a_snapshot(universe=replace(example.universe(), tasks=tasks))
+    tasks = tuple(replace(task, stateful=False, changelogs=()) for task in example.task_set().tasks)
+    snapshot = a_snapshot(task_set=replace(example.task_set(), tasks=tasks))
     assert of(snapshot, "LearnersAvailable") == ("True", "NoStatefulTasks")
 
 

@@ -21,7 +21,7 @@ LONG = TopicConfig(COMPACT, None, DAY)
 
 
 def kept(configs: dict[str, TopicConfig | ConfigUnread], max_age: timedelta | None = 20 * HOUR) -> Snapshot:
-    return a_snapshot(wish=3, record=None, app={"max_age": max_age}, topic_configs=configs)
+    return a_snapshot(desired=3, record=None, app={"max_age": max_age}, topic_configs=configs)
 
 
 def identity(decision: Decision) -> tuple[Answer, Reason, str]:
@@ -92,12 +92,12 @@ def test_an_application_without_state_is_warned_of_nothing() -> None:
     assert decide(kept({"a": SHORT, "b": ConfigUnread("?")}, max_age=None), POLICY).warnings == ()
 
 
-@pytest.mark.parametrize("wish", [2, 3, 5])
+@pytest.mark.parametrize("desired", [2, 3, 5])
 @pytest.mark.parametrize("config", [SHORT, ConfigUnread("?")])
-def test_no_setting_of_a_topic_changes_what_is_done(wish: int, config: TopicConfig | ConfigUnread) -> None:
+def test_no_setting_of_a_topic_changes_what_is_done(desired: int, config: TopicConfig | ConfigUnread) -> None:
     """A scale-down serves no old state, and growing never waits."""
-    snapshot = a_snapshot(wish=wish, app={"max_age": 20 * HOUR})
-    configs = dict.fromkeys(example.universe().topics, config)
+    snapshot = a_snapshot(desired=desired, app={"max_age": 20 * HOUR})
+    configs = dict.fromkeys(example.task_set().topics, config)
     plain, decision = decide(snapshot, POLICY), decide(replace(snapshot, topic_configs=configs), POLICY)
     assert replace(decision, warnings=(), conditions=plain.conditions) == plain
     assert [each.status for each in decision.conditions] == [each.status for each in plain.conditions]

@@ -9,7 +9,7 @@ from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndsUnreadable
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
 from streamapp.core.status.task_table import Activity, CopySeen, Owner, Role, TaskRow, TaskTable, task_table
 from tests.builders import POLICY, a_snapshot, ago, an_unreadable
@@ -120,7 +120,7 @@ def test_on_demand_copies_are_called_learners_and_agents_say_how_far_they_are() 
 
 
 def test_where_no_join_was_watched_assignments_are_told_and_lags_are_not() -> None:
-    unwatched = replace(example.reading(example.members(3), example.SECOND), join=None)
+    unwatched = replace(example.reading(example.members(3), example.SECOND), rebalance=None)
     table = made(a_snapshot(readings=(unwatched,)))
     assert table.doubt.startswith("how far copies are is not known: ")
     assert table.positions_as_of is None
@@ -137,7 +137,7 @@ def test_ends_that_could_not_be_read_after_the_agents_spoke_are_taken_from_the_j
 
 def test_a_task_without_state_has_no_copies_and_nothing_to_cover() -> None:
     stateless = TaskFacts(id=example.task(6), stateful=False)
-    snapshot = a_snapshot(universe=Universe((*example.universe().tasks, stateless)))
+    snapshot = a_snapshot(task_set=TaskSet((*example.task_set().tasks, stateless)))
     one = row(snapshot, 6)
     assert (one.is_stateful, one.copies, one.covered_on) == (False, (), None)
 
@@ -149,6 +149,6 @@ def test_what_is_not_known_at_all_is_refused_with_its_reason() -> None:
     assert task_table(a_snapshot(readings=(an_unreadable(),)), POLICY) == Refusal(
         Reason.BrokersUnreachable, "timed out"
     )
-    assert task_table(a_snapshot(universe=TopologyUnknown("why")), POLICY) == Refusal(
-        Reason.TopologyUnknown, "why", needs_a_join=False
+    assert task_table(a_snapshot(task_set=TopologyUnknown("why")), POLICY) == Refusal(
+        Reason.TopologyUnknown, "why", needs_rebalance=False
     )

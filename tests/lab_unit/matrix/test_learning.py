@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lab.matrix.learning import all_at_work, behind, changelogs, is_empty
-from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState, Heard, LocalTask, TaskState
+from streamapp.core.facts.agent_reports import AgentReport, AnnouncementAck, AnnouncementState, LocalTask, TaskState
 from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
 
 TASK, OTHER = TaskId(0, 1), TaskId(0, 2)
@@ -30,7 +30,7 @@ def report(*tasks: LocalTask) -> AgentReport:
         as_of=datetime(2026, 1, 1, tzinfo=UTC),
         process_id=None,
         tasks=tasks,
-        heard=Heard(state=AnnouncementState.EMPTY),
+        heard=AnnouncementAck(state=AnnouncementState.EMPTY),
     )
 
 
@@ -42,7 +42,7 @@ UNASKED = AgentReport(
     as_of=datetime(2026, 1, 1, tzinfo=UTC),
     process_id=None,
     tasks=None,
-    heard=Heard(state=AnnouncementState.EMPTY),
+    heard=AnnouncementAck(state=AnnouncementState.EMPTY),
 )
 
 

@@ -21,7 +21,7 @@ from streamapp.api.v1alpha1.status import (
 )
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.evidence.coverage import TaskWait
-from streamapp.core.evidence.eta import At, Estimate, NeverAtThisSpeed
+from streamapp.core.evidence.eta import Estimate, EtaAt, NeverAtThisSpeed
 from streamapp.core.facts.hold_record import NO_EPOCH, Forced, HoldRecord
 from streamapp.core.facts.lag import Measured
 from streamapp.core.facts.snapshot import Snapshot
@@ -67,7 +67,7 @@ def scale_down_status(
         return None
     hold_id = hold.id if hold else step.hold_id if step else None
     since = began(decision, previous, hold_id)
-    target = hold.target if hold else step.to_replicas if step else snapshot.app.wish.replicas
+    target = hold.target if hold else step.to_replicas if step else snapshot.app.desired.replicas
     granted = 0 if snapshot.workload.statefulset is None else snapshot.workload.statefulset.replicas
     return ScaleDownStatus(
         hold_id=hold_id,
@@ -115,7 +115,7 @@ def began(decision: Decision, previous: ScaleDownStatus | None, hold_id: str | N
 def eta_text(estimate: Estimate, now: datetime) -> str | None:
     """An estimate as users read it: rounded up, the more the longer it is; None where it is not known."""
     match estimate:
-        case At(time):
+        case EtaAt(time):
             return format_duration(_rounded_up(max(timedelta(0), time - now)))
         case NeverAtThisSpeed():
             return NEVER
@@ -135,7 +135,7 @@ def _state(convergence: Convergence) -> ConvergenceState:
 
 
 def _slow(wait: TaskWait) -> SlowTask:
-    lag = wait.in_the_way
+    lag = wait.records_to_go
     if wait.best is not None:
         lag = wait.best.lag.records if isinstance(wait.best.lag, Measured) else None
     return SlowTask(task=str(wait.task), ordinal=None if wait.best is None else wait.best.ordinal, lag=lag)

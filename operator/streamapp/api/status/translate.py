@@ -14,12 +14,19 @@ from streamapp.api.status.progress import convergence_status, scale_down_status,
 from streamapp.api.v1alpha1.status import MOST_MEMBERS, AgentState, GroupProtocol, MemberStatus, StreamAppStatus
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.actions.decision import Decision
-from streamapp.core.evidence.membership import Attribution, attribute
+from streamapp.core.evidence.membership import MemberPlacement, place_members
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy, Timing
-from streamapp.core.facts.snapshot import App, Release, Rival, Snapshot, Wish, WishSeen
+from streamapp.core.facts.snapshot import (
+    App,
+    ConflictingStreamApp,
+    DesiredReplicas,
+    DesiredSample,
+    HoldOverride,
+    Snapshot,
+)
 from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import Gap, GapUnknown
 
@@ -27,13 +34,18 @@ NO_REASON = "no reason given"
 """What stands for a reason that a break-glass annotation leaves out: at night it must work all the same."""
 
 
-def app_of(found: StreamApp | InvalidStreamApp, *, history: Iterable[WishSeen], rivals: Iterable[Rival] = ()) -> App:
+def app_of(
+    found: StreamApp | InvalidStreamApp,
+    *,
+    history: Iterable[DesiredSample],
+    conflicting: Iterable[ConflictingStreamApp] = (),
+) -> App:
     """The resource, as far as a decision needs it.
 
     Args:
         found: What `reading.parse` made of it. An invalid one is stalled with its faults and keeps its pods.
         history: What this process saw `spec.replicas` be before.
-        rivals: Other StreamApps with the same application ID on the same Kafka cluster.
+        conflicting: Other StreamApps with the same application ID on the same Kafka cluster.
     """
     metadata = found.metadata
     valid = found.spec if isinstance(found, StreamApp) else None
@@ -41,14 +53,14 @@ def app_of(found: StreamApp | InvalidStreamApp, *, history: Iterable[WishSeen], 
         uid=metadata.uid,
         generation=metadata.generation,
         created_at=metadata.creation_timestamp,
-        wish=Wish(replicas=found.replicas, history=tuple(history)),
+        desired=DesiredReplicas(replicas=found.replicas, history=tuple(history)),
         paused=valid is not None and valid.paused,
         dry_run=valid is not None and valid.dry_run,
         deleting=metadata.deletion_timestamp is not None,
         keeps_state=valid is None or valid.state is not None,
         max_age=None if valid is None or valid.state is None else valid.state.max_age,
         fault=None if isinstance(found, StreamApp) else found.sentence,
-        rivals=tuple(rivals),
+        conflicting=tuple(conflicting),
         held_because=_held_because(metadata.annotations.get(HOLD)),
         release=_release(metadata.annotations.get(RELEASE)),
         granted_before=found.status.granted,
@@ -76,10 +88,12 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
     )
 
 
-def as_rival(streamapp: StreamApp) -> Rival:
+def as_rival(streamapp: StreamApp) -> ConflictingStreamApp:
     """What another StreamApp is to one with the same application ID on the same Kafka cluster."""
     metadata = streamapp.metadata
-    return Rival(name=f"{metadata.namespace}/{metadata.name}", uid=metadata.uid, created_at=metadata.creation_timestamp)
+    return ConflictingStreamApp(
+        name=f"{metadata.namespace}/{metadata.name}", uid=metadata.uid, created_at=metadata.creation_timestamp
+    )
 
 
 def status_of(
@@ -147,10 +161,10 @@ class _Answer:
     def members(self) -> tuple[MemberStatus, ...]:
         pods, group = self.snapshot.workload.pods[:MOST_MEMBERS], self._group()
         is_shown = group is not None and group.is_decoded
-        attribution = attribute(group, self.snapshot.workload) if group is not None and is_shown else None
+        attribution = place_members(group, self.snapshot.workload) if group is not None and is_shown else None
         return tuple(self._member(pod.ordinal, attribution) for pod in pods)
 
-    def _member(self, ordinal: Ordinal, attribution: Attribution | None) -> MemberStatus:
+    def _member(self, ordinal: Ordinal, attribution: MemberPlacement | None) -> MemberStatus:
         volume = self.snapshot.workload.volume(ordinal)
         known = None if volume is None or volume.process_id is None else str(volume.process_id)
         claim = None if volume is None else self._claim(ordinal)
@@ -191,6 +205,6 @@ def _held_because(annotation: str | None) -> str | None:
     return None if annotation is None else annotation.strip() or NO_REASON
 
 
-def _release(annotation: str | None) -> Release | None:
+def _release(annotation: str | None) -> HoldOverride | None:
     hold_id, _, why = (annotation or "").strip().partition(" ")
-    return Release(hold_id=hold_id, why=why.strip() or NO_REASON) if hold_id else None
+    return HoldOverride(hold_id=hold_id, why=why.strip() or NO_REASON) if hold_id else None

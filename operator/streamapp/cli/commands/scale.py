@@ -57,7 +57,7 @@ async def _scale(where: Where, name: str, asked: Asked, output: Output) -> None:
         driving = await _autoscalers(client, key)
         plan = Plan(view=view_of(resource, watch.now()), asked=asked.words, amount=asked.amount, autoscalers=driving)
         require_sound(plan)
-        changes = plan.to != plan.wish
+        changes = plan.to != plan.desired
         if asked.dry_run or not changes:
             _tell(plan, asked, output)
         if not changes:
@@ -89,7 +89,7 @@ class _Attempt:
     def patch_for(self, resource: Json) -> Json | None:
         """Give the Scale to write; None where somebody else wished for as many meanwhile."""
         view = view_of(resource, self.plan.view.now)
-        if view.found.replicas != self.plan.wish:
+        if view.found.replicas != self.plan.desired:
             _tell_of_another_wish(self.plan, resource, view.found.replicas)
             self.is_shown = False
         self.plan = replace(self.plan, view=view)
@@ -97,19 +97,19 @@ class _Attempt:
         if not self.is_shown:
             self.show(self.plan)
             self.is_shown = True
-        self.is_needed = self.plan.to != self.plan.wish
+        self.is_needed = self.plan.to != self.plan.desired
         return {"spec": {"replicas": self.plan.to}} if self.is_needed else None
 
 
-def _tell_of_another_wish(plan: Plan, resource: Json, wish: int) -> None:
+def _tell_of_another_wish(plan: Plan, resource: Json, desired: int) -> None:
     """Say that the wish has changed; CliError where what was asked for was meant of the earlier one."""
     authors = authors_of(resource, "spec", "replicas")
     by = f" by {authors[0].manager}" if authors else ""
-    changed = f"the wish was changed from {plan.wish} to {wish}{by} meanwhile"
+    changed = f"the wish was changed from {plan.desired} to {desired}{by} meanwhile"
     if plan.amount.is_relative:
         raise CliError(
             f"StreamApp {plan.view.name}",
-            f"{changed}, and {plan.asked} was meant of {plan.wish}; nothing was written",
+            f"{changed}, and {plan.asked} was meant of {plan.desired}; nothing was written",
             "run the command again if it is still meant, or name the number of replicas",
         )
     click.echo(f"{changed[0].upper()}{changed[1:]}.", err=True)
@@ -132,8 +132,8 @@ def _require_lasting(plan: Plan, asked: Asked) -> None:
         return
     if isinstance(plan.autoscalers, Unlisted):
         raise autoscalers.not_known(plan.view, plan.autoscalers)
-    if plan.in_the_way:
-        raise autoscalers.refusal(plan.view, plan.in_the_way, plan.to)
+    if plan.records_to_go:
+        raise autoscalers.refusal(plan.view, plan.records_to_go, plan.to)
 
 
 def _tell(plan: Plan, asked: Asked, output: Output) -> None:
@@ -142,7 +142,7 @@ def _tell(plan: Plan, asked: Asked, output: Output) -> None:
         console.write(of_plan(plan, written=False, dry_run=asked.dry_run), output, in_one_line=asked.wait)
         return
     console.show(scaling_screen(plan))
-    if asked.dry_run and plan.to != plan.wish:
+    if asked.dry_run and plan.to != plan.desired:
         console.show(Text("\nThis is a dry run: nothing was written."))
 
 

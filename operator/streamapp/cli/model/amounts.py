@@ -22,7 +22,7 @@ class Pods:
 
     is_relative = False
 
-    def of(self, wish: int) -> int:  # noqa: ARG002 (the same for every wish)
+    def of(self, desired: int) -> int:  # noqa: ARG002 (the same for every wish)
         """The replicas that this makes."""
         return self.number
 
@@ -35,9 +35,9 @@ class More:
 
     is_relative = True
 
-    def of(self, wish: int) -> int:
+    def of(self, desired: int) -> int:
         """The replicas that this makes of a wish; below zero where more are taken away than there are."""
-        return wish + self.pods
+        return desired + self.pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Share:
 
     is_relative = True
 
-    def exactly(self, wish: int) -> Fraction:
+    def exactly(self, desired: int) -> Fraction:
         """The share before it is rounded."""
-        return wish * self.share
+        return desired * self.share
 
-    def of(self, wish: int) -> int:
+    def of(self, desired: int) -> int:
         """The replicas that this makes of a wish."""
-        return ceil(self.exactly(wish))
+        return ceil(self.exactly(desired))
 
 
 Amount = Pods | More | Share

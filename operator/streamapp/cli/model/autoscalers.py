@@ -91,12 +91,12 @@ def not_known(view: View, unlisted: Unlisted) -> CliError:
     )
 
 
-def _how_to_bound(namespace: str, one: Autoscaler, wish: int, to: int) -> str:
+def _how_to_bound(namespace: str, one: Autoscaler, desired: int, to: int) -> str:
     if one.scaled_object is not None:
         return (
             f"change minReplicaCount and maxReplicaCount of ScaledObject {one.scaled_object}, from which KEDA makes it"
         )
-    if to > wish:
+    if to > desired:
         bounds = {"minReplicas": to} | ({"maxReplicas": to} if to > one.most else {})
     else:
         bounds = {"maxReplicas": to} | ({"minReplicas": to} if to < one.least else {})

@@ -65,15 +65,15 @@ def explain(resource: Mapping[str, Any], now: datetime) -> Explanation:
 
 
 def _wanted(view: View) -> Iterator[str]:
-    wish, status = view.found.replicas, view.status
+    desired, status = view.found.replicas, view.status
     if view.state is State.DELETING:
         yield "The StreamApp is being deleted."
     if status.granted is None:
-        yield f"{are(wish)} wished for, and none is granted yet."
-    elif status.granted == wish:
-        yield f"{are(wish)} wished for, and as many are granted."
+        yield f"{are(desired)} wished for, and none is granted yet."
+    elif status.granted == desired:
+        yield f"{are(desired)} wished for, and as many are granted."
     else:
-        yield f"{are(wish)} wished for, and {status.granted} granted."
+        yield f"{are(desired)} wished for, and {status.granted} granted."
     if view.is_answered:
         yield f"Of its pods {status.replicas} exist and {status.ready} are ready."
     if view.is_dry_run:

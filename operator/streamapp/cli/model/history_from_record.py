@@ -20,11 +20,11 @@ SAME = timedelta(seconds=10)
 """So far apart may be what two sources say of one thing: one truncates its times, another saw it a moment later."""
 _STALLED = "Stalled"
 _FAILED = "FAILED"
-_TOLD = frozenset({"CreateStatefulSet", "GrantReplicas", "RestartPod", "WriteTemplate", "Nudge", "Evict"})
+_TOLD = frozenset({"CreateStatefulSet", "GrantReplicas", "RestartPod", "WriteTemplate", "TriggerRebalance", "Evict"})
 """Steps that change something for an application; others are the operator's bookkeeping, told where they fail."""
 
 
-_INNER = frozenset({"Nudge"})
+_INNER = frozenset({"TriggerRebalance"})
 """Of these what only serves a change that is told anyway."""
 
 

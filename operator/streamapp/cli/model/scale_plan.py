@@ -43,20 +43,20 @@ class Plan:
     """The names of the tasks of pods, by ordinal, as far as they are known."""
 
     @property
-    def wish(self) -> int:
+    def desired(self) -> int:
         """What is wished for now."""
         return self.view.found.replicas
 
     @property
     def to(self) -> int:
         """What would be wished for."""
-        return self.amount.of(self.wish)
+        return self.amount.of(self.desired)
 
     @property
     def granted(self) -> int:
         """What is granted now; where the operator has not said, what is wished for."""
         granted = self.view.status.granted
-        return self.wish if granted is None else granted
+        return self.desired if granted is None else granted
 
     @property
     def leaving(self) -> tuple[Leaving, ...]:
@@ -71,7 +71,7 @@ class Plan:
         return tuple(pods)
 
     @property
-    def in_the_way(self) -> tuple[Autoscaler, ...]:
+    def records_to_go(self) -> tuple[Autoscaler, ...]:
         """The autoscalers that would overwrite it."""
         return () if isinstance(self.autoscalers, Unlisted) else overwriting(self.autoscalers, self.to)
 
@@ -80,14 +80,14 @@ def require_sound(plan: Plan) -> None:
     """Raise CliError where the API server would refuse the number, or where it makes no sense."""
     what = f"StreamApp {plan.view.name}"
     if plan.to < 0:
-        step = f"ask for fewer: there are {plan.wish} to take away from"
-        raise CliError(what, f"{plan.asked} of {plan.wish} replicas is less than none", step)
+        step = f"ask for fewer: there are {plan.desired} to take away from"
+        raise CliError(what, f"{plan.asked} of {plan.desired} replicas is less than none", step)
     if plan.to > MOST_REPLICAS:
         raise CliError(
             what, f"{plan.to:,} replicas are more than the {MOST_REPLICAS:,} that are allowed", "ask for fewer"
         )
     found = plan.view.found
-    if plan.to == 0 and plan.wish > 0 and isinstance(found, StreamApp) and not found.spec.scale_down.allow_zero:
+    if plan.to == 0 and plan.desired > 0 and isinstance(found, StreamApp) and not found.spec.scale_down.allow_zero:
         raise CliError(
             what,
             "zero replicas stop the application, and its spec does not allow them (`scaleDown.allowZero`)",
@@ -109,11 +109,11 @@ def warnings(plan: Plan) -> tuple[str, ...]:
 
 def _about_the_amount(plan: Plan) -> Iterator[str]:
     if isinstance(plan.amount, Share):
-        exactly = plan.amount.exactly(plan.wish)
+        exactly = plan.amount.exactly(plan.desired)
         rounded = "" if exactly == plan.to else f"; {_decimal(exactly)} is rounded up, so that no pod too many goes"
-        yield f"{_decimal(plan.amount.share * 100)} % of the {plan.wish} that are wished for is {plan.to}{rounded}."
-    if plan.to == plan.wish:
-        yield f"{counted(plan.wish, 'replica')} {_is(plan.wish)} wished for already: nothing is to be written."
+        yield f"{_decimal(plan.amount.share * 100)} % of the {plan.desired} that are wished for is {plan.to}{rounded}."
+    if plan.to == plan.desired:
+        yield f"{counted(plan.desired, 'replica')} {_is(plan.desired)} wished for already: nothing is to be written."
 
 
 def _about_pods(plan: Plan) -> Iterator[str]:
@@ -125,10 +125,10 @@ def _about_pods(plan: Plan) -> Iterator[str]:
     elif plan.to > granted:
         added = _pods(granted, plan.to - 1)
         yield f"{counted(plan.to - granted, 'pod')} more {_is(plan.to - granted)} made at once: {added}."
-    elif plan.to == granted > plan.wish:
-        verb = "stays" if granted - plan.wish == 1 else "stay"
-        yield f"The scale-down that goes on is called off: {_pods(plan.wish, granted - 1)} {verb}."
-    if plan.to > granted > plan.wish:
+    elif plan.to == granted > plan.desired:
+        verb = "stays" if granted - plan.desired == 1 else "stay"
+        yield f"The scale-down that goes on is called off: {_pods(plan.desired, granted - 1)} {verb}."
+    if plan.to > granted > plan.desired:
         yield "The scale-down that goes on is called off."
 
 
@@ -136,11 +136,11 @@ def _about_leaving(plan: Plan, leaving: Sequence[Leaving]) -> Iterator[str]:
     first, last = leaving[-1].ordinal, leaving[0].ordinal
     order = "" if first == last else ", the highest first"
     yield f"{counted(len(leaving), 'pod')} {'goes' if first == last else 'go'}{order}: {_pods(first, last)}."
-    going = max(0, plan.granted - plan.wish)
-    if going and plan.to < plan.wish:
+    going = max(0, plan.granted - plan.desired)
+    if going and plan.to < plan.desired:
         yield f"{going} of them {'was' if going == 1 else 'were'} to go before already."
-    elif going and plan.to > plan.wish:
-        yield f"{_pods(plan.wish, plan.to - 1)} no longer {'goes' if plan.to - plan.wish == 1 else 'go'}."
+    elif going and plan.to > plan.desired:
+        yield f"{_pods(plan.desired, plan.to - 1)} no longer {'goes' if plan.to - plan.desired == 1 else 'go'}."
     yield _how_they_go(plan)
 
 
@@ -176,7 +176,7 @@ def _about_doubts(plan: Plan) -> Iterator[str]:
     yield from _about_what_stands_still(plan)
     if isinstance(plan.autoscalers, Unlisted):
         yield f"Whether an autoscaler overwrites it cannot be told: {plan.autoscalers.why}."
-    for one in plan.in_the_way:
+    for one in plan.records_to_go:
         yield f"HorizontalPodAutoscaler {one} sets the replicas too, and overwrites this."
 
 
@@ -199,7 +199,7 @@ def of_plan(plan: Plan, *, written: bool, dry_run: bool) -> dict[str, Any]:
         "namespace": metadata.namespace,
         "name": metadata.name,
         "asked": plan.asked,
-        "from": plan.wish,
+        "from": plan.desired,
         "to": plan.to,
         "granted": plan.view.status.granted,
         "dryRun": dry_run,

@@ -16,9 +16,11 @@ _MOST_PODS = 30
 
 def scaling_screen(plan: Plan) -> RenderableType:
     """Show it."""
-    head = Text.assemble((plan.view.name, "bold"), "  from ", (str(plan.wish), "bold"), " to ", (str(plan.to), "bold"))
+    head = Text.assemble(
+        (plan.view.name, "bold"), "  from ", (str(plan.desired), "bold"), " to ", (str(plan.to), "bold")
+    )
     head.append(f" {'replica' if plan.to == 1 else 'replicas'}")
-    if plan.view.status.granted not in {None, plan.wish}:
+    if plan.view.status.granted not in {None, plan.desired}:
         head.append(f", {plan.granted} granted", style="dim")
     doubts = (Text(sentence, style="yellow") for sentence in warnings(plan))
     said = Constrain(Group(*map(Text, sentences(plan)), *doubts), _LONGEST_LINE)

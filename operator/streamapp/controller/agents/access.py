@@ -15,7 +15,7 @@ from streamapp.controller.agents.keys import KeyFile, NoKeys
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import AgentAccess
 from streamapp.core.actions.decision import Announce
-from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, AgentWord
+from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentSilent
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Pod
@@ -94,7 +94,7 @@ class AgentSide:
     def _counted(self, key: Key, outcome: Outcome) -> None:
         self.metrics.announcements.labels(key.namespace, key.name, outcome.value).inc()
 
-    def _count(self, key: Key, word: AgentWord) -> None:
+    def _count(self, key: Key, word: AgentReply) -> None:
         result = "heard" if isinstance(word, AgentReport) else "silent"
         self.metrics.agent_reads.labels(key.namespace, key.name, result).inc()
         place = (key, word.ordinal)

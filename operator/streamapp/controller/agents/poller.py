@@ -17,7 +17,7 @@ from streamapp.core.evidence import changelog_tails
 from streamapp.core.evidence.agent_views import remember
 from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, EndsAfter
 from streamapp.core.facts.lag import EndOffsets
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import Key
 from streamapp.kube.objects import from_json
@@ -62,11 +62,11 @@ class Listening:
 
     async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
         """Read the ends after the agents have spoken; nobody needs them while everything is at rest."""
-        watch, universe = application.watch, application.memory.universe
-        if watch is None or not isinstance(universe, Universe) or not (is_shrinking or watch.is_busy):
+        watch, task_set = application.watch, application.memory.task_set
+        if watch is None or not isinstance(task_set, TaskSet) or not (is_shrinking or watch.is_busy):
             return None
         began_at = self.now()
-        ends = await watch.group.ends(universe)
+        ends = await watch.group.ends(task_set)
         known = _tails_known(application.memory)
         if isinstance(ends, EndOffsets) and known is not None:
             ends = changelog_tails.known_from(known, ends)
@@ -75,5 +75,5 @@ class Listening:
 
 def _tails_known(memory: Memory) -> EndOffsets | None:
     """The ends of the last join, of which some may have been looked at more closely."""
-    joins = (reading.join for reading in memory.readings if reading.join is not None)
-    return next((join.ends for join in joins if isinstance(join.ends, EndOffsets)), None)
+    joins = (reading.rebalance for reading in memory.readings if reading.rebalance is not None)
+    return next((rebalance.ends for rebalance in joins if isinstance(rebalance.ends, EndOffsets)), None)

@@ -16,7 +16,7 @@ from streamapp.controller.apps.group_poller import GroupWatch, Pace
 from streamapp.controller.apps.last_pass import LastPass
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.ports import ApplicationGroup
-from streamapp.core.facts.snapshot import Rival
+from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import Key
 
@@ -126,7 +126,7 @@ class Applications:
         for key in list(self._known):
             self.forget(key)
 
-    def rivals(self, key: Key, found: StreamApp) -> tuple[Rival, ...]:
+    def conflicting(self, key: Key, found: StreamApp) -> tuple[ConflictingStreamApp, ...]:
         """Give the other StreamApps with the same application ID on the same Kafka cluster, as last heard of."""
         others = (resource for other, resource in self._resources.items() if other != key)
         return tuple(

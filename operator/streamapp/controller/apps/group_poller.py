@@ -18,14 +18,14 @@ import structlog
 
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.ports import ApplicationGroup, Poll
-from streamapp.core.actions import nudge
+from streamapp.core.actions import rebalance_trigger
 from streamapp.core.evidence import changelog_tails, readings
-from streamapp.core.evidence.membership import attribute
+from streamapp.core.evidence.membership import place_members
 from streamapp.core.evidence.running_tasks import active_holders, running_tasks
-from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, Join
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, ObservedRebalance
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
-from streamapp.core.facts.snapshot import Nudges
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.snapshot import RebalanceHistory
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import RunningSeen
@@ -78,7 +78,7 @@ class GroupWatch:
         self._changed = changed
         self._now = now
         self._before: _Look | None = None
-        self._join: Join | None = None
+        self._join: ObservedRebalance | None = None
         self._nudged_at: datetime | None = None
         self._asked_at = datetime.min.replace(tzinfo=UTC)
         self._configs_asked_at = self._asked_at
@@ -90,7 +90,7 @@ class GroupWatch:
         """Whether something is under way that is looked at often."""
         return self._is_busy
 
-    def hurry(self, *, is_busy: bool) -> None:
+    def set_poll_rate(self, *, is_busy: bool) -> None:
         """Poll quickly while something is under way, slowly else."""
         if is_busy and not self._is_busy:
             self._woken.set()
@@ -99,7 +99,7 @@ class GroupWatch:
     def nudged(self) -> None:
         """A rebalance was just asked for: the next join begins now."""
         self._nudged_at = self._now()
-        self._memory.nudges = nudge.sent(self._memory.nudges, self._nudged_at)
+        self._memory.rebalances = rebalance_trigger.sent(self._memory.rebalances, self._nudged_at)
         self._woken.set()
 
     async def run(self) -> None:
@@ -123,19 +123,19 @@ class GroupWatch:
             began_at, before = ended_at, None
         await self._follow(poll, began_at, ended_at)
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
-        join = self._join if is_stable else None
-        reading = GroupReading(ended_at=ended_at, group=poll.group, join=join)
-        self._memory.nudges = nudge.seen(self._memory.nudges, self._memory.readings, reading)
+        rebalance = self._join if is_stable else None
+        reading = GroupReading(ended_at=ended_at, group=poll.group, rebalance=rebalance)
+        self._memory.rebalances = rebalance_trigger.seen(self._memory.rebalances, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._remember_who_runs_what(reading)
-        if self._is_busy or before is None or (before.group, before.join) != (reading.group, reading.join):
+        if self._is_busy or before is None or (before.group, before.rebalance) != (reading.group, reading.rebalance):
             self._changed()
         if is_stable and self._are_configs_due():
             await self._read_configs()
 
     def _begin_anew(self) -> None:
         """Forget what has times of a clock that was set back: it would pass for new until the clock is there again."""
-        self._memory.readings, self._memory.nudges = (), Nudges()
+        self._memory.readings, self._memory.rebalances = (), RebalanceHistory()
         self._before, self._join, self._nudged_at = None, None, None
         self._asked_at = datetime.min.replace(tzinfo=UTC)
 
@@ -143,7 +143,7 @@ class GroupWatch:
         """Remember a look that ended in an error which nobody expected; the joins are followed from the next one on."""
         self._before, self._join = None, None
         unreadable = GroupUnreadable(Reason.GroupUndecodable, why)
-        reading = GroupReading(ended_at=self._now(), group=unreadable, join=None)
+        reading = GroupReading(ended_at=self._now(), group=unreadable, rebalance=None)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._changed()
 
@@ -163,84 +163,89 @@ class GroupWatch:
             return
         self._join = None
         if before is not None and before.is_known:
-            rejoined = {member for member, mark in poll.joins.items() if before.joins.get(member) != mark}
-            self._join = await self._joined(group, before.began_at, ended_at, frozenset(rejoined))
+            rejoined_members = {member for member, mark in poll.joins.items() if before.joins.get(member) != mark}
+            self._join = await self._joined(group, before.began_at, ended_at, frozenset(rejoined_members))
 
     async def _joined(
-        self, group: GroupDescription, looked_at: datetime, settled_at: datetime, rejoined: frozenset[str]
-    ) -> Join:
+        self, group: GroupDescription, looked_at: datetime, settled_at: datetime, rejoined_members: frozenset[str]
+    ) -> ObservedRebalance:
         nudged_at, self._nudged_at = self._nudged_at, None
-        universe = self._memory.universe = await self._universe(settled_at)
-        ends = await self._ends(universe)
-        if isinstance(universe, Universe) and isinstance(ends, EndOffsets):
-            ends = await self._with_tails(universe, group, ends)
+        task_set = self._memory.task_set = await self._universe(settled_at)
+        ends = await self._ends(task_set)
+        if isinstance(task_set, TaskSet) and isinstance(ends, EndOffsets):
+            ends = await self._with_tails(task_set, group, ends)
         began_at = max(looked_at, nudged_at) if nudged_at is not None else looked_at
-        return Join(began_at=began_at, settled_at=settled_at, rejoined=rejoined, ends=ends)
+        return ObservedRebalance(began_at=began_at, settled_at=settled_at, rejoined_members=rejoined_members, ends=ends)
 
-    async def _universe(self, now: datetime) -> Universe | TopologyUnknown:
+    async def _universe(self, now: datetime) -> TaskSet | TopologyUnknown:
         self._asked_at = now
-        return await self.group.universe()
+        return await self.group.task_set()
 
-    async def _ends(self, universe: Universe | TopologyUnknown) -> EndOffsets | EndsUnreadable:
-        if isinstance(universe, TopologyUnknown):
-            return EndsUnreadable(universe.reason)
-        return await self.group.ends(universe)
+    async def _ends(self, task_set: TaskSet | TopologyUnknown) -> EndOffsets | EndsUnreadable:
+        if isinstance(task_set, TopologyUnknown):
+            return EndsUnreadable(task_set.reason)
+        return await self.group.ends(task_set)
 
-    async def _with_tails(self, universe: Universe, group: GroupDescription, ends: EndOffsets) -> EndOffsets:
+    async def _with_tails(self, task_set: TaskSet, group: GroupDescription, ends: EndOffsets) -> EndOffsets:
         """Look at the tails of changelogs on which a copy stands still; the first join has none to compare with."""
-        earlier = next((one for one in self._memory.readings if one.join is not None), None)
+        earlier = next((one for one in self._memory.readings if one.rebalance is not None), None)
         limit = self._memory.lag_limit
-        if earlier is None or earlier.join is None or not isinstance(earlier.group, GroupDescription) or limit is None:
+        if (
+            earlier is None
+            or earlier.rebalance is None
+            or not isinstance(earlier.group, GroupDescription)
+            or limit is None
+        ):
             return ends
-        if isinstance(earlier.join.ends, EndOffsets):
-            ends = changelog_tails.known_from(earlier.join.ends, ends)
-        wanted = changelog_tails.worth_a_look(universe, earlier.group, group, ends, limit)
+        if isinstance(earlier.rebalance.ends, EndOffsets):
+            ends = changelog_tails.known_from(earlier.rebalance.ends, ends)
+        wanted = changelog_tails.worth_a_look(task_set, earlier.group, group, ends, limit)
         return changelog_tails.with_tails(ends, await self.group.tails(wanted)) if wanted else ends
 
     async def _complete_ends(self) -> None:
         """Read what could not be read right after the join; later ends only make a lag look larger."""
         now = self._now()
-        if isinstance(self._memory.universe, TopologyUnknown) and now - self._asked_at >= ASK_AGAIN_AFTER:
-            self._memory.universe = await self._universe(now)
+        if isinstance(self._memory.task_set, TopologyUnknown) and now - self._asked_at >= ASK_AGAIN_AFTER:
+            self._memory.task_set = await self._universe(now)
         if self._join is not None and isinstance(self._join.ends, EndsUnreadable):
-            self._join = replace(self._join, ends=await self._ends(self._memory.universe))
+            self._join = replace(self._join, ends=await self._ends(self._memory.task_set))
 
     def _are_configs_due(self) -> bool:
         """When the topics behind the stores become known or are others, and rarely after that."""
         memory = self._memory
-        if isinstance(memory.universe, TopologyUnknown) or not memory.keeps_state:
+        if isinstance(memory.task_set, TopologyUnknown) or not memory.keeps_state:
             return False
         is_whole = not any(isinstance(config, ConfigUnread) for config in memory.topic_configs.values())
         kept = CONFIGS_KEPT if is_whole else CONFIGS_ASKED_AGAIN_AFTER
-        return memory.topic_configs.keys() != memory.universe.topics or self._now() - self._configs_asked_at >= kept
+        return memory.topic_configs.keys() != memory.task_set.topics or self._now() - self._configs_asked_at >= kept
 
     async def _read_configs(self) -> None:
         """Read the settings of the topics behind the stores; no pass waits for them."""
-        universe, before = self._memory.universe, self._memory.topic_configs
-        if isinstance(universe, Universe):
+        task_set, before = self._memory.task_set, self._memory.topic_configs
+        if isinstance(task_set, TaskSet):
             self._configs_asked_at = self._now()
-            self._memory.topic_configs = await self.group.configs(universe.topics)
+            self._memory.topic_configs = await self.group.configs(task_set.topics)
         if self._memory.topic_configs != before:
             self._changed()
 
     def _remember_who_runs_what(self, reading: GroupReading) -> None:
-        universe, workload = self._memory.universe, self._memory.workload
-        if not isinstance(reading.group, GroupDescription) or isinstance(universe, TopologyUnknown) or workload is None:
+        task_set, workload = self._memory.task_set, self._memory.workload
+        if not isinstance(reading.group, GroupDescription) or isinstance(task_set, TopologyUnknown) or workload is None:
             return
-        believed = frozenset[str]() if reading.join is None else reading.join.rejoined
-        running = running_tasks(reading.group, universe, believed)
+        believed = frozenset[str]() if reading.rebalance is None else reading.rebalance.rejoined_members
+        running = running_tasks(reading.group, task_set, believed)
         # A member stays listed when its pod has gone; what it said then runs nowhere any more.
         alive = {pod.ordinal for pod in workload.pods if pod.is_running}
         place = {
             member.id: ordinal
-            for ordinal, members in attribute(reading.group, workload).by_ordinal.items()
+            for ordinal, members in place_members(reading.group, workload).by_ordinal.items()
             for member in members
             if ordinal in alive
         }
         holders = active_holders(reading.group)
         by_task = {task: place[holders[task][0].id] for task in running if holders[task][0].id in place}
         given = {task for task, members in holders.items() if any(member.id in place for member in members)}
-        self._memory.saw_running(RunningSeen(reading.ended_at, by_task, frozenset(given - by_task.keys())))
+        self._memory.record_running(RunningSeen(reading.ended_at, by_task, frozenset(given - by_task.keys())))
 
     def _interval(self) -> float:
         latest = self._memory.readings[0].group if self._memory.readings else None

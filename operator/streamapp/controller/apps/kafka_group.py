@@ -17,7 +17,7 @@ from streamapp.core.facts import group as core
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, Unknown
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.topology import (
     GroupEvidence,
@@ -71,11 +71,11 @@ class UnreachableGroup:
         """Say why."""
         return Poll(core.GroupUnreadable(Reason.BrokersUnreachable, self.why))
 
-    async def universe(self) -> Universe | TopologyUnknown:
+    async def task_set(self) -> TaskSet | TopologyUnknown:
         """Say why."""
         return TopologyUnknown(self.why)
 
-    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:  # noqa: ARG002 (the protocol's argument)
+    async def ends(self, task_set: TaskSet) -> EndOffsets | EndsUnreadable:  # noqa: ARG002 (the protocol's argument)
         """Say why."""
         return EndsUnreadable(self.why)
 
@@ -127,7 +127,7 @@ class KafkaGroup:
         joins = {each.member_id: _join_mark(each.subscription) for each in members if each.subscription is not None}
         return Poll(description, joins)
 
-    async def universe(self) -> Universe | TopologyUnknown:
+    async def task_set(self) -> TaskSet | TopologyUnknown:
         """Find out which tasks there are, from the text in the spec or from the last look."""
         if isinstance(self._topology, TopologyUnknown):
             return self._topology
@@ -140,9 +140,9 @@ class KafkaGroup:
         except KafkaAccessError as error:
             return TopologyUnknown(str(error))
 
-    async def ends(self, universe: Universe) -> EndOffsets | EndsUnreadable:
+    async def ends(self, task_set: TaskSet) -> EndOffsets | EndsUnreadable:
         """Read the ends of all changelogs."""
-        wanted, from_source = _changelogs(universe)
+        wanted, from_source = _changelogs(task_set)
         offsets, deadline = self._cluster.offsets, self._deadline_seconds
         try:
             # The start first: compaction may move it on, and a start behind the end would be no log.
@@ -211,10 +211,10 @@ class KafkaGroup:
         )
 
 
-def _changelogs(universe: Universe) -> tuple[frozenset[TopicPartition], frozenset[TopicPartition]]:
+def _changelogs(task_set: TaskSet) -> tuple[frozenset[TopicPartition], frozenset[TopicPartition]]:
     """Give all changelog partitions, and those among them that are source topics."""
-    sources = {partition for task in universe.tasks for partition in task.source_changelogs}
-    return universe.changelogs, frozenset(sources)
+    sources = {partition for task in task_set.tasks for partition in task.source_changelogs}
+    return task_set.changelogs, frozenset(sources)
 
 
 def _evidence(reading: GroupReading | None) -> GroupEvidence:

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from streamapp.core.actions.decision import Event
 from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.agent_reports import AgentsSeen
-from streamapp.core.facts.containers import Capture, ContainerEnd
+from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
-from streamapp.core.facts.snapshot import Episode, Nudges, WishSeen
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.snapshot import DesiredSample, Episode, RebalanceHistory
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
 from streamapp.core.status.gaps import RunningSeen
@@ -48,9 +48,9 @@ class Memory:
 
     uid: str
     """Of the StreamApp; another UID under the same name is another application."""
-    wishes: list[WishSeen] = field(default_factory=list)
+    desired_samples: list[DesiredSample] = field(default_factory=list)
     readings: tuple[GroupReading, ...] = ()
-    universe: Universe | TopologyUnknown = field(default_factory=lambda: TopologyUnknown("The group was not read yet."))
+    task_set: TaskSet | TopologyUnknown = field(default_factory=lambda: TopologyUnknown("The group was not read yet."))
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores, as they were last read."""
     agents: AgentsSeen | None = None
@@ -59,12 +59,12 @@ class Memory:
     """The text that all agents told last; empty where they never agreed on one."""
     told_topology: str = ""
     """The same, of the last round of questions alone."""
-    captures: tuple[Capture, ...] = ()
+    observed: tuple[ObservedMembers, ...] = ()
     captured_at: datetime | None = None
     """End of the reading that the captures were last brought up to."""
     ends: dict[str, ContainerEnd] = field(default_factory=dict)
     """By container ID."""
-    nudges: Nudges = field(default_factory=Nudges)
+    rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)
     episode: Episode | None = None
     looks: list[RunningSeen] = field(default_factory=list)
     told: dict[Event, datetime] = field(default_factory=dict)
@@ -88,23 +88,23 @@ class Memory:
 
     def forget_group(self) -> None:
         """Forget what another cluster, or another text of the topology, said: nothing is to be decided on it."""
-        self.readings, self.universe = (), TopologyUnknown("The group was not read yet.")
+        self.readings, self.task_set = (), TopologyUnknown("The group was not read yet.")
 
-    def saw_wish(self, replicas: int, at: datetime) -> None:
+    def record_desired(self, replicas: int, at: datetime) -> None:
         """Remember what is wished for from now on."""
         # A clock that was set back must not hide what was wished for before it was.
-        self.wishes = [WishSeen(min(seen.at, at), seen.replicas) for seen in self.wishes]
-        if not self.wishes or self.wishes[-1].replicas != replicas:
-            self.wishes.append(WishSeen(at, replicas))
+        self.desired_samples = [DesiredSample(min(seen.at, at), seen.replicas) for seen in self.desired_samples]
+        if not self.desired_samples or self.desired_samples[-1].replicas != replicas:
+            self.desired_samples.append(DesiredSample(at, replicas))
         # The last one before the horizon says what was wished for at the horizon.
-        while len(self.wishes) > 1 and self.wishes[1].at < at - WISHES_KEPT:
-            del self.wishes[0]
+        while len(self.desired_samples) > 1 and self.desired_samples[1].at < at - WISHES_KEPT:
+            del self.desired_samples[0]
 
     def refuse(self, generation: int, why: str, at: datetime) -> None:
         """Remember that the API server did not accept what the spec makes."""
         self.refusal = Refusal(generation, why, at + REFUSED_FOR)
 
-    def saw_ends(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
+    def record_terminations(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
         """Remember how containers ended; the first trusted report of each stays.
 
         A node's clock may be ahead of ours. What we heard of before it happened, by that clock, happened at the latest
@@ -118,7 +118,7 @@ class Memory:
         for old in [end for end in self.ends.values() if end.finished_at < at - ENDS_KEPT]:
             del self.ends[old.container_id]
 
-    def is_news(self, event: Event, at: datetime) -> bool:
+    def not_yet_reported(self, event: Event, at: datetime) -> bool:
         """Tell whether an Event was not told yet, and remember that it is now."""
         self.told = {one: when for one, when in self.told.items() if at - when < EVENTS_KEPT}
         if event in self.told:
@@ -126,7 +126,7 @@ class Memory:
         self.told[event] = at
         return True
 
-    def saw_running(self, look: RunningSeen) -> None:
+    def record_running(self, look: RunningSeen) -> None:
         """Remember who ran what."""
         if not self.looks or self.looks[-1].at < look.at:
             self.looks = [*self.looks[-LOOKS_KEPT:], look]

@@ -26,12 +26,12 @@ from streamapp.core.actions.decision import (
     Evict,
     Fence,
     GrantReplicas,
-    Nudge,
     OpenBudget,
     Plan,
     RecordProcessId,
     RestartPod,
     Step,
+    TriggerRebalance,
     WriteHoldRecord,
     WriteTemplate,
 )
@@ -71,7 +71,7 @@ class Applier:
             WriteHoldRecord: self._record,
             CloseBudget: self._close_budget,
             OpenBudget: self._open_budget,
-            Nudge: self._nudge,
+            TriggerRebalance: self._nudge,
             Announce: self._announce,
             Evict: self._evict,
             RecordProcessId: self._record_process_id,
@@ -96,7 +96,7 @@ class Applier:
             self._metrics.steps.labels(*labels, "made").inc()
             tell(step, True)
 
-    async def take_over(self, gathered: Gathered) -> bool:
+    async def fence_hold_record(self, gathered: Gathered) -> bool:
         """Write our own epoch into a hold record that another process left; tell whether that was done.
 
         From then on a removal which that process had prepared finds another version of the object and fails.
@@ -112,7 +112,7 @@ class Applier:
         memory.is_taken_over = True
         return isinstance(record, HoldRecord)
 
-    async def keep_children(self, gathered: Gathered, plan: Plan) -> None:
+    async def ensure_owned_objects(self, gathered: Gathered, plan: Plan) -> None:
         """See that Service and budget are there as the spec wants them and the plan left them."""
         found, memory = _valid(gathered), gathered.application.memory
         wanted = (found.metadata.generation, gathered.live.budget is None)
@@ -161,7 +161,7 @@ class Applier:
         manifest = manifests.disruption_budget(gathered.found, self._installation, closed=is_closed)
         await owned_objects.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
 
-    async def _nudge(self, gathered: Gathered, step: Nudge) -> None:
+    async def _nudge(self, gathered: Gathered, step: TriggerRebalance) -> None:
         watch = _watch(gathered)
         await watch.group.nudge(step.like_member)
         watch.nudged()

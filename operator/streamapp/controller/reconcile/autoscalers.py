@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from streamapp.api.managed_fields import writers_of_replicas
-from streamapp.core.facts.autoscalers import NOT_LISTED, Autoscaler, Drivers, DriversUnknown
+from streamapp.core.facts.autoscalers import NOT_LISTED, Autoscaler, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import AUTOSCALERS, Key
@@ -29,7 +29,7 @@ class _Listed:
     """What one namespace answered, or why nothing is known."""
 
     at: float
-    by_target: Mapping[str, tuple[Autoscaler, ...]] | DriversUnknown
+    by_target: Mapping[str, tuple[Autoscaler, ...]] | ReplicaWritersUnknown
 
 
 class Autoscaling:
@@ -62,21 +62,21 @@ class Autoscaling:
         """Note why there is no list; a token that is not taken just now says nothing of rights."""
         if isinstance(error, RefusedError | NotFoundError) and not isinstance(error, UnauthenticatedError):
             self._again_at[namespace] = now + ASKED_AGAIN_SECONDS
-            self._listed[namespace] = _Listed(now, DriversUnknown(_why(error, namespace)))
+            self._listed[namespace] = _Listed(now, ReplicaWritersUnknown(_why(error, namespace)))
             return
         known = self._listed.get(namespace)
         if known is None or now - known.at > KEPT_SECONDS:
             told = str(error) or f"no answer within {DEADLINE_SECONDS:g} s"
-            self._listed[namespace] = _Listed(now, DriversUnknown(f"They could not be listed: {told}"))
+            self._listed[namespace] = _Listed(now, ReplicaWritersUnknown(f"They could not be listed: {told}"))
 
-    def drivers(self, key: Key, resource: Json) -> Drivers | DriversUnknown:
+    def replica_writers(self, key: Key, resource: Json) -> ReplicaWriters | ReplicaWritersUnknown:
         """Give who drives the StreamApp `resource`, as far as is known now."""
         listed = self._listed.get(key.namespace)
         if listed is None:
             return NOT_LISTED
-        if isinstance(listed.by_target, DriversUnknown):
+        if isinstance(listed.by_target, ReplicaWritersUnknown):
             return listed.by_target
-        return Drivers(
+        return ReplicaWriters(
             autoscalers=listed.by_target.get(key.name, ()),
             other_writers=writers_of_replicas(resource),
         )

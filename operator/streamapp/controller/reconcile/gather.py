@@ -24,7 +24,7 @@ from streamapp.controller.reconcile.autoscalers import Autoscaling
 from streamapp.core.evidence import eviction
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import App, Snapshot
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import StatefulSet, Volume, Workload
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.errors import KubeError
@@ -92,7 +92,7 @@ class Gatherer:
         self._applications.heard(key, resource)
         found = parse(resource)
         application = self._applications.get(key, found.metadata.uid)
-        application.memory.saw_wish(found.replicas, read_at)
+        application.memory.record_desired(found.replicas, read_at)
         if isinstance(found, StreamApp):
             self._applications.wire(key, application, await self._wiring(found, application.memory))
         live = await self._live(key, resource, found, application)
@@ -107,7 +107,7 @@ class Gatherer:
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.keeps_state = isinstance(found, StreamApp) and found.spec.state is not None
         for pod in live.pods:
-            memory.saw_ends(from_json.container_ends(pod), now)
+            memory.record_terminations(from_json.container_ends(pod), now)
         if isinstance(found, StreamApp):
             # An invalid spec does not tell which container is the application's, so nobody can be placed in one.
             _remember_who_is_where(memory, workload)
@@ -115,16 +115,16 @@ class Gatherer:
             now=now,
             app=self._app(key, found, application),
             workload=workload,
-            universe=self._universe(found, memory, workload),
+            task_set=self._universe(found, memory, workload),
             agents=memory.agents if policy.agent else None,
             lease=self._leadership.transitions,
             readings=memory.readings,
-            captures=memory.captures,
+            observed=memory.observed,
             container_ends=tuple(memory.ends.values()),
-            nudges=memory.nudges,
+            rebalances=memory.rebalances,
             episode=memory.episode,
             topic_configs=memory.topic_configs,
-            drivers=self._autoscaling.drivers(key, live.app),
+            replica_writers=self._autoscaling.replica_writers(key, live.app),
         )
         return Gathered(
             key=key,
@@ -138,14 +138,14 @@ class Gatherer:
 
     def _universe(
         self, found: StreamApp | InvalidStreamApp, memory: Memory, workload: Workload
-    ) -> Universe | TopologyUnknown:
+    ) -> TaskSet | TopologyUnknown:
         in_spec = found.spec.topology if isinstance(found, StreamApp) else ""
-        return contradiction(in_spec, memory.told_topology, workload) or memory.universe
+        return contradiction(in_spec, memory.told_topology, workload) or memory.task_set
 
     def _app(self, key: Key, found: StreamApp | InvalidStreamApp, application: Application) -> App:
         memory = application.memory
-        rivals = self._applications.rivals(key, found) if isinstance(found, StreamApp) else ()
-        app = app_of(found, history=memory.wishes, rivals=rivals)
+        conflicting = self._applications.conflicting(key, found) if isinstance(found, StreamApp) else ()
+        app = app_of(found, history=memory.desired_samples, conflicting=conflicting)
         refusal = memory.refusal
         if refusal is None or refusal.generation != app.generation or self._now() >= refusal.until:
             return app
@@ -234,5 +234,5 @@ class Gatherer:
 def _remember_who_is_where(memory: Memory, workload: Workload) -> None:
     latest = memory.readings[0] if memory.readings else None
     if latest is not None and latest.ended_at != memory.captured_at:
-        memory.captures = eviction.remember(memory.captures, latest, workload)
+        memory.observed = eviction.remember(memory.observed, latest, workload)
         memory.captured_at = latest.ended_at

@@ -67,7 +67,7 @@ class Reconciler:
             self._recorder.forget(key)
             return None
         gathered.application.last = LastPass(gathered.found, gathered.snapshot, gathered.policy)
-        if await self._applier.take_over(gathered):
+        if await self._applier.fence_hold_record(gathered):
             return AT_ONCE
         async with self._turns.turn():
             decision = decide(gathered.snapshot, gathered.policy)
@@ -100,7 +100,7 @@ class Reconciler:
         try:
             await self._applier.apply(gathered, decision.plan, self._recorder.hears_of(gathered.key))
             if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
-                await self._applier.keep_children(gathered, decision.plan)
+                await self._applier.ensure_owned_objects(gathered, decision.plan)
         except InvalidError as error:
             memory, now = gathered.application.memory, gathered.snapshot.now
             memory.refuse(gathered.snapshot.app.generation, str(error), now)
@@ -115,7 +115,7 @@ class Reconciler:
             return
         at_rest = decision.verdict in {Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED}
         moves = decision.convergence.can_be_told and not decision.convergence.is_converged
-        gathered.application.watch.hurry(is_busy=not at_rest or moves)
+        gathered.application.watch.set_poll_rate(is_busy=not at_rest or moves)
 
 
 def _look(gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> Look:

@@ -15,7 +15,7 @@ from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
 from streamapp.core.facts.hold_record import HoldRecord
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
 from streamapp.kube.client.client import KubeClient
@@ -67,7 +67,7 @@ class Reporter:
                 verdict=decision.verdict.value,
                 reason=decision.reason.name,
                 message=decision.message,
-                desired=gathered.snapshot.app.wish.replicas,
+                desired=gathered.snapshot.app.desired.replicas,
                 granted=_granted(gathered),
                 plan=[type(step).__name__ for step in decision.plan],
                 withheld=[type(step).__name__ for step in decision.withheld],
@@ -91,7 +91,7 @@ class Reporter:
             told.append(Event(decision.reason, decision.detail))
         told += (warned for warned in decision.warnings if warned not in memory.warned)
         memory.warned = frozenset(decision.warnings)
-        for count, event in enumerate(event for event in told if memory.is_news(event, now)):
+        for count, event in enumerate(event for event in told if memory.not_yet_reported(event, now)):
             await events.publish(
                 self._client,
                 gathered.live.app,
@@ -106,7 +106,7 @@ class Reporter:
         metrics, labels = self._metrics, (gathered.key.namespace, gathered.key.name)
         workload, now = gathered.snapshot.workload, gathered.snapshot.now
         counts = {
-            "desired": gathered.snapshot.app.wish.replicas,
+            "desired": gathered.snapshot.app.desired.replicas,
             "granted": _granted(gathered),
             "actual": len(workload.pods),
             "ready": workload.ready,
@@ -137,10 +137,10 @@ def _granted(gathered: Gathered) -> int:
 
 def gap_seen(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:
     """What was seen of the gap of a step that is closed now: from the last look before it."""
-    step, universe = decision.closed_step, gathered.snapshot.universe
-    if step is None or not isinstance(universe, Universe):
+    step, task_set = decision.closed_step, gathered.snapshot.task_set
+    if step is None or not isinstance(task_set, TaskSet):
         return None
     looks = gathered.application.memory.looks
     before = [look for look in looks if look.at <= step.granted_at]
     since = [*before[-1:], *(look for look in looks if look.at > step.granted_at)]
-    return worst_gap(since, universe.ids) if before else None
+    return worst_gap(since, task_set.ids) if before else None

@@ -13,7 +13,7 @@ from streamapp.core.actions.decision import Announce
 from streamapp.core.evidence.agent_views import fresh, has_lost_one
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.learner_source import is_heard_but_not_ours, is_on_demand, limit_in_doubt
-from streamapp.core.evidence.membership import attribute
+from streamapp.core.evidence.membership import place_members
 from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.hold_record import NO_EPOCH, Epoch
@@ -106,7 +106,7 @@ def _can_drain(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
 
 
 def _has_room(snapshot: Snapshot, policy: ScalingPolicy, drained: set[Ordinal]) -> bool:
-    room = room_for_learners(fresh(snapshot, policy.timing), drained, snapshot.universe)
+    room = room_for_learners(fresh(snapshot, policy.timing), drained, snapshot.task_set)
     return isinstance(room, RoomUnknown) or room.is_enough
 
 
@@ -128,7 +128,7 @@ def _processes(snapshot: Snapshot, timing: Timing) -> Mapping[Ordinal, ProcessId
         volume.ordinal: volume.process_id for volume in workload.volumes if volume.process_id is not None
     }
     if latest is not None and isinstance(latest.group, GroupDescription):
-        for ordinal, members in attribute(latest.group, workload).by_ordinal.items():
+        for ordinal, members in place_members(latest.group, workload).by_ordinal.items():
             shown = next((one.process_id for one in members if one.process_id is not None), None)
             if shown is not None:
                 found[ordinal] = shown

@@ -4,10 +4,10 @@ Called by `planning`. None of them takes a pod away.
 """
 
 from streamapp.core.actions.decision import CloseBudget, Evict, OpenBudget, RecordProcessId, Step
-from streamapp.core.actions.open_step import Closing
+from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.evidence.eviction import evictable
-from streamapp.core.evidence.membership import attribute, unrecorded
-from streamapp.core.facts.containers import Capture, MemberKey
+from streamapp.core.evidence.membership import place_members, unrecorded
+from streamapp.core.facts.containers import MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupDescription, GroupState
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
@@ -16,14 +16,14 @@ from streamapp.core.reasons import Reason
 
 
 def evictions(
-    captures: tuple[Capture, ...], snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet
+    observed: tuple[ObservedMembers, ...], snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet
 ) -> tuple[Step, ...]:
     """Put out the members of containers that are known to have ended."""
     latest = snapshot.latest
     if latest is None or not isinstance(latest.group, GroupDescription):
         return ()
     may_go = evictable(
-        captures,
+        observed,
         snapshot.container_ends,
         latest.group,
         policy.timing.eviction_margin,
@@ -32,15 +32,15 @@ def evictions(
     return tuple(Evict(members=one.members, end=one.end, reason=Reason.ContainerEnded) for one in may_go)
 
 
-def phantoms(snapshot: Snapshot) -> tuple[Step, ...]:
+def probe_members(snapshot: Snapshot) -> tuple[Step, ...]:
     """Put out what an earlier nudge left behind."""
     latest = snapshot.latest
     if latest is None or not isinstance(latest.group, GroupDescription):
         return ()
-    ghosts = attribute(latest.group, snapshot.workload).phantoms
-    if not ghosts:
+    probes = place_members(latest.group, snapshot.workload).probe_members
+    if not probes:
         return ()
-    keys = tuple(MemberKey(ghost.id, ghost.instance_id) for ghost in ghosts)
+    keys = tuple(MemberKey(probe.id, probe.instance_id) for probe in probes)
     return (Evict(members=keys, end=None, reason=Reason.NudgeLeftOver),)
 
 
@@ -51,26 +51,26 @@ def new_process_ids(snapshot: Snapshot) -> tuple[Step, ...]:
         return ()
     if latest.group.state is not GroupState.STABLE or not latest.group.is_decoded:
         return ()
-    attribution = attribute(latest.group, snapshot.workload)
+    placement = place_members(latest.group, snapshot.workload)
     return tuple(
         RecordProcessId(ordinal=ordinal, process_id=process_id, reason=Reason.ProcessIdUnrecorded)
-        for ordinal, process_id in unrecorded(attribution, snapshot.workload).items()
-        if process_id is not None and process_id not in attribution.doubled
+        for ordinal, process_id in unrecorded(placement, snapshot.workload).items()
+        if process_id is not None and process_id not in placement.duplicated
     )
 
 
-def budget(snapshot: Snapshot, closing: Closing | None, *, takes_pods: bool) -> tuple[Step, ...]:
+def budget(snapshot: Snapshot, step_progress: StepProgress | None, *, takes_pods: bool) -> tuple[Step, ...]:
     """Closed from just before a step until it is done, or slow; open at all other times."""
     now = snapshot.workload.budget
-    is_open_step = closing is not None and closing.waits_for is not None and not closing.is_slow
+    is_open_step = step_progress is not None and step_progress.waits_for is not None and not step_progress.is_slow
     if now is Budget.OPEN and (takes_pods or is_open_step):
         return (CloseBudget(reason=Reason.StepOpen),)
     if now is Budget.CLOSED and not (takes_pods or is_open_step):
-        return (OpenBudget(reason=_why_open(closing)),)
+        return (OpenBudget(reason=_why_open(step_progress)),)
     return ()
 
 
-def _why_open(closing: Closing | None) -> Reason:
-    if closing is None:
+def _why_open(step_progress: StepProgress | None) -> Reason:
+    if step_progress is None:
         return Reason.HoldCancelled
-    return Reason.StepClosed if closing.waits_for is None else Reason.StepSlow
+    return Reason.StepClosed if step_progress.waits_for is None else Reason.StepSlow

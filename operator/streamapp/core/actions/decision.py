@@ -10,7 +10,7 @@ from enum import Enum
 
 from streamapp.core.evidence.coverage import TaskWait
 from streamapp.core.evidence.eta import Estimate
-from streamapp.core.evidence.learner_source import SourceSeen
+from streamapp.core.evidence.learner_source import LearnerSourceStatus
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.containers import ContainerEnd, MemberKey
 from streamapp.core.facts.hold_record import Epoch, Forced, HoldRecord, RecordUnreadable
@@ -92,7 +92,7 @@ class OpenBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nudge:
+class TriggerRebalance:
     """Let a phantom member join and leave, so that the group rebalances."""
 
     like_member: str
@@ -155,7 +155,7 @@ Step = (
     | WriteHoldRecord
     | CloseBudget
     | OpenBudget
-    | Nudge
+    | TriggerRebalance
     | Announce
     | Evict
     | RecordProcessId
@@ -194,7 +194,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedStep:
+class CompletedStep:
     """A step that this decision finds finished, for `status.lastSteps`."""
 
     hold_id: str
@@ -226,8 +226,8 @@ class Decision:
     events: tuple[Event, ...]
     warnings: tuple[Event, ...]
     """What is wrong for as long as it stands here, without keeping anything from being done; told when it begins."""
-    closed_step: ClosedStep | None
-    source: SourceSeen
+    closed_step: CompletedStep | None
+    source: LearnerSourceStatus
     """Where learners come from, and why not on demand."""
     requeue_after: timedelta
     """When to decide again even if nothing is heard."""

@@ -7,23 +7,23 @@ one thing that nobody wants to keep.
 from dataclasses import dataclass
 from datetime import timedelta
 
-from streamapp.core.actions.decision import ClosedStep
+from streamapp.core.actions.decision import CompletedStep
 from streamapp.core.evidence.eviction import evictable
-from streamapp.core.evidence.refusal import Refusal, name_some
+from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.hold_record import HoldRecord, OpenStep
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod, StatefulSet
-from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, case_now
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.case import GateInput, case_now
 from streamapp.core.gates.chains import STEP_END_BY_TASKS_GATES, STEP_END_GATES
 from streamapp.core.gates.evaluate import first_refusal
 from streamapp.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
+class StepProgress:
     """How far an open step is."""
 
     step: OpenStep
@@ -32,9 +32,9 @@ class Closing:
     is_slow: bool
     """Open for so long that the disruption budget must not stay closed for it."""
 
-    def as_closed(self, snapshot: Snapshot) -> ClosedStep:
+    def as_closed(self, snapshot: Snapshot) -> CompletedStep:
         """The step, for the list of those that were made."""
-        return ClosedStep(
+        return CompletedStep(
             hold_id=self.step.hold_id,
             from_replicas=self.step.from_replicas,
             to_replicas=self.step.to_replicas,
@@ -44,13 +44,13 @@ class Closing:
         )
 
 
-def assess(snapshot: Snapshot, policy: ScalingPolicy) -> Closing | None:
+def assess(snapshot: Snapshot, policy: ScalingPolicy) -> StepProgress | None:
     """Look at the open step; None where there is none."""
     statefulset = snapshot.workload.statefulset
     if statefulset is None or not isinstance(statefulset.record, HoldRecord) or statefulset.record.step is None:
         return None
     step = statefulset.record.step
-    return Closing(
+    return StepProgress(
         step=step,
         waits_for=_missing(step, statefulset, snapshot, policy),
         is_slow=snapshot.now - step.granted_at > policy.timing.step_slow,
@@ -62,7 +62,7 @@ def _missing(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot, polic
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     gone = tuple(Ordinal(number) for number in range(step.from_replicas - 1, step.to_replicas - 1, -1))
-    case = case_now(snapshot, policy, Departure(Going.ONE, gone), latest)
+    case = case_now(snapshot, policy, RemovalCandidate(RemovalKind.ONE, gone), latest)
     return (
         _pod_that_is_left(step, statefulset, snapshot)
         or _member_that_is_left(step, statefulset, case)
@@ -82,23 +82,23 @@ def _spared(statefulset: StatefulSet, snapshot: Snapshot) -> tuple[Pod, ...]:
 
 def _pod_that_is_left(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot) -> Refusal | None:
     spared = _spared(statefulset, snapshot)
-    taken = {capture.pod_uid for capture in step.captures} - {pod.uid for pod in spared}
+    taken = {capture.pod_uid for capture in step.observed} - {pod.uid for pod in spared}
     pods = snapshot.workload.pods
     left = [pod.ordinal for pod in pods if pod.uid in taken or pod.ordinal >= statefulset.replicas]
-    return Refusal(Reason.PodTerminating, f"ordinal {name_some(left)}") if left else None
+    return Refusal(Reason.PodTerminating, f"ordinal {first_few(left)}") if left else None
 
 
-def _member_that_is_left(step: OpenStep, statefulset: StatefulSet, case: Case) -> Refusal | None:
-    group, attribution = case.group(), case.attribution()
+def _member_that_is_left(step: OpenStep, statefulset: StatefulSet, case: GateInput) -> Refusal | None:
+    group, placement = case.group(), case.placement()
     if isinstance(group, Refusal):
         return group
-    if isinstance(attribution, Refusal):
-        return attribution
+    if isinstance(placement, Refusal):
+        return placement
     run_on = {pod.container.id for pod in _spared(statefulset, case.snapshot) if pod.is_running}
-    captured = {key.id for seen in step.captures if seen.container_id not in run_on for key in seen.members}
+    captured = {key.id for seen in step.observed if seen.container_id not in run_on for key in seen.members}
     away = {
         member.id
-        for ordinal, members in attribution.by_ordinal.items()
+        for ordinal, members in placement.by_ordinal.items()
         if ordinal >= statefulset.replicas
         for member in members
     }
@@ -106,19 +106,19 @@ def _member_that_is_left(step: OpenStep, statefulset: StatefulSet, case: Case) -
     if not left:
         return None
     ends, margin = case.snapshot.container_ends, case.policy.timing.eviction_margin
-    may_go = evictable(step.captures, ends, group, margin, for_good=lambda ordinal: ordinal >= statefulset.replicas)
+    may_go = evictable(step.observed, ends, group, margin, for_good=lambda ordinal: ordinal >= statefulset.replicas)
     on_their_way = {key.id for one in may_go for key in one.members}
     reason = Reason.ContainerEnded if on_their_way >= left else Reason.EvictionMissed
-    return Refusal(reason, f"member {name_some(sorted(left))}")
+    return Refusal(reason, f"member {first_few(sorted(left))}")
 
 
-def _task_that_does_not_run(step: OpenStep, case: Case) -> Refusal | None:
+def _task_that_does_not_run(step: OpenStep, case: GateInput) -> Refusal | None:
     """Every task runs again, as far as it is known which tasks there are.
 
     Where the step rested on that, it ends on that too: in the middle of a rebalance, when a task is nowhere, the tasks
     cannot be inferred from the group.
     """
-    by_tasks = step.reason in _RESTS_ON_THE_TASKS or not isinstance(case.universe(), Refusal)
+    by_tasks = step.reason in _RESTS_ON_THE_TASKS or not isinstance(case.task_set(), Refusal)
     return first_refusal(STEP_END_BY_TASKS_GATES if by_tasks else STEP_END_GATES, case)
 
 

@@ -22,7 +22,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class BranchResult:
     """A branch's answer."""
 
     verdict: Verdict

@@ -13,16 +13,16 @@ from streamapp.core.actions.decision import (
     Event,
     Fence,
     GrantReplicas,
-    Nudge,
     Plan,
     RestartPod,
+    TriggerRebalance,
     Verdict,
     WriteHoldRecord,
     WriteTemplate,
 )
-from streamapp.core.actions.nudge import Waiting, nudge_for
-from streamapp.core.actions.open_step import Closing
-from streamapp.core.actions.outcomes import Outcome
+from streamapp.core.actions.rebalance_trigger import Waiting, nudge_for
+from streamapp.core.actions.open_step import StepProgress
+from streamapp.core.actions.outcomes import BranchResult
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
 from streamapp.core.evidence.refusal import Refusal
@@ -50,13 +50,13 @@ _SETTLING = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PlanBuilder:
     """Everything that one decision has found out, on its way to a plan."""
 
     snapshot: Snapshot
     policy: ScalingPolicy
-    outcome: Outcome
-    closing: Closing | None
+    outcome: BranchResult
+    step_progress: StepProgress | None
     rollout: Restart | Refusal | None
     drains: Ordinal | None
     """The pod that is drained to be restarted."""
@@ -77,9 +77,9 @@ class Draft:
         takes_pods = self.outcome.grant is not None and self.outcome.grant.step is not None
         others = (
             *self._evictions(statefulset, everywhere=True),
-            *beside.phantoms(self.snapshot),
+            *beside.probe_members(self.snapshot),
             *beside.new_process_ids(self.snapshot),
-            *beside.budget(self.snapshot, self.closing, takes_pods=takes_pods),
+            *beside.budget(self.snapshot, self.step_progress, takes_pods=takes_pods),
         )
         # Nothing that may fail comes before a raise.
         ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
@@ -92,7 +92,7 @@ class Draft:
             return ()
         return (
             *self._evictions(statefulset, everywhere=False),
-            *beside.budget(self.snapshot, self.closing, takes_pods=False),
+            *beside.budget(self.snapshot, self.step_progress, takes_pods=False),
             *self._record_write(statefulset),
             *self._closing_nudge(),
         )
@@ -118,8 +118,8 @@ class Draft:
         news = list(self.outcome.events)
         statefulset = self.snapshot.workload.statefulset
         before = None if statefulset is None else statefulset.record
-        if self.closing is not None and self.closing.waits_for is None:
-            step = self.closing.step
+        if self.step_progress is not None and self.step_progress.waits_for is None:
+            step = self.step_progress.step
             news.append(Event(Reason.StepClosed, f"{step.from_replicas} to {step.to_replicas}"))
         takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
         if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
@@ -142,7 +142,7 @@ class Draft:
             return (grant,)
         written = self._record_write(statefulset)
         # A step that is slow must not keep out the template that may be what mends the application.
-        if written or (self.closing is not None and not self.closing.is_slow):
+        if written or (self.step_progress is not None and not self.step_progress.is_slow):
             return written
         if not statefulset.template_is_written:
             return (WriteTemplate(fence=fence, reason=Reason.RolloutInProgress),)
@@ -172,8 +172,8 @@ class Draft:
 
     def _wanted_record(self, before: HoldRecord | None) -> HoldRecord | None:
         step = None
-        if self.closing is not None and self.closing.waits_for is not None:
-            step = self.closing.step
+        if self.step_progress is not None and self.step_progress.waits_for is not None:
+            step = self.step_progress.step
         if self.outcome.grant is not None and self.outcome.grant.step is not None:
             step = self.outcome.grant.step
         if self.outcome.hold is None and step is None:
@@ -191,38 +191,38 @@ class Draft:
         return self.snapshot.now - counted >= self.policy.timing.record_gap
 
     def _evictions(self, statefulset: StatefulSet, *, everywhere: bool) -> Plan:
-        of_step = () if self.closing is None else self.closing.step.captures
-        in_memory = self.snapshot.captures if everywhere else ()
+        of_step = () if self.step_progress is None else self.step_progress.step.observed
+        in_memory = self.snapshot.observed if everywhere else ()
         return beside.evictions((*of_step, *in_memory), self.snapshot, self.policy, statefulset)
 
     def _nudge(self, main: Plan) -> Plan:
         if any(not isinstance(step, WriteHoldRecord) for step in main):
             return ()
-        if self.closing is not None:
+        if self.step_progress is not None:
             return self._closing_nudge()
         asked = self._hold_nudge() or self._rollout_nudge() or self._settling_nudge()
         return () if asked is None else (asked,)
 
     def _closing_nudge(self) -> Plan:
-        if self.closing is None or self.closing.waits_for is None:
+        if self.step_progress is None or self.step_progress.waits_for is None:
             return ()
-        waiting = Waiting(refusal=self.closing.waits_for, since=self.closing.step.granted_at)
+        waiting = Waiting(refusal=self.step_progress.waits_for, since=self.step_progress.step.granted_at)
         nudge = nudge_for(waiting, self.snapshot, self.policy)
         return () if nudge is None else (nudge,)
 
-    def _hold_nudge(self) -> Nudge | None:
+    def _hold_nudge(self) -> TriggerRebalance | None:
         refusal, hold = self.outcome.could_be_nudged, self.outcome.hold
         if refusal is None or hold is None:
             return None
         waiting = Waiting(refusal=refusal, since=hold.since, estimate=self.eta())
         return nudge_for(waiting, self.snapshot, self.policy)
 
-    def _rollout_nudge(self) -> Nudge | None:
+    def _rollout_nudge(self) -> TriggerRebalance | None:
         if not isinstance(self.rollout, Refusal):
             return None
         return nudge_for(Waiting(refusal=self.rollout, since=None), self.snapshot, self.policy)
 
-    def _settling_nudge(self) -> Nudge | None:
+    def _settling_nudge(self) -> TriggerRebalance | None:
         missing = self.convergence.waits_for
         if missing is None or missing.reason not in _SETTLING:
             return None

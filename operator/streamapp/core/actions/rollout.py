@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from streamapp.core.evidence.agent_views import fresh, silence
 from streamapp.core.evidence.learner_source import seen, why_not_on_demand
 from streamapp.core.evidence.learners import LearnersUnknown
-from streamapp.core.evidence.membership import attribute
-from streamapp.core.evidence.refusal import Refusal, name_some
+from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod, StatefulSet
-from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, Gate, case_now
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.case import Gate, GateInput, case_now
 from streamapp.core.gates.chains import REPLACEMENT_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
-from streamapp.core.gates.evaluate import Permission, Waiver, first_refusal, judge
+from streamapp.core.gates.evaluate import Approval, CoverageOverride, evaluate, first_refusal
 from streamapp.core.gates.safety_gates import every_task_runs, no_earlier_step_is_open
 from streamapp.core.reasons import Reason
 
@@ -93,7 +93,7 @@ class _Rollout:
         if not candidates:
             return None
         if self.policy.rollout is RolloutPolicy.PAUSED:
-            return Refusal(Reason.RolloutPaused, f"ordinal {name_some([pod.ordinal for pod in candidates])}")
+            return Refusal(Reason.RolloutPaused, f"ordinal {first_few([pod.ordinal for pod in candidates])}")
         unwell = self._unwell()
         if unwell is not None:
             return unwell
@@ -135,12 +135,12 @@ class _Rollout:
         pods = self._granted_pods()
         going = [pod.ordinal for pod in pods if pod.terminating]
         if going:
-            return Refusal(Reason.PodTerminating, f"ordinal {name_some(going)}")
+            return Refusal(Reason.PodTerminating, f"ordinal {first_few(going)}")
         newest = [pod for pod in pods if pod.revision == self.statefulset.update_revision]
         ill = [pod.ordinal for pod in newest if not (pod.is_running and pod.ready)]
         missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
         if ill or missing:
-            return Refusal(Reason.RolloutPodNotRunning, f"ordinal {name_some([*ill, *missing])}")
+            return Refusal(Reason.RolloutPodNotRunning, f"ordinal {first_few([*ill, *missing])}")
         return self._agent_that_is_missing([pod.ordinal for pod in newest])
 
     def _agent_that_is_missing(self, newest: list[Ordinal]) -> Refusal | None:
@@ -156,7 +156,7 @@ class _Rollout:
             return None
         quiet = silence(replace(self.snapshot, workload=replace(workload, pods=pods)), self.policy.timing)
         if quiet is not None:
-            return Refusal(quiet.reason, quiet.detail, needs_a_join=False)
+            return Refusal(quiet.reason, quiet.detail, needs_rebalance=False)
         return self._assignor_that_is_lost(newest)
 
     def _pods_that_spoke(self, newest: list[Ordinal]) -> frozenset[Ordinal]:
@@ -173,9 +173,9 @@ class _Rollout:
         several = sum(1 for pod in pods if pod.has_agent) > 1
         if not isinstance(group, GroupDescription) or not several or self._source() is not LearnerSource.NONE:
             return frozenset()
-        attribution = attribute(group, self.snapshot.workload)
+        placement = place_members(group, self.snapshot.workload)
         return frozenset(
-            pod.ordinal for pod in pods if pod.has_agent and pod.is_running and attribution.members(pod.ordinal)
+            pod.ordinal for pod in pods if pod.has_agent and pod.is_running and placement.members(pod.ordinal)
         )
 
     def _assignor_that_is_lost(self, newest: list[Ordinal]) -> Refusal | None:
@@ -190,8 +190,8 @@ class _Rollout:
     def _takes_nothing_away(self, pod: Pod, gates: Iterable[Gate]) -> bool:
         """Tell whether a pod does not run and has nobody in the group."""
         case = self._case(pod)
-        attribution = case.attribution()
-        if pod.is_running or isinstance(attribution, Refusal) or attribution.may_be_of(pod.ordinal):
+        placement = case.placement()
+        if pod.is_running or isinstance(placement, Refusal) or placement.may_be_of(pod.ordinal):
             return False
         return first_refusal(gates, case) is None
 
@@ -201,25 +201,25 @@ class _Rollout:
         Which few does not depend on any lag: were the first that does not learn the only one that is judged, more lag
         could make it a learner, and another pod would restart that nobody had judged before.
         """
-        waiver = self._waiver()
-        if self._source() is LearnerSource.ON_DEMAND and waiver is None:
+        override = self._waiver()
+        if self._source() is LearnerSource.ON_DEMAND and override is None:
             verdict = self._judged(candidates[0], None)
-            return Restart(candidates[0], Reason.RestartDrained) if isinstance(verdict, Permission) else verdict
+            return Restart(candidates[0], Reason.RestartDrained) if isinstance(verdict, Approval) else verdict
         refusals: list[tuple[bool, Refusal]] = []
         for pod in candidates[:MOST_JUDGED]:
-            learning = self._learning(pod) if waiver is None else None
-            verdict = learning or self._judged(pod, waiver)
-            if isinstance(verdict, Permission):
+            learning = self._learning(pod) if override is None else None
+            verdict = learning or self._judged(pod, override)
+            if isinstance(verdict, Approval):
                 return Restart(pod, verdict.reason)
             refusals.append((learning is not None, verdict))
         return min(refusals, key=lambda each: each[0])[1]
 
-    def _judged(self, pod: Pod, waiver: Waiver | None) -> Permission | Refusal:
+    def _judged(self, pod: Pod, override: CoverageOverride | None) -> Approval | Refusal:
         case, refusal = self._case(pod), None
-        if waiver is not None and waiver.reason is Reason.RestartWithoutLearners:
+        if override is not None and override.reason is Reason.RestartWithoutLearners:
             # Where no restart can be covered, at least no task must be away for two restarts at once.
             refusal = every_task_runs(case)
-        return refusal or judge(self.snapshot, self.policy, case.departure, waiver)
+        return refusal or evaluate(self.snapshot, self.policy, case.candidate, override)
 
     def _learning(self, pod: Pod) -> Refusal | None:
         """Whether a pod restores a task or has a standby that is behind; a restart would set it back."""
@@ -229,11 +229,11 @@ class _Rollout:
         behind = copies.behind(self.policy.acceptable_recovery_lag, pod.ordinal)
         return refusal_of(behind) if behind else None
 
-    def _waiver(self) -> Waiver | None:
+    def _waiver(self) -> CoverageOverride | None:
         if self.policy.rollout is RolloutPolicy.IMMEDIATE:
-            return Waiver(Reason.RestartUncovered)
+            return CoverageOverride(Reason.RestartUncovered)
         if self.statefulset.replicas == 1 or self._source() is LearnerSource.NONE:
-            return Waiver(Reason.RestartWithoutLearners)
+            return CoverageOverride(Reason.RestartWithoutLearners)
         return None
 
     def _source(self) -> LearnerSource | None:
@@ -243,6 +243,6 @@ class _Rollout:
     def _granted_pods(self) -> tuple[Pod, ...]:
         return tuple(pod for pod in self.snapshot.workload.pods if pod.ordinal < self.statefulset.replicas)
 
-    def _case(self, pod: Pod) -> Case:
-        departure = Departure(Going.RESTART, (pod.ordinal,))
-        return case_now(self.snapshot, self.policy, departure, self.latest)
+    def _case(self, pod: Pod) -> GateInput:
+        candidate = RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,))
+        return case_now(self.snapshot, self.policy, candidate, self.latest)

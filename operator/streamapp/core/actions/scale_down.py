@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamapp.core.actions.decision import Event, Verdict
-from streamapp.core.actions.outcomes import Grant, Outcome
+from streamapp.core.actions.outcomes import BranchResult, Grant
 from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation
@@ -25,23 +25,23 @@ from streamapp.core.facts.hold_record import (
 )
 from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import StatefulSet
-from streamapp.core.gates.candidates import Departure, Going, next_drained, next_removal
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind, next_drained, next_removal
 from streamapp.core.gates.case import case_now
-from streamapp.core.gates.evaluate import Permission, Waiver, judge
+from streamapp.core.gates.evaluate import Approval, CoverageOverride, evaluate
 from streamapp.core.gates.safety_gates import every_task_runs
 from streamapp.core.reasons import Reason
 
 
-def scale_down(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> Outcome:
+def scale_down(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> BranchResult:
     """Decide about a wish that is lower than what is granted."""
     current = current_hold(statefulset)
     if snapshot.app.held_because is not None:
         return _hold(Reason.HeldByUser, snapshot.app.held_because, current)
-    if snapshot.app.wish.replicas == 0 and not policy.allow_zero:
+    if snapshot.app.desired.replicas == 0 and not policy.allow_zero:
         return _hold(Reason.ZeroNotAllowed, "", None)
-    target = snapshot.app.wish.highest_within(policy.stabilization, snapshot.now)
+    target = snapshot.app.desired.highest_within(policy.stabilization, snapshot.now)
     if target is None or target >= statefulset.replicas:
         return _hold(Reason.Stabilizing, _how_long_it_must_last(snapshot, policy, statefulset), current)
     if isinstance(statefulset.record, RecordUnreadable):
@@ -60,13 +60,13 @@ def current_hold(statefulset: StatefulSet) -> Hold | None:
 
 def _how_long_it_must_last(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> str:
     window = f"It must last for {policy.stabilization.total_seconds():g} s"
-    since = snapshot.app.wish.lower_since(statefulset.replicas)
+    since = snapshot.app.desired.lower_since(statefulset.replicas)
     # A point in time and not a countdown, which would be another status at every look.
     return f"{window}." if since is None else f"{window}, which is until {since + policy.stabilization:%H:%M:%S} UTC."
 
 
-def _hold(reason: Reason, detail: str, hold: Hold | None) -> Outcome:
-    return Outcome(verdict=Verdict.HOLD, reason=reason, detail=detail, hold=hold)
+def _hold(reason: Reason, detail: str, hold: Hold | None) -> BranchResult:
+    return BranchResult(verdict=Verdict.HOLD, reason=reason, detail=detail, hold=hold)
 
 
 def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulset: StatefulSet) -> Hold:
@@ -82,7 +82,8 @@ def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulse
             current,
             target=target,
             id=id_ if goes_further else current.id,
-            fell_far=_falls_far(current.target, target) or (current.fell_far and target <= current.target),
+            dropped_by_half=_falls_far(current.target, target)
+            or (current.dropped_by_half and target <= current.target),
         )
     return Hold(
         id=id_,
@@ -92,7 +93,7 @@ def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulse
         since=snapshot.now,
         reason=Reason.HoldBegan,
         progress=Progress(improved_at=snapshot.now),
-        fell_far=_falls_far(statefulset.replicas, target),
+        dropped_by_half=_falls_far(statefulset.replicas, target),
     )
 
 
@@ -112,13 +113,13 @@ class _Held:
     is_new: bool
     """Not on record yet."""
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> BranchResult:
         if self.hold.gave_up_at is not None and not self._is_released:
             return _hold(Reason.GaveUp, "", self.hold)
         next_ones = next_drained if is_on_demand(self.snapshot, self.policy) else next_removal
-        departure = next_ones(self.snapshot, self.statefulset.replicas, self.hold.target)
-        waiver = self._waiver(departure)
-        verdict = self._last_of_all(departure) or judge(self.snapshot, self.policy, departure, waiver)
+        candidate = next_ones(self.snapshot, self.statefulset.replicas, self.hold.target)
+        override = self._waiver(candidate)
+        verdict = self._last_of_all(candidate) or evaluate(self.snapshot, self.policy, candidate, override)
         if isinstance(verdict, Refusal):
             return self._wait(verdict)
         if self.is_new and not self.snapshot.app.dry_run:
@@ -127,48 +128,48 @@ class _Held:
             return self._wait(Refusal(Reason.HoldBegan))
         return self._step(verdict)
 
-    def _waiver(self, departure: Departure) -> Waiver | None:
+    def _waiver(self, candidate: RemovalCandidate) -> CoverageOverride | None:
         """Who says that coverage need not be, if anybody does."""
-        if departure.lowest == 0:
-            return Waiver(Reason.StoppingToZero)
+        if candidate.lowest == 0:
+            return CoverageOverride(Reason.StoppingToZero)
         release = self.snapshot.app.release
         if release is not None and self._is_released:
-            return Waiver(Reason.ForcedByRelease, Forced(ForcedBy.RELEASE, release.why))
+            return CoverageOverride(Reason.ForcedByRelease, Forced(ForcedBy.RELEASE, release.why))
         if self.policy.scale_down is ScaleDownPolicy.IMMEDIATE:
-            return Waiver(Reason.ForcedByPolicy, Forced(ForcedBy.POLICY, self.policy.force_reason))
+            return CoverageOverride(Reason.ForcedByPolicy, Forced(ForcedBy.POLICY, self.policy.force_reason))
         if self.policy.on_timeout is OnTimeout.PROCEED and self._is_timed_out(self.hold.progress):
-            return Waiver(Reason.ForcedByTimeout, Forced(ForcedBy.TIMEOUT, self.policy.force_reason))
+            return CoverageOverride(Reason.ForcedByTimeout, Forced(ForcedBy.TIMEOUT, self.policy.force_reason))
         return None
 
-    def _last_of_all(self, departure: Departure) -> Refusal | None:
+    def _last_of_all(self, candidate: RemovalCandidate) -> Refusal | None:
         """Before the last pod goes, where a source topic serves as changelog: every task runs.
 
         What is restored from a source topic ends at the committed offset; a task that is stopped while it restores
         would come back with less than it had.
         """
-        universe, latest = self.snapshot.universe, self.snapshot.latest
-        if departure.lowest > 0 or departure.going is Going.NEVER_RAN or latest is None:
+        task_set, latest = self.snapshot.task_set, self.snapshot.latest
+        if candidate.lowest > 0 or candidate.kind is RemovalKind.NEVER_RAN or latest is None:
             return None
-        if isinstance(universe, Universe) and not any(task.source_changelogs for task in universe.tasks):
+        if isinstance(task_set, TaskSet) and not any(task.source_changelogs for task in task_set.tasks):
             return None
-        return every_task_runs(case_now(self.snapshot, self.policy, departure, latest))
+        return every_task_runs(case_now(self.snapshot, self.policy, candidate, latest))
 
-    def _step(self, permission: Permission) -> Outcome:
+    def _step(self, approval: Approval) -> BranchResult:
         """Let them go; what must be remembered of them is written with the same PATCH."""
-        for departure in _shorter_and_shorter(permission.departure):
-            outcome = self._step_of(replace(permission, departure=departure))
+        for candidate in _shorter_and_shorter(approval.candidate):
+            outcome = self._step_of(replace(approval, candidate=candidate))
             step = None if outcome.grant is None else outcome.grant.step
             if hold_annotation.fits(HoldRecord(epoch=NO_EPOCH, hold=outcome.hold, step=step)):
                 return outcome
         return self._wait(Refusal(Reason.HoldRecordTooLarge))
 
-    def _step_of(self, permission: Permission) -> Outcome:
-        to_replicas = permission.departure.lowest
+    def _step_of(self, approval: Approval) -> BranchResult:
+        to_replicas = approval.candidate.lowest
         hold = replace(
             self.hold,
             granted=to_replicas,
-            reason=permission.reason,
-            forced=permission.forced,
+            reason=approval.reason,
+            forced=approval.forced,
             progress=Progress(improved_at=self.snapshot.now),
         )
         step = OpenStep(
@@ -176,30 +177,30 @@ class _Held:
             from_replicas=self.statefulset.replicas,
             to_replicas=to_replicas,
             granted_at=self.snapshot.now,
-            reason=permission.reason,
-            forced=permission.forced,
-            captures=tuple(seen for seen in permission.captures if seen.ordinal in permission.departure.ordinals),
+            reason=approval.reason,
+            forced=approval.forced,
+            observed=tuple(seen for seen in approval.observed if seen.ordinal in approval.candidate.ordinals),
         )
         # Pods whose container never ran leave nobody behind whose going would have to be watched.
-        watched = None if permission.departure.going is Going.NEVER_RAN else step
+        watched = None if approval.candidate.kind is RemovalKind.NEVER_RAN else step
         detail = f"{self.statefulset.replicas} to {to_replicas}"
-        return Outcome(
+        return BranchResult(
             verdict=Verdict.STEP,
-            reason=permission.reason,
+            reason=approval.reason,
             detail=detail,
             hold=hold if to_replicas > hold.target else None,
             grant=Grant(to_replicas=to_replicas, step=watched),
-            events=(*self._beginning(), Event(permission.reason, detail)),
+            events=(*self._beginning(), Event(approval.reason, detail)),
         )
 
-    def _wait(self, refusal: Refusal) -> Outcome:
-        in_the_way = _in_the_way(refusal)
-        progress = self.hold.progress.after(in_the_way, self.snapshot.now, self.policy.timing.pass_gap)
+    def _wait(self, refusal: Refusal) -> BranchResult:
+        records_to_go = _in_the_way(refusal)
+        progress = self.hold.progress.after(records_to_go, self.snapshot.now, self.policy.timing.pass_gap)
         told = self._told(refusal, progress)
         hold = replace(self.hold, reason=told.reason, progress=progress)
         if told.reason is Reason.GaveUp:
             hold = replace(hold, gave_up_at=self.snapshot.app.generation)
-        return Outcome(
+        return BranchResult(
             verdict=Verdict.HOLD,
             reason=told.reason,
             detail=told.detail,
@@ -233,11 +234,11 @@ class _Held:
         return self._beginning()
 
     def _beginning(self) -> tuple[Event, ...]:
-        wish = f"{self.hold.from_replicas} to {self.hold.target}"
+        desired = f"{self.hold.from_replicas} to {self.hold.target}"
         before = current_hold(self.statefulset)
-        falls_now = self.hold.fell_far and (self.is_new or before is None or not before.fell_far)
-        began = (Event(Reason.HoldBegan, wish),) if self.is_new else ()
-        return (*began, *((Event(Reason.LargeDrop, wish),) if falls_now else ()))
+        falls_now = self.hold.dropped_by_half and (self.is_new or before is None or not before.dropped_by_half)
+        began = (Event(Reason.HoldBegan, desired),) if self.is_new else ()
+        return (*began, *((Event(Reason.LargeDrop, desired),) if falls_now else ()))
 
 
 def _in_the_way(refusal: Refusal) -> int | None:
@@ -246,14 +247,14 @@ def _in_the_way(refusal: Refusal) -> int | None:
         return 0
     if refusal.reason in {Reason.TasksReadyToMove, Reason.Draining} and not refusal.waits:
         return 0
-    counts = [wait.in_the_way for wait in refusal.waits]
+    counts = [wait.records_to_go for wait in refusal.waits]
     known = [count for count in counts if count is not None]
     return sum(known) if counts and len(known) == len(counts) else None
 
 
-def _shorter_and_shorter(departure: Departure) -> Iterator[Departure]:
+def _shorter_and_shorter(candidate: RemovalCandidate) -> Iterator[RemovalCandidate]:
     """The run itself, then half of it from the top, down to one: what the record can hold decides."""
-    length = len(departure.ordinals)
+    length = len(candidate.ordinals)
     while length >= 1:
-        yield replace(departure, ordinals=departure.ordinals[:length])
+        yield replace(candidate, ordinals=candidate.ordinals[:length])
         length //= 2

@@ -13,11 +13,11 @@ from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
 from streamapp.core.doctor.subject import Found, Patient
 from streamapp.core.evidence import agent_views
 from streamapp.core.evidence.learner_source import UNBOUNDED
-from streamapp.core.evidence.refusal import name_some
+from streamapp.core.evidence.refusal import first_few
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 
 KAFKAS_HEARTBEAT = timedelta(seconds=3)
 """`heartbeat.interval.ms` where nobody sets it."""
@@ -121,8 +121,8 @@ def state_is_on_the_volume(patient: Patient) -> Found:
 
 def state_has_a_volume(patient: Patient) -> Found:
     """Where state is written to disk, there is a volume for it."""
-    universe = patient.snapshot.universe
-    if patient.snapshot.app.keeps_state or (isinstance(universe, Universe) and not universe.stateful):
+    task_set = patient.snapshot.task_set
+    if patient.snapshot.app.keeps_state or (isinstance(task_set, TaskSet) and not task_set.stateful):
         return None
     return _asked(patient, Diagnosis.StateWithoutVolume, _state_on_disk)
 
@@ -238,5 +238,5 @@ def _reports(patient: Patient) -> dict[Ordinal, AgentReport]:
 
 
 def _finding(diagnosis: Diagnosis, detail: str, ordinals: tuple[Ordinal, ...], kind: Kind = Kind.FOUND) -> Finding:
-    where = f"pod {name_some(ordinals)}: " if ordinals else ""
+    where = f"pod {first_few(ordinals)}: " if ordinals else ""
     return Finding(diagnosis=diagnosis, kind=kind, detail=f"{where}{detail}", source=Source.AGENTS, ordinals=ordinals)

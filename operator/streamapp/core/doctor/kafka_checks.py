@@ -13,15 +13,15 @@ from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
 from streamapp.core.doctor.subject import Found, Patient
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.learners import LearnersUnknown
-from streamapp.core.evidence.refusal import name_some
+from streamapp.core.evidence.refusal import first_few
 from streamapp.core.facts.group import GroupUnreadable
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
 from streamapp.core.facts.policy import LearnerSource
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread
-from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.evaluate import first_refusal
 from streamapp.core.gates.safety_gates import identity_holds, no_process_id_is_doubled
 from streamapp.core.reasons import Reason
@@ -70,17 +70,17 @@ def no_right_is_missing(patient: Patient) -> Found:
 def tasks_are_known(patient: Patient) -> Found:
     """The topology is known."""
     snapshot = patient.snapshot
-    if isinstance(snapshot.universe, Universe):
+    if isinstance(snapshot.task_set, TaskSet):
         return ()
     unreadable = _unreadable(snapshot)
     if unreadable is not None:
         return _unchecked(Diagnosis.TopologyUnknown, unreadable)
-    return (_broker_finding(Diagnosis.TopologyUnknown, snapshot.universe.reason),)
+    return (_broker_finding(Diagnosis.TopologyUnknown, snapshot.task_set.reason),)
 
 
 def ends_are_read(patient: Patient) -> Found:
     """The ends of the changelogs could be read when they were last asked for."""
-    if isinstance(patient.snapshot.universe, TopologyUnknown):
+    if isinstance(patient.snapshot.task_set, TopologyUnknown):
         return _unchecked(Diagnosis.EndOffsetsUnread, "it is not known which changelogs there are")
     latest = next(_ends(patient.snapshot), None)
     if latest is None:
@@ -94,7 +94,7 @@ def ends_are_read(patient: Patient) -> Found:
 def tasks_have_copies(patient: Patient) -> Found:
     """Stateful tasks have standbys, or learners come on demand."""
     snapshot = patient.snapshot
-    if isinstance(snapshot.universe, Universe) and not snapshot.universe.stateful:
+    if isinstance(snapshot.task_set, TaskSet) and not snapshot.task_set.stateful:
         return None
     seen = learner_source.seen(snapshot, patient.policy)
     instead = seen.not_on_demand
@@ -103,7 +103,7 @@ def tasks_have_copies(patient: Patient) -> Found:
         case LearnersUnknown(why):
             return _unchecked(Diagnosis.NoCopies, f"{why}{why_not}")
         case LearnerSource.NONE:
-            stateful = len(snapshot.universe.stateful) if isinstance(snapshot.universe, Universe) else 0
+            stateful = len(snapshot.task_set.stateful) if isinstance(snapshot.task_set, TaskSet) else 0
             detail = f"{stateful} stateful tasks, no standby of any{why_not}"
             return (_broker_finding(Diagnosis.NoCopies, detail),)
     return ()
@@ -117,8 +117,8 @@ def identity_is_stable(patient: Patient) -> Found:
     unreadable = _unreadable(snapshot)
     if unreadable is not None or snapshot.latest is None:
         return _unchecked(Diagnosis.IdentityUnstable, unreadable or "")
-    nobody = Departure(Going.RESTART, ())
-    case = Case(snapshot=snapshot, policy=patient.policy, departure=nobody, reading=snapshot.latest)
+    nobody = RemovalCandidate(RemovalKind.RESTART, ())
+    case = GateInput(snapshot=snapshot, policy=patient.policy, candidate=nobody, reading=snapshot.latest)
     refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
     if refusal is None:
         return ()
@@ -136,7 +136,7 @@ def state_is_young_enough(patient: Patient) -> Found:
     found = () if warned is None else (_broker_finding(Diagnosis.StateMaxAgeTooLong, warned.detail),)
     if unchecked:
         return (*found, *_unchecked(Diagnosis.StateMaxAgeTooLong, unchecked))
-    if not snapshot.topic_configs and (not isinstance(snapshot.universe, Universe) or snapshot.universe.topics):
+    if not snapshot.topic_configs and (not isinstance(snapshot.task_set, TaskSet) or snapshot.task_set.topics):
         return _unchecked(Diagnosis.StateMaxAgeTooLong, "the settings of the changelogs were not read yet")
     return found
 
@@ -147,7 +147,7 @@ _KAFKA_RIGHT = Finding(diagnosis=Diagnosis.KafkaRightMissing, source=Source.BROK
 def _right(operation: str, kind: str, names: list[str]) -> Finding:
     """Name it, and how `kafka-acls.sh` grants it: operations are written there in camel case."""
     spelt = "".join(word.capitalize() for word in operation.split("_"))
-    detail = f"{operation} on {kind} {name_some(names)}: kafka-acls.sh --add --operation {spelt} --{kind} {names[0]}"
+    detail = f"{operation} on {kind} {first_few(names)}: kafka-acls.sh --add --operation {spelt} --{kind} {names[0]}"
     return replace(_KAFKA_RIGHT, detail=detail, topic=names[0] if kind == "topic" else "")
 
 
@@ -157,8 +157,8 @@ def _told(patient: Patient) -> Iterator[str]:
     latest = snapshot.latest
     if latest is not None and isinstance(latest.group, GroupUnreadable):
         yield latest.group.detail
-    if isinstance(snapshot.universe, TopologyUnknown):
-        yield snapshot.universe.reason
+    if isinstance(snapshot.task_set, TopologyUnknown):
+        yield snapshot.task_set.reason
     for ends in _ends(snapshot):
         if isinstance(ends, EndsUnreadable):
             yield ends.detail
@@ -174,7 +174,7 @@ def _ends(snapshot: Snapshot) -> Iterator[EndOffsets | EndsUnreadable]:
     """Every look at the ends that is remembered, the newest first: after words of agents, then after joins."""
     if snapshot.agents is not None:
         yield from (one.ends for one in snapshot.agents.ends)
-    yield from (one.join.ends for one in snapshot.readings if one.join is not None)
+    yield from (one.rebalance.ends for one in snapshot.readings if one.rebalance is not None)
 
 
 def _where_unreadable(snapshot: Snapshot, reason: Reason, diagnosis: Diagnosis) -> Found:

@@ -38,10 +38,10 @@ def spec_is_valid(patient: Patient) -> Found:
 
 def application_id_is_free(patient: Patient) -> Found:
     """No older StreamApp has the same application."""
-    rival = patient.snapshot.app.older_rival
-    if rival is None:
+    conflicting_app = patient.snapshot.app.older_conflicting
+    if conflicting_app is None:
         return ()
-    return (Finding(diagnosis=Diagnosis.ApplicationIdTaken, detail=rival.name, source=Source.SPEC),)
+    return (Finding(diagnosis=Diagnosis.ApplicationIdTaken, detail=conflicting_app.name, source=Source.SPEC),)
 
 
 def statefulset_is_ours(patient: Patient) -> Found:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, AgentsSeen, AgentWord, EndsAfter
+from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentSilent, AgentsSeen, EndsAfter
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
 from streamapp.core.facts.policy import Timing
@@ -21,7 +21,7 @@ KEPT_FOR = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class AgentsUnavailable:
     """Why the agents as a whole are not to be gone by."""
 
     reason: Reason
@@ -43,7 +43,7 @@ class AgentView:
 
 
 def remember(
-    seen: AgentsSeen | None, now: datetime, words: Iterable[AgentWord], ends: EndsAfter | None = None
+    seen: AgentsSeen | None, now: datetime, words: Iterable[AgentReply], ends: EndsAfter | None = None
 ) -> AgentsSeen:
     """What was heard after one more round of questions.
 
@@ -65,19 +65,19 @@ def fresh(snapshot: Snapshot, timing: Timing) -> Mapping[Ordinal, AgentReport]:
     return {ordinal: found[0] for ordinal, found in newest.items() if found and _is_fresh(found[0], snapshot, timing)}
 
 
-def silence(snapshot: Snapshot, timing: Timing) -> Silence | None:
+def silence(snapshot: Snapshot, timing: Timing) -> AgentsUnavailable | None:
     """Why not every pod that runs has an agent to go by; None: each was heard twice, and just now."""
     pods = _running(snapshot)
     if not pods:
-        return Silence(Reason.AgentSilent, "no pod runs")
+        return AgentsUnavailable(Reason.AgentSilent, "no pod runs")
     young = fresh(snapshot, timing)
     for pod in pods:
         report = young.get(pod.ordinal)
         missing = _why_silent(snapshot, pod) if report is None else _what_it_leaves_out(report)
         if missing:
-            return Silence(Reason.AgentSilent, f"ordinal {pod.ordinal}: {missing}")
+            return AgentsUnavailable(Reason.AgentSilent, f"ordinal {pod.ordinal}: {missing}")
     once = [pod.ordinal for pod in pods if len(_reports(snapshot, pod)) == 1]
-    return Silence(Reason.AgentReportsPending, f"ordinal {once[0]} was heard once") if once else None
+    return AgentsUnavailable(Reason.AgentReportsPending, f"ordinal {once[0]} was heard once") if once else None
 
 
 def has_lost_one(snapshot: Snapshot, timing: Timing) -> bool:
@@ -179,7 +179,7 @@ def _ends_after(reports: Mapping[Ordinal, AgentReport], ends: Sequence[EndsAfter
     return next((one for one in reversed(later) if isinstance(one, EndOffsets)), _NO_ENDS)
 
 
-def _kept(words: tuple[AgentWord, ...], now: datetime) -> tuple[AgentWord, ...]:
+def _kept(words: tuple[AgentReply, ...], now: datetime) -> tuple[AgentReply, ...]:
     """Silence is remembered once, reports for a while."""
     once = [word for number, word in enumerate(words) if number == 0 or isinstance(word, AgentReport)]
     return tuple(

@@ -11,19 +11,19 @@ from dataclasses import replace
 from streamapp.core.facts.group import Applied, GroupDescription
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import EndOffsets, Measured, PartitionEnd, Unknown, task_lag
-from streamapp.core.facts.tasks import TaskFacts, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 
 MOST_AT_ONCE = 50
 """Tails that are looked at after one join."""
 
 
 def worth_a_look(
-    universe: Universe, before: GroupDescription, now: GroupDescription, ends: EndOffsets, limit: int
+    task_set: TaskSet, before: GroupDescription, now: GroupDescription, ends: EndOffsets, limit: int
 ) -> Mapping[TopicPartition, PartitionEnd]:
     """Give the ends whose tails would tell whether a copy that stands still is caught up.
 
     Args:
-        universe: All tasks.
+        task_set: All tasks.
         before: The group as it was after the join before.
         now: As it is after the newest join.
         ends: What was read after the newest join; what it knows of a tail already is not asked for again.
@@ -34,7 +34,7 @@ def worth_a_look(
         join before: it may be stuck, or have everything there is. At most `MOST_AT_ONCE`; the others get their turn
         when these are known.
     """
-    tasks = _standing_still(universe, before, now, ends, limit)
+    tasks = _standing_still(task_set, before, now, ends, limit)
     behind = sorted({partition for task in tasks for partition in task.changelogs} & ends.partitions.keys())
     unknown = [each for each in behind if not isinstance(ends.partitions[each].data_end, int)]
     return {partition: ends.partitions[partition] for partition in unknown[:MOST_AT_ONCE]}
@@ -64,7 +64,7 @@ def with_tails(ends: EndOffsets, tails: Mapping[TopicPartition, int | Unknown]) 
 
 
 def _standing_still(
-    universe: Universe, before: GroupDescription, now: GroupDescription, ends: EndOffsets, limit: int
+    task_set: TaskSet, before: GroupDescription, now: GroupDescription, ends: EndOffsets, limit: int
 ) -> Iterator[TaskFacts]:
     earlier = {member.id: member for member in before.members}
     for member in now.members:
@@ -72,7 +72,7 @@ def _standing_still(
         if was is None or was.subscription is None or member.subscription is None or member.assignment is None:
             continue
         for task in sorted(member.assignment.standby):
-            facts, said = universe.get(task), member.subscription.offsets.get(task)
+            facts, said = task_set.get(task), member.subscription.offsets.get(task)
             if facts is None or not facts.stateful or not isinstance(said, Applied):
                 continue
             lag = task_lag(facts, said.offset_sum, ends)

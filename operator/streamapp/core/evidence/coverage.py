@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from streamapp.core.evidence.membership import Attribution
-from streamapp.core.facts.group import Applied, Join, Member, NoOffsets
+from streamapp.core.evidence.membership import MemberPlacement
+from streamapp.core.facts.group import Applied, Member, NoOffsets, ObservedRebalance
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import (
     EndOffsets,
@@ -26,7 +26,7 @@ from streamapp.core.facts.lag import (
     task_lag,
     written_to,
 )
-from streamapp.core.facts.tasks import TaskFacts, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from streamapp.core.facts.workload import Pod, Workload
 from streamapp.core.reasons import Reason
 
@@ -48,7 +48,7 @@ class TaskWait:
     """`LearnersCatchingUp`, `LagLimitBelowRate`, `LagUnknown`, `NoLearners`, `LearnersNotPlaced`, `TasksRestoring`."""
     best: Copy | None
     """The nearest copy that could take over; None where there is none."""
-    in_the_way: int | None
+    records_to_go: int | None
     """At most so many records between that copy and the limit; without a copy, all there is to read. None: unknown."""
 
     @property
@@ -58,7 +58,7 @@ class TaskWait:
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class ReadSince:
     """From when positions are at the earliest, and the ends that were read after them."""
 
     began_at: datetime
@@ -69,9 +69,9 @@ class Since:
 class CopyMap:
     """All copies of all stateful tasks, as one reading shows them; made by `map_copies` or `map_copies_by_agents`."""
 
-    universe: Universe
-    since: Since
-    earlier: Since | None
+    task_set: TaskSet
+    since: ReadSince
+    earlier: ReadSince | None
     """The reading before, to tell the input rate."""
     copies: Mapping[TaskId, tuple[Copy, ...]]
     """Every copy that counts, wherever it is: running actives and standbys, best first."""
@@ -89,13 +89,13 @@ class CopyMap:
 
     def waits(self, stays: Callable[[Ordinal], bool], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that no pod which stays could take over at once, in the order of their IDs."""
-        waits = (self._wait(task, stays, limit) for task in self.universe.stateful)
+        waits = (self._wait(task, stays, limit) for task in self.task_set.stateful)
         return tuple(wait for wait in waits if wait is not None)
 
     def behind(self, limit: int, ordinal: Ordinal | None = None) -> tuple[TaskWait, ...]:
         """The stateful tasks that a pod restores, or has a standby of that is not caught up; of all pods or of one."""
         waits: list[TaskWait] = []
-        for task in self.universe.stateful:
+        for task in self.task_set.stateful:
             restoring = self.restoring.get(task.id, ())
             waits.extend(TaskWait(task.id, Reason.TasksRestoring, copy, self._left(task, copy)) for copy in restoring)
             lagging = (copy for copy in self.copies.get(task.id, ()) if not is_caught_up(copy.lag, limit))
@@ -159,12 +159,12 @@ class CopyMap:
 
 
 def map_copies(
-    universe: Universe,
-    attribution: Attribution,
+    task_set: TaskSet,
+    placement: MemberPlacement,
     workload: Workload,
-    join: Join,
+    rebalance: ObservedRebalance,
     ends: EndOffsets,
-    earlier: Since | None,
+    earlier: ReadSince | None,
 ) -> CopyMap:
     """Find every copy that counts.
 
@@ -174,17 +174,17 @@ def map_copies(
     copies: dict[TaskId, list[Copy]] = defaultdict(list)
     restoring: dict[TaskId, list[Copy]] = defaultdict(list)
     for pod in workload.pods:
-        for member in attribution.members(pod.ordinal):
-            counts = _has_run_since(pod, join) and member.id in join.rejoined
-            for task, lag in _held(member, universe, ends):
+        for member in placement.members(pod.ordinal):
+            counts = _has_run_since(pod, rebalance) and member.id in rebalance.rejoined_members
+            for task, lag in _held(member, task_set, ends):
                 is_active = member.assignment is not None and task in member.assignment.active
                 if counts and (isinstance(lag, RunningActive) or not is_active):
                     copies[task].append(Copy(pod.ordinal, lag))
                 elif is_active:
                     restoring[task].append(Copy(pod.ordinal, lag))
     return CopyMap(
-        universe=universe,
-        since=Since(join.began_at, ends),
+        task_set=task_set,
+        since=ReadSince(rebalance.began_at, ends),
         earlier=earlier,
         copies={task: nearest_first(found) for task, found in copies.items()},
         restoring={task: tuple(found) for task, found in restoring.items()},
@@ -201,17 +201,17 @@ def is_caught_up(lag: TaskLag, limit: int) -> bool:
     return isinstance(lag, RunningActive) or (isinstance(lag, Measured) and lag.records <= limit)
 
 
-def _has_run_since(pod: Pod, join: Join) -> bool:
+def _has_run_since(pod: Pod, rebalance: ObservedRebalance) -> bool:
     since = pod.container.running_since
-    return pod.is_running and since is not None and since <= join.settled_at
+    return pod.is_running and since is not None and since <= rebalance.settled_at
 
 
-def _held(member: Member, universe: Universe, ends: EndOffsets) -> Iterator[tuple[TaskId, TaskLag]]:
+def _held(member: Member, task_set: TaskSet, ends: EndOffsets) -> Iterator[tuple[TaskId, TaskLag]]:
     """The stateful tasks that a member was given, each with how far it says it is."""
     if member.subscription is None or member.assignment is None:
         return
     for task in member.assignment.active | member.assignment.standby:
-        facts = universe.get(task)
+        facts = task_set.get(task)
         if facts is None or not facts.stateful:
             continue
         offsets = member.subscription.offsets.get(task)

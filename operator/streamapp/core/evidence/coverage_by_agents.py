@@ -7,16 +7,16 @@ becomes of the copies.
 from collections import defaultdict
 
 from streamapp.core.evidence.agent_views import AgentView
-from streamapp.core.evidence.coverage import Copy, CopyMap, Since, nearest_first
-from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.coverage import Copy, CopyMap, ReadSince, nearest_first
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import LocalTask, TaskState
 from streamapp.core.facts.group import Assignment
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets, RunningActive, TaskLag, Unknown, copy_lag
-from streamapp.core.facts.tasks import TaskFacts, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
 
 
-def map_copies_by_agents(universe: Universe, attribution: Attribution, view: AgentView) -> CopyMap:
+def map_copies_by_agents(task_set: TaskSet, placement: MemberPlacement, view: AgentView) -> CopyMap:
     """Find every copy that counts: actives that run, and standbys; an active that restores is none.
 
     Where the ends were not read since, standbys are there all the same, each at an unknown distance.
@@ -27,15 +27,15 @@ def map_copies_by_agents(universe: Universe, attribution: Attribution, view: Age
     copies: dict[TaskId, list[Copy]] = defaultdict(list)
     restoring: dict[TaskId, list[Copy]] = defaultdict(list)
     for ordinal, report in view.reports.items():
-        given = [one.assignment for one in attribution.members(ordinal) if one.assignment is not None]
+        given = [one.assignment for one in placement.members(ordinal) if one.assignment is not None]
         for task in report.tasks or ():
-            facts = universe.get(task.id)
+            facts = task_set.get(task.id)
             if facts is None or not facts.stateful or not _is_given(task, given):
                 continue
             _place(task, Copy(Ordinal(ordinal), _lag(task, facts, ends)), copies, restoring)
     return CopyMap(
-        universe=universe,
-        since=Since(view.as_of, ends),
+        task_set=task_set,
+        since=ReadSince(view.as_of, ends),
         earlier=None,
         copies={task: nearest_first(found) for task, found in copies.items()},
         restoring={task: tuple(found) for task, found in restoring.items()},

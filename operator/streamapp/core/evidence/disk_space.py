@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from streamapp.core.facts.agent_reports import AgentReport
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 
 SPARE = 10
 """Percent: a store that is being restored takes more than one that is compacted."""
@@ -42,21 +42,21 @@ class RoomUnknown:
 
 
 def room_for_learners(
-    reports: Mapping[Ordinal, AgentReport], leaving: Collection[Ordinal], universe: Universe | TopologyUnknown
+    reports: Mapping[Ordinal, AgentReport], leaving: Collection[Ordinal], task_set: TaskSet | TopologyUnknown
 ) -> Room | RoomUnknown:
     """What is needed for all tasks that have no copy yet on a pod that stays.
 
     Args:
         reports: The newest of every pod.
         leaving: Who leaves.
-        universe: Which tasks have state; where that is unknown all are taken to have some.
+        task_set: Which tasks have state; where that is unknown all are taken to have some.
     """
     needed, free = 0.0, 0
     staying = [report for ordinal, report in reports.items() if ordinal not in leaving]
     copied = {task.id for report in staying for task in report.tasks or ()}
     for report in (reports[ordinal] for ordinal in sorted(leaving) if ordinal in reports):
-        active = {task.id for task in report.tasks or () if task.is_active and _has_state(task.id, universe)}
-        held = {task.id for task in report.tasks or () if _has_state(task.id, universe)}
+        active = {task.id for task in report.tasks or () if task.is_active and _has_state(task.id, task_set)}
+        held = {task.id for task in report.tasks or () if _has_state(task.id, task_set)}
         if active - copied and report.state_bytes is None:
             return RoomUnknown(report.ordinal)
         needed += (report.state_bytes or 0) * len(active - copied) / max(1, len(held))
@@ -67,8 +67,8 @@ def room_for_learners(
     return Room(round(needed), free)
 
 
-def _has_state(task: TaskId, universe: Universe | TopologyUnknown) -> bool:
-    if isinstance(universe, TopologyUnknown):
+def _has_state(task: TaskId, task_set: TaskSet | TopologyUnknown) -> bool:
+    if isinstance(task_set, TopologyUnknown):
         return True
-    facts = universe.get(task)
+    facts = task_set.get(task)
     return facts is None or facts.stateful

@@ -11,7 +11,7 @@ from streamapp.core.evidence.coverage import TaskWait
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class EtaAt:
     """By then, if it goes on like this."""
 
     time: datetime
@@ -29,37 +29,37 @@ class NotKnown:
 
 NOT_KNOWN = NotKnown()
 
-Estimate = At | NeverAtThisSpeed | NotKnown
+Estimate = EtaAt | NeverAtThisSpeed | NotKnown
 
 LONGEST = timedelta(days=365)
 """Beyond this an estimate is "never"."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class LagSample:
     """What was waited for at one time; the lags are those of that time."""
 
     at: datetime
     waits: Sequence[TaskWait]
 
 
-def when_caught_up(earlier: Sighting, latest: Sighting) -> Estimate:
+def when_caught_up(earlier: LagSample, latest: LagSample) -> Estimate:
     """When the slowest of the tasks that are waited for will be caught up.
 
     A copy that was not waited for before has only begun to fall behind: its speed is not known.
     """
     elapsed = (latest.at - earlier.at).total_seconds()
-    before = {wait.copy_key: wait.in_the_way for wait in earlier.waits}
+    before = {wait.copy_key: wait.records_to_go for wait in earlier.waits}
     longest = timedelta(0)
     for wait in latest.waits:
         was = before.get(wait.copy_key)
-        if was is None or wait.in_the_way is None or elapsed <= 0:
+        if was is None or wait.records_to_go is None or elapsed <= 0:
             return NOT_KNOWN
-        left = _time_left(was, wait.in_the_way, elapsed)
+        left = _time_left(was, wait.records_to_go, elapsed)
         if left is None:
             return NeverAtThisSpeed()
         longest = max(longest, left)
-    return At(latest.at + longest)
+    return EtaAt(latest.at + longest)
 
 
 def _time_left(was: int, left: int, elapsed: float) -> timedelta | None:

@@ -11,16 +11,16 @@ from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from streamapp.core.evidence.membership import attribute
-from streamapp.core.facts.containers import Capture, ContainerEnd, MemberKey
+from streamapp.core.evidence.membership import place_members
+from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Workload
 
 
-def capture(
+def observe_members(
     group: GroupDescription, workload: Workload, ordinals: Collection[Ordinal], seen_at: datetime
-) -> tuple[Capture, ...]:
+) -> tuple[ObservedMembers, ...]:
     """The members that a reading shows for some ordinals, by the container each pod has.
 
     Args:
@@ -33,16 +33,16 @@ def capture(
     that nobody hears of, beside the one that has taken its place. So where the broker sees the pods' own addresses,
     whoever comes from another one is in no container that is known.
     """
-    attribution = attribute(group, workload)
+    placement = place_members(group, workload)
     known = {address for pod in workload.pods for address in pod.ips}
     is_translated = not any(member.client_host in known for member in group.members)
     found = []
     for pod in workload.pods:
-        inside = [one for one in attribution.members(pod.ordinal) if is_translated or one.client_host in pod.ips]
+        inside = [one for one in placement.members(pod.ordinal) if is_translated or one.client_host in pod.ips]
         if pod.ordinal in ordinals and pod.container.id is not None and inside:
             keys = tuple(MemberKey(one.id, one.instance_id) for one in inside)
             found.append(
-                Capture(
+                ObservedMembers(
                     ordinal=pod.ordinal,
                     pod_uid=pod.uid,
                     container_id=pod.container.id,
@@ -53,25 +53,29 @@ def capture(
     return tuple(found)
 
 
-def remember(captures: Sequence[Capture], reading: GroupReading, workload: Workload) -> tuple[Capture, ...]:
+def remember(
+    observed: Sequence[ObservedMembers], reading: GroupReading, workload: Workload
+) -> tuple[ObservedMembers, ...]:
     """The captures in memory after one more reading: new members added, those that have left forgotten.
 
     A reading that failed changes nothing.
     """
     if not isinstance(reading.group, GroupDescription):
-        return tuple(captures)
+        return tuple(observed)
     listed = reading.group.member_ids
-    kept = [_among(one, {key for key in one.members if key.id in listed}) for one in captures]
+    kept = [_among(one, {key for key in one.members if key.id in listed}) for one in observed]
     ordinals = {pod.ordinal for pod in workload.pods}
-    seen = capture(reading.group, workload, ordinals, reading.ended_at)
+    seen = observe_members(reading.group, workload, ordinals, reading.ended_at)
     added = [_among(one, set(one.members) - _known(one, kept)) for one in seen]
     return tuple(one for one in (*kept, *added) if one.members)
 
 
-def since_first_seen(captures: Sequence[Capture], remembered: Sequence[Capture]) -> tuple[Capture, ...]:
+def since_first_seen(
+    observed: Sequence[ObservedMembers], remembered: Sequence[ObservedMembers]
+) -> tuple[ObservedMembers, ...]:
     """The same captures, each member with the earliest time at which memory has it in the same container."""
     found = []
-    for one in captures:
+    for one in observed:
         older = [seen for seen in remembered if seen.container_id == one.container_id and seen.seen_at < one.seen_at]
         found += [_among(seen, one.members) for seen in older]
         found.append(_among(one, set(one.members) - _known(one, older)))
@@ -87,7 +91,7 @@ class Evictable:
 
 
 def evictable(
-    captures: Sequence[Capture],
+    observed: Sequence[ObservedMembers],
     ends: Sequence[ContainerEnd],
     group: GroupDescription,
     margin: timedelta,
@@ -97,7 +101,7 @@ def evictable(
     """Everybody who may be put out now, per container.
 
     Args:
-        captures: Who was seen where, and when.
+        observed: Who was seen where, and when.
         ends: The containers known to have ended.
         group: Whoever is not listed any more needs nothing.
         margin: How long before the end a member must have been seen.
@@ -105,7 +109,7 @@ def evictable(
             back without a rebalance.
     """
     found = []
-    for seen in captures:
+    for seen in observed:
         end = _end_of(seen, ends)
         if end is None or seen.seen_at > end.finished_at - margin:
             continue
@@ -116,7 +120,7 @@ def evictable(
     return tuple(found)
 
 
-def _end_of(seen: Capture, ends: Sequence[ContainerEnd]) -> ContainerEnd | None:
+def _end_of(seen: ObservedMembers, ends: Sequence[ContainerEnd]) -> ContainerEnd | None:
     """The end of exactly that container. Of two reports the earlier one counts: it asks for more."""
     own = [
         end for end in ends if end.is_trusted and (end.pod_uid, end.container_id) == (seen.pod_uid, seen.container_id)
@@ -124,10 +128,10 @@ def _end_of(seen: Capture, ends: Sequence[ContainerEnd]) -> ContainerEnd | None:
     return min(own, key=lambda end: end.finished_at, default=None)
 
 
-def _among(seen: Capture, keys: Container[MemberKey]) -> Capture:
+def _among(seen: ObservedMembers, keys: Container[MemberKey]) -> ObservedMembers:
     return replace(seen, members=tuple(key for key in seen.members if key in keys))
 
 
-def _known(one: Capture, captures: Iterable[Capture]) -> set[MemberKey]:
+def _known(one: ObservedMembers, observed: Iterable[ObservedMembers]) -> set[MemberKey]:
     """Members that are captured already in the container of `one`."""
-    return {key for seen in captures if seen.container_id == one.container_id for key in seen.members}
+    return {key for seen in observed if seen.container_id == one.container_id for key in seen.members}

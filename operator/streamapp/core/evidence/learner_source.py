@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from streamapp.core.evidence.agent_views import fresh, silence
 from streamapp.core.evidence.learners import LearnersUnknown, detect
-from streamapp.core.evidence.membership import attribute
-from streamapp.core.evidence.refusal import Refusal, name_some
-from streamapp.core.facts.agent_reports import AgentReport, Aside, AsideKind
+from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.refusal import Refusal, first_few
+from streamapp.core.facts.agent_reports import AgentReport, AsideKind, AssignorInactive
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.reasons import Reason
 
 UNBOUNDED = 2**62
@@ -22,7 +22,7 @@ UNBOUNDED = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class SourceSeen:
+class LearnerSourceStatus:
     """Which source is in force."""
 
     source: LearnerSource | LearnersUnknown
@@ -35,15 +35,15 @@ class SourceSeen:
         return self.source is LearnerSource.ON_DEMAND
 
 
-def seen(snapshot: Snapshot, policy: ScalingPolicy) -> SourceSeen:
+def seen(snapshot: Snapshot, policy: ScalingPolicy) -> LearnerSourceStatus:
     """The source in force now."""
     if policy.source in {LearnerSource.STANDBYS, LearnerSource.NONE}:
-        return SourceSeen(_shown_by_the_group(snapshot))
+        return LearnerSourceStatus(_shown_by_the_group(snapshot))
     missing = why_not_on_demand(snapshot, policy)
     if missing is None:
-        return SourceSeen(LearnerSource.ON_DEMAND)
+        return LearnerSourceStatus(LearnerSource.ON_DEMAND)
     is_asked_for = policy.agent or policy.source is LearnerSource.ON_DEMAND
-    return SourceSeen(_shown_by_the_group(snapshot), missing if is_asked_for else None)
+    return LearnerSourceStatus(_shown_by_the_group(snapshot), missing if is_asked_for else None)
 
 
 def is_on_demand(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
@@ -58,7 +58,7 @@ def why_not_on_demand(snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | No
         return Refusal(Reason.AgentDisabled)
     quiet = silence(snapshot, policy.timing)
     if quiet is not None:
-        return Refusal(quiet.reason, quiet.detail, needs_a_join=False)
+        return Refusal(quiet.reason, quiet.detail, needs_rebalance=False)
     reports = tuple(fresh(snapshot, policy.timing).values())
     return _assigned_otherwise(reports) or limit_in_doubt(snapshot, policy) or _somebody_else(snapshot, reports)
 
@@ -77,12 +77,12 @@ def limit_in_doubt(snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | None:
     limits = {ordinal: report.recovery_lag for ordinal, report in fresh(snapshot, policy.timing).items()}
     endless = sorted(ordinal for ordinal, limit in limits.items() if limit is not None and limit >= UNBOUNDED)
     if endless:
-        return Refusal(Reason.RecoveryLagUnbounded, f"ordinal {name_some(endless)}", needs_a_join=False)
+        return Refusal(Reason.RecoveryLagUnbounded, f"ordinal {first_few(endless)}", needs_rebalance=False)
     revisions = {pod.ordinal: pod.revision for pod in snapshot.workload.pods}
     by_template = {(revisions.get(ordinal), limit) for ordinal, limit in limits.items()}
     if None in limits.values() or not limits or len(by_template) != len({revision for revision, _ in by_template}):
         told = ", ".join(f"ordinal {ordinal}: {limit}" for ordinal, limit in sorted(limits.items())[:5])
-        return Refusal(Reason.RecoveryLagUnclear, told, needs_a_join=False)
+        return Refusal(Reason.RecoveryLagUnclear, told, needs_rebalance=False)
     return None
 
 
@@ -99,7 +99,7 @@ def another_assignor(snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | Non
     """An agent that says the application assigns with something else than it declares."""
     for report in fresh(snapshot, policy.timing).values():
         if report.aside is not None and report.aside.kind is AsideKind.OWN_ASSIGNOR:
-            return Refusal(Reason.OwnAssignor, _told(report, report.aside), needs_a_join=False)
+            return Refusal(Reason.OwnAssignor, _told(report, report.aside), needs_rebalance=False)
     return None
 
 
@@ -108,37 +108,37 @@ def _assigned_otherwise(reports: tuple[AgentReport, ...]) -> Refusal | None:
     if not others:
         return None
     named = next((report for report in others if report.aside is not None), others[0])
-    aside = named.aside or Aside(AsideKind.FAILED, "it does not say why")
+    aside = named.aside or AssignorInactive(AsideKind.FAILED, "it does not say why")
     reason = _STEPS_ASIDE[aside.kind]
     if len(others) < len(reports):
-        return Refusal(Reason.AssignorMixed, f"{reason.name}: {_told(named, aside)}", needs_a_join=False)
-    return Refusal(reason, _told(named, aside), needs_a_join=False)
+        return Refusal(Reason.AssignorMixed, f"{reason.name}: {_told(named, aside)}", needs_rebalance=False)
+    return Refusal(reason, _told(named, aside), needs_rebalance=False)
 
 
 def _somebody_else(snapshot: Snapshot, reports: tuple[AgentReport, ...]) -> Refusal | None:
     """Whether each agent, its members and its volume go by one process ID."""
     latest = snapshot.latest
     group = None if latest is None else latest.group
-    attribution = attribute(group, snapshot.workload) if isinstance(group, GroupDescription) else None
+    placement = place_members(group, snapshot.workload) if isinstance(group, GroupDescription) else None
     for report in reports:
         volume = snapshot.workload.volume(report.ordinal)
-        members = () if attribution is None else attribution.members(report.ordinal)
+        members = () if placement is None else placement.members(report.ordinal)
         others = {None if volume is None else volume.process_id, *(member.process_id for member in members)}
         wrong = sorted(others - {None, report.process_id}, key=str)
         if wrong:
             detail = f"the agent of ordinal {report.ordinal} says {report.process_id}, others say {wrong[0]}"
-            return Refusal(Reason.ProcessIdMismatch, detail, needs_a_join=False)
+            return Refusal(Reason.ProcessIdMismatch, detail, needs_rebalance=False)
     return None
 
 
 def _shown_by_the_group(snapshot: Snapshot) -> LearnerSource | LearnersUnknown:
-    latest, universe = snapshot.latest, snapshot.universe
+    latest, task_set = snapshot.latest, snapshot.task_set
     if latest is None or not isinstance(latest.group, GroupDescription):
         return LearnersUnknown("the group could not be read")
-    return detect(latest.group, universe) if isinstance(universe, Universe) else LearnersUnknown(universe.reason)
+    return detect(latest.group, task_set) if isinstance(task_set, TaskSet) else LearnersUnknown(task_set.reason)
 
 
-def _told(report: AgentReport, aside: Aside) -> str:
+def _told(report: AgentReport, aside: AssignorInactive) -> str:
     return f"ordinal {report.ordinal}: {aside.why}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState
 from streamapp.core.facts.policy import LearnerSource
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,12 @@ class LearnersUnknown:
     why: str
 
 
-def detect(group: GroupDescription, universe: Universe) -> LearnerSource | LearnersUnknown:
+def detect(group: GroupDescription, task_set: TaskSet) -> LearnerSource | LearnersUnknown:
     """Tell the source from a settled group.
 
     While tasks are still to move, warm-ups look like standbys on the wire; a single process has nowhere to put one.
     """
-    stateful = {task.id for task in universe.stateful}
+    stateful = {task.id for task in task_set.stateful}
     if not stateful:
         return LearnersUnknown("no task has state")
     if group.state is not GroupState.STABLE or not group.is_decoded:

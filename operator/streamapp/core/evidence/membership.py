@@ -27,14 +27,14 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attribution:
+class MemberPlacement:
     """Every member of the group, each in exactly one place."""
 
     by_ordinal: Mapping[Ordinal, tuple[Member, ...]]
     contradictions: tuple[Contradiction, ...]
     foreign: tuple[Member, ...]
-    phantoms: tuple[Member, ...]
-    doubled: frozenset[ProcessId]
+    probe_members: tuple[Member, ...]
+    duplicated: frozenset[ProcessId]
     """Process IDs that two volumes have, or that two pods run with."""
 
     def members(self, ordinal: Ordinal) -> tuple[Member, ...]:
@@ -51,7 +51,7 @@ class Attribution:
         return bool(self.members(ordinal)) or contested or bool(self.foreign)
 
 
-def attribute(group: GroupDescription, workload: Workload) -> Attribution:
+def place_members(group: GroupDescription, workload: Workload) -> MemberPlacement:
     """Place every member.
 
     By the pod that has its address, by the volume that has its process ID; if both are known they must agree. A member
@@ -60,34 +60,34 @@ def attribute(group: GroupDescription, workload: Workload) -> Attribution:
     hosts, processes = _hosts(workload), _processes(workload)
     recorded = {volume.ordinal: volume.process_id for volume in workload.volumes}
     by_ordinal: dict[Ordinal, list[Member]] = defaultdict(list)
-    contradictions, foreign, phantoms = [], [], []
+    contradictions, foreign, probe_members = [], [], []
     for member in group.members:
         place = _place(member, hosts, processes, recorded)
         if member.client_id.startswith(PHANTOM_CLIENT_ID):
-            phantoms.append(member)
+            probe_members.append(member)
         elif isinstance(place, Contradiction):
             contradictions.append(place)
         elif place is None:
             foreign.append(member)
         else:
             by_ordinal[place].append(member)
-    return Attribution(
+    return MemberPlacement(
         by_ordinal={ordinal: tuple(members) for ordinal, members in by_ordinal.items()},
         contradictions=tuple(contradictions),
         foreign=tuple(foreign),
-        phantoms=tuple(phantoms),
-        doubled=_doubled(group, workload, hosts),
+        probe_members=tuple(probe_members),
+        duplicated=_doubled(group, workload, hosts),
     )
 
 
-def unrecorded(attribution: Attribution, workload: Workload) -> Mapping[Ordinal, ProcessId | None]:
+def unrecorded(placement: MemberPlacement, workload: Workload) -> Mapping[Ordinal, ProcessId | None]:
     """Ordinals that run, but whose volume has no process ID yet, with the one their members show.
 
     None where they show several or none: then nothing can be recorded.
     """
     found: dict[Ordinal, ProcessId | None] = {}
     for volume in workload.volumes:
-        members = attribution.members(volume.ordinal)
+        members = placement.members(volume.ordinal)
         if volume.process_id is None and members:
             shown = {member.process_id for member in members}
             found[volume.ordinal] = shown.pop() if len(shown) == 1 else None

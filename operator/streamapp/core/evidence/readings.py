@@ -24,9 +24,9 @@ def remember(history: Sequence[GroupReading], reading: GroupReading) -> tuple[Gr
     joins: list[datetime] = []
     kept = []
     for one in newest_first:
-        is_of_new_join = one.join is not None and one.join.settled_at not in joins
-        if one.join is not None and is_of_new_join:
-            joins.append(one.join.settled_at)
+        is_of_new_join = one.rebalance is not None and one.rebalance.settled_at not in joins
+        if one.rebalance is not None and is_of_new_join:
+            joins.append(one.rebalance.settled_at)
         if reading.ended_at - one.ended_at <= KEPT_FOR or (is_of_new_join and len(joins) <= 2):
             kept.append(one)
     return tuple(kept)
@@ -67,6 +67,6 @@ def earlier_reading(
 def _apart(latest: GroupReading, earlier: GroupReading, *, of_another_join: bool) -> timedelta | None:
     if not of_another_join:
         return latest.ended_at - earlier.ended_at
-    if latest.join is None or earlier.join is None:
+    if latest.rebalance is None or earlier.rebalance is None:
         return None
-    return latest.join.settled_at - earlier.join.settled_at
+    return latest.rebalance.settled_at - earlier.rebalance.settled_at

@@ -15,11 +15,11 @@ class Refusal:
     detail: str = ""
     """Which, where, how far: the part that the reason's note leaves out."""
     waits: tuple[TaskWait, ...] = ()
-    needs_a_join: bool = True
+    needs_rebalance: bool = True
     """False where time alone brings what is missing."""
 
 
-def name_some(things: Sequence[object]) -> str:
+def first_few(things: Sequence[object]) -> str:
     """Name the first few of many."""
     shown = ", ".join(str(thing) for thing in things[:5])
     return shown if len(things) <= 5 else f"{shown} and {len(things) - 5} more"

@@ -7,11 +7,11 @@ member itself said when it joined, and is therefore known one join later; or wha
 from collections import defaultdict
 from collections.abc import Container, Mapping
 
-from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReport, TaskState
 from streamapp.core.facts.group import GroupDescription, Member
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.tasks import Universe
+from streamapp.core.facts.tasks import TaskSet
 
 
 def active_holders(group: GroupDescription) -> Mapping[TaskId, tuple[Member, ...]]:
@@ -24,18 +24,18 @@ def active_holders(group: GroupDescription) -> Mapping[TaskId, tuple[Member, ...
     return {task: tuple(members) for task, members in holders.items()}
 
 
-def running_tasks(group: GroupDescription, universe: Universe, believed: Container[str]) -> frozenset[TaskId]:
+def running_tasks(group: GroupDescription, task_set: TaskSet, believed: Container[str]) -> frozenset[TaskId]:
     """The tasks that exactly one member holds, which says that it processes them and is one to be believed.
 
     Args:
         group: A reading.
-        universe: The tasks there are.
+        task_set: The tasks there are.
         believed: IDs of members whose word counts. For a decision: those that took part in a join that was watched.
     """
     holders = active_holders(group)
     return frozenset(
         task.id
-        for task in universe.tasks
+        for task in task_set.tasks
         if len(holders.get(task.id, ())) == 1
         and holders[task.id][0].id in believed
         and holders[task.id][0].runs(task.id, frozenset(task.source_partitions), stateful=task.stateful)
@@ -43,13 +43,13 @@ def running_tasks(group: GroupDescription, universe: Universe, believed: Contain
 
 
 def running_by_agents(
-    group: GroupDescription, attribution: Attribution, reports: Mapping[Ordinal, AgentReport]
+    group: GroupDescription, placement: MemberPlacement, reports: Mapping[Ordinal, AgentReport]
 ) -> frozenset[TaskId]:
     """The tasks that exactly one member holds, and that the agent in that member's pod sees running."""
     holders = active_holders(group)
     running: set[TaskId] = set()
     for ordinal, report in reports.items():
-        members = attribution.members(ordinal)
+        members = placement.members(ordinal)
         given = {task for one in members if one.assignment is not None for task in one.assignment.active}
         seen = {task.id for task in report.tasks or () if task.is_active and task.state is TaskState.RUNNING}
         running |= {task for task in given & seen if len(holders[task]) == 1}

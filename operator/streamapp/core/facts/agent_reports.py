@@ -35,7 +35,7 @@ class AsideKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class AssignorInactive:
     """Why the assignor steps aside in one JVM."""
 
     kind: AsideKind
@@ -71,7 +71,7 @@ class AnnouncementState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class AnnouncementAck:
     """The announcement as one agent has it."""
 
     state: AnnouncementState
@@ -84,7 +84,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class AssignorRun:
     """The last assignment that our assignor made in this JVM, as leader of the group."""
 
     made_at: datetime
@@ -127,15 +127,15 @@ class AgentReport:
     process_id: ProcessId | None
     tasks: tuple[LocalTask, ...] | None
     """None where the instance could not be asked."""
-    heard: Heard
+    heard: AnnouncementAck
     is_ours: bool = False
     """Our assignor assigns, if this member leads."""
-    aside: Aside | None = None
+    aside: AssignorInactive | None = None
     """Why it does not."""
     recovery_lag: int | None = None
     """`acceptable.recovery.lag`."""
     standby_replicas: int | None = None
-    round: Round | None = None
+    round: AssignorRun | None = None
     client_state: str = ""
     settings: ClientSettings = ClientSettings()
     state_bytes: int | None = None
@@ -152,7 +152,7 @@ class AgentSilent:
     why: str
 
 
-AgentWord = AgentReport | AgentSilent
+AgentReply = AgentReport | AgentSilent
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class EndsAfter:
 class AgentsSeen:
     """What was heard of all agents of one application, newest first within each ordinal (`hearing.remember`)."""
 
-    words: Mapping[Ordinal, tuple[AgentWord, ...]] = field(default_factory=dict)
+    words: Mapping[Ordinal, tuple[AgentReply, ...]] = field(default_factory=dict)
     """Of every pod that runs: what was heard in the last quarter of a minute, and at least the last two."""
     ends: tuple[EndsAfter, ...] = ()
     """As long ago; each round of questions to the agents has one after it, at least while anything is waited for."""
@@ -177,7 +177,7 @@ class AgentsSeen:
         """Sort the ends, newest first."""
         object.__setattr__(self, "ends", tuple(sorted(self.ends, key=lambda one: one.began_at, reverse=True)))
 
-    def latest(self, ordinal: Ordinal) -> AgentWord:
+    def latest(self, ordinal: Ordinal) -> AgentReply:
         """The newest word of one ordinal."""
         words = self.words.get(ordinal, ())
         return words[0] if words else AgentSilent(ordinal, "it was not asked yet")

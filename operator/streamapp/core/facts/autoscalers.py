@@ -37,7 +37,7 @@ class Autoscaler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drivers:
+class ReplicaWriters:
     """All of them."""
 
     autoscalers: tuple[Autoscaler, ...] = ()
@@ -57,11 +57,11 @@ class Drivers:
 
 
 @dataclass(frozen=True, slots=True)
-class DriversUnknown:
+class ReplicaWritersUnknown:
     """The autoscalers of the namespace could not be listed; nothing waits for that."""
 
     why: str
     """The cause, as a sentence without its full stop."""
 
 
-NOT_LISTED = DriversUnknown("They were not listed yet")
+NOT_LISTED = ReplicaWritersUnknown("They were not listed yet")

@@ -19,7 +19,7 @@ class MemberKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capture:
+class ObservedMembers:
     """Members seen in the group while one container ran."""
 
     ordinal: Ordinal

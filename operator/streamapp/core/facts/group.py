@@ -1,6 +1,6 @@
 """The consumer group of one application, as one poll saw it: its members decoded, or why they could not be.
 
-Filled by the gatherer from `kafka` and `wire`; read by `membership`, `gates`, `coverage`, `readings` and `nudges`.
+Filled by the gatherer from `kafka` and `wire`; read by `membership`, `gates`, `coverage`, `readings` and `rebalances`.
 Kafka's sentinels (−2, −3, `Long.MAX_VALUE`) end at that border: here each has a name.
 """
 
@@ -145,7 +145,7 @@ class GroupUnreadable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
+class ObservedRebalance:
     """A rebalance that this process watched from its beginning to Stable, and the ends it read right after.
 
     What a poll shows of positions is as old as the last join. Only a join that was watched tells how old that is; only
@@ -156,7 +156,7 @@ class Join:
     """When the rebalance was seen to begin, or the nudge was sent that began it: no position is older."""
     settled_at: datetime
     """When the group was first seen Stable again: every member joined before."""
-    rejoined: frozenset[str]
+    rejoined_members: frozenset[str]
     """The members whose subscription changed with it. A static member that is dead stays listed with its old one."""
     ends: EndOffsets | EndsUnreadable
 
@@ -168,7 +168,7 @@ class GroupReading:
     ended_at: datetime
     """When its answer was in."""
     group: GroupDescription | GroupUnreadable
-    join: Join | None
+    rebalance: ObservedRebalance | None
     """The join whose subscriptions it shows; None where this process did not watch it."""
 
 

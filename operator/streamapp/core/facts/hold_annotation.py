@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from streamapp.core.facts.containers import Capture, MemberKey
+from streamapp.core.facts.containers import MemberKey, ObservedMembers
 from streamapp.core.facts.hold_record import (
     Epoch,
     Forced,
@@ -78,7 +78,7 @@ def _hold_to_json(hold: Hold) -> Json:
         "reason": hold.reason.name,
         "progress": _progress_to_json(hold.progress),
         **_forced_to_json(hold.forced),
-        **({"fellFar": True} if hold.fell_far else {}),
+        **({"fellFar": True} if hold.dropped_by_half else {}),
         **({} if hold.gave_up_at is None else {"gaveUpAt": hold.gave_up_at}),
     }
 
@@ -93,7 +93,7 @@ def _hold_from_json(body: Json) -> Hold:
         reason=Reason[body["reason"]],
         progress=_progress_from_json(body["progress"]),
         forced=_forced_from_json(body),
-        fell_far=body.get("fellFar", False) is True,
+        dropped_by_half=body.get("fellFar", False) is True,
         gave_up_at=int(body["gaveUpAt"]) if "gaveUpAt" in body else None,
     )
 
@@ -123,7 +123,7 @@ def _step_to_json(step: OpenStep) -> Json:
         "to": step.to_replicas,
         "grantedAt": step.granted_at.isoformat(),
         "reason": step.reason.name,
-        "captures": [_capture_to_json(capture) for capture in step.captures],
+        "captures": [_capture_to_json(capture) for capture in step.observed],
         **_forced_to_json(step.forced),
     }
 
@@ -135,12 +135,12 @@ def _step_from_json(body: Json) -> OpenStep:
         to_replicas=int(body["to"]),
         granted_at=_time(body["grantedAt"]),
         reason=Reason[body["reason"]],
-        captures=tuple(_capture_from_json(capture) for capture in body["captures"]),
+        observed=tuple(_capture_from_json(capture) for capture in body["captures"]),
         forced=_forced_from_json(body),
     )
 
 
-def _capture_to_json(capture: Capture) -> Json:
+def _capture_to_json(capture: ObservedMembers) -> Json:
     return {
         "ordinal": capture.ordinal,
         "pod": capture.pod_uid,
@@ -150,8 +150,8 @@ def _capture_to_json(capture: Capture) -> Json:
     }
 
 
-def _capture_from_json(body: Json) -> Capture:
-    return Capture(
+def _capture_from_json(body: Json) -> ObservedMembers:
+    return ObservedMembers(
         ordinal=Ordinal(int(body["ordinal"])),
         pod_uid=str(body["pod"]),
         container_id=str(body["container"]),

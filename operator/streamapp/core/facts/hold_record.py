@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from streamapp.core.facts.containers import Capture
+from streamapp.core.facts.containers import ObservedMembers
 from streamapp.core.reasons import Reason
 
 
@@ -67,18 +67,18 @@ class Progress:
     counted_at: datetime | None = None
     """The last pass that counted; None while the clock stands."""
 
-    def after(self, in_the_way: int | None, now: datetime, longest_pause: timedelta) -> "Progress":
+    def after(self, records_to_go: int | None, now: datetime, longest_pause: timedelta) -> "Progress":
         """The clock after one more pass.
 
         Args:
-            in_the_way: Records that stand in the way, None where this pass could not see all of them.
+            records_to_go: Records that stand in the way, None where this pass could not see all of them.
             now: The time of the pass.
             longest_pause: A longer pause between two passes (an operator that was down) does not count as waiting.
         """
-        if in_the_way is None:
+        if records_to_go is None:
             return replace(self, counted_at=None)
-        if self.best is None or in_the_way < self.best * (1 - NOISE):
-            return Progress(best=in_the_way, improved_at=now, counted_at=now)
+        if self.best is None or records_to_go < self.best * (1 - NOISE):
+            return Progress(best=records_to_go, improved_at=now, counted_at=now)
         pause = timedelta(0) if self.counted_at is None else max(timedelta(0), now - self.counted_at)
         counted = pause if pause <= longest_pause else timedelta(0)
         return replace(self, waited=self.waited + counted, counted_at=now)
@@ -99,7 +99,7 @@ class Hold:
     """The latest verdict's."""
     progress: Progress
     forced: Forced | None = None
-    fell_far: bool = False
+    dropped_by_half: bool = False
     """The wish fell by more than half at once, and has not risen since."""
     gave_up_at: int | None = None
     """The generation of the StreamApp at which it was given up; a newer one begins a new hold."""
@@ -115,7 +115,7 @@ class OpenStep:
     granted_at: datetime
     reason: Reason
     forced: Forced | None = None
-    captures: tuple[Capture, ...] = ()
+    observed: tuple[ObservedMembers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from streamapp.core.facts.agent_reports import AgentsSeen
-from streamapp.core.facts.autoscalers import NOT_LISTED, Drivers, DriversUnknown
-from streamapp.core.facts.containers import Capture, ContainerEnd
+from streamapp.core.facts.autoscalers import NOT_LISTED, ReplicaWriters, ReplicaWritersUnknown
+from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class WishSeen:
+class DesiredSample:
     """From `at` on the resource wished for so many replicas, until the next such entry."""
 
     at: datetime
@@ -26,11 +26,11 @@ class WishSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class DesiredReplicas:
     """`spec.replicas`, which belongs to the user or the HPA, and what this process saw it be before."""
 
     replicas: int
-    history: tuple[WishSeen, ...]
+    history: tuple[DesiredSample, ...]
 
     def __post_init__(self) -> None:
         """Sort by time."""
@@ -57,7 +57,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rival:
+class ConflictingStreamApp:
     """Another StreamApp with the same application ID on the same Kafka cluster."""
 
     name: str
@@ -66,7 +66,7 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class HoldOverride:
     """`streamapp.dev/release`: the user's word that one hold need not wait for coverage any longer."""
 
     hold_id: str
@@ -80,7 +80,7 @@ class App:
     uid: str
     generation: int
     created_at: datetime
-    wish: Wish
+    desired: DesiredReplicas
     paused: bool = False
     dry_run: bool = False
     deleting: bool = False
@@ -90,18 +90,22 @@ class App:
     """`spec.state.maxAge`: how long state may lie unused before it is removed; None where no state is kept."""
     fault: str | None = None
     """What is wrong with the spec, as a sentence; None where it is valid."""
-    rivals: tuple[Rival, ...] = ()
+    conflicting: tuple[ConflictingStreamApp, ...] = ()
     held_because: str | None = None
     """The reason given in `streamapp.dev/hold`; None without that annotation."""
-    release: Release | None = None
+    release: HoldOverride | None = None
     granted_before: int | None = None
     """`status.granted`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
 
     @property
-    def older_rival(self) -> Rival | None:
+    def older_conflicting(self) -> ConflictingStreamApp | None:
         """Who works on in our place: the oldest of those that were there before us."""
-        before = [rival for rival in self.rivals if (rival.created_at, rival.uid) < (self.created_at, self.uid)]
-        return min(before, key=lambda rival: (rival.created_at, rival.uid), default=None)
+        before = [
+            conflicting_app
+            for conflicting_app in self.conflicting
+            if (conflicting_app.created_at, conflicting_app.uid) < (self.created_at, self.uid)
+        ]
+        return min(before, key=lambda conflicting_app: (conflicting_app.created_at, conflicting_app.uid), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +118,7 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nudges:
+class RebalanceHistory:
     """What this process remembers of its nudges."""
 
     sent: tuple[datetime, ...] = ()
@@ -135,19 +139,19 @@ class Snapshot:
     """Aware; every age is measured against it."""
     app: App
     workload: Workload
-    universe: Universe | TopologyUnknown
+    task_set: TaskSet | TopologyUnknown
     readings: tuple[GroupReading, ...]
     """Newest first: every poll of the last minute, and at least the last one of each of the last two joins."""
-    captures: tuple[Capture, ...] = ()
+    observed: tuple[ObservedMembers, ...] = ()
     """Members seen per container since this process started (`eviction.remember`)."""
     container_ends: tuple[ContainerEnd, ...] = ()
-    nudges: Nudges = Nudges()
+    rebalances: RebalanceHistory = RebalanceHistory()
     episode: Episode | None = None
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores; one that was not asked for yet is missing. Nothing waits for them."""
     agents: AgentsSeen | None = None
     """What the agents in the pods say; None where the application runs without."""
-    drivers: Drivers | DriversUnknown = NOT_LISTED
+    replica_writers: ReplicaWriters | ReplicaWritersUnknown = NOT_LISTED
     """Who drives the replicas. Told to people; no step depends on it."""
     lease: int = 0
     """Transitions of the operator's Lease."""
@@ -165,9 +169,9 @@ class Snapshot:
         newest_first = sorted(self.readings, key=lambda reading: reading.ended_at, reverse=True)
         object.__setattr__(self, "readings", tuple(newest_first))
         by_container = sorted(
-            self.captures, key=lambda seen: (seen.ordinal, seen.container_id, seen.seen_at, seen.members)
+            self.observed, key=lambda seen: (seen.ordinal, seen.container_id, seen.seen_at, seen.members)
         )
-        object.__setattr__(self, "captures", tuple(by_container))
+        object.__setattr__(self, "observed", tuple(by_container))
         ends = sorted(self.container_ends, key=lambda end: (end.container_id, end.finished_at, end.pod_uid))
         object.__setattr__(self, "container_ends", tuple(ends))
 

@@ -56,7 +56,7 @@ class TaskFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Universe:
+class TaskSet:
     """Every task of the application, once each, in the order of their IDs."""
 
     tasks: tuple[TaskFacts, ...]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from streamapp.core.facts.ids import TaskId, TopicPartition
-from streamapp.core.facts.tasks import TaskFacts, TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskFacts, TaskSet, TopologyUnknown
 
 _SUBTOPOLOGY = re.compile(
     r"Sub-topology: (?P<id>\d+)(?P<isglobal> for global store \(will not generate tasks\))?", re.ASCII
@@ -120,18 +120,18 @@ def parse_topology(text: str) -> Topology | TopologyUnknown:
         return TopologyUnknown(str(doubt))
 
 
-def universe_of(topology: Topology, topics: TopicEvidence) -> Universe | TopologyUnknown:
+def universe_of(topology: Topology, topics: TopicEvidence) -> TaskSet | TopologyUnknown:
     """Join the text with the topics on the cluster."""
     try:
         tasks = [task for each in topology.subtopologies for task in _tasks(topology, each, topics)]
         stores = {store for each in topology.subtopologies for store in each.stores}
         _refuse_strangers(topics, {topics.changelog(store) for store in stores})
-        return Universe(tuple(tasks)) if tasks else TopologyUnknown(f"the topology has no task; {_NEW_TEXT}")
+        return TaskSet(tuple(tasks)) if tasks else TopologyUnknown(f"the topology has no task; {_NEW_TEXT}")
     except _DoubtError as doubt:
         return TopologyUnknown(str(doubt))
 
 
-def infer_universe(group: GroupEvidence, topics: TopicEvidence) -> Universe | TopologyUnknown:
+def infer_universe(group: GroupEvidence, topics: TopicEvidence) -> TaskSet | TopologyUnknown:
     """Infer the universe from the group, without a text.
 
     Possible only when every partition of every subscribed topic is assigned, at most one sub-topology shows state, and
@@ -147,7 +147,7 @@ def infer_universe(group: GroupEvidence, topics: TopicEvidence) -> Universe | To
         tasks = (
             _fact(task, stores if task.subtopology == owner else {}, sources) for task, sources in group.active.items()
         )
-        return Universe(tuple(tasks)) if group.active else TopologyUnknown(f"no task is assigned; {_TEXT}")
+        return TaskSet(tuple(tasks)) if group.active else TopologyUnknown(f"no task is assigned; {_TEXT}")
     except _DoubtError as doubt:
         return TopologyUnknown(str(doubt), may_show_after_a_join=isinstance(doubt, _NotShownError))
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from streamapp.core.evidence.refusal import Refusal
-from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState, Rebalance, Round
+from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState, AssignorRun, Rebalance
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
-from streamapp.core.gates.case import Case
+from streamapp.core.gates.case import GateInput
 from streamapp.core.reasons import Reason
 
 
@@ -42,54 +42,54 @@ def is_set(report: AgentReport, now: datetime) -> bool:
     return report.as_of + heard.expires_in > now
 
 
-def last_round(reports: Iterable[AgentReport]) -> Round | None:
+def last_round(reports: Iterable[AgentReport]) -> AssignorRun | None:
     """The newest assignment that any of these JVMs made, as the group's leader."""
     rounds = [report.round for report in reports if report.round is not None]
     return max(rounds, key=lambda one: one.made_at, default=None)
 
 
-def agents_agree(case: Case) -> Refusal | None:
+def agents_agree(case: GateInput) -> Refusal | None:
     """Each agent sees exactly the tasks that the brokers show as given to the members in its pod."""
-    attribution = case.attribution()
+    placement = case.placement()
     if case.view is None:
         return None
-    if isinstance(attribution, Refusal):
-        return attribution
+    if isinstance(placement, Refusal):
+        return placement
     for ordinal, report in sorted(case.view.reports.items()):
-        given = [one.assignment for one in attribution.members(ordinal) if one.assignment is not None]
+        given = [one.assignment for one in placement.members(ordinal) if one.assignment is not None]
         active = frozenset[TaskId]().union(*(one.active for one in given))
         standby = frozenset[TaskId]().union(*(one.standby for one in given))
         tasks = report.tasks or ()
         odd = active ^ {task.id for task in tasks if task.is_active}
         odd |= standby ^ {task.id for task in tasks if not task.is_active}
         if odd:
-            return Refusal(Reason.AgentsDisagree, f"ordinal {ordinal}, task {min(odd)}", needs_a_join=False)
+            return Refusal(Reason.AgentsDisagree, f"ordinal {ordinal}, task {min(odd)}", needs_rebalance=False)
     return None
 
 
-def announcement_is_heard(case: Case) -> Refusal | None:
+def announcement_is_heard(case: GateInput) -> Refusal | None:
     """Every agent has the same announcement, and it names every process that goes."""
     if case.view is None:
-        return Refusal(Reason.AgentSilent, needs_a_join=False)
+        return Refusal(Reason.AgentSilent, needs_rebalance=False)
     reports = case.view.reports
     in_effect = heard_by_all(tuple(reports.values()), case.snapshot.now)
     if in_effect is None:
         deaf = [ordinal for ordinal, one in sorted(reports.items()) if not is_set(one, case.snapshot.now)]
         detail = f"ordinal {deaf[0]}" if deaf else "they have heard different ones"
-        return Refusal(Reason.AnnouncementPending, detail, needs_a_join=False)
-    for ordinal in case.departure.ordinals:
+        return Refusal(Reason.AnnouncementPending, detail, needs_rebalance=False)
+    for ordinal in case.candidate.ordinals:
         report = reports.get(ordinal)
         if report is not None and report.process_id not in in_effect.process_ids:
-            return Refusal(Reason.AnnouncementPending, f"ordinal {ordinal} is not named yet", needs_a_join=False)
+            return Refusal(Reason.AnnouncementPending, f"ordinal {ordinal} is not named yet", needs_rebalance=False)
     return None
 
 
-def announcement_is_followed(case: Case) -> Refusal | None:
+def announcement_is_followed(case: GateInput) -> Refusal | None:
     """The last assignment rests on that announcement."""
     reports = () if case.view is None else tuple(case.view.reports.values())
     in_effect, made = heard_by_all(reports, case.snapshot.now), last_round(reports)
     if in_effect is None:
-        return announcement_is_heard(case) or Refusal(Reason.AnnouncementPending, needs_a_join=False)
+        return announcement_is_heard(case) or Refusal(Reason.AnnouncementPending, needs_rebalance=False)
     if made is None or made.state is not AnnouncementState.SET or made.epoch != in_effect.epoch:
         return Refusal(Reason.AnnouncementNotFollowed)
     if made.fell_back:
@@ -97,7 +97,7 @@ def announcement_is_followed(case: Case) -> Refusal | None:
     return None
 
 
-def only_watches(case: Case) -> bool:
+def only_watches(case: GateInput) -> bool:
     """Tell whether a follow-up that is scheduled moves nothing: by it the leader only looks who still leaves."""
     reports = () if case.view is None else tuple(case.view.reports.values())
     made, in_effect = last_round(reports), heard_by_all(reports, case.snapshot.now)
@@ -106,7 +106,7 @@ def only_watches(case: Case) -> bool:
     return made.follow_up_is_watch and made.epoch == in_effect.epoch and not made.fell_back
 
 
-def holds_no_task(case: Case, ordinal: Ordinal) -> bool:
+def holds_no_task(case: GateInput, ordinal: Ordinal) -> bool:
     """Tell whether the agent of a pod, if it has to have one, sees no task there, active or standby."""
     pod = case.snapshot.workload.pod(ordinal)
     report = None if case.view is None else case.view.reports.get(ordinal)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
 
-from streamapp.core.evidence.membership import Attribution, attribute
-from streamapp.core.facts.agent_reports import AgentReport, AgentWord
+from streamapp.core.evidence.membership import MemberPlacement, place_members
+from streamapp.core.facts.agent_reports import AgentReply, AgentReport
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Workload
 
 
-class Going(Enum):
+class RemovalKind(Enum):
     """What kind of going it is."""
 
     ONE = "one"
@@ -33,10 +33,10 @@ class Going(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class RemovalCandidate:
     """The pods that would go."""
 
-    going: Going
+    kind: RemovalKind
     ordinals: tuple[Ordinal, ...]
     """Highest first."""
     target: int = 0
@@ -49,88 +49,88 @@ class Departure:
 
     def stays(self, ordinal: Ordinal) -> bool:
         """Tell whether an ordinal's copies count for those that go."""
-        if self.going is Going.RESTART:
+        if self.kind is RemovalKind.RESTART:
             return ordinal not in self.ordinals
         return ordinal < self.lowest
 
 
-def next_removal(snapshot: Snapshot, granted: int, target: int) -> Departure:
+def next_removal(snapshot: Snapshot, granted: int, target: int) -> RemovalCandidate:
     """The next pods to take away on the way from `granted` down to `target`, which is lower."""
     top_down = [Ordinal(number) for number in range(granted - 1, target - 1, -1)]
-    attribution = _attribution(snapshot)
-    if attribution is not None:
-        never_ran = tuple(takewhile(lambda one: is_without_a_past(one, attribution, snapshot.workload), top_down))
+    placement = _attribution(snapshot)
+    if placement is not None:
+        never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, snapshot.workload), top_down))
         if never_ran:
-            return Departure(Going.NEVER_RAN, never_ran, target)
-        idle = tuple(takewhile(lambda one: _is_idle(one, attribution, snapshot.workload), top_down))
+            return RemovalCandidate(RemovalKind.NEVER_RAN, never_ran, target)
+        idle = tuple(takewhile(lambda one: _is_idle(one, placement, snapshot.workload), top_down))
         if idle:
-            return Departure(Going.IDLE, idle, target)
-    return Departure(Going.ONE, (top_down[0],), target)
+            return RemovalCandidate(RemovalKind.IDLE, idle, target)
+    return RemovalCandidate(RemovalKind.ONE, (top_down[0],), target)
 
 
-def next_drained(snapshot: Snapshot, granted: int, target: int) -> Departure:
+def next_drained(snapshot: Snapshot, granted: int, target: int) -> RemovalCandidate:
     """The same where pods are drained first: the top run of those that are, or the top one, which is not yet."""
     top_down = [Ordinal(number) for number in range(granted - 1, target - 1, -1)]
-    attribution = _attribution(snapshot)
-    if attribution is None:
-        return Departure(Going.DRAINED, (top_down[0],), target)
-    never_ran = tuple(takewhile(lambda one: is_without_a_past(one, attribution, snapshot.workload), top_down))
+    placement = _attribution(snapshot)
+    if placement is None:
+        return RemovalCandidate(RemovalKind.DRAINED, (top_down[0],), target)
+    never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, snapshot.workload), top_down))
     if never_ran:
-        return Departure(Going.NEVER_RAN, never_ran, target)
+        return RemovalCandidate(RemovalKind.NEVER_RAN, never_ran, target)
     reports = {} if snapshot.agents is None else snapshot.agents.words
     drained = tuple(
         takewhile(
-            lambda one: is_drained(one, attribution, snapshot.workload) and _says_so(reports.get(one, ())), top_down
+            lambda one: is_drained(one, placement, snapshot.workload) and _says_so(reports.get(one, ())), top_down
         )
     )
-    return Departure(Going.DRAINED, drained or (top_down[0],), target)
+    return RemovalCandidate(RemovalKind.DRAINED, drained or (top_down[0],), target)
 
 
-def is_drained(ordinal: Ordinal, attribution: Attribution, workload: Workload) -> bool:
+def is_drained(ordinal: Ordinal, placement: MemberPlacement, workload: Workload) -> bool:
     """Tell whether the brokers show an ordinal without any task: a pod that runs is in the group and was given none.
 
     One that does not run holds nothing as soon as nobody in the group can be its.
     """
     pod = workload.pod(ordinal)
     if pod is None or not pod.is_running:
-        return not attribution.may_be_of(ordinal)
-    return holds_nothing(ordinal, attribution)
+        return not placement.may_be_of(ordinal)
+    return holds_nothing(ordinal, placement)
 
 
-def _says_so(words: Sequence[AgentWord]) -> bool:
+def _says_so(words: Sequence[AgentReply]) -> bool:
     """Only to end the run above a pod that is not drained; what counts is asked again by the gates."""
     return not words or not isinstance(words[0], AgentReport) or words[0].tasks == ()
 
 
-def is_without_a_past(ordinal: Ordinal, attribution: Attribution, workload: Workload) -> bool:
+def is_without_a_past(ordinal: Ordinal, placement: MemberPlacement, workload: Workload) -> bool:
     """Tell whether an ordinal's container never ran and nobody in the group can be its.
 
     A volume with a process ID has a past: its state may be the warmest there is, however young the pod.
     """
     pod, volume = workload.pod(ordinal), workload.volume(ordinal)
-    if pod is None or pod.container.ever_ran or attribution.may_be_of(ordinal):
+    if pod is None or pod.container.ever_ran or placement.may_be_of(ordinal):
         return False
     return volume is None or volume.process_id is None
 
 
-def holds_nothing(ordinal: Ordinal, attribution: Attribution) -> bool:
+def holds_nothing(ordinal: Ordinal, placement: MemberPlacement) -> bool:
     """Tell whether an ordinal is in the group, and has no task there, active or standby, stateful or not."""
-    members = attribution.members(ordinal)
-    return bool(members) and not any(_tasks(attribution, ordinal))
+    members = placement.members(ordinal)
+    return bool(members) and not any(_tasks(placement, ordinal))
 
 
-def _is_idle(ordinal: Ordinal, attribution: Attribution, workload: Workload) -> bool:
-    return holds_nothing(ordinal, attribution) or is_without_a_past(ordinal, attribution, workload)
+def _is_idle(ordinal: Ordinal, placement: MemberPlacement, workload: Workload) -> bool:
+    return holds_nothing(ordinal, placement) or is_without_a_past(ordinal, placement, workload)
 
 
-def _tasks(attribution: Attribution, ordinal: Ordinal) -> Iterator[object]:
-    for member in attribution.members(ordinal):
+def _tasks(placement: MemberPlacement, ordinal: Ordinal) -> Iterator[object]:
+    for member in placement.members(ordinal):
         # A member whose assignment nobody can see may hold anything.
         yield from [member.id] if member.assignment is None else member.assignment.active | member.assignment.standby
 
 
-def _attribution(snapshot: Snapshot) -> Attribution | None:
+def _attribution(snapshot: Snapshot) -> MemberPlacement | None:
     latest = snapshot.latest
     if latest is None or not isinstance(latest.group, GroupDescription):
         return None
-    return attribute(latest.group, snapshot.workload)
+    return place_members(latest.group, snapshot.workload)

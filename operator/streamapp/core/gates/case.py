@@ -8,33 +8,33 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from streamapp.core.evidence.agent_views import AgentView, views
-from streamapp.core.evidence.coverage import CopyMap, Since, map_copies
+from streamapp.core.evidence.coverage import CopyMap, ReadSince, map_copies
 from streamapp.core.evidence.coverage_by_agents import map_copies_by_agents
-from streamapp.core.evidence.membership import Attribution, attribute
+from streamapp.core.evidence.membership import MemberPlacement, place_members
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.evidence.running_tasks import running_by_agents, running_tasks
-from streamapp.core.facts.group import GroupDescription, GroupReading, Join
+from streamapp.core.facts.group import GroupDescription, GroupReading, ObservedRebalance
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TopologyUnknown, Universe
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import StatefulSet
-from streamapp.core.gates.candidates import Departure
+from streamapp.core.gates.candidates import RemovalCandidate
 from streamapp.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class GateInput:
     """What one judgement is about: these pods, on the word of this reading."""
 
     snapshot: Snapshot
     policy: ScalingPolicy
-    departure: Departure
+    candidate: RemovalCandidate
     reading: GroupReading
     view: AgentView | None = None
     """What the agents say, where all of them are to be gone by; positions and running tasks are then theirs."""
-    _attribution: Attribution | Refusal | None = field(default=None, init=False, repr=False, compare=False)
+    _attribution: MemberPlacement | Refusal | None = field(default=None, init=False, repr=False, compare=False)
     """Worked out once, however many gates ask; it follows from the fields above."""
 
     def group(self) -> GroupDescription | Refusal:
@@ -43,30 +43,30 @@ class Case:
             return self.reading.group
         return Refusal(self.reading.group.reason, self.reading.group.detail)
 
-    def attribution(self) -> Attribution | Refusal:
+    def placement(self) -> MemberPlacement | Refusal:
         """Who belongs where, if the group could be read."""
         known = self._attribution
         if known is None:
             group = self.group()
-            known = group if isinstance(group, Refusal) else attribute(group, self.snapshot.workload)
+            known = group if isinstance(group, Refusal) else place_members(group, self.snapshot.workload)
             object.__setattr__(self, "_attribution", known)
         return known
 
-    def universe(self) -> Universe | Refusal:
+    def task_set(self) -> TaskSet | Refusal:
         """The tasks there are, if they are known."""
-        universe = self.snapshot.universe
-        if isinstance(universe, TopologyUnknown):
-            return Refusal(Reason.TopologyUnknown, universe.reason, needs_a_join=universe.may_show_after_a_join)
-        return universe
+        task_set = self.snapshot.task_set
+        if isinstance(task_set, TopologyUnknown):
+            return Refusal(Reason.TopologyUnknown, task_set.reason, needs_rebalance=task_set.may_show_after_a_join)
+        return task_set
 
     def statefulset(self) -> StatefulSet | Refusal:
         """The StatefulSet, if there is one."""
         return self.snapshot.workload.statefulset or Refusal(Reason.StatefulSetMissing)
 
-    def join(self) -> Join | Refusal:
+    def rebalance(self) -> ObservedRebalance | Refusal:
         """The join that tells the age of the positions, if this process watched it."""
-        if self.reading.join is not None:
-            return self.reading.join
+        if self.reading.rebalance is not None:
+            return self.reading.rebalance
         group = self.group()
         if isinstance(group, Refusal):
             return group
@@ -79,38 +79,38 @@ class Case:
         if self.view is not None:
             ends = self.view.ends
         else:
-            join = self.join()
-            if isinstance(join, Refusal):
-                return join
-            ends = join.ends
+            rebalance = self.rebalance()
+            if isinstance(rebalance, Refusal):
+                return rebalance
+            ends = rebalance.ends
         return ends if isinstance(ends, EndOffsets) else Refusal(Reason.EndOffsetsUnread, ends.detail)
 
     def copies(self) -> CopyMap | Refusal:
         """Where every stateful task has its copies, if all that takes is known."""
-        universe, attribution = self.universe(), self.attribution()
-        if isinstance(universe, Refusal):
-            return universe
-        if isinstance(attribution, Refusal):
-            return attribution
+        task_set, placement = self.task_set(), self.placement()
+        if isinstance(task_set, Refusal):
+            return task_set
+        if isinstance(placement, Refusal):
+            return placement
         if self.view is not None:
-            return map_copies_by_agents(universe, attribution, self.view)
-        join, ends = self.join(), self.ends()
-        if isinstance(join, Refusal):
-            return join
+            return map_copies_by_agents(task_set, placement, self.view)
+        rebalance, ends = self.rebalance(), self.ends()
+        if isinstance(rebalance, Refusal):
+            return rebalance
         if isinstance(ends, Refusal):
             return ends
-        return map_copies(universe, attribution, self.snapshot.workload, join, ends, self._before(join))
+        return map_copies(task_set, placement, self.snapshot.workload, rebalance, ends, self._before(rebalance))
 
-    def known(self) -> tuple[GroupDescription, Universe, Attribution] | Refusal:
+    def known(self) -> tuple[GroupDescription, TaskSet, MemberPlacement] | Refusal:
         """The group, the tasks there are, and who belongs where; else why the first of them is not known."""
-        group, universe, attribution = self.group(), self.universe(), self.attribution()
+        group, task_set, placement = self.group(), self.task_set(), self.placement()
         if isinstance(group, Refusal):
             return group
-        if isinstance(universe, Refusal):
-            return universe
-        if isinstance(attribution, Refusal):
-            return attribution
-        return group, universe, attribution
+        if isinstance(task_set, Refusal):
+            return task_set
+        if isinstance(placement, Refusal):
+            return placement
+        return group, task_set, placement
 
     def running(self, believed: Container[str]) -> frozenset[TaskId] | Refusal:
         """The tasks that are known to run.
@@ -121,25 +121,27 @@ class Case:
         known = self.known()
         if isinstance(known, Refusal):
             return known
-        group, universe, attribution = known
+        group, task_set, placement = known
         if self.view is None:
-            return running_tasks(group, universe, believed)
-        return running_by_agents(group, attribution, self.view.reports) & universe.ids
+            return running_tasks(group, task_set, believed)
+        return running_by_agents(group, placement, self.view.reports) & task_set.ids
 
-    def _before(self, join: Join) -> Since | None:
-        joins = (reading.join for reading in self.snapshot.readings)
-        before = (one for one in joins if one is not None and one.settled_at < join.settled_at)
+    def _before(self, rebalance: ObservedRebalance) -> ReadSince | None:
+        joins = (reading.rebalance for reading in self.snapshot.readings)
+        before = (one for one in joins if one is not None and one.settled_at < rebalance.settled_at)
         for one in before:
-            return Since(one.began_at, one.ends) if isinstance(one.ends, EndOffsets) else None
+            return ReadSince(one.began_at, one.ends) if isinstance(one.ends, EndOffsets) else None
         return None
 
 
-def case_now(snapshot: Snapshot, policy: ScalingPolicy, departure: Departure, reading: GroupReading) -> Case:
+def case_now(
+    snapshot: Snapshot, policy: ScalingPolicy, candidate: RemovalCandidate, reading: GroupReading
+) -> GateInput:
     """A case on the newest words of the agents, where they are to be gone by; for what is not judged twice."""
     heard = views(snapshot, policy.timing) if policy.agent else ()
-    return Case(
-        snapshot=snapshot, policy=policy, departure=departure, reading=reading, view=heard[0] if heard else None
+    return GateInput(
+        snapshot=snapshot, policy=policy, candidate=candidate, reading=reading, view=heard[0] if heard else None
     )
 
 
-Gate = Callable[[Case], Refusal | None]
+Gate = Callable[[GateInput], Refusal | None]

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from streamapp.core.evidence.agent_views import AgentView, views
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
-from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, Sighting, when_caught_up
+from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, LagSample, when_caught_up
 from streamapp.core.evidence.learner_source import is_on_demand
-from streamapp.core.evidence.refusal import Refusal, name_some
+from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Episode, Snapshot
-from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, case_now
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.case import GateInput, case_now
 from streamapp.core.gates.chains import CONVERGENCE_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.drain_gates import settling
@@ -100,7 +100,7 @@ def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
         or _learner_that_is_behind(behind, by_agents=by_agents)
         or _pod_that_is_missing(case)
     )
-    known = [wait.in_the_way for wait in behind if wait.in_the_way is not None]
+    known = [wait.records_to_go for wait in behind if wait.records_to_go is not None]
     remaining = sum(known) if len(known) == len(behind) else None
     episode = None if missing is None else _episode(snapshot, remaining)
     return Convergence(
@@ -109,7 +109,7 @@ def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
         remaining_lag=remaining,
         progress=1.0 if missing is None else _progress(episode),
         eta=estimate(snapshot, policy, behind) if behind else NOT_KNOWN,
-        slowest=tuple(sorted(behind, key=lambda wait: (-(wait.in_the_way or 0), wait.task)))[:SHOWN],
+        slowest=tuple(sorted(behind, key=lambda wait: (-(wait.records_to_go or 0), wait.task)))[:SHOWN],
         episode=episode,
     )
 
@@ -120,40 +120,46 @@ def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, .
     heard = views(snapshot, policy.timing) if policy.agent and latest is not None else ()
     if latest is not None and len(heard) == 2 and all(isinstance(view.ends, EndOffsets) for view in heard):
         return _by_agents(_case(snapshot, policy, latest), heard, waits)
-    if latest is None or latest.join is None:
+    if latest is None or latest.rebalance is None:
         return NOT_KNOWN
     before = next(
-        (one for one in snapshot.readings if one.join is not None and one.join.settled_at < latest.join.settled_at),
+        (
+            one
+            for one in snapshot.readings
+            if one.rebalance is not None and one.rebalance.settled_at < latest.rebalance.settled_at
+        ),
         None,
     )
-    if before is None or before.join is None:
+    if before is None or before.rebalance is None:
         return NOT_KNOWN
     copies = replace(_case(snapshot, policy, before), view=None).copies()
     if isinstance(copies, Refusal):
         return NOT_KNOWN
     earlier = copies.behind(policy.acceptable_recovery_lag)
-    return when_caught_up(Sighting(before.join.settled_at, earlier), Sighting(latest.join.settled_at, waits))
+    return when_caught_up(
+        LagSample(before.rebalance.settled_at, earlier), LagSample(latest.rebalance.settled_at, waits)
+    )
 
 
-def _by_agents(case: Case, heard: tuple[AgentView, ...], waits: tuple[TaskWait, ...]) -> Estimate:
+def _by_agents(case: GateInput, heard: tuple[AgentView, ...], waits: tuple[TaskWait, ...]) -> Estimate:
     before = replace(case, view=heard[1]).copies()
     if isinstance(before, Refusal):
         return NOT_KNOWN
     earlier = before.behind(case.policy.acceptable_recovery_lag)
-    return when_caught_up(Sighting(heard[1].as_of, earlier), Sighting(heard[0].as_of, waits))
+    return when_caught_up(LagSample(heard[1].as_of, earlier), LagSample(heard[0].as_of, waits))
 
 
-def _case(snapshot: Snapshot, policy: ScalingPolicy, reading: GroupReading) -> Case:
-    return case_now(snapshot, policy, Departure(Going.RESTART, ()), reading)
+def _case(snapshot: Snapshot, policy: ScalingPolicy, reading: GroupReading) -> GateInput:
+    return case_now(snapshot, policy, RemovalCandidate(RemovalKind.RESTART, ()), reading)
 
 
-def _measured(case: Case) -> Case:
+def _measured(case: GateInput) -> GateInput:
     """The same, by the joins where no ends were read since the agents spoke."""
     is_by_agents = case.view is not None and isinstance(case.view.ends, EndOffsets)
     return case if is_by_agents else replace(case, view=None)
 
 
-def _of_the_group(case: Case, copies: CopyMap) -> Refusal | None:
+def _of_the_group(case: GateInput, copies: CopyMap) -> Refusal | None:
     """What the group itself is missing; where learners come on demand, what its next rebalance waits for."""
     missing = first_refusal(CONVERGENCE_GATES, case)
     if missing is None or missing.reason is not Reason.FollowUpScheduled or case.view is None:
@@ -162,37 +168,37 @@ def _of_the_group(case: Case, copies: CopyMap) -> Refusal | None:
 
 
 def _learner_that_is_behind(behind: tuple[TaskWait, ...], *, by_agents: bool) -> Refusal | None:
-    return replace(refusal_of(behind), needs_a_join=not by_agents) if behind else None
+    return replace(refusal_of(behind), needs_rebalance=not by_agents) if behind else None
 
 
-def _pod_that_is_missing(case: Case) -> Refusal | None:
+def _pod_that_is_missing(case: GateInput) -> Refusal | None:
     """Every pod is there, ready and in the group: most are ready seconds before they join."""
     snapshot, statefulset = case.snapshot, case.snapshot.workload.statefulset
     if statefulset is None:
         return Refusal(Reason.StatefulSetMissing)
-    granted, wish = statefulset.replicas, snapshot.app.wish.replicas
-    if granted != wish:
-        return Refusal(Reason.WishPending, f"{wish} are wished for, {granted} are granted")
+    granted, desired = statefulset.replicas, snapshot.app.desired.replicas
+    if granted != desired:
+        return Refusal(Reason.WishPending, f"{desired} are wished for, {granted} are granted")
     pods, ready = len(snapshot.workload.pods), snapshot.workload.ready
     if pods != granted or ready != granted:
         return Refusal(Reason.PodsNotReady, f"{granted} are granted, {pods} exist, {ready} are ready")
-    attribution = case.attribution()
-    if isinstance(attribution, Refusal):
-        return attribution
-    outside = [pod.ordinal for pod in snapshot.workload.pods if not attribution.is_present(pod.ordinal)]
-    return Refusal(Reason.PodNotInGroup, f"ordinal {name_some(outside)}") if outside else None
+    placement = case.placement()
+    if isinstance(placement, Refusal):
+        return placement
+    outside = [pod.ordinal for pod in snapshot.workload.pods if not placement.is_present(pod.ordinal)]
+    return Refusal(Reason.PodNotInGroup, f"ordinal {first_few(outside)}") if outside else None
 
 
-def _counts(case: Case, copies: CopyMap, limit: int) -> Counts | None:
+def _counts(case: GateInput, copies: CopyMap, limit: int) -> Counts | None:
     group = case.group()
     if not isinstance(group, GroupDescription):
         return None
-    stateful = {task.id for task in copies.universe.stateful}
+    stateful = {task.id for task in copies.task_set.stateful}
     assigned = [member.assignment for member in group.members if member.assignment is not None]
     learners = sum(len(assignment.standby & stateful) for assignment in assigned)
     running = case.running(group.member_ids - members_of_the_dead(case))
     return Counts(
-        tasks=len(copies.universe.tasks),
+        tasks=len(copies.task_set.tasks),
         running=0 if isinstance(running, Refusal) else len(running),
         learners=learners,
         caught_up=copies.standbys_caught_up(limit),

@@ -12,23 +12,23 @@ from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import Measured, Unknown
 from streamapp.core.facts.policy import Assignor, LearnerSource
-from streamapp.core.gates.candidates import Going
-from streamapp.core.gates.case import Case
+from streamapp.core.gates.candidates import RemovalKind
+from streamapp.core.gates.case import GateInput
 from streamapp.core.reasons import Reason
 
 
-def topology_is_known(case: Case) -> Refusal | None:
+def topology_is_known(case: GateInput) -> Refusal | None:
     """It is known which tasks there are, and which have state."""
-    universe = case.universe()
-    return universe if isinstance(universe, Refusal) else None
+    task_set = case.task_set()
+    return task_set if isinstance(task_set, Refusal) else None
 
 
-def tasks_move_to_caught_up_copies(case: Case) -> Refusal | None:
+def tasks_move_to_caught_up_copies(case: GateInput) -> Refusal | None:
     """The application declares the assignor that promotes caught-up copies; without state it does not matter."""
-    universe = case.universe()
-    if isinstance(universe, Refusal):
-        return universe
-    if not universe.stateful:
+    task_set = case.task_set()
+    if isinstance(task_set, Refusal):
+        return task_set
+    if not task_set.stateful:
         return None
     told = agents_tell(case)
     if told is not None:
@@ -36,7 +36,7 @@ def tasks_move_to_caught_up_copies(case: Case) -> Refusal | None:
     return Refusal(Reason.AssignorUnknown) if case.policy.assignor is Assignor.UNKNOWN else None
 
 
-def agents_tell(case: Case) -> Refusal | None:
+def agents_tell(case: GateInput) -> Refusal | None:
     """No agent tells of another assignor than the declared one, or of a limit that is none."""
     if not case.policy.agent:
         return None
@@ -48,28 +48,28 @@ def agents_tell(case: Case) -> Refusal | None:
     return limit if limit is not None and limit.reason is Reason.RecoveryLagUnbounded else None
 
 
-def the_source_that_is_demanded_is_in_force(case: Case) -> Refusal | None:
+def the_source_that_is_demanded_is_in_force(case: GateInput) -> Refusal | None:
     """Where the user demands learners on demand, no pod goes by another rule; restarts may, to bring agents in."""
-    if case.policy.source is not LearnerSource.ON_DEMAND or case.departure.going is Going.RESTART:
+    if case.policy.source is not LearnerSource.ON_DEMAND or case.candidate.kind is RemovalKind.RESTART:
         return None
     return why_not_on_demand(case.snapshot, case.policy)
 
 
-def positions_are_known(case: Case) -> Refusal | None:
+def positions_are_known(case: GateInput) -> Refusal | None:
     """Agents tell the positions, or this process watched the join that they are from."""
     if case.view is not None:
         return None
-    join = case.join()
-    return join if isinstance(join, Refusal) else None
+    rebalance = case.rebalance()
+    return rebalance if isinstance(rebalance, Refusal) else None
 
 
-def end_offsets_were_read(case: Case) -> Refusal | None:
+def end_offsets_were_read(case: GateInput) -> Refusal | None:
     """The ends of the changelogs were read after that join."""
     ends = case.ends()
     return ends if isinstance(ends, Refusal) else None
 
 
-def every_stateful_task_is_covered(case: Case) -> Refusal | None:
+def every_stateful_task_is_covered(case: GateInput) -> Refusal | None:
     """Each stateful task of the universe runs on, or has a caught-up copy on, a pod that stays.
 
     Pods that hold nothing may also go while a task is uncovered for reasons that have nothing to do with them.
@@ -77,10 +77,10 @@ def every_stateful_task_is_covered(case: Case) -> Refusal | None:
     copies = case.copies()
     if isinstance(copies, Refusal):
         return copies
-    waits = copies.waits(case.departure.stays, case.policy.acceptable_recovery_lag)
-    if case.departure.going is Going.IDLE:
+    waits = copies.waits(case.candidate.stays, case.policy.acceptable_recovery_lag)
+    if case.candidate.kind is RemovalKind.IDLE:
         waits = tuple(wait for wait in waits if _might_be_taken_up_again(wait.task, case))
-    return replace(refusal_of(waits), needs_a_join=case.view is None) if waits else None
+    return replace(refusal_of(waits), needs_rebalance=case.view is None) if waits else None
 
 
 OVERRIDABLE = frozenset(
@@ -111,12 +111,12 @@ WORST_FIRST = (
 """Which of the tasks that are waited for gives the reason."""
 
 
-def _might_be_taken_up_again(task: TaskId, case: Case) -> bool:
+def _might_be_taken_up_again(task: TaskId, case: GateInput) -> bool:
     """Tell whether a pod that goes has state of the task on its disk, which the next rebalance could make use of."""
-    attribution = case.attribution()
-    if isinstance(attribution, Refusal):
+    placement = case.placement()
+    if isinstance(placement, Refusal):
         return True
-    leaving = (member for ordinal in case.departure.ordinals for member in attribution.members(ordinal))
+    leaving = (member for ordinal in case.candidate.ordinals for member in placement.members(ordinal))
     return any(member.subscription is None or task in member.subscription.offsets for member in leaving)
 
 
@@ -125,7 +125,7 @@ def refusal_of(waits: tuple[TaskWait, ...]) -> Refusal:
     for reason in WORST_FIRST:
         concerned = [wait for wait in waits if wait.reason is reason]
         if concerned:
-            worst = max(concerned, key=lambda wait: (wait.in_the_way or 0, wait.task))
+            worst = max(concerned, key=lambda wait: (wait.records_to_go or 0, wait.task))
             many = "1 task waits" if len(waits) == 1 else f"{len(waits)} tasks wait"
             return Refusal(reason, f"{many}; {describe(worst)}", waits)
     raise AssertionError("a task is waited for without a reason")

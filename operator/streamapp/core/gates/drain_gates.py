@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
-from streamapp.core.evidence.refusal import Refusal, name_some
+from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.gates.agent_gates import (
@@ -18,8 +18,8 @@ from streamapp.core.gates.agent_gates import (
     holds_no_task,
     last_round,
 )
-from streamapp.core.gates.candidates import Going, is_drained
-from streamapp.core.gates.case import Case
+from streamapp.core.gates.candidates import RemovalKind, is_drained
+from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.coverage_gates import (
     refusal_of,
 )
@@ -29,27 +29,27 @@ MOVING = frozenset({Reason.GroupRebalancing, Reason.FollowUpScheduled, Reason.Ta
 """What the group shows while it learns and moves; how far that is says more."""
 
 
-def pods_are_drained(case: Case) -> Refusal | None:
+def pods_are_drained(case: GateInput) -> Refusal | None:
     """Every pod that goes holds no task; else how far all those that leave are from it."""
-    attribution = case.attribution()
-    if isinstance(attribution, Refusal):
-        return attribution
-    workload, ordinals = case.snapshot.workload, case.departure.ordinals
-    if all(is_drained(one, attribution, workload) and holds_no_task(case, one) for one in ordinals):
+    placement = case.placement()
+    if isinstance(placement, Refusal):
+        return placement
+    workload, ordinals = case.snapshot.workload, case.candidate.ordinals
+    if all(is_drained(one, placement, workload) and holds_no_task(case, one) for one in ordinals):
         return None
     return _how_far(case)
 
 
-def learners_have_room(case: Case) -> Refusal | None:
+def learners_have_room(case: GateInput) -> Refusal | None:
     """The volumes of the pods that stay have room for what is to be learned, as far as agents tell."""
     reports = {} if case.view is None else case.view.reports
-    room = room_for_learners(reports, _leaving(case), case.snapshot.universe)
+    room = room_for_learners(reports, _leaving(case), case.snapshot.task_set)
     if isinstance(room, RoomUnknown) or room.is_enough:
         return None
-    return Refusal(Reason.NoRoomForLearners, str(room), needs_a_join=False)
+    return Refusal(Reason.NoRoomForLearners, str(room), needs_rebalance=False)
 
 
-def progress(case: Case) -> Refusal | None:
+def progress(case: GateInput) -> Refusal | None:
     """The first thing that is missing until the pods are drained, whatever the group is busy with."""
     if case.view is None:
         return None
@@ -57,7 +57,7 @@ def progress(case: Case) -> Refusal | None:
     return heard or announcement_is_followed(case) or pods_are_drained(case)
 
 
-def settling(case: Case, copies: CopyMap, follow_up: Refusal) -> Refusal:
+def settling(case: GateInput, copies: CopyMap, follow_up: Refusal) -> Refusal:
     """What a follow-up that is scheduled outside a hold waits for: learners, or only somebody to bring it about.
 
     Args:
@@ -70,11 +70,11 @@ def settling(case: Case, copies: CopyMap, follow_up: Refusal) -> Refusal:
     if case.policy.rebalance is Rebalance.EAGER and made is not None and len(behind) < made.learning:
         return Refusal(Reason.TasksReadyToMove, follow_up.detail, behind)
     if behind:
-        return replace(refusal_of(behind), needs_a_join=False)
+        return replace(refusal_of(behind), needs_rebalance=False)
     return Refusal(Reason.TasksReadyToMove, follow_up.detail)
 
 
-def _how_far(case: Case) -> Refusal:
+def _how_far(case: GateInput) -> Refusal:
     copies = case.copies()
     if isinstance(copies, Refusal):
         return copies
@@ -83,29 +83,29 @@ def _how_far(case: Case) -> Refusal:
     tasks = {task for active, _ in held.values() for task in active}
     waits = _waits(copies, tasks, lambda one: one not in leaving, case.policy.acceptable_recovery_lag)
     there = tasks - {wait.task for wait in waits}
-    ready = [task.id for task in copies.universe.stateful if task.id in there]
+    ready = [task.id for task in copies.task_set.stateful if task.id in there]
     if ready and _moves(case.policy.rebalance, copies, ready, waits, leaving):
-        return Refusal(Reason.TasksReadyToMove, f"task {name_some(ready)}", waits)
+        return Refusal(Reason.TasksReadyToMove, f"task {first_few(ready)}", waits)
     if waits:
         worst = refusal_of(waits)
-        return replace(worst, needs_a_join=worst.reason is Reason.LearnersNotPlaced)
+        return replace(worst, needs_rebalance=worst.reason is Reason.LearnersNotPlaced)
     left = [ordinal for ordinal, (active, standby) in sorted(held.items()) if active or standby]
-    return Refusal(Reason.Draining, f"ordinal {name_some(left or sorted(case.departure.ordinals))}")
+    return Refusal(Reason.Draining, f"ordinal {first_few(left or sorted(case.candidate.ordinals))}")
 
 
-def _leaving(case: Case) -> frozenset[Ordinal]:
+def _leaving(case: GateInput) -> frozenset[Ordinal]:
     """The pods that are announced: all above the target, or the one that restarts."""
-    departure = case.departure
-    if departure.going is Going.RESTART:
-        return frozenset(departure.ordinals)
-    lowest = max(departure.target, 1)
+    candidate = case.candidate
+    if candidate.kind is RemovalKind.RESTART:
+        return frozenset(candidate.ordinals)
+    lowest = max(candidate.target, 1)
     return frozenset({pod.ordinal for pod in case.snapshot.workload.pods if pod.ordinal >= lowest})
 
 
-def _held(case: Case, ordinal: Ordinal) -> tuple[frozenset[TaskId], frozenset[TaskId]]:
+def _held(case: GateInput, ordinal: Ordinal) -> tuple[frozenset[TaskId], frozenset[TaskId]]:
     """The tasks of a pod, active and standby, whoever says so."""
-    attribution = case.attribution()
-    members = () if isinstance(attribution, Refusal) else attribution.members(ordinal)
+    placement = case.placement()
+    members = () if isinstance(placement, Refusal) else placement.members(ordinal)
     given = [member.assignment for member in members if member.assignment is not None]
     report = None if case.view is None else case.view.reports.get(ordinal)
     tasks = () if report is None else report.tasks or ()

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from streamapp.core.evidence.agent_views import AgentView, views
-from streamapp.core.evidence.eviction import capture, since_first_seen
+from streamapp.core.evidence.eviction import observe_members, since_first_seen
 from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.readings import earlier_reading
 from streamapp.core.evidence.refusal import Refusal
-from streamapp.core.facts.containers import Capture
+from streamapp.core.facts.containers import ObservedMembers
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.hold_record import Forced
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, Gate
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.case import Gate, GateInput
 from streamapp.core.gates.chains import (
     COVERAGE_GATES,
     DRAINED_REMOVAL_GATES,
@@ -31,16 +31,16 @@ from streamapp.core.gates.safety_gates import facts_are_fresh
 from streamapp.core.reasons import Reason
 
 _WHY = {
-    Going.ONE: Reason.Covered,
-    Going.IDLE: Reason.OwnsNothing,
-    Going.DRAINED: Reason.Drained,
-    Going.NEVER_RAN: Reason.NeverRan,
-    Going.RESTART: Reason.RestartCovered,
+    RemovalKind.ONE: Reason.Covered,
+    RemovalKind.IDLE: Reason.OwnsNothing,
+    RemovalKind.DRAINED: Reason.Drained,
+    RemovalKind.NEVER_RAN: Reason.NeverRan,
+    RemovalKind.RESTART: Reason.RestartCovered,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Waiver:
+class CoverageOverride:
     """Somebody's word that coverage need not be. It waives the gates of coverage and nothing else."""
 
     reason: Reason
@@ -49,39 +49,39 @@ class Waiver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Permission:
+class Approval:
     """They may go."""
 
-    departure: Departure
+    candidate: RemovalCandidate
     reason: Reason
     forced: Forced | None
-    captures: tuple[Capture, ...]
+    observed: tuple[ObservedMembers, ...]
     """Their members, each since it was first seen, at the latest in the earlier reading."""
 
 
-def judge(
-    snapshot: Snapshot, policy: ScalingPolicy, departure: Departure, waiver: Waiver | None = None
-) -> Permission | Refusal:
+def evaluate(
+    snapshot: Snapshot, policy: ScalingPolicy, candidate: RemovalCandidate, override: CoverageOverride | None = None
+) -> Approval | Refusal:
     """Judge on coverage; where that refuses, and somebody waived it, on everything else."""
     latest = snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     heard = views(snapshot, policy.timing) if policy.agent else ()
     view = heard[0] if heard else None
-    case = Case(snapshot=snapshot, policy=policy, departure=departure, reading=latest, view=view)
-    if departure.going is Going.NEVER_RAN:
+    case = GateInput(snapshot=snapshot, policy=policy, candidate=candidate, reading=latest, view=view)
+    if candidate.kind is RemovalKind.NEVER_RAN:
         return first_refusal(NEVER_RAN_GATES, case) or _permission(case, latest, None)
     if not is_on_demand(snapshot, policy):
         rules = _Rules(REMOVAL_GATES, COVERAGE_GATES, heard[1:])
-        return first_refusal(REMOVAL_GATES, case) or _judge_twice(case, rules, waiver)
+        return first_refusal(REMOVAL_GATES, case) or _judge_twice(case, rules, override)
     rules = _Rules(DRAINED_REMOVAL_GATES, LEARNER_GATES, heard[1:])
     refused = first_refusal(DRAINED_REMOVAL_GATES, case)
     if refused is not None:
-        return (progress(case) if refused.reason in MOVING and waiver is None else None) or refused
-    return _judge_twice(case, rules, waiver)
+        return (progress(case) if refused.reason in MOVING and override is None else None) or refused
+    return _judge_twice(case, rules, override)
 
 
-def first_refusal(gates: Iterable[Gate], case: Case) -> Refusal | None:
+def first_refusal(gates: Iterable[Gate], case: GateInput) -> Refusal | None:
     """Ask the gates in order."""
     refusals = (gate(case) for gate in gates)
     return next((refusal for refusal in refusals if refusal is not None), None)
@@ -102,51 +102,53 @@ class _Rules:
         return tuple(gate for gate in self.gates if gate is not facts_are_fresh)
 
 
-def _judge_twice(case: Case, rules: _Rules, waiver: Waiver | None) -> Permission | Refusal:
+def _judge_twice(case: GateInput, rules: _Rules, override: CoverageOverride | None) -> Approval | Refusal:
     covered = first_refusal(rules.coverage, case)
     verdict = covered or _agreed(case, rules)
     if isinstance(verdict, GroupReading):
         return _permission(case, verdict, None)
-    if waiver is None:
+    if override is None:
         return verdict
     waived = _agreed(case, replace(rules, coverage=()))
-    return _permission(case, waived, waiver) if isinstance(waived, GroupReading) else waived
+    return _permission(case, waived, override) if isinstance(waived, GroupReading) else waived
 
 
-def _agreed(case: Case, rules: _Rules) -> GroupReading | Refusal:
+def _agreed(case: GateInput, rules: _Rules) -> GroupReading | Refusal:
     """Find the earlier reading that says the same: every gate, on what it shows.
 
     Where it did not, the newest is the first that does, and all that is missing is another one: whatever kept the
     earlier one from it is over, and must not set the pace of the nudges.
     """
     timing, is_of_agents = case.policy.timing, case.view is not None
-    join = case.reading.join
+    rebalance = case.reading.rebalance
     of_joins = bool(rules.coverage) and not is_of_agents
-    if of_joins and (join is None or not timedelta(0) <= case.snapshot.now - join.settled_at <= timing.position_age):
+    if of_joins and (
+        rebalance is None or not timedelta(0) <= case.snapshot.now - rebalance.settled_at <= timing.position_age
+    ):
         return Refusal(Reason.ReadingsPending)
     if rules.coverage and is_of_agents and not rules.before:
-        return Refusal(Reason.ReadingsPending, "Agents were heard once.", needs_a_join=False)
+        return Refusal(Reason.ReadingsPending, "Agents were heard once.", needs_rebalance=False)
     apart = timing.report_gap if rules.coverage and is_of_agents else timing.reading_gap
     earlier = earlier_reading(case.snapshot.readings, timing, of_another_join=of_joins, apart=apart)
     if isinstance(earlier, Reason):
-        return Refusal(earlier, needs_a_join=of_joins)
+        return Refusal(earlier, needs_rebalance=of_joins)
     view = rules.before[0] if rules.before else None
     before = first_refusal((*rules.lasting, *rules.coverage), replace(case, reading=earlier, view=view))
     if before is None:
         return earlier
     detail = f"The one before said {before.reason.name}: {before.detail}".removesuffix(": ")
-    return Refusal(Reason.ReadingsPending, detail, needs_a_join=of_joins)
+    return Refusal(Reason.ReadingsPending, detail, needs_rebalance=of_joins)
 
 
-def _permission(case: Case, earliest: GroupReading, waiver: Waiver | None) -> Permission:
-    captures: tuple[Capture, ...] = ()
+def _permission(case: GateInput, earliest: GroupReading, override: CoverageOverride | None) -> Approval:
+    observed: tuple[ObservedMembers, ...] = ()
     if isinstance(case.reading.group, GroupDescription):
-        ordinals = case.departure.ordinals
-        seen = capture(case.reading.group, case.snapshot.workload, ordinals, earliest.ended_at)
-        captures = since_first_seen(seen, case.snapshot.captures)
-    return Permission(
-        departure=case.departure,
-        reason=_WHY[case.departure.going] if waiver is None else waiver.reason,
-        forced=None if waiver is None else waiver.forced,
-        captures=captures,
+        ordinals = case.candidate.ordinals
+        seen = observe_members(case.reading.group, case.snapshot.workload, ordinals, earliest.ended_at)
+        observed = since_first_seen(seen, case.snapshot.observed)
+    return Approval(
+        candidate=case.candidate,
+        reason=_WHY[case.candidate.kind] if override is None else override.reason,
+        forced=None if override is None else override.forced,
+        observed=observed,
     )

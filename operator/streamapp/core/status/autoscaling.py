@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from streamapp.core.actions.decision import Answer, Condition, Event
-from streamapp.core.evidence.membership import attribute
-from streamapp.core.evidence.refusal import Refusal, name_some
-from streamapp.core.facts.autoscalers import Aim, Autoscaler, Drivers, DriversUnknown
+from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.refusal import Refusal, first_few
+from streamapp.core.facts.autoscalers import Aim, Autoscaler, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.hold_record import Hold
 from streamapp.core.facts.ids import Ordinal
@@ -40,8 +40,9 @@ class _Seen:
 
     snapshot: Snapshot
     hold: Hold | None
-    drivers: Drivers
-    """Empty where they are not known: whatever follows from nobody else being there must ask `snapshot.drivers`."""
+    replica_writers: ReplicaWriters
+    """Empty where they are not known: what follows from the absence of others must ask
+    `snapshot.replica_writers`."""
     tasks: int | None
     """None where the topology is not known."""
 
@@ -71,50 +72,52 @@ def warnings(snapshot: Snapshot, hold: Hold | None) -> tuple[Event, ...]:
 
 def findings(snapshot: Snapshot, hold: Hold | None) -> tuple[Finding, ...]:
     """Everything that is known not to be in order, what matters most first."""
-    drivers = Drivers() if isinstance(snapshot.drivers, DriversUnknown) else snapshot.drivers
-    universe = snapshot.universe
-    tasks = None if isinstance(universe, TopologyUnknown) else len(universe.tasks)
-    seen = _Seen(snapshot, hold, drivers, tasks)
+    replica_writers = (
+        ReplicaWriters() if isinstance(snapshot.replica_writers, ReplicaWritersUnknown) else snapshot.replica_writers
+    )
+    task_set = snapshot.task_set
+    tasks = None if isinstance(task_set, TopologyUnknown) else len(task_set.tasks)
+    seen = _Seen(snapshot, hold, replica_writers, tasks)
     return tuple(finding for ask in _ASKED for finding in ask(seen))
 
 
 def _past_us(seen: _Seen) -> Iterator[Finding]:
-    past = seen.drivers.at(Aim.STATEFUL_SET)
+    past = seen.replica_writers.at(Aim.STATEFUL_SET)
     if past:
-        names = name_some([one.name for one in past])
+        names = first_few([one.name for one in past])
         yield Finding(Reason.AutoscalerAimsAtStatefulSet, f"{_autoscalers(past)} {names}")
 
 
 def _two_writers(seen: _Seen) -> Iterator[Finding]:
-    autoscalers = seen.drivers.at(Aim.STREAM_APP)
-    writers = [f"HorizontalPodAutoscaler {one.name}" for one in autoscalers] + list(seen.drivers.other_writers)
+    autoscalers = seen.replica_writers.at(Aim.STREAM_APP)
+    writers = [f"HorizontalPodAutoscaler {one.name}" for one in autoscalers] + list(seen.replica_writers.other_writers)
     if autoscalers and len(writers) > 1:
-        yield Finding(Reason.TwoWritersOfReplicas, name_some(writers))
+        yield Finding(Reason.TwoWritersOfReplicas, first_few(writers))
 
 
 def _large_drop(seen: _Seen) -> Iterator[Finding]:
     hold = seen.hold
-    if hold is not None and hold.fell_far:
+    if hold is not None and hold.dropped_by_half:
         yield Finding(Reason.LargeDrop, f"From {hold.from_replicas} to {hold.target}")
 
 
 def _cannot_act(seen: _Seen) -> Iterator[Finding]:
-    for one in seen.drivers.at(Aim.STREAM_APP):
+    for one in seen.replica_writers.at(Aim.STREAM_APP):
         if one.cannot_act is not None:
             yield Finding(Reason.AutoscalerCannotAct, f"{one.name}: {one.cannot_act.rstrip('.')}")
 
 
 def _idle(seen: _Seen) -> Iterator[Finding]:
     """Only pods that are wished for: the others are on their way out, or held, which another condition says."""
-    pods = min(len(seen.snapshot.workload.pods), seen.snapshot.app.wish.replicas)
+    pods = min(len(seen.snapshot.workload.pods), seen.snapshot.app.desired.replicas)
     if seen.tasks is not None and pods > seen.tasks:
         idle = _without_active_tasks(seen.snapshot)
-        which = f"; ordinal {name_some(idle)} now" if idle else ""
+        which = f"; ordinal {first_few(idle)} now" if idle else ""
         yield Finding(Reason.IdlePods, f"There are {pods} pods and {_tasks(seen.tasks)}{which}")
 
 
 def _exceeds(seen: _Seen) -> Iterator[Finding]:
-    for one in seen.drivers.at(Aim.STREAM_APP):
+    for one in seen.replica_writers.at(Aim.STREAM_APP):
         if seen.tasks is not None and one.most > seen.tasks:
             least = f", minReplicas is {one.least}" if one.least > seen.tasks else ""
             told = f"{one.name}: maxReplicas is {one.most}{least}, and there are {_tasks(seen.tasks)}"
@@ -132,22 +135,22 @@ _ASKED: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
 
 
 def _unknown(snapshot: Snapshot) -> Refusal | None:
-    if isinstance(snapshot.drivers, DriversUnknown):
-        return Refusal(Reason.AutoscalersUnread, snapshot.drivers.why)
-    if not isinstance(snapshot.universe, TopologyUnknown):
+    if isinstance(snapshot.replica_writers, ReplicaWritersUnknown):
+        return Refusal(Reason.AutoscalersUnread, snapshot.replica_writers.why)
+    if not isinstance(snapshot.task_set, TopologyUnknown):
         return None
     latest = snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "not asked yet")
     if isinstance(latest.group, GroupUnreadable):
         return Refusal(latest.group.reason, latest.group.detail)
-    return Refusal(Reason.TopologyUnknown, snapshot.universe.reason)
+    return Refusal(Reason.TopologyUnknown, snapshot.task_set.reason)
 
 
 def _in_order(snapshot: Snapshot) -> str:
-    drivers = snapshot.drivers
-    named = drivers.at(Aim.STREAM_APP) if isinstance(drivers, Drivers) else ()
-    return f"{_autoscalers(named)} {name_some([one.name for one in named])}" if named else "No autoscaler aims at it"
+    replica_writers = snapshot.replica_writers
+    named = replica_writers.at(Aim.STREAM_APP) if isinstance(replica_writers, ReplicaWriters) else ()
+    return f"{_autoscalers(named)} {first_few([one.name for one in named])}" if named else "No autoscaler aims at it"
 
 
 def _without_active_tasks(snapshot: Snapshot) -> list[Ordinal]:
@@ -156,11 +159,11 @@ def _without_active_tasks(snapshot: Snapshot) -> list[Ordinal]:
     group = None if latest is None or snapshot.now - latest.ended_at > LATELY else latest.group
     if not isinstance(group, GroupDescription) or not group.is_decoded:
         return []
-    attribution = attribute(group, snapshot.workload)
+    placement = place_members(group, snapshot.workload)
     return [
         pod.ordinal
         for pod in snapshot.workload.pods
-        if not any(one.assignment is not None and one.assignment.active for one in attribution.members(pod.ordinal))
+        if not any(one.assignment is not None and one.assignment.active for one in placement.members(pod.ordinal))
     ]
 
 

@@ -7,15 +7,15 @@ healthy state, so that Helm and GitOps tools do not wait for its end.
 from dataclasses import dataclass
 
 from streamapp.core.actions.decision import Answer, Condition, Verdict
-from streamapp.core.actions.outcomes import Outcome
+from streamapp.core.actions.outcomes import BranchResult
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.learners import LearnersUnknown
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.convergence import Convergence
 from streamapp.core.gates.evaluate import first_refusal
 from streamapp.core.gates.safety_gates import brokers_answered, identity_holds, no_process_id_is_doubled
@@ -24,17 +24,17 @@ from streamapp.core.status import autoscaling, state_age
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class DecisionFacts:
     """Everything a decision has found out."""
 
     snapshot: Snapshot
     policy: ScalingPolicy
-    outcome: Outcome
+    outcome: BranchResult
     rollout: Restart | Refusal | None
     convergence: Convergence
 
 
-def conditions(findings: Findings) -> tuple[Condition, ...]:
+def conditions(findings: DecisionFacts) -> tuple[Condition, ...]:
     """All conditions, in the order in which a person asks."""
     return (
         _ready(findings),
@@ -49,22 +49,22 @@ def conditions(findings: Findings) -> tuple[Condition, ...]:
     )
 
 
-def _ready(findings: Findings) -> Condition:
-    workload, wish = findings.snapshot.workload, findings.snapshot.app.wish.replicas
+def _ready(findings: DecisionFacts) -> Condition:
+    workload, desired = findings.snapshot.workload, findings.snapshot.app.desired.replicas
     granted = 0 if workload.statefulset is None else workload.statefulset.replicas
     if findings.outcome.verdict is Verdict.STALLED:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, findings.outcome.detail)
     if workload.statefulset is None:
         return _condition("Ready", Answer.FALSE, Reason.StatefulSetMissing)
-    detail = f"{workload.ready} of {max(granted, wish, workload.ready)} pods are ready"
-    if granted < wish:
+    detail = f"{workload.ready} of {max(granted, desired, workload.ready)} pods are ready"
+    if granted < desired:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, detail)
     if _awaited(findings):
         return _condition("Ready", Answer.FALSE, Reason.PodsNotReady, detail)
     return _condition("Ready", Answer.TRUE, findings.outcome.reason, detail)
 
 
-def _awaited(findings: Findings) -> int:
+def _awaited(findings: DecisionFacts) -> int:
     """How many of the pods that stay are not ready; those that a hold lets go need not become so any more."""
     workload, staying = findings.snapshot.workload, findings.outcome.staying
     granted = 0 if workload.statefulset is None else workload.statefulset.replicas
@@ -73,7 +73,7 @@ def _awaited(findings: Findings) -> int:
     return wanted - len(ready)
 
 
-def _reconciling(findings: Findings) -> Condition:
+def _reconciling(findings: DecisionFacts) -> Condition:
     verdict, reason = findings.outcome.verdict, findings.outcome.reason
     if findings.snapshot.app.dry_run:
         return _condition("Reconciling", Answer.FALSE, Reason.DryRun)
@@ -88,17 +88,17 @@ def _reconciling(findings: Findings) -> Condition:
     return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
 
 
-def _stalled(findings: Findings) -> Condition:
+def _stalled(findings: DecisionFacts) -> Condition:
     outcome = findings.outcome
     stalled = outcome.verdict is Verdict.STALLED or _stands_still(findings)
     return _condition("Stalled", Answer.TRUE if stalled else Answer.FALSE, outcome.reason, outcome.detail)
 
 
-def _stands_still(findings: Findings) -> bool:
+def _stands_still(findings: DecisionFacts) -> bool:
     return findings.outcome.reason in {Reason.NoProgress, Reason.GaveUp}
 
 
-def _converged(findings: Findings) -> Condition:
+def _converged(findings: DecisionFacts) -> Condition:
     missing = findings.convergence.waits_for
     if missing is None:
         return _condition("Converged", Answer.TRUE, Reason.Converged)
@@ -106,13 +106,13 @@ def _converged(findings: Findings) -> Condition:
     return _condition("Converged", answer, missing.reason, missing.detail)
 
 
-def _held(findings: Findings) -> Condition:
+def _held(findings: DecisionFacts) -> Condition:
     outcome = findings.outcome
     held = outcome.verdict is Verdict.HOLD
     return _condition("ScaleDownHeld", Answer.TRUE if held else Answer.FALSE, outcome.reason, outcome.detail)
 
 
-def _identity(findings: Findings) -> Condition:
+def _identity(findings: DecisionFacts) -> Condition:
     if not findings.snapshot.app.keeps_state:
         return _condition("IdentityStable", Answer.TRUE, Reason.NoStateOnDisk)
     case = _case(findings)
@@ -135,7 +135,7 @@ def _state_on_disk(snapshot: Snapshot) -> Condition:
     return _condition("IdentityStable", Answer.TRUE, Reason.IdentityHolds, state_age.unchecked(snapshot))
 
 
-def _kafka(findings: Findings) -> Condition:
+def _kafka(findings: DecisionFacts) -> Condition:
     case = _case(findings)
     refusal = _unreadable(case)
     if case is None:
@@ -146,21 +146,21 @@ def _kafka(findings: Findings) -> Condition:
     return _condition("KafkaReachable", Answer.TRUE if reached else Answer.FALSE, refusal.reason, refusal.detail)
 
 
-def _learners(findings: Findings) -> Condition:
+def _learners(findings: DecisionFacts) -> Condition:
     case = _case(findings)
     if case is None:
         return _condition("LearnersAvailable", Answer.UNKNOWN, Reason.BrokersUnreachable, "not asked yet")
-    group, universe = case.group(), case.universe()
+    group, task_set = case.group(), case.task_set()
     if isinstance(group, Refusal):
         return _condition("LearnersAvailable", Answer.UNKNOWN, group.reason, group.detail)
-    if isinstance(universe, Refusal):
-        return _condition("LearnersAvailable", Answer.UNKNOWN, universe.reason, universe.detail)
-    if not universe.stateful:
+    if isinstance(task_set, Refusal):
+        return _condition("LearnersAvailable", Answer.UNKNOWN, task_set.reason, task_set.detail)
+    if not task_set.stateful:
         return _condition("LearnersAvailable", Answer.TRUE, Reason.NoStatefulTasks)
     return _of_source(learner_source.seen(findings.snapshot, findings.policy), findings.policy)
 
 
-def _of_source(seen: learner_source.SourceSeen, policy: ScalingPolicy) -> Condition:
+def _of_source(seen: learner_source.LearnerSourceStatus, policy: ScalingPolicy) -> Condition:
     if seen.is_on_demand:
         return _condition("LearnersAvailable", Answer.TRUE, Reason.LearnersOnDemand)
     instead = seen.not_on_demand
@@ -175,15 +175,15 @@ def _of_source(seen: learner_source.SourceSeen, policy: ScalingPolicy) -> Condit
     return _condition("LearnersAvailable", Answer.FALSE, Reason.NoLearners, told)
 
 
-def _case(findings: Findings) -> Case | None:
+def _case(findings: DecisionFacts) -> GateInput | None:
     latest = findings.snapshot.latest
     if latest is None:
         return None
-    nobody = Departure(Going.RESTART, ())
-    return Case(snapshot=findings.snapshot, policy=findings.policy, departure=nobody, reading=latest)
+    nobody = RemovalCandidate(RemovalKind.RESTART, ())
+    return GateInput(snapshot=findings.snapshot, policy=findings.policy, candidate=nobody, reading=latest)
 
 
-def _unreadable(case: Case | None) -> Refusal | None:
+def _unreadable(case: GateInput | None) -> Refusal | None:
     return None if case is None else brokers_answered(case)
 
 

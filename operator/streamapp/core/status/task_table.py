@@ -12,7 +12,7 @@ from enum import Enum
 
 from streamapp.core.evidence.coverage import Copy, CopyMap, is_caught_up
 from streamapp.core.evidence.learner_source import is_on_demand, within_the_applications_limit
-from streamapp.core.evidence.membership import Attribution
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.evidence.running_tasks import active_holders
 from streamapp.core.facts.group import GroupDescription, Member
@@ -20,9 +20,9 @@ from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets, Measured, RunningActive
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
-from streamapp.core.facts.tasks import TaskFacts, Universe
-from streamapp.core.gates.candidates import Departure, Going
-from streamapp.core.gates.case import Case, case_now
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
+from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.case import GateInput, case_now
 from streamapp.core.reasons import Reason
 
 
@@ -104,7 +104,7 @@ def task_table(snapshot: Snapshot, policy: ScalingPolicy) -> TaskTable | Refusal
     latest = snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
-    case = _measured(case_now(snapshot, limited, Departure(Going.RESTART, ()), latest))
+    case = _measured(case_now(snapshot, limited, RemovalCandidate(RemovalKind.RESTART, ()), latest))
     known = case.known()
     return known if isinstance(known, Refusal) else _Table(case, *known, case.copies()).table()
 
@@ -114,18 +114,18 @@ class _Table:
 
     def __init__(
         self,
-        case: Case,
+        case: GateInput,
         group: GroupDescription,
-        universe: Universe,
-        attribution: Attribution,
+        task_set: TaskSet,
+        placement: MemberPlacement,
         copies: CopyMap | Refusal,
     ) -> None:
         self._case = case
-        self._universe = universe
+        self._universe = task_set
         self._copies = copies
         self._holders = active_holders(group)
-        self._place = {member.id: ordinal for ordinal, members in attribution.by_ordinal.items() for member in members}
-        self._standbys = _standbys(attribution)
+        self._place = {member.id: ordinal for ordinal, members in placement.by_ordinal.items() for member in members}
+        self._standbys = _standbys(placement)
         running = case.running(group.member_ids)
         self._running = None if isinstance(running, Refusal) else running
         self._limit = case.policy.acceptable_recovery_lag
@@ -201,21 +201,21 @@ class _Table:
         return tuple(copy.ordinal for copy in copies if copy.is_caught_up and copy.ordinal != self._highest)
 
 
-def _standbys(attribution: Attribution) -> Mapping[TaskId, set[Ordinal]]:
+def _standbys(placement: MemberPlacement) -> Mapping[TaskId, set[Ordinal]]:
     found: dict[TaskId, set[Ordinal]] = defaultdict(set)
-    for ordinal, members in attribution.by_ordinal.items():
+    for ordinal, members in placement.by_ordinal.items():
         for member in members:
             for task in () if member.assignment is None else member.assignment.standby:
                 found[task].add(ordinal)
     return found
 
 
-def _measured(case: Case) -> Case:
+def _measured(case: GateInput) -> GateInput:
     """The same, by the joins where no ends were read since the agents spoke."""
     view = case.view
     if view is None or isinstance(view.ends, EndOffsets):
         return case
-    by_joins = Case(
-        snapshot=case.snapshot, policy=case.policy, departure=case.departure, reading=case.reading, view=None
+    by_joins = GateInput(
+        snapshot=case.snapshot, policy=case.policy, candidate=case.candidate, reading=case.reading, view=None
     )
     return by_joins if not isinstance(by_joins.copies(), Refusal) else case

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from streamapp.core.actions.decision import Nudge
-from streamapp.core.evidence.eta import NOT_KNOWN, At, Estimate
-from streamapp.core.evidence.membership import attribute
+from streamapp.core.actions.decision import TriggerRebalance
+from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, EtaAt
+from streamapp.core.evidence.membership import place_members
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, fingerprint
 from streamapp.core.facts.policy import ScalingPolicy, Timing
-from streamapp.core.facts.snapshot import Nudges, Snapshot
+from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
 from streamapp.core.reasons import Reason
 
 REMEMBERED_FOR = timedelta(minutes=30)
@@ -53,32 +53,32 @@ class Waiting:
     """When the copies will be caught up, where that is what is waited for."""
 
 
-def nudge_for(waiting: Waiting, snapshot: Snapshot, policy: ScalingPolicy) -> Nudge | None:
+def nudge_for(waiting: Waiting, snapshot: Snapshot, policy: ScalingPolicy) -> TriggerRebalance | None:
     """The nudge that helps now, if one does."""
-    member = _member_to_copy(snapshot, policy) if waiting.refusal.needs_a_join else None
+    member = _member_to_copy(snapshot, policy) if waiting.refusal.needs_rebalance else None
     if member is None or not _is_time(waiting, snapshot, policy.timing):
         return None
-    return Nudge(like_member=member, reason=waiting.refusal.reason)
+    return TriggerRebalance(like_member=member, reason=waiting.refusal.reason)
 
 
-def sent(nudges: Nudges, now: datetime) -> Nudges:
+def sent(rebalances: RebalanceHistory, now: datetime) -> RebalanceHistory:
     """The memory after one more nudge."""
-    recent = tuple(at for at in nudges.sent if now - at <= REMEMBERED_FOR)
-    return Nudges(sent=(*recent, now), layout_since=nudges.layout_since)
+    recent = tuple(at for at in rebalances.sent if now - at <= REMEMBERED_FOR)
+    return RebalanceHistory(sent=(*recent, now), layout_since=rebalances.layout_since)
 
 
-def seen(nudges: Nudges, history: Sequence[GroupReading], after: GroupReading) -> Nudges:
+def seen(rebalances: RebalanceHistory, history: Sequence[GroupReading], after: GroupReading) -> RebalanceHistory:
     """The memory after one more reading: a new layout means that nudging was not in vain.
 
     Args:
-        nudges: The memory before.
+        rebalances: The memory before.
         history: Readings before it, newest first. In a rebalance no layout is seen; the last one before it counts.
         after: The reading.
     """
     before = next((one for one in history if _is_layout(one)), None)
     if before is None or not _is_layout(after) or _layout(before) == _layout(after):
-        return nudges
-    return Nudges(sent=nudges.sent, layout_since=after.ended_at)
+        return rebalances
+    return RebalanceHistory(sent=rebalances.sent, layout_since=after.ended_at)
 
 
 def _is_layout(reading: GroupReading) -> bool:
@@ -90,16 +90,16 @@ def _layout(reading: GroupReading) -> object:
 
 
 def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
-    now, reason, all_sent = snapshot.now, waiting.refusal.reason, snapshot.nudges.sent
+    now, reason, all_sent = snapshot.now, waiting.refusal.reason, snapshot.rebalances.sent
     gap = timing.move_gap if reason in _MOVES_SOMETHING else timing.nudge_gap
     if all_sent and now - all_sent[-1] < gap:
         return False
     if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
-        join = None if snapshot.latest is None else snapshot.latest.join
-        return join is None or now - join.settled_at >= timing.reading_gap
+        rebalance = None if snapshot.latest is None else snapshot.latest.rebalance
+        return rebalance is None or now - rebalance.settled_at >= timing.reading_gap
     if reason not in _HELPED_BY_A_REBALANCE:
         return False
-    starts = [start for start in (waiting.since, snapshot.nudges.layout_since) if start is not None]
+    starts = [start for start in (waiting.since, snapshot.rebalances.layout_since) if start is not None]
     in_vain = [at for at in all_sent if not starts or at >= max(starts)]
     if reason is Reason.TopologyUnknown and len(in_vain) >= _MOST_FOR_THE_TOPOLOGY:
         return False
@@ -110,7 +110,7 @@ def _next(in_vain: Sequence[datetime], waiting: Waiting, timing: Timing) -> date
     """When the next nudge may help: when the copies will be there, or ever more rarely, whichever is sooner."""
     rarer = in_vain[-1] + _pause(len(in_vain), timing)
     # An estimate only ever brings it forward: a copy that has just begun has hardly a speed, and a backlog ends.
-    return min(waiting.estimate.time, rarer) if isinstance(waiting.estimate, At) else rarer
+    return min(waiting.estimate.time, rarer) if isinstance(waiting.estimate, EtaAt) else rarer
 
 
 def _pause(in_vain: int, timing: Timing) -> timedelta:
@@ -128,7 +128,7 @@ def _member_to_copy(snapshot: Snapshot, policy: ScalingPolicy) -> str | None:
     is_settled = group.state is GroupState.STABLE and group.is_decoded
     if not is_settled or not group.can_be_nudged or snapshot.now - latest.ended_at > policy.timing.fact_age:
         return None
-    attribution = attribute(group, snapshot.workload)
-    if attribution.phantoms or not attribution.by_ordinal:
+    placement = place_members(group, snapshot.workload)
+    if placement.probe_members or not placement.by_ordinal:
         return None
-    return attribution.members(min(attribution.by_ordinal))[0].id
+    return placement.members(min(placement.by_ordinal))[0].id

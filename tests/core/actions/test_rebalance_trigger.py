@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.actions.decision import Nudge
-from streamapp.core.actions.nudge import Waiting, nudge_for, seen, sent
+from streamapp.core.actions.decision import TriggerRebalance
+from streamapp.core.actions.rebalance_trigger import Waiting, nudge_for, seen, sent
 from streamapp.core.decide import decide
-from streamapp.core.evidence.eta import At, NeverAtThisSpeed, NotKnown
+from streamapp.core.evidence.eta import EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import FollowUp, GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord, Progress
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Nudges, Snapshot
+from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.reasons import Reason
 from tests.builders import (
@@ -33,7 +33,7 @@ from tests.support import example
 
 GROUP = example.members(3)
 LAGGING = example.members(3, lag=500_000)
-REBALANCING = a_reading(without_subscriptions(GROUP), at=10, state=GroupState.PREPARING_REBALANCE, join=None)
+REBALANCING = a_reading(without_subscriptions(GROUP), at=10, state=GroupState.PREPARING_REBALANCE, rebalance=None)
 UNSETTLED = (example.member(0, active=(0, 1), standby=(4, 5), follow_up=FollowUp.SCHEDULED), *GROUP[1:])
 UNPROVEN = tuple(example.member(n, active=(2 * n, 2 * n + 1), running=False) for n in range(3))
 
@@ -42,7 +42,7 @@ FOLLOW_UP = Waiting(refusal=Refusal(Reason.FollowUpScheduled), since=None)
 
 
 def nudged(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[str]:
-    return [step.reason.name for step in decide(snapshot, policy).plan if isinstance(step, Nudge)]
+    return [step.reason.name for step in decide(snapshot, policy).plan if isinstance(step, TriggerRebalance)]
 
 
 def is_due(
@@ -51,7 +51,7 @@ def is_due(
     since: float = 3600,
     estimate: Any = None,
 ) -> bool:
-    snapshot = a_snapshot(nudges=Nudges(sent=tuple(ago(one) for one in sent_ago)))
+    snapshot = a_snapshot(rebalances=RebalanceHistory(sent=tuple(ago(one) for one in sent_ago)))
     waiting = Waiting(refusal=Refusal(reason), since=ago(since), estimate=estimate or NotKnown())
     return nudge_for(waiting, snapshot, POLICY) is not None
 
@@ -79,17 +79,17 @@ def test_nudges_from_before_the_waiting_began_were_for_something_else() -> None:
 
 
 def test_a_new_layout_means_that_they_were_not_in_vain() -> None:
-    snapshot = a_snapshot(nudges=Nudges(sent=tuple(map(ago, (100, 90, 80, 11))), layout_since=ago(10.5)))
+    snapshot = a_snapshot(rebalances=RebalanceHistory(sent=tuple(map(ago, (100, 90, 80, 11))), layout_since=ago(10.5)))
     assert nudge_for(FOLLOW_UP, snapshot, POLICY) is not None
 
 
 @pytest.mark.parametrize(
     ("sent_ago", "estimate", "due"),
     [
-        pytest.param((9,), At(ago(4)), False, id="never within ten seconds"),
-        pytest.param((15, 30), At(NOW), True, id="as soon as the copies are caught up"),
-        pytest.param((15, 30), At(NOW + seconds(1)), False, id="not before, for a while"),
-        pytest.param((21, 30), At(NOW + seconds(36_000)), True, id="but an estimate puts nothing off"),
+        pytest.param((9,), EtaAt(ago(4)), False, id="never within ten seconds"),
+        pytest.param((15, 30), EtaAt(NOW), True, id="as soon as the copies are caught up"),
+        pytest.param((15, 30), EtaAt(NOW + seconds(1)), False, id="not before, for a while"),
+        pytest.param((21, 30), EtaAt(NOW + seconds(36_000)), True, id="but an estimate puts nothing off"),
         pytest.param((15, 30), NeverAtThisSpeed(), False, id="ever more rarely where they never will be"),
         pytest.param((21, 30), NeverAtThisSpeed(), True, id="since the speed may change"),
     ],
@@ -109,7 +109,7 @@ def test_what_a_rebalance_cannot_bring_is_not_nudged_for(reason: Reason) -> None
     ("settled", "due"), [(9, False), (10, True)], ids=["the second reading would come too soon", "in time"]
 )
 def test_the_second_reading_is_fetched_ten_seconds_after_the_first(settled: float, due: bool) -> None:
-    reading = a_reading(GROUP, join=example.join(GROUP, ago(settled)))
+    reading = a_reading(GROUP, rebalance=example.rebalance(GROUP, ago(settled)))
     assert nudged(a_snapshot(readings=(reading,))) == (["ReadingsPending"] if due else [])
 
 
@@ -122,54 +122,56 @@ def test_nudges_that_were_in_vain_before_the_first_good_reading_do_not_delay_the
         else one
         for one in members
     )
-    readings = (a_reading(good, join=example.join(good, ago(10))), a_reading(members, at=30))
-    waited = Nudges(sent=tuple(map(ago, (100, 80, 60, 40, 11))), layout_since=ago(120))
-    assert nudged(a_snapshot(readings=readings, nudges=waited)) == ["ReadingsPending"]
+    readings = (a_reading(good, rebalance=example.rebalance(good, ago(10))), a_reading(members, at=30))
+    waited = RebalanceHistory(sent=tuple(map(ago, (100, 80, 60, 40, 11))), layout_since=ago(120))
+    assert nudged(a_snapshot(readings=readings, rebalances=waited)) == ["ReadingsPending"]
 
 
 def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> None:
-    alone = a_snapshot(pods=1, wish=0, record=a_record(granted=1, target=0))
+    alone = a_snapshot(pods=1, desired=0, record=a_record(granted=1, target=0))
     assert nudged(replace(alone, readings=alone.readings[:1]), ScalingPolicy(allow_zero=True)) == []
 
 
 @pytest.mark.parametrize(
     ("changes", "reasons"),
     [
-        pytest.param({"wish": 2, "members": LAGGING}, ["LearnersCatchingUp"], id="a hold whose copies lag"),
-        pytest.param({"wish": 2, "members": UNSETTLED}, ["FollowUpScheduled"], id="a hold before convergence"),
+        pytest.param({"desired": 2, "members": LAGGING}, ["LearnersCatchingUp"], id="a hold whose copies lag"),
+        pytest.param({"desired": 2, "members": UNSETTLED}, ["FollowUpScheduled"], id="a hold before convergence"),
         pytest.param(
-            {"wish": 2, "readings": (a_reading(GROUP, join=None),)}, ["PositionsUnknown"], id="a hold without positions"
+            {"desired": 2, "readings": (a_reading(GROUP, rebalance=None),)},
+            ["PositionsUnknown"],
+            id="a hold without positions",
         ),
-        pytest.param({"wish": 3, "record": None, "members": UNSETTLED}, ["FollowUpScheduled"], id="a scale-up"),
+        pytest.param({"desired": 3, "record": None, "members": UNSETTLED}, ["FollowUpScheduled"], id="a scale-up"),
         pytest.param(
-            {"wish": 3, "record": None, "members": UNPROVEN}, ["TasksRestoring"], id="a scale-up not seen to run"
+            {"desired": 3, "record": None, "members": UNPROVEN}, ["TasksRestoring"], id="a scale-up not seen to run"
         ),
         pytest.param(
-            {"wish": 3, "record": None, "members": LAGGING}, ["LearnersCatchingUp"], id="copies that lag after a change"
+            {"desired": 3, "record": None, "members": LAGGING}, ["LearnersCatchingUp"], id="copies that lag after a change"
         ),
         pytest.param(
-            {"wish": 3, "record": None, "members": example.members(3, lag=None)},
+            {"desired": 3, "record": None, "members": example.members(3, lag=None)},
             ["LagUnknown"],
             id="copies that say nothing of themselves before their next join",
         ),
         pytest.param(
-            {"wish": 3, "record": None, "readings": (a_reading(GROUP, join=None),)},
+            {"desired": 3, "record": None, "readings": (a_reading(GROUP, rebalance=None),)},
             [],
             id="nor to know more than before",
         ),
-        pytest.param({"wish": 3, "record": None}, [], id="not when all is well"),
+        pytest.param({"desired": 3, "record": None}, [], id="not when all is well"),
         pytest.param(
-            {"wish": 2, "members": UNPROVEN, "record": a_record(step=a_step())}, ["TasksNotRunning"], id="an open step"
+            {"desired": 2, "members": UNPROVEN, "record": a_record(step=a_step())}, ["TasksNotRunning"], id="an open step"
         ),
         pytest.param(
-            {"wish": 2, "members": UNPROVEN, "record": a_record(step=a_step()), "app": {"paused": True}},
+            {"desired": 2, "members": UNPROVEN, "record": a_record(step=a_step()), "app": {"paused": True}},
             ["TasksNotRunning"],
             id="an open step under a pause",
         ),
-        pytest.param({"wish": 2, "members": UNSETTLED, "app": {"paused": True}}, [], id="not under a pause"),
-        pytest.param({"wish": 2, "members": UNSETTLED, "app": {"dry_run": True}}, [], id="not in a dry run"),
-        pytest.param({"wish": 5, "members": UNSETTLED}, [], id="not while new pods are being added"),
-        pytest.param({"wish": 2, "members": UNSETTLED, "statefulset": {"is_ours": False}}, [], id="not for others"),
+        pytest.param({"desired": 2, "members": UNSETTLED, "app": {"paused": True}}, [], id="not under a pause"),
+        pytest.param({"desired": 2, "members": UNSETTLED, "app": {"dry_run": True}}, [], id="not in a dry run"),
+        pytest.param({"desired": 5, "members": UNSETTLED}, [], id="not while new pods are being added"),
+        pytest.param({"desired": 2, "members": UNSETTLED, "statefulset": {"is_ours": False}}, [], id="not for others"),
     ],
 )
 def test_who_is_nudged_for(changes: dict[str, Any], reasons: list[str]) -> None:
@@ -179,23 +181,23 @@ def test_who_is_nudged_for(changes: dict[str, Any], reasons: list[str]) -> None:
 def test_a_group_seen_while_it_worked_off_a_backlog_is_nudged_to_see_it_finished() -> None:
     # 4 s pass between the nudge and the reading of the ends: at 3,000 rec/s no copy can be seen within 10,000 records
     latest, earlier = example.two_readings(example.members(3, lag=12_500))
-    assert earlier.join is not None
-    ends = example.ends(earlier.join.settled_at + seconds(1), example.END - 14 * 3_000)
-    readings = (latest, replace(earlier, join=replace(earlier.join, ends=ends)))
-    assert nudged(a_snapshot(wish=3, record=None, readings=readings)) == ["LagLimitBelowRate"]
+    assert earlier.rebalance is not None
+    ends = example.ends(earlier.rebalance.settled_at + seconds(1), example.END - 14 * 3_000)
+    readings = (latest, replace(earlier, rebalance=replace(earlier.rebalance, ends=ends)))
+    assert nudged(a_snapshot(desired=3, record=None, readings=readings)) == ["LagLimitBelowRate"]
 
 
 NOT_SHOWN = TopologyUnknown("no member shows state", may_show_after_a_join=True)
 
 
 def test_members_that_may_show_their_state_are_asked_to_join_again() -> None:
-    assert nudged(a_snapshot(wish=3, universe=NOT_SHOWN, record=None)) == ["TopologyUnknown"]
+    assert nudged(a_snapshot(desired=3, task_set=NOT_SHOWN, record=None)) == ["TopologyUnknown"]
     # In a hold, too.
-    assert nudged(a_snapshot(universe=NOT_SHOWN)) == ["TopologyUnknown"]
+    assert nudged(a_snapshot(task_set=NOT_SHOWN)) == ["TopologyUnknown"]
 
 
 def test_nobody_is_asked_for_a_topology_that_joins_do_not_show() -> None:
-    assert nudged(a_snapshot(wish=3, record=None, universe=replace(NOT_SHOWN, may_show_after_a_join=False))) == []
+    assert nudged(a_snapshot(desired=3, record=None, task_set=replace(NOT_SHOWN, may_show_after_a_join=False))) == []
 
 
 def test_nobody_is_asked_for_ever_for_what_is_not_there_to_be_shown() -> None:
@@ -212,15 +214,18 @@ def test_nudges_can_be_forbidden() -> None:
     [
         pytest.param((an_unreadable(),), id="unreadable"),
         pytest.param(
-            (a_reading(without_subscriptions(GROUP), state=GroupState.PREPARING_REBALANCE, join=None),), id="unstable"
+            (a_reading(without_subscriptions(GROUP), state=GroupState.PREPARING_REBALANCE, rebalance=None),),
+            id="unstable",
         ),
-        pytest.param((a_reading(without_subscriptions(GROUP), join=None),), id="not decoded"),
+        pytest.param((a_reading(without_subscriptions(GROUP), rebalance=None),), id="not decoded"),
         pytest.param((a_reading(GROUP, at=11),), id="read too long ago"),
         pytest.param((a_reading(GROUP[:1]),), id="a single member"),
         pytest.param(
             (a_reading((*GROUP, replace(example.member(7), id="g", client_id=PHANTOM_CLIENT_ID))),), id="a phantom left"
         ),
-        pytest.param((a_reading([replace(m, client_host="10.9.9.9") for m in GROUP[:2]], join=None),), id="strangers"),
+        pytest.param(
+            (a_reading([replace(m, client_host="10.9.9.9") for m in GROUP[:2]], rebalance=None),), id="strangers"
+        ),
     ],
 )
 def test_only_a_group_that_is_fit_for_it_is_nudged(readings: Any) -> None:
@@ -231,7 +236,7 @@ def test_only_a_group_that_is_fit_for_it_is_nudged(readings: Any) -> None:
 def test_the_phantom_looks_like_a_member_of_the_lowest_pod() -> None:
     lonely: tuple[Member, ...] = GROUP[1:]
     snapshot = a_snapshot(members=lonely)
-    assert nudge_for(FOLLOW_UP, snapshot, POLICY) == Nudge(
+    assert nudge_for(FOLLOW_UP, snapshot, POLICY) == TriggerRebalance(
         like_member="wordcount-1-consumer", reason=Reason.FollowUpScheduled
     )
 
@@ -240,12 +245,12 @@ def test_the_clock_of_a_hold_is_written_in_the_same_plan_as_a_nudge() -> None:
     counted = Progress(best=980_000, improved_at=ago(60), counted_at=ago(10))
     record: HoldRecord = a_record(reason=Reason.LearnersCatchingUp, progress=counted)
     plan = decide(a_snapshot(members=LAGGING, record=record), POLICY).plan
-    assert [type(step).__name__ for step in plan] == ["WriteHoldRecord", "Nudge"]
+    assert [type(step).__name__ for step in plan] == ["WriteHoldRecord", "TriggerRebalance"]
 
 
 def test_a_nudge_is_remembered_for_half_an_hour() -> None:
-    memory = Nudges(sent=(ago(1801), ago(1800)), layout_since=ago(5))
-    assert sent(memory, NOW) == Nudges(sent=(ago(1800), NOW), layout_since=ago(5))
+    memory = RebalanceHistory(sent=(ago(1801), ago(1800)), layout_since=ago(5))
+    assert sent(memory, NOW) == RebalanceHistory(sent=(ago(1800), NOW), layout_since=ago(5))
 
 
 @pytest.mark.parametrize(
@@ -265,6 +270,6 @@ def test_a_nudge_is_remembered_for_half_an_hour() -> None:
     ],
 )
 def test_the_age_of_the_layout_is_remembered(history: Any, after: Any, changed: bool) -> None:
-    memory = Nudges(sent=(ago(30),), layout_since=ago(60))
+    memory = RebalanceHistory(sent=(ago(30),), layout_since=ago(60))
     expected = replace(memory, layout_since=after.ended_at) if changed else memory
     assert seen(memory, history, after) == expected
