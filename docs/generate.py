@@ -3,7 +3,7 @@
 
 Pages, and the schema of the flight record.
 
-Run as `uv run python docs/generate.py`; a test compares what lies here with what this would write.
+Run as `uv run python -m docs.generate`; a test compares what lies here with what this would write.
 """
 
 import json

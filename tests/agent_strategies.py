@@ -138,7 +138,7 @@ def agent_policies() -> st.SearchStrategy[ScalingPolicy]:
             *[ScalingPolicy(agent=True, allow_zero=True)] * 4,
             ScalingPolicy(agent=True, source=LearnerSource.ON_DEMAND, allow_zero=True),
             ScalingPolicy(agent=True, source=LearnerSource.STANDBYS),
-            ScalingPolicy(agent=True, nudge=False),
+            ScalingPolicy(agent=True, trigger_rebalance=False),
             ScalingPolicy(agent=True, scale_down=ScaleDownPolicy.IMMEDIATE, force_reason="because", allow_zero=True),
         )
     )

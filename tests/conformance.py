@@ -18,10 +18,10 @@ CONDITIONS = (
     "Stalled",
     "Converged",
     "ScaleDownHeld",
-    "IdentityStable",
+    "ProcessIdentityStable",
     "KafkaReachable",
     "LearnersAvailable",
-    "ScalingSound",
+    "AutoscalingHealthy",
 )
 
 Json = Mapping[str, Any]
@@ -123,7 +123,7 @@ def _between(status: Json) -> Iterator[str]:
     state = status.get("convergence", {}).get("state")
     if {"True": "Converged", "False": "Converging", "Unknown": "Unknown"}.get(answers.get("Converged", "")) != state:
         yield f"Converged is {answers.get('Converged')}, convergence.state is {state}"
-    if status["ready"] > status["replicas"]:
+    if status["readyReplicas"] > status["replicas"]:
         yield "more pods are ready than exist"
 
 

@@ -311,7 +311,7 @@ def policies() -> st.SearchStrategy[ScalingPolicy]:
         (
             *[ScalingPolicy(allow_zero=True)] * 5,
             ScalingPolicy(),
-            ScalingPolicy(nudge=False, allow_zero=True),
+            ScalingPolicy(trigger_rebalance=False, allow_zero=True),
             ScalingPolicy(assignor=Assignor.UNKNOWN, allow_zero=True),
             ScalingPolicy(scale_down=ScaleDownPolicy.IMMEDIATE, force_reason="because", allow_zero=True),
             ScalingPolicy(on_timeout=OnTimeout.PROCEED, force_reason="because", allow_zero=True),

@@ -45,7 +45,7 @@ SPEC: Json = {
     },
     "state": {
         "mountPath": "/var/lib/streams",
-        "volumeClaim": {"storageClassName": "fast", "resources": {"requests": {"storage": "20Gi"}}},
+        "volumeClaimTemplate": {"storageClassName": "fast", "resources": {"requests": {"storage": "20Gi"}}},
     },
 }
 
@@ -159,9 +159,9 @@ WRONG: Mapping[str, Wrong] = {
         {"spec.kafka.bootstrapServers": "a:9092, b:9092"},
     ),
     "a Secret that no Secret may be called": Wrong(
-        "spec.kafka.configSecret must be the name of an object: lower-case letters, digits, '-' and '.', "
+        "spec.kafka.configSecretRef.name must be the name of an object: lower-case letters, digits, '-' and '.', "
         "not 'My_Secret'",
-        {"spec.kafka.configSecret": "My_Secret"},
+        {"spec.kafka.configSecretRef.name": "My_Secret"},
     ),
     "no template": Wrong(
         "spec.template is required", {"spec.template": ABSENT}, server_says="spec.template: Required value"
@@ -196,16 +196,17 @@ WRONG: Mapping[str, Wrong] = {
         {"spec.state.stateDir": "/var/lib/streams-2"},
     ),
     "no storage": Wrong(
-        f"spec.state.volumeClaim.resources.requests.storage {_QUANTITY}, not '0Gi'",
-        {"spec.state.volumeClaim.resources.requests.storage": "0Gi"},
+        f"spec.state.volumeClaimTemplate.resources.requests.storage {_QUANTITY}, not '0Gi'",
+        {"spec.state.volumeClaimTemplate.resources.requests.storage": "0Gi"},
     ),
     "storage in words": Wrong(
-        f"spec.state.volumeClaim.resources.requests.storage {_QUANTITY}, not 'big'",
-        {"spec.state.volumeClaim.resources.requests.storage": "big"},
+        f"spec.state.volumeClaimTemplate.resources.requests.storage {_QUANTITY}, not 'big'",
+        {"spec.state.volumeClaimTemplate.resources.requests.storage": "big"},
     ),
     "a volume for many": Wrong(
-        "spec.state.volumeClaim.accessModes[0] must be 'ReadWriteOnce' or 'ReadWriteOncePod', not 'ReadWriteMany'",
-        {"spec.state.volumeClaim.accessModes": ["ReadWriteMany"]},
+        "spec.state.volumeClaimTemplate.accessModes[0] must be 'ReadWriteOnce' or 'ReadWriteOncePod', "
+        "not 'ReadWriteMany'",
+        {"spec.state.volumeClaimTemplate.accessModes": ["ReadWriteMany"]},
         server_says='Unsupported value: "ReadWriteMany": supported values: "ReadWriteOnce", "ReadWriteOncePod"',
     ),
     "a claim that no volume may be called": Wrong(
@@ -242,8 +243,9 @@ WRONG: Mapping[str, Wrong] = {
         f"spec.scaleDown.timeout {_TIMEOUT}, not '30s'", {"spec.scaleDown.timeout": "30s"}
     ),
     "a duration that is too long": Wrong(
-        "spec.scaleDown.stabilization must be a duration from 0s to 24h, written like 30s, 20h or 1h30m, not '25h'",
-        {"spec.scaleDown.stabilization": "25h"},
+        "spec.scaleDown.stabilizationWindow must be a duration from 0s to 24h, written like 30s, 20h or 1h30m, "
+        "not '25h'",
+        {"spec.scaleDown.stabilizationWindow": "25h"},
     ),
     "a number as a duration": Wrong(
         f"spec.scaleDown.timeout {_TIMEOUT}, not 3600",
@@ -317,29 +319,31 @@ FORBIDDEN_CHANGES: Mapping[str, Wrong] = {
     ),
     "another claim name": Wrong(f"spec.state.claimName {_FIXED}", {"spec.state.claimName": "data"}),
     "another storage class": Wrong(
-        f"spec.state.volumeClaim.storageClassName {_FIXED}", {"spec.state.volumeClaim.storageClassName": "slow"}
+        f"spec.state.volumeClaimTemplate.storageClassName {_FIXED}",
+        {"spec.state.volumeClaimTemplate.storageClassName": "slow"},
     ),
     "the storage class taken away": Wrong(
-        "spec.state.volumeClaim.storageClassName cannot be added or taken away: a StatefulSet's volume claim templates "
-        "are fixed",
-        {"spec.state.volumeClaim.storageClassName": ABSENT},
+        "spec.state.volumeClaimTemplate.storageClassName cannot be added or taken away: "
+        "a StatefulSet's volume claim templates are fixed",
+        {"spec.state.volumeClaimTemplate.storageClassName": ABSENT},
     ),
     "another access mode": Wrong(
-        f"spec.state.volumeClaim.accessModes {_FIXED}", {"spec.state.volumeClaim.accessModes": ["ReadWriteOncePod"]}
+        f"spec.state.volumeClaimTemplate.accessModes {_FIXED}",
+        {"spec.state.volumeClaimTemplate.accessModes": ["ReadWriteOncePod"]},
     ),
     "more storage": Wrong(
-        f"spec.state.volumeClaim.resources.requests.storage {_FIXED}",
-        {"spec.state.volumeClaim.resources.requests.storage": "30Gi"},
+        f"spec.state.volumeClaimTemplate.resources.requests.storage {_FIXED}",
+        {"spec.state.volumeClaimTemplate.resources.requests.storage": "30Gi"},
     ),
     "less storage": Wrong(
-        f"spec.state.volumeClaim.resources.requests.storage {_FIXED}",
-        {"spec.state.volumeClaim.resources.requests.storage": "10Gi"},
+        f"spec.state.volumeClaimTemplate.resources.requests.storage {_FIXED}",
+        {"spec.state.volumeClaimTemplate.resources.requests.storage": "10Gi"},
     ),
 }
 """From the sound object; only the API server sees both."""
 
 ALLOWED_CHANGES: Mapping[str, Json] = {
-    "the same storage in other words": {"spec.state.volumeClaim.resources.requests.storage": "20480Mi"},
+    "the same storage in other words": {"spec.state.volumeClaimTemplate.resources.requests.storage": "20480Mi"},
     "other replicas": {"spec.replicas": 5},
     "no replicas where that is allowed": {"spec.replicas": 0, "spec.scaleDown.allowZero": True},
     "another image": {"spec.template.spec.containers.0.image": "registry.example/wordcount:2"},
@@ -358,8 +362,8 @@ ALLOWED_CHANGES: Mapping[str, Json] = {
         "spec.template.spec.containers.0.envFrom": [{"configMapRef": {"name": "jvm"}}],
     },
     "every duration": {
-        "spec.scaleDown.stabilization": "0s",
+        "spec.scaleDown.stabilizationWindow": "0s",
         "spec.scaleDown.timeout": "1h30m",
-        "spec.state.maxAge": "8760h",
+        "spec.state.maxIdleTime": "8760h",
     },
 }

@@ -80,8 +80,8 @@ def step_table(steps: Sequence[Mapping[str, Any]]) -> Table:
     titles = ("step", "held for", "until all ran again", "gap as the operator saw it")
     table = _table(*((title, "left") for title in titles))
     for one in steps:
-        gap = f"{one['worstGap']} at most" if "worstGap" in one else "not seen"
-        table.add_row(f"{one['from']} -> {one['to']}", str(one.get("heldFor", "-")), str(one["took"]), gap)
+        gap = f"{one['downtimeMax']} at most" if "downtimeMax" in one else "not seen"
+        table.add_row(f"{one['from']} -> {one['to']}", str(one.get("heldDuration", "-")), str(one["duration"]), gap)
     return table
 
 

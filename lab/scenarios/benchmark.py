@@ -224,16 +224,16 @@ class Benchmarker:
             grown_after=grown.grown_after,
             held_for=(patch.at - wished).total_seconds(),
             covered_to_patch=(patch.at - judged).total_seconds(),
-            closed_after=_seconds(closed["took"]),
+            closed_after=_seconds(closed["duration"]),
             restores=tuple(self._restores(one, wished)),
         )
 
     def _unaided(self, one: ObservedApp) -> float:
         """Let the stock assignor finish a scale-up on its own."""
-        one.app.apply(AFTER, learners={"nudge": False})
+        one.app.apply(AFTER, learners={"triggerRebalance": False})
         time.sleep(SETTLE_SECONDS)
         began = time.monotonic()
-        one.app.apply(BEFORE, learners={"nudge": False})
+        one.app.apply(BEFORE, learners={"triggerRebalance": False})
         wait_until_shared(one, BEFORE, 8 * PROBING_SECONDS)
         # That all of them run is told one rebalance later, which nobody asks for here; that none is to come, at once.
         wait_until(f"{one.app.namespace}: no follow-up", lambda: not _is_to_move(one), 8 * PROBING_SECONDS, 0.5)

@@ -239,7 +239,7 @@ def _owns_tasks(ordinal: int) -> Callable[[dict[str, Any]], bool]:
 def _converged(replicas: int) -> Callable[[dict[str, Any]], bool]:
     def holds(status: dict[str, Any]) -> bool:
         conditions = {each["type"]: each["status"] for each in status.get("conditions", [])}
-        now = (status.get("granted"), status.get("replicas"), conditions.get("Converged"))
+        now = (status.get("statefulSetReplicas"), status.get("replicas"), conditions.get("Converged"))
         return now == (replicas, replicas, "True")
 
     return holds

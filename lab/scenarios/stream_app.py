@@ -71,8 +71,8 @@ class StreamAppScenario:
             "applicationId": self.application.application_id,
             "kafka": {"bootstrapServers": _IN_CLUSTER},
             "template": template,
-            "state": {"mountPath": state["mountPath"], "volumeClaim": claim},
-            "scaleDown": {"stabilization": "2s"},
+            "state": {"mountPath": state["mountPath"], "volumeClaimTemplate": claim},
+            "scaleDown": {"stabilizationWindow": "2s"},
             "topology": None if self.application.is_inferable else topology_text(self.application, self.settings),
             **spec,
         }
@@ -122,7 +122,7 @@ class StreamAppScenario:
             status = self.status()
             told = {each["type"]: each["status"] for each in status.get("conditions", [])}
             counts, settled = (
-                (status.get("granted"), status.get("ready")),
+                (status.get("statefulSetReplicas"), status.get("readyReplicas")),
                 (told.get("Converged"), told.get("Reconciling")),
             )
             return (counts, settled) == ((replicas, replicas), ("True", "False"))

@@ -20,7 +20,7 @@ def test_a_sound_status_passes() -> None:
 @pytest.mark.parametrize(
     ("changes", "breach"),
     {
-        "a null": ({"granted": None}, "something in it is null"),
+        "a null": ({"statefulSetReplicas": None}, "something in it is null"),
         "no generation": ({"observedGeneration": ABSENT}, "observedGeneration is None, of 1"),
         "a generation that does not exist": ({"observedGeneration": 2}, "observedGeneration is 2, of 1"),
         "a condition of another generation": (
@@ -50,7 +50,7 @@ def test_a_sound_status_passes() -> None:
             {"conditions.3.status": "True"},
             "Converged is True, convergence.state is Converging",
         ),
-        "too many ready": ({"ready": 4}, "more pods are ready than exist"),
+        "too many ready": ({"readyReplicas": 4}, "more pods are ready than exist"),
     }.values(),
     ids=str,
 )

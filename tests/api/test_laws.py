@@ -47,13 +47,13 @@ PATHS = st.sampled_from(
         *(f"spec.template.spec.containers.0.{name}" for name in ("name", "volumeMounts", "securityContext")),
         *(
             f"spec.state.{name}"
-            for name in ("mountPath", "stateDir", "claimName", "volumeClaim", "retention", "maxAge")
+            for name in ("mountPath", "stateDir", "claimName", "volumeClaimTemplate", "retention", "maxIdleTime")
         ),
-        "spec.state.volumeClaim.resources.requests.storage",
-        "spec.state.volumeClaim.accessModes",
-        *(f"spec.scaleDown.{name}" for name in ("policy", "reason", "timeout", "stabilization", "allowZero")),
-        *(f"spec.learners.{name}" for name in ("acceptableRecoveryLag", "assignor", "nudge")),
-        *(f"status.{name}" for name in ("granted", "conditions", "lastSteps", "members", "scaleDown")),
+        "spec.state.volumeClaimTemplate.resources.requests.storage",
+        "spec.state.volumeClaimTemplate.accessModes",
+        *(f"spec.scaleDown.{name}" for name in ("policy", "reason", "timeout", "stabilizationWindow", "allowZero")),
+        *(f"spec.learners.{name}" for name in ("acceptableRecoveryLag", "assignor", "triggerRebalance")),
+        *(f"status.{name}" for name in ("statefulSetReplicas", "conditions", "lastSteps", "members", "scaleDown")),
     ]
 )
 
@@ -82,9 +82,9 @@ SPECS = st.fixed_dictionaries(
         "paused": st.booleans(),
         "dryRun": st.booleans(),
         "learners": st.fixed_dictionaries(
-            {}, optional={"acceptableRecoveryLag": st.integers(0, 10**12), "nudge": st.booleans()}
+            {}, optional={"acceptableRecoveryLag": st.integers(0, 10**12), "triggerRebalance": st.booleans()}
         ),
-        "rollout": st.fixed_dictionaries({"policy": st.sampled_from(["Covered", "Paused", "Immediate"])}),
+        "rollout": st.fixed_dictionaries({"policy": st.sampled_from(["WhenCaughtUp", "Paused", "Immediate"])}),
         "scaleDown": st.fixed_dictionaries(
             {"reason": st.text(min_size=1, max_size=20).filter(str.strip)},
             optional={
@@ -121,7 +121,7 @@ REASONS = st.sampled_from([reason.name for reason in Reason])
 STATUSES = st.builds(
     StreamAppStatus,
     observed_generation=COUNTS,
-    granted=COUNTS,
+    stateful_set_replicas=COUNTS,
     learner_source=st.none() | st.sampled_from(LearnerSource),
     scale_down=st.none()
     | of(
@@ -140,8 +140,8 @@ STATUSES = st.builds(
             from_=st.integers(1, 1000),
             to=st.integers(0, 1000),
             at=TIMES,
-            took=SPANS,
-            worst_gap=st.none() | SPANS,
+            duration=SPANS,
+            downtime_max=st.none() | SPANS,
             forced=FORCED,
         ),
         max_size=3,

@@ -67,4 +67,4 @@ def one_line(text: str) -> str:
 
 def a_step(**fields: Any) -> Json:
     """A finished step, as the status tells it."""
-    return {"from": 4, "to": 3, "at": zulu(600), "took": format_duration(timedelta(seconds=12)), **fields}
+    return {"from": 4, "to": 3, "at": zulu(600), "duration": format_duration(timedelta(seconds=12)), **fields}

@@ -55,17 +55,23 @@ TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY)
             ("Stalled", "ForeignStatefulSet"),
             id="foreign",
         ),
-        pytest.param({"app": {"conflicting": (OLDER,), "paused": True}}, ("Stalled", "ApplicationIdTaken"), id="a rival"),
+        pytest.param(
+            {"app": {"conflicting": (OLDER,), "paused": True}}, ("Stalled", "ApplicationIdTaken"), id="a rival"
+        ),
         pytest.param({"app": {"conflicting": (YOUNGER,)}}, ("Step", "Covered"), id="a younger rival waits for us"),
         pytest.param({"app": {"conflicting": (TWIN,)}}, ("Stalled", "ApplicationIdTaken"), id="of twins one goes on"),
-        pytest.param({"app": {"deleting": True}, "desired": 5}, ("Paused", "BeingDeleted"), id="deletion before growth"),
+        pytest.param(
+            {"app": {"deleting": True}, "desired": 5}, ("Paused", "BeingDeleted"), id="deletion before growth"
+        ),
         pytest.param({"app": {"paused": True}, "desired": 5}, ("Paused", "Paused"), id="a pause before growth"),
         pytest.param({"workload": {"statefulset": None}}, ("Create", "StatefulSetMissing"), id="nothing there"),
         pytest.param(
             {"record": a_record(step=a_step()), "desired": 5}, ("Grow", "Growing"), id="growth before an open step"
         ),
         pytest.param(
-            {"record": a_record(step=a_step()), "desired": 3}, ("CloseStep", "StepClosed"), id="an open step before steady"
+            {"record": a_record(step=a_step()), "desired": 3},
+            ("CloseStep", "StepClosed"),
+            id="an open step before steady",
         ),
         pytest.param({"desired": 3}, ("Steady", "Steady"), id="steady"),
         pytest.param({"desired": 2}, ("Step", "Covered"), id="the hold last"),
@@ -213,7 +219,7 @@ def test_a_grant_that_was_raised_by_somebody_else_is_reported_as_what_is_there()
 @pytest.mark.parametrize(
     "broken",
     [
-        lambda: ScalingPolicy(stabilization=timedelta(seconds=-1)),
+        lambda: ScalingPolicy(stabilization_window=timedelta(seconds=-1)),
         lambda: ScalingPolicy(timeout=timedelta(0)),
         lambda: ScalingPolicy(acceptable_recovery_lag=-1),
         lambda: ScalingPolicy(scale_down=ScaleDownPolicy.IMMEDIATE),

@@ -179,14 +179,14 @@ def test_a_changelog_that_forgets_tombstones_before_state_is_removed_is_named(pl
         place.admin.delete_topics([source])[source].result(20)
     assert isinstance(configs[missing], ConfigUnread)
     whole = example.snapshot()
-    snapshot = replace(whole, app=replace(whole.app, max_age=timedelta(hours=20)), topic_configs=configs)
+    snapshot = replace(whole, app=replace(whole.app, max_idle_time=timedelta(hours=20)), topic_configs=configs)
     assert decide(snapshot, ScalingPolicy()).warnings == (
         Event(
-            Reason.StateMaxAgeTooLong,
-            f"topic {place.topic}: delete.retention.ms is 3600000 (1:00:00), `state.maxAge` is 20:00:00",
+            Reason.MaxIdleTimeTooLong,
+            f"topic {place.topic}: delete.retention.ms is 3600000 (1:00:00), `state.maxIdleTime` is 20:00:00",
         ),
     )
-    shorter = replace(snapshot, app=replace(snapshot.app, max_age=timedelta(minutes=59)))
+    shorter = replace(snapshot, app=replace(snapshot.app, max_idle_time=timedelta(minutes=59)))
     assert decide(shorter, ScalingPolicy()).warnings == ()
 
 

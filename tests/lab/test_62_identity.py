@@ -32,7 +32,7 @@ def both(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str,
     remove_all(kubectl, bootstrap, applications)
     whole, lame = (ObservedApp.of(kubectl, bootstrap, each) for each in applications)
     demo_application.begin_preload(kubectl, lame.app.application)
-    claim = lame.app.resource(3)["spec"]["state"]["volumeClaim"] | {"storageClassName": "made-by-nobody"}
+    claim = lame.app.resource(3)["spec"]["state"]["volumeClaimTemplate"] | {"storageClassName": "made-by-nobody"}
     metadata = {"name": "state-counter-1", "namespace": lame.app.namespace}
     kubectl.apply(
         json.dumps({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim})
@@ -70,7 +70,7 @@ def test_a_pod_that_never_starts_does_not_keep_another_from_going(lame: Observed
 
 def test_a_pod_that_never_ran_goes_at_once_though_nothing_could_ever_be_covered(lame: ObservedApp) -> None:
     began = time.monotonic()
-    lame.app.apply(1, learners={"acceptableRecoveryLag": 0, "nudge": False})
+    lame.app.apply(1, learners={"acceptableRecoveryLag": 0, "triggerRebalance": False})
     wait_until("it goes", lambda: lame.app.granted() == 1, 30)
     # Two readings, which any other pod would have to wait for, lie ten seconds apart.
     assert time.monotonic() - began < 10
@@ -84,7 +84,7 @@ def test_pods_are_kept_while_two_of_them_run_with_one_process_id(whole: Observed
     write_process_id(two, whole, doubled)
     whole.delete_pod(2)
     wait_until_identity(whole, "False", "ProcessIdDoubled")
-    assert doubled in whole.app.condition("IdentityStable")["message"]
+    assert doubled in whole.app.condition("ProcessIdentityStable")["message"]
     whole.app.scale(2)
     whole.wait_until_held("ProcessIdDoubled")
     granted, reasons = whole.watch_hold(15)
@@ -106,7 +106,7 @@ def test_pods_are_kept_while_two_of_them_have_each_others_volume(whole: Observed
 def test_the_scale_down_goes_on_when_every_pod_has_its_own_volume_again(whole: ObservedApp) -> None:
     restart(whole, 0, 1)
     whole.app.wait_until_converged(2)
-    assert whole.app.condition("IdentityStable")["status"] == "True"
+    assert whole.app.condition("ProcessIdentityStable")["status"] == "True"
     assert whole.steps() == [(3, 2)]
     counts = whole.counts()
     assert (counts.nothing_lost, counts.undercounted) == (True, 0)
@@ -128,14 +128,14 @@ def restart(observed: ObservedApp, *ordinals: int) -> None:
     """Delete pods together, and wait until their successors run."""
     names = [f"counter-{each}" for each in ordinals]
     observed.app.kubectl.run("delete", "pod", "--namespace", observed.app.namespace, *names)
-    wait_until("ready again", lambda: observed.app.status()["ready"] == 3, 60)
+    wait_until("ready again", lambda: observed.app.status()["readyReplicas"] == 3, 60)
 
 
 def wait_until_identity(observed: ObservedApp, status: str, reason: str) -> None:
     """Wait until the resource tells this of the identity of its pods."""
 
     def told() -> bool:
-        condition = observed.app.condition("IdentityStable")
+        condition = observed.app.condition("ProcessIdentityStable")
         return (condition.get("status"), condition.get("reason")) == (status, reason)
 
-    wait_until(f"IdentityStable {status}: {reason}", told, 90)
+    wait_until(f"ProcessIdentityStable {status}: {reason}", told, 90)

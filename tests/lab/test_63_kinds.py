@@ -150,7 +150,7 @@ def test_the_resource_tells_of_no_longer_gap_than_users_had(
     kinds: dict[str, ObservedApp], scaled: dict[str, Scaled], kind: str
 ) -> None:
     (step,) = kinds[kind].app.status()["lastSteps"]
-    longest, error = (parse_duration(step[name]).total_seconds() for name in ("worstGap", "gapError"))
+    longest, error = (parse_duration(step[name]).total_seconds() for name in ("downtimeMax", "downtimeUncertainty"))
     assert longest - error <= scaled[kind].gap_seconds + METER_SECONDS
 
 

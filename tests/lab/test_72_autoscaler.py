@@ -38,11 +38,11 @@ class Driven:
         return self.observed.app
 
     def sound(self) -> dict[str, Any]:
-        return self.app.condition("ScalingSound")
+        return self.app.condition("AutoscalingHealthy")
 
     def wait_until_said(self, reason: str) -> str:
-        """Wait for a reason of `ScalingSound`, and give the message."""
-        wait_until(f"ScalingSound says {reason}", lambda: self.sound().get("reason") == reason, NAMED_WITHIN, 1)
+        """Wait for a reason of `AutoscalingHealthy`, and give the message."""
+        wait_until(f"AutoscalingHealthy says {reason}", lambda: self.sound().get("reason") == reason, NAMED_WITHIN, 1)
         return str(self.sound()["message"])
 
 

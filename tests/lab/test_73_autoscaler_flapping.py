@@ -101,7 +101,7 @@ def test_what_pods_spend_on_restoring_raises_no_wish(kubectl: Kubectl, bootstrap
 
 def ready(observed: ObservedApp) -> int:
     """How many pods are ready."""
-    return int(observed.app.status().get("ready", 0))
+    return int(observed.app.status().get("readyReplicas", 0))
 
 
 def lose_all_state(kubectl: Kubectl, observed: ObservedApp) -> None:

@@ -41,7 +41,7 @@ def ill_and_well(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[t
     observed[0].app.apply(2, template=template)
     observed[1].app.apply(2, **ON_DEMAND)
     observed[1].app.wait_until_converged(2)
-    wait_until("both pods of the ill one are ready", lambda: observed[0].app.status().get("ready") == 2, 120)
+    wait_until("both pods of the ill one are ready", lambda: observed[0].app.status().get("readyReplicas") == 2, 120)
     yield observed[0], observed[1]
     remove_all(kubectl, bootstrap, [ill, well])
 

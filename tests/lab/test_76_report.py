@@ -132,7 +132,7 @@ def test_a_removal_has_the_reasons_for_which_it_was_held_and_as_long_as_the_oper
     assert down.held_by
     assert sum(seconds for _, seconds in down.held_by) == pytest.approx(down.held_s)
     told = [step for step in made.apps[kind].app.status()["lastSteps"] if step["from"] <= 4]
-    longest = max(seconds(step["heldFor"]) for step in told)
+    longest = max(seconds(step["heldDuration"]) for step in told)
     assert down.held_s == pytest.approx(longest, abs=SECONDS_BETWEEN_TWO_LOOKS)
     closed = [row["hold_id"] for row in made.figures(kind)["gaps"] if row["source"] == "step"]
     assert len(closed) <= len(told)

@@ -215,8 +215,8 @@ def _writes_the_wish() -> Iterator[Any]:
 
     async def write(client: KubeClient, app: Json, body: Json) -> None:
         metadata = {name: app["metadata"][name] for name in ("namespace", "name")}
-        if body.get("granted") != app["spec"]["replicas"]:
-            await client.apply(STREAM_APPS, {"metadata": metadata, "spec": {"replicas": body["granted"]}})
+        if body.get("statefulSetReplicas") != app["spec"]["replicas"]:
+            await client.apply(STREAM_APPS, {"metadata": metadata, "spec": {"replicas": body["statefulSetReplicas"]}})
         await sound(client, app, body)
 
     yield patch.object(status, "write", write)

@@ -61,7 +61,9 @@ def test_six_to_three_in_one_step() -> None:
 
 
 def test_it_works_without_nudges_by_the_assignors_own_follow_ups() -> None:
-    story = a_story(3, ScalingPolicy(agent=True, source=LearnerSource.ON_DEMAND, nudge=False), follow_ups=True)
+    story = a_story(
+        3, ScalingPolicy(agent=True, source=LearnerSource.ON_DEMAND, trigger_rebalance=False), follow_ups=True
+    )
     story.operator.desired = 2
     run_until(story, lambda: bool(done(story, "Announce 1 leave")))
     story.group.rebalance(story.now)  # the agent's announcement has none of its own; whatever comes next will do

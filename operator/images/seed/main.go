@@ -26,7 +26,7 @@ type order struct {
 	applicationID string
 	// processID is what an ordinal without one is given.
 	processID string
-	maxAge    time.Duration
+	maxIdleTime    time.Duration
 	// report is a file for what was found and done; empty for none.
 	report string
 }
@@ -80,7 +80,7 @@ func prepare(asked order, now time.Time) (report, error) {
 	if err := os.MkdirAll(folder, 0o770); err != nil {
 		return report{}, explain("create", folder, err)
 	}
-	removed, err := removeOldState(folder, now.Add(-asked.maxAge))
+	removed, err := removeOldState(folder, now.Add(-asked.maxIdleTime))
 	if err != nil {
 		return report{}, err
 	}
@@ -121,7 +121,7 @@ func parse(arguments []string) (order, error) {
 	flags.StringVar(&asked.applicationID, "application-id", "", "the application's application.id")
 	flags.StringVar(&ordinal, "ordinal", "", "the pod's index in its StatefulSet")
 	flags.StringVar(&suffix, "id-suffix", "", "what follows the ordinal in a process ID")
-	flags.DurationVar(&asked.maxAge, "max-age", 0, "how long state may lie unused")
+	flags.DurationVar(&asked.maxIdleTime, "max-age", 0, "how long state may lie unused")
 	flags.StringVar(&asked.report, "report", "", "a file for what was found and done, as JSON")
 	if err := flags.Parse(arguments); err != nil {
 		return order{}, err
@@ -138,7 +138,7 @@ func parse(arguments []string) (order, error) {
 			"in the label apps.kubernetes.io/pod-index from 1.28 on", ordinal)
 	case !suffixes.MatchString(suffix):
 		return order{}, fmt.Errorf("--id-suffix is %q and must be like 0000-4000-8123-0123456789ab", suffix)
-	case asked.maxAge <= 0:
+	case asked.maxIdleTime <= 0:
 		return order{}, errors.New("--max-age must be positive")
 	}
 	number, err := strconv.Atoi(ordinal)

@@ -82,9 +82,9 @@ def _version() -> Schema:
         },
         "additionalPrinterColumns": [
             _column("Desired", ".spec.replicas", "integer", "Replicas that are wished for."),
-            _column("Granted", ".status.granted", "integer", "Replicas of the StatefulSet."),
+            _column("Granted", ".status.statefulSetReplicas", "integer", "Replicas of the StatefulSet."),
             _column("Actual", ".status.replicas", "integer", "Pods that exist."),
-            _column("Ready", ".status.ready", "integer", "Pods that are ready."),
+            _column("Ready", ".status.readyReplicas", "integer", "Pods that are ready."),
             _column("Converged", _condition("Converged"), "string", "Whether nothing moves any more."),
             _column("Held", _condition("ScaleDownHeld"), "string", "Whether pods are kept until copies are ready."),
             _column("ETA", ".status.convergence.eta", "string", "How long until copies are caught up."),

@@ -89,7 +89,9 @@ class Reason(Enum):
         "Zero replicas are wished for, but `scaleDown.allowZero` is not set; nothing is removed.",
         "Set `scaleDown.allowZero: true`, or wish for at least one.",
     )
-    Stabilizing = "The wish is lower than what is granted, but not yet for as long as `scaleDown.stabilization` asks."
+    Stabilizing = (
+        "The wish is lower than what is granted, but not yet for as long as `scaleDown.stabilizationWindow` asks."
+    )
     GaveUp = (
         "The hold made no progress for `scaleDown.timeout`, and `onTimeout: GiveUp` ended it; what is granted stays.",
         "Find out why the copies did not catch up, then change the replicas to begin anew.",
@@ -124,7 +126,7 @@ class Reason(Enum):
     )
     TemplateUnwritten = (
         "The StatefulSet does not have the template and the retention policy of the StreamApp yet.",
-        "No action needed: they are written first. If it lasts, the API server refuses them, and the condition says why.",
+        "No action needed: they are written first. If it lasts, the API server refuses them; the condition says why.",
     )
     HoldRecordTooLarge = (
         "What must be remembered of the next step does not fit into 64 KiB.",
@@ -267,9 +269,9 @@ class Reason(Enum):
         "Nothing is to be done if you know that they have; it is checked where agents tell the room of their volume.",
     )
 
-    StateMaxAgeTooLong = (
+    MaxIdleTimeTooLong = (
         "State may lie unused for longer than a changelog keeps what it missed: deleted keys can come back to life.",
-        "Make `state.maxAge` shorter than the setting that the message names, or raise that setting of the topic.",
+        "Make `state.maxIdleTime` shorter than the setting that the message names, or raise that setting of the topic.",
     )
 
     # Coverage is not there, or cannot be known.
@@ -287,8 +289,9 @@ class Reason(Enum):
         "Nothing is to be done; the next nudge renews them.",
     )
     NudgeDisabled = (
-        "Without nudges (`learners.nudge: false`) positions are never fresh, so that no copy is known to be caught up.",
-        "Set `learners.nudge` to true, or override coverage for this hold with the annotation `streamapp.dev/release`.",
+        "Without `learners.triggerRebalance` positions are never fresh, so that no copy is known to be caught up.",
+        "Set `learners.triggerRebalance` to true, or override coverage for this hold with the annotation "
+        "`streamapp.dev/release`.",
     )
     NudgeImpossible = (
         "A group of one member cannot be nudged, so that nobody can tell how far it is.",

@@ -211,7 +211,7 @@ class FlightLog:
             if isinstance(source, LearnerSource)
             else ("" if before is None else before.learner_source),
             standby_replicas=max(standbys, default=None if before is None else before.standby_replicas),
-            stabilization_seconds=policy.stabilization.total_seconds(),
+            stabilization_seconds=policy.stabilization_window.total_seconds(),
             timeout_seconds=policy.timeout.total_seconds(),
             scale_down_policy=policy.scale_down.value,
             paused=look.snapshot.app.paused,

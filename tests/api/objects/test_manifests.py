@@ -185,7 +185,7 @@ def test_the_seeder_comes_before_every_other_init_container() -> None:
 
 
 def test_the_seeder_is_told_where_the_state_is() -> None:
-    changes = {"spec.state.stateDir": "/var/lib/streams/$(HOME)/kafka", "spec.state.maxAge": "1h30m"}
+    changes = {"spec.state.stateDir": "/var/lib/streams/$(HOME)/kafka", "spec.state.maxIdleTime": "1h30m"}
     seeder = pod(changes)["initContainers"][0]
     assert seeder["args"][0] == "--state-dir=/var/lib/streams/$$(HOME)/kafka"
     assert seeder["args"][4] == "--max-age=1h30m"
@@ -234,9 +234,9 @@ def test_the_seeder_has_the_applications_user_and_no_rights(
 
 
 def test_a_default_storage_class_stays_the_clusters_choice() -> None:
-    claim = made({"spec.state.volumeClaim.storageClassName": ABSENT})["volumeClaimTemplates"][0]
+    claim = made({"spec.state.volumeClaimTemplate.storageClassName": ABSENT})["volumeClaimTemplates"][0]
     assert "storageClassName" not in claim["spec"]
-    claim = made({"spec.state.volumeClaim.storageClassName": ""})["volumeClaimTemplates"][0]
+    claim = made({"spec.state.volumeClaimTemplate.storageClassName": ""})["volumeClaimTemplates"][0]
     assert claim["spec"]["storageClassName"] == ""
 
 
@@ -253,7 +253,7 @@ WRITTEN = manifests.with_replicas(manifests.statefulset(a_streamapp(), HERE), 6)
         "the image": ({"spec.template.spec.containers.0.image": "registry.example/wordcount:2"}, False),
         "a label": ({"spec.template.metadata.labels": {}}, False),
         "the mount path": ({"spec.state.mountPath": "/data"}, False),
-        "the age of state": ({"spec.state.maxAge": "10h"}, False),
+        "the age of state": ({"spec.state.maxIdleTime": "10h"}, False),
         "the retention": ({"spec.state.retention.whenDeleted": "Delete"}, False),
     }.values(),
     ids=str,

@@ -22,7 +22,7 @@ LAST = replace(a_record(step=a_step()), hold=None)
 
 Json = dict[str, Any]
 
-STEP: Json = {"from": 4, "to": 3, "at": "2026-11-21T11:59:30Z", "heldFor": "30s", "took": "30s"}
+STEP: Json = {"from": 4, "to": 3, "at": "2026-11-21T11:59:30Z", "heldDuration": "30s", "duration": "30s"}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_finished_step_is_put_in_front_of_the_others() -> None:
     before = {**held_status(), "lastSteps": [{**STEP, "from": 5, "to": 4, "at": "2026-11-21T11:50:00Z"}]}
     status = answer(CLOSED, previous=before, gap=Gap(timedelta(milliseconds=140), timedelta(milliseconds=640)))
     assert status["lastSteps"] == [
-        {**STEP, "worstGap": "640ms", "gapError": "500ms"},
+        {**STEP, "downtimeMax": "640ms", "downtimeUncertainty": "500ms"},
         before["lastSteps"][0],
     ]
 
@@ -148,7 +148,7 @@ def test_the_last_steps_hold_is_known_from_the_status_before() -> None:
 
 def test_a_step_whose_hold_nobody_remembers_says_nothing_of_it() -> None:
     steps = answer(a_snapshot(desired=3, record=LAST))["lastSteps"]
-    assert steps == [{name: value for name, value in STEP.items() if name != "heldFor"}]
+    assert steps == [{name: value for name, value in STEP.items() if name != "heldDuration"}]
 
 
 def test_a_gap_that_was_not_seen_to_end_is_no_gap() -> None:
@@ -175,4 +175,4 @@ def test_ten_steps_are_kept() -> None:
 def test_a_clock_that_was_set_back_makes_no_negative_times() -> None:
     record = a_record(step=a_step(granted_at=NOW + seconds(5)))
     step = answer(a_snapshot(record=record))["lastSteps"][0]
-    assert (step["took"], step["at"]) == ("0s", "2026-11-21T12:00:05Z")
+    assert (step["duration"], step["at"]) == ("0s", "2026-11-21T12:00:05Z")

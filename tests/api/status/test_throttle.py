@@ -22,9 +22,9 @@ MOVING: dict[str, dict[str, Any]] = {
 
 STANDING: dict[str, dict[str, Any]] = {
     "pods": {"replicas": 2},
-    "granted": {"granted": 2},
+    "granted": {"statefulSetReplicas": 2},
     "the generation": {"observedGeneration": 9},
-    "ready": {"ready": 2},
+    "ready": {"readyReplicas": 2},
     "the selector": {"selector": "streamapp.dev/app=other"},
     "a condition's status": {"conditions.0.status": "False"},
     "a condition's reason": {"conditions.0.reason": "Steady"},
@@ -32,7 +32,7 @@ STANDING: dict[str, dict[str, Any]] = {
     "why it is held": {"scaleDown.reason": "NoLearners"},
     "who goes next": {"scaleDown.nextOrdinal": 1},
     "a process ID": {"members.0.processId": "00000009-0000-4000-8f60-794595ad4eac"},
-    "a finished step": {"lastSteps": [{"from": 3, "to": 2, "at": "2026-11-21T12:00:00Z", "took": "5s"}]},
+    "a finished step": {"lastSteps": [{"from": 3, "to": 2, "at": "2026-11-21T12:00:00Z", "duration": "5s"}]},
     "no scale-down any more": {"scaleDown": {}},
 }
 

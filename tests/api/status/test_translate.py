@@ -30,7 +30,7 @@ def test_a_sound_streamapp_is_what_its_user_wrote() -> None:
         created_at=CREATED,
         desired=DesiredReplicas(replicas=3, history=(SEEN,)),
         conflicting=(RIVAL,),
-        max_age=timedelta(hours=20),
+        max_idle_time=timedelta(hours=20),
     )
 
 
@@ -45,7 +45,7 @@ def test_everything_that_changes_a_decision_is_taken_over() -> None:
                 "streamapp.dev/hold": "the month is being closed",
                 "streamapp.dev/release": "h-1 the copies are of no use",
             },
-            "status": {"granted": 6},
+            "status": {"statefulSetReplicas": 6},
         }
     )
     assert app_of(found, history=[]) == App(
@@ -64,7 +64,7 @@ def test_everything_that_changes_a_decision_is_taken_over() -> None:
 
 
 def test_an_invalid_one_carries_its_faults_and_keeps_what_it_has() -> None:
-    found = parse(stored({"spec.kafka": ABSENT, "status": {"granted": 6}}))
+    found = parse(stored({"spec.kafka": ABSENT, "status": {"statefulSetReplicas": 6}}))
     assert isinstance(found, InvalidStreamApp)
     assert app_of(found, history=[]) == App(
         uid=UID,
@@ -109,7 +109,7 @@ def test_every_choice_reaches_the_policy() -> None:
             "spec.scaleDown": {
                 "policy": "Immediate",
                 "reason": "the state is a cache",
-                "stabilization": "1m30s",
+                "stabilizationWindow": "1m30s",
                 "timeout": "2h",
                 "onTimeout": "Proceed",
                 "allowZero": True,
@@ -117,7 +117,7 @@ def test_every_choice_reaches_the_policy() -> None:
             "spec.learners": {
                 "acceptableRecoveryLag": 500,
                 "assignor": "Unknown",
-                "nudge": False,
+                "triggerRebalance": False,
                 "source": "OnDemand",
                 "rebalance": "Eager",
             },
@@ -128,14 +128,14 @@ def test_every_choice_reaches_the_policy() -> None:
     timing = Timing(fact_age=timedelta(seconds=5))
     assert policy_of(found, timing) == ScalingPolicy(
         scale_down=ScaleDownPolicy.IMMEDIATE,
-        stabilization=timedelta(seconds=90),
+        stabilization_window=timedelta(seconds=90),
         timeout=timedelta(hours=2),
         on_timeout=OnTimeout.PROCEED,
         force_reason="the state is a cache",
         allow_zero=True,
         acceptable_recovery_lag=500,
         assignor=Assignor.UNKNOWN,
-        nudge=False,
+        trigger_rebalance=False,
         agent=True,
         source=LearnerSource.ON_DEMAND,
         rebalance=Rebalance.EAGER,

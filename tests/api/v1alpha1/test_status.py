@@ -36,8 +36,8 @@ def test_a_held_scale_down_is_told_in_full() -> None:
         "observedGeneration": 1,
         "replicas": 3,
         "selector": "streamapp.dev/app=wordcount",
-        "granted": 3,
-        "ready": 3,
+        "statefulSetReplicas": 3,
+        "readyReplicas": 3,
         "learnerSource": "Standbys",
         "groupProtocol": "classic",
         "convergence": {
@@ -83,10 +83,10 @@ def test_a_held_scale_down_is_told_in_full() -> None:
         "Stalled": "False",
         "Converged": "False",
         "ScaleDownHeld": "True",
-        "IdentityStable": "True",
+        "ProcessIdentityStable": "True",
         "KafkaReachable": "True",
         "LearnersAvailable": "True",
-        "ScalingSound": "True",
+        "AutoscalingHealthy": "True",
     }
 
 
@@ -196,18 +196,20 @@ def test_a_condition_whose_status_changes_has_a_new_time() -> None:
 def test_a_statefulset_that_is_gone_leaves_what_it_had_on_record() -> None:
     gone = a_snapshot(record=None, workload={"statefulset": None, "pods": ()})
     status = answer(gone, previous=held_status())
-    assert (status["granted"], status["replicas"], status["ready"]) == (3, 0, 0)
+    assert (status["statefulSetReplicas"], status["replicas"], status["readyReplicas"]) == (3, 0, 0)
 
 
 def test_a_new_streamapp_has_granted_nothing_yet() -> None:
-    assert "granted" not in answer(a_snapshot(record=None, workload={"statefulset": None, "pods": ()}, readings=()))
+    assert "statefulSetReplicas" not in answer(
+        a_snapshot(record=None, workload={"statefulset": None, "pods": ()}, readings=())
+    )
 
 
 def test_pods_that_are_about_to_go_count_as_pods() -> None:
     """An autoscaler divides the load by them."""
     pods = (a_pod(0), a_pod(1), a_pod(2, terminating=True))
     status = answer(a_snapshot(statefulset={"replicas": 2}, record=None, workload={"pods": pods}))
-    assert (status["replicas"], status["granted"], status["ready"]) == (3, 2, 2)
+    assert (status["replicas"], status["statefulSetReplicas"], status["readyReplicas"]) == (3, 2, 2)
 
 
 def test_what_the_group_does_not_show_is_left_out_and_what_is_recorded_stays() -> None:
@@ -299,7 +301,7 @@ def heard(*words: AgentReply) -> Json:
 
 def test_a_member_says_what_its_agent_does() -> None:
     status = heard(a_word(0), a_word(1, is_ours=False), AgentSilent(Ordinal(2), "no answer"))
-    assert [member.get("agent") for member in status["members"]] == ["Reports", "Aside", "Silent"]
+    assert [member.get("agent") for member in status["members"]] == ["Active", "Inactive", "Unreachable"]
     assert [member.get("agent") for member in held_status()["members"]] == [None] * 3
 
 

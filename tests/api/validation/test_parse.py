@@ -74,14 +74,14 @@ def test_everything_but_three_fields_has_a_default() -> None:
         **MINIMAL,
         "replicas": 1,
         "topology": "",
-        "kafka": {"bootstrapServers": "kafka:9092", "configSecret": ""},
+        "kafka": {"bootstrapServers": "kafka:9092"},
         "container": "",
         "learners": {
             "source": "",
             "rebalance": "Conservative",
             "acceptableRecoveryLag": 10000,
             "assignor": "HighAvailability",
-            "nudge": True,
+            "triggerRebalance": True,
         },
         "agent": {
             "enabled": False,
@@ -92,33 +92,33 @@ def test_everything_but_three_fields_has_a_default() -> None:
         "scaleDown": {
             "policy": "Hold",
             "reason": "",
-            "stabilization": "30s",
+            "stabilizationWindow": "30s",
             "timeout": "1h",
             "onTimeout": "Wait",
             "allowZero": False,
         },
-        "rollout": {"policy": "Covered"},
+        "rollout": {"policy": "WhenCaughtUp"},
         "paused": False,
         "dryRun": False,
     }
 
 
 def test_state_has_defaults_too() -> None:
-    state = a_streamapp({"spec.state.volumeClaim.resources.requests.storage": 5}).spec.state
+    state = a_streamapp({"spec.state.volumeClaimTemplate.resources.requests.storage": 5}).spec.state
     assert state is not None
     assert state.model_dump(mode="json", by_alias=True) == {
         "mountPath": "/var/lib/streams",
         "stateDir": "",
         "claimName": "state",
-        "volumeClaim": {
+        "volumeClaimTemplate": {
             "storageClassName": "fast",
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": "5"}},
         },
         "retention": {"whenScaled": "Retain", "whenDeleted": "Retain"},
-        "maxAge": "20h",
+        "maxIdleTime": "20h",
     }
-    assert (state.directory, state.max_age) == ("/var/lib/streams", timedelta(hours=20))
+    assert (state.directory, state.max_idle_time) == ("/var/lib/streams", timedelta(hours=20))
 
 
 def test_the_application_runs_in_the_first_container_unless_another_is_named() -> None:
@@ -134,7 +134,7 @@ def test_an_invalid_one_still_says_who_it_is_and_what_it_wishes_for() -> None:
 
 @pytest.mark.parametrize("wished", [ABSENT, "seven", -1, True, 1.5], ids=str)
 def test_where_the_wish_cannot_be_read_it_is_what_was_granted(wished: object) -> None:
-    found = parse(stored({"spec.kafka": ABSENT, "spec.replicas": wished, "status": {"granted": 6}}))
+    found = parse(stored({"spec.kafka": ABSENT, "spec.replicas": wished, "status": {"statefulSetReplicas": 6}}))
     assert found.replicas == 6
 
 
@@ -145,8 +145,8 @@ def test_metadata_is_read_with_its_times() -> None:
 
 
 def test_what_cannot_be_read_of_a_status_is_forgotten_and_nothing_else() -> None:
-    status = {"granted": 6, "ready": "six", "convergence": {"state": "Odd"}, "ofTomorrow": 1}
-    assert a_streamapp({"status": status}).status == StreamAppStatus(granted=6)
+    status = {"statefulSetReplicas": 6, "readyReplicas": "six", "convergence": {"state": "Odd"}, "ofTomorrow": 1}
+    assert a_streamapp({"status": status}).status == StreamAppStatus(stateful_set_replicas=6)
 
 
 @pytest.mark.parametrize("status", [ABSENT, None, "none"], ids=str)

@@ -23,7 +23,7 @@ from tests.statuses import answer
 from tests.support import example
 
 SETTLED = answer(a_snapshot(desired=3, record=None))
-SOUND = {"type": "ScalingSound", "status": "True", "reason": "Sound", "message": "", "observedGeneration": 1}
+SOUND = {"type": "AutoscalingHealthy", "status": "True", "reason": "Sound", "message": "", "observedGeneration": 1}
 PROBE = {"spec.template.spec.containers.0.readinessProbe": {"httpGet": {"path": "/healthz", "port": 1}}}
 GRACE = {"spec.template.spec.terminationGracePeriodSeconds": 60}
 Json = dict[str, Any]

@@ -149,7 +149,7 @@ def test_while_the_wish_is_too_young_it_is_said_when_it_will_not_be(cluster: Clu
     assert (ran.code, ran.document["written"]) == (0, False)
     assert "the wish is too young yet" in ran.document["why"]
     assert "It must last for 30 s, which is until" in ran.document["why"]
-    assert "scaleDown.stabilization" in ran.document["why"]
+    assert "scaleDown.stabilizationWindow" in ran.document["why"]
 
 
 def test_a_release_has_a_reason(cluster: Cluster, run: Run) -> None:

@@ -21,7 +21,12 @@ SCALE = [("PATCH", "streamapps/scale")]
 def an_app(*, replicas: int = 3, changes: Json | None = None) -> Json:
     """Settled, with so many pods."""
     members = [{"ordinal": number, "active": 4, "learners": 2} for number in range(replicas)]
-    status = SETTLED | {"granted": replicas, "replicas": replicas, "ready": replicas, "members": members}
+    status = SETTLED | {
+        "statefulSetReplicas": replicas,
+        "replicas": replicas,
+        "readyReplicas": replicas,
+        "members": members,
+    }
     return a_resource(status, {"spec.replicas": replicas, **(changes or {})})
 
 
@@ -356,7 +361,7 @@ def test_the_document_has_everything(cluster: Cluster, run: Run) -> None:
         "asked": "--to 50%",
         "from": 3,
         "to": 2,
-        "granted": 3,
+        "statefulSetReplicas": 3,
         "dryRun": False,
         "written": True,
         "leaving": [{"ordinal": 2, "active": 4, "copies": 2}],

@@ -102,9 +102,9 @@ def test_json_has_the_figures_and_the_whole_status(cluster: Cluster, run: Run) -
         "message": "Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records "
         "behind.",
         "desired": 2,
-        "granted": 3,
+        "statefulSetReplicas": 3,
         "actual": 3,
-        "ready": 3,
+        "readyReplicas": 3,
         "converged": False,
         "held": True,
         "eta": "never",

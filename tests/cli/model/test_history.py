@@ -58,7 +58,7 @@ def entries(run: Run, *arguments: str) -> list[Json]:
 def test_steps_holds_events_and_writers_stand_in_the_order_of_time(cluster: Cluster, run: Run) -> None:
     resource = a_resource(held_status(), {"spec.replicas": 2})
     resource["status"]["lastSteps"] = [
-        a_step(heldFor="4m10s", worstGap="640ms", gapError="500ms"),
+        a_step(heldDuration="4m10s", downtimeMax="640ms", downtimeUncertainty="500ms"),
         a_step(**{"from": 5, "to": 4, "at": zulu(1200), "forced": {"by": "Release", "reason": "the disk is full"}}),
     ]
     desired: Json = {"f:spec": {"f:replicas": {}}}

@@ -63,7 +63,7 @@ STORY = (
 def there(cluster: Cluster, tmp_path: Path) -> OperatorThere:
     """An operator with a record, and one StreamApp whose scale-down is held."""
     resource = a_resource(held_status(), {"spec.replicas": 2})
-    resource["status"]["lastSteps"] = [a_step(heldFor="4m10s", worstGap="640ms", gapError="500ms")]
+    resource["status"]["lastSteps"] = [a_step(heldDuration="4m10s", downtimeMax="640ms", downtimeUncertainty="500ms")]
     resource["status"]["scaleDown"] |= {"holdId": "h-1", "since": zulu(60)}
     resource["metadata"]["managedFields"].append(an_author("kube-controller-manager", 62, WISHED, "scale"))
     cluster.put(resource)
@@ -148,7 +148,13 @@ def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
     ]
     folded = [one["what"] for one in every if one["folded"]]
     assert folded[:3] == ["HoldBegan", "LearnersCatchingUp", "FactsStale"]
-    assert set(folded[3:]) == {"LearnersCatchingUp", "GroupRebalancing", "Steady", "TasksNotRunning", "TriggerRebalance"}
+    assert set(folded[3:]) == {
+        "LearnersCatchingUp",
+        "GroupRebalancing",
+        "Steady",
+        "TasksNotRunning",
+        "TriggerRebalance",
+    }
     ran, all_of_it = run("history", "wordcount"), run("history", "wordcount", "--all")
     assert "TasksNotRunning" not in ran.out
     assert ran.out.splitlines()[-1] == f"{len(folded)} more entries are part of these: --all shows them."

@@ -30,9 +30,9 @@ def rows(text: str, width: int = 80) -> list[list[str]]:
 
 
 def test_each_pod_says_what_its_agent_does() -> None:
-    found = rows(screen(with_agents("Reports", "Aside", None)))
+    found = rows(screen(with_agents("Active", "Inactive", None)))
     assert found[0] == ["pod", "process", "volume", "active", "copies", "agent"]
-    assert [row[5:] for row in found[1:]] == [["reports", "stays"], ["aside", "stays"], ["?", "goes", "next"]]
+    assert [row[5:] for row in found[1:]] == [["active", "stays"], ["inactive", "stays"], ["?", "goes", "next"]]
 
 
 def test_nothing_is_said_of_agents_where_there_are_none() -> None:
@@ -42,7 +42,7 @@ def test_nothing_is_said_of_agents_where_there_are_none() -> None:
 
 
 def test_copies_on_demand_are_called_so() -> None:
-    resource = with_agents("Reports", "Reports", "Reports", source="OnDemand")
+    resource = with_agents("Active", "Active", "Active", source="OnDemand")
     assert "copies on demand" in screen(resource)
     assert why(resource) == ("Copies are made on demand: the tasks of a pod that is to leave move before it goes.",)
 
@@ -50,10 +50,10 @@ def test_copies_on_demand_are_called_so() -> None:
 @pytest.mark.parametrize(
     ("states", "told"),
     [
-        (("Silent", "Reports", "Reports"), ("The agent in pod 0 is not heard.",)),
-        (("Silent", "Reports", "Silent"), ("The agents in pods 0 and 2 are not heard.",)),
+        (("Unreachable", "Active", "Active"), ("The agent in pod 0 is not heard.",)),
+        (("Unreachable", "Active", "Unreachable"), ("The agents in pods 0 and 2 are not heard.",)),
         (
-            ("Silent", "Aside", "Aside"),
+            ("Unreachable", "Inactive", "Inactive"),
             (
                 "The agent in pod 0 is not heard.",
                 "The agents in pods 1 and 2 are heard, and the assignor that learns on demand is not at work there.",
@@ -66,7 +66,7 @@ def test_agents_that_do_not_all_take_part_are_named(states: tuple[str, ...], tol
 
 
 def test_many_silent_agents_are_counted() -> None:
-    resource = with_agents("Silent", "Silent", "Silent")
+    resource = with_agents("Unreachable", "Unreachable", "Unreachable")
     members = resource["status"]["members"]
     members += [{**members[0], "ordinal": ordinal} for ordinal in range(3, 9)]
     assert why(resource) == ("The agents in 9 pods are not heard.",)

@@ -100,12 +100,12 @@ def test_a_pod_whose_removal_was_granted_is_going() -> None:
     ("fields", "told"),
     [
         (
-            {"heldFor": "4m10s", "worstGap": "640ms", "gapError": "500ms"},
+            {"heldDuration": "4m10s", "downtimeMax": "640ms", "downtimeUncertainty": "500ms"},
             "4 to 3 10m ago 4m10s 12s 140ms to 640ms",
         ),
-        ({"worstGap": "15s", "gapError": "0s"}, "4 to 3 10m ago not known 12s 15s"),
-        ({"worstGap": "1s500ms", "gapError": "2s"}, "4 to 3 10m ago not known 12s 0s to 1.5s"),
-        ({"heldFor": "0s"}, "4 to 3 10m ago 0s 12s not seen"),
+        ({"downtimeMax": "15s", "downtimeUncertainty": "0s"}, "4 to 3 10m ago not known 12s 15s"),
+        ({"downtimeMax": "1s500ms", "downtimeUncertainty": "2s"}, "4 to 3 10m ago not known 12s 0s to 1.5s"),
+        ({"heldDuration": "0s"}, "4 to 3 10m ago 0s 12s not seen"),
         (
             {"forced": {"by": "Policy", "reason": "a night off"}},
             "4 to 3 10m ago not known 12s not seen overridden by Policy: a night",
@@ -134,18 +134,18 @@ def test_a_sound_application_asks_for_nothing() -> None:
 def test_a_warning_is_shown_with_its_particulars_although_its_condition_is_true() -> None:
     config = TopicConfig(frozenset({"compact"}), None, timedelta(hours=1))
     warned = a_snapshot(
-        desired=3, record=None, app={"max_age": timedelta(hours=20)}, topic_configs={"counts-changelog": config}
+        desired=3, record=None, app={"max_idle_time": timedelta(hours=20)}, topic_configs={"counts-changelog": config}
     )
-    (line,) = lines_of(screen(a_resource(answer(warned))), "IdentityStable")
-    assert line.startswith("IdentityStable True")
-    assert "StateMaxAgeTooLong: " in line
+    (line,) = lines_of(screen(a_resource(answer(warned))), "ProcessIdentityStable")
+    assert line.startswith("ProcessIdentityStable True")
+    assert "MaxIdleTimeTooLong: " in line
     assert "topic counts-changelog: delete.retention.ms is 3600000" in one_line(screen(a_resource(answer(warned))))
 
 
 def test_a_reason_that_several_conditions_share_is_explained_once() -> None:
     text = screen(a_resource(answer(a_snapshot(desired=3, record=None, readings=(an_unreadable(),)))))
     assert one_line(text).count(Reason.BrokersUnreachable.note) == 1
-    for condition in ("IdentityStable", "KafkaReachable", "LearnersAvailable"):
+    for condition in ("ProcessIdentityStable", "KafkaReachable", "LearnersAvailable"):
         assert condition in text
 
 
@@ -244,7 +244,7 @@ def test_every_cell_of_the_state_table_is_shown_with_its_reasons_within_the_widt
 
 def test_two_hundred_pods_of_two_hundred_and_fifty() -> None:
     status = held_status()
-    status |= {"granted": 250, "replicas": 250, "ready": 250}
+    status |= {"statefulSetReplicas": 250, "replicas": 250, "readyReplicas": 250}
     status["scaleDown"] |= {"target": 195, "nextOrdinal": 249}
     status["members"] = [
         {"ordinal": number, "processId": str(example.process_id(number)), "active": 8, "learners": 4}

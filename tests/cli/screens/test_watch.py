@@ -149,7 +149,7 @@ def test_several_are_shown_as_the_overview() -> None:
 @pytest.mark.parametrize("height", [27, 30, 40])
 def test_two_hundred_pods_leave_room_for_everything_else_on_a_small_terminal(height: int) -> None:
     resource = held()
-    resource["status"] |= {"granted": 200, "replicas": 200}
+    resource["status"] |= {"statefulSetReplicas": 200, "replicas": 200}
     resource["status"]["members"] = [{"ordinal": number, "active": 4, "learners": 2} for number in range(200)]
     picture = Picture(key=KEY)
     picture.hear(Listed({KEY: resource}), NOW)

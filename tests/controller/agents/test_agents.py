@@ -158,7 +158,7 @@ def test_a_silent_agent_is_told_once_and_again_when_it_speaks(key_file: KeyFile,
             "agent heard again",
         ]
         members = bench.status()["members"]
-        assert [member["agent"] for member in members] == ["Reports", "Reports", "Reports"]
+        assert [member["agent"] for member in members] == ["Active", "Active", "Active"]
         assert counted(bench, "streamapp_agent_reads")["silent"] == 4
 
     on_a_bench(play, key_file)

@@ -38,13 +38,13 @@ def test_state_that_may_lie_unused_for_too_long_is_told_once_and_until_it_is_men
         for _ in range(300):
             bench.clock.move(5)
             await bench.make_pass()
-        assert bench.condition("IdentityStable") == ("True", "StateMaxAgeTooLong")
+        assert bench.condition("ProcessIdentityStable") == ("True", "MaxIdleTimeTooLong")
         (note,) = warnings(bench)
         (topic,) = task_set().topics
-        assert f"topic {topic}: delete.retention.ms is 3600000 (1:00:00), `state.maxAge` is 20:00:00." in note
-        assert note.endswith(Reason.StateMaxAgeTooLong.next_step)
-        bench.desired(4, state={**a_stream_app()["spec"]["state"], "maxAge": "30m"})
-        await bench.run(lambda: bench.condition("IdentityStable") == ("True", "IdentityHolds"))
+        assert f"topic {topic}: delete.retention.ms is 3600000 (1:00:00), `state.maxIdleTime` is 20:00:00." in note
+        assert note.endswith(Reason.MaxIdleTimeTooLong.next_step)
+        bench.desired(4, state={**a_stream_app()["spec"]["state"], "maxIdleTime": "30m"})
+        await bench.run(lambda: bench.condition("ProcessIdentityStable") == ("True", "IdentityHolds"))
 
     on_a_bench(play)
 
@@ -58,7 +58,7 @@ def test_a_state_that_is_told_to_be_kept_too_long_keeps_no_pod() -> None:
         bench.desired(5)
         await bench.make_pass()
         assert bench.granted() == 5
-        assert bench.condition("IdentityStable") == ("True", "StateMaxAgeTooLong")
+        assert bench.condition("ProcessIdentityStable") == ("True", "MaxIdleTimeTooLong")
 
     on_a_bench(play)
 
@@ -86,12 +86,14 @@ def test_settings_that_may_not_be_read_are_asked_for_again_in_ten_minutes_and_br
         bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 540)
         assert len(bench.group.configs_asked) == 2
-        assert bench.condition("IdentityStable") == ("True", "IdentityHolds")
-        (message,) = (each["message"] for each in bench.status()["conditions"] if each["type"] == "IdentityStable")
+        assert bench.condition("ProcessIdentityStable") == ("True", "IdentityHolds")
+        (message,) = (
+            each["message"] for each in bench.status()["conditions"] if each["type"] == "ProcessIdentityStable"
+        )
         assert UNREAD.why in message
         bench.group.config = SHORT
         bench.clock.move(600)
-        await bench.run(lambda: bench.condition("IdentityStable") == ("True", "StateMaxAgeTooLong"), 20)
+        await bench.run(lambda: bench.condition("ProcessIdentityStable") == ("True", "MaxIdleTimeTooLong"), 20)
         assert len(bench.group.configs_asked) == 3
 
     on_a_bench(play)

@@ -156,7 +156,7 @@ class Bench:
             and self.record() is None
             and budget.get("spec", {}).get("maxUnavailable") == 1
             and self.condition("Converged") == ("True", "Converged")
-            and self.status().get("granted") == replicas
+            and self.status().get("statefulSetReplicas") == replicas
         )
 
     def _connect(self, wiring: Wiring) -> FakeGroup:
@@ -242,7 +242,7 @@ def a_stream_app() -> Json:
             "applicationId": "wordcount",
             "kafka": {"bootstrapServers": "kafka:9092"},
             "template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}},
-            "state": {"mountPath": "/state", "volumeClaim": claim},
-            "scaleDown": {"stabilization": "2s"},
+            "state": {"mountPath": "/state", "volumeClaimTemplate": claim},
+            "scaleDown": {"stabilizationWindow": "2s"},
         },
     }

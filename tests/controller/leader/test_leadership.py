@@ -74,7 +74,7 @@ def test_who_stands_by_asks_for_nothing_but_the_lease() -> None:
 
 def test_a_leader_that_stops_in_mid_hold_is_followed_at_once_by_one_that_ends_the_same_hold() -> None:
     async def story(bench: Bench, them: Replicas, one: Replica, two: Replica) -> None:
-        bench.desired(3, scaleDown={"stabilization": "20s"})
+        bench.desired(3, scaleDown={"stabilizationWindow": "20s"})
         await them.until(lambda: term(bench) == 1)
         held = json.loads(bench.record() or "{}")["hold"]["id"]
         await one.stop()

@@ -51,16 +51,16 @@ def refuse(status: int) -> Callable[[web.Request], tuple[int, str] | None]:
 
 def test_an_autoscaler_past_the_streamapp_is_named_on_the_resource_and_in_one_event() -> None:
     async def play(bench: Bench) -> None:
-        assert bench.condition("ScalingSound") == IN_ORDER
+        assert bench.condition("AutoscalingHealthy") == IN_ORDER
         bench.server.put("horizontalpodautoscalers", an_hpa("StatefulSet"))
         await passes(bench, 8, 10)
-        assert bench.condition("ScalingSound") == ("False", "AutoscalerAimsAtStatefulSet")
+        assert bench.condition("AutoscalingHealthy") == ("False", "AutoscalerAimsAtStatefulSet")
         events = [body for (plural, *_), body in bench.server.objects.items() if plural == "events"]
         told = [one.body for one in events if one.body["reason"] == "AutoscalerAimsAtStatefulSet"]
         assert [(one["type"], "cpu" in one["note"]) for one in told] == [("Warning", True)]
         bench.server.remove("horizontalpodautoscalers", NAMESPACE, "cpu")
         await passes(bench, 8, 10)
-        assert bench.condition("ScalingSound") == IN_ORDER
+        assert bench.condition("AutoscalingHealthy") == IN_ORDER
 
     on_a_bench(play)
 
@@ -103,14 +103,14 @@ def test_without_the_right_all_goes_on_and_it_is_asked_again_every_ten_minutes(s
         before = asked(bench)
         await passes(bench, 58, 10)
         assert asked(bench) == before
-        assert bench.condition("ScalingSound") == ("Unknown", "AutoscalersUnread")
-        (condition,) = [one for one in bench.status()["conditions"] if one["type"] == "ScalingSound"]
+        assert bench.condition("AutoscalingHealthy") == ("Unknown", "AutoscalersUnread")
+        (condition,) = [one for one in bench.status()["conditions"] if one["type"] == "AutoscalingHealthy"]
         assert said in condition["message"]
         bench.desired(3)
         await bench.run(lambda: bench.is_settled(3), 600)
         bench.server.refuse = lambda _: None
         await passes(bench, 61, 10)
-        assert bench.condition("ScalingSound") == IN_ORDER
+        assert bench.condition("AutoscalingHealthy") == IN_ORDER
 
     on_a_bench(play)
 
@@ -122,9 +122,9 @@ def test_what_was_listed_is_told_for_five_minutes_while_there_is_no_answer(statu
         await passes(bench, 1, 60)
         bench.server.refuse = refuse(status)
         await passes(bench, 4, 60)
-        assert bench.condition("ScalingSound") == ("False", "AutoscalerAimsAtStatefulSet")
+        assert bench.condition("AutoscalingHealthy") == ("False", "AutoscalerAimsAtStatefulSet")
         await passes(bench, 3, 60)
-        assert bench.condition("ScalingSound") == ("Unknown", "AutoscalersUnread")
+        assert bench.condition("AutoscalingHealthy") == ("Unknown", "AutoscalersUnread")
 
     on_a_bench(play)
 
@@ -148,8 +148,8 @@ def test_another_writer_beside_an_autoscaler_is_named() -> None:
         annotations = {"kubectl.kubernetes.io/last-applied-configuration": '{"spec":{"replicas":4}}'}
         bench.server.put("streamapps", {**app, "metadata": {**app["metadata"], "annotations": annotations}})
         await passes(bench, 2, 60)
-        assert bench.condition("ScalingSound") == ("False", "TwoWritersOfReplicas")
-        (condition,) = [one for one in bench.status()["conditions"] if one["type"] == "ScalingSound"]
+        assert bench.condition("AutoscalingHealthy") == ("False", "TwoWritersOfReplicas")
+        (condition,) = [one for one in bench.status()["conditions"] if one["type"] == "AutoscalingHealthy"]
         assert "HorizontalPodAutoscaler cpu, kubectl-client-side-apply." in condition["message"]
 
     on_a_bench(play)

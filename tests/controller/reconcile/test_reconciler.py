@@ -190,7 +190,7 @@ def test_the_budget_stays_closed_although_the_spec_changed_just_before_the_remov
         await bench.run(lambda: bench.record() is not None)
         for number in range(120):
             # Every pass sees a generation of its own, as under an autoscaler that writes all the time.
-            bench.desired(3, scaleDown={"stabilization": f"{1 + number % 2}s"})
+            bench.desired(3, scaleDown={"stabilizationWindow": f"{1 + number % 2}s"})
             bench.clock.move(2)
             await bench.make_pass()
             if bench.granted() == 3:

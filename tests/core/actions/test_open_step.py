@@ -208,7 +208,7 @@ def test_the_end_of_the_last_step_to_zero_needs_no_running_task() -> None:
 @pytest.mark.parametrize(
     ("changes", "policy"),
     [
-        pytest.param({"members": UNPROVEN}, ScalingPolicy(nudge=False), id="nudges are forbidden"),
+        pytest.param({"members": UNPROVEN}, ScalingPolicy(trigger_rebalance=False), id="nudges are forbidden"),
         pytest.param(
             {"task_set": TopologyUnknown("?"), "members": UNPROVEN, "step": a_step(reason=Reason.ForcedByPolicy)},
             POLICY,

@@ -147,7 +147,9 @@ def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> 
             {"desired": 3, "record": None, "members": UNPROVEN}, ["TasksRestoring"], id="a scale-up not seen to run"
         ),
         pytest.param(
-            {"desired": 3, "record": None, "members": LAGGING}, ["LearnersCatchingUp"], id="copies that lag after a change"
+            {"desired": 3, "record": None, "members": LAGGING},
+            ["LearnersCatchingUp"],
+            id="copies that lag after a change",
         ),
         pytest.param(
             {"desired": 3, "record": None, "members": example.members(3, lag=None)},
@@ -161,7 +163,9 @@ def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> 
         ),
         pytest.param({"desired": 3, "record": None}, [], id="not when all is well"),
         pytest.param(
-            {"desired": 2, "members": UNPROVEN, "record": a_record(step=a_step())}, ["TasksNotRunning"], id="an open step"
+            {"desired": 2, "members": UNPROVEN, "record": a_record(step=a_step())},
+            ["TasksNotRunning"],
+            id="an open step",
         ),
         pytest.param(
             {"desired": 2, "members": UNPROVEN, "record": a_record(step=a_step()), "app": {"paused": True}},
@@ -206,7 +210,7 @@ def test_nobody_is_asked_for_ever_for_what_is_not_there_to_be_shown() -> None:
 
 
 def test_nudges_can_be_forbidden() -> None:
-    assert nudged(a_snapshot(members=LAGGING), ScalingPolicy(nudge=False)) == []
+    assert nudged(a_snapshot(members=LAGGING), ScalingPolicy(trigger_rebalance=False)) == []
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def a_patient(
             desired=3,
             record=None,
             members=members() if group is None else group,
-            app={"max_age": timedelta(hours=20), **(app or {})},
+            app={"max_idle_time": timedelta(hours=20), **(app or {})},
             **facts,
         ),
         policy=ScalingPolicy(**(policy or {})),

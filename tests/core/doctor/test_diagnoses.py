@@ -109,10 +109,10 @@ STORIES: dict[Diagnosis, Story] = {
         WELL,
         f"ProcessIdMismatch: ordinal 0 runs as {example.process_id(0)}, recorded is {example.process_id(7)}",
     ),
-    Diagnosis.StateMaxAgeTooLong: Story(
+    Diagnosis.MaxIdleTimeTooLong: Story(
         a_patient(topic_configs={TOPIC: KEPT_SHORT}),
         WELL,
-        f"topic {TOPIC}: delete.retention.ms is 3600000 (1:00:00), `state.maxAge` is 20:00:00",
+        f"topic {TOPIC}: delete.retention.ms is 3600000 (1:00:00), `state.maxIdleTime` is 20:00:00",
     ),
     Diagnosis.AgentKeyMissing: Story(
         with_agents(no_agent_key="no key: see docs"), WELL_WITH_AGENTS, "no key: see docs"
@@ -141,8 +141,8 @@ STORIES: dict[Diagnosis, Story] = {
         "pod 0, 1, 2: it is /tmp/kafka-streams, and the volume is at /state",
     ),
     Diagnosis.StateWithoutVolume: Story(
-        with_agents(app={"keeps_state": False, "max_age": None}, words={"state_bytes": 4096}),
-        with_agents(app={"keeps_state": False, "max_age": None}, words={"state_bytes": 0}),
+        with_agents(app={"keeps_state": False, "max_idle_time": None}, words={"state_bytes": 4096}),
+        with_agents(app={"keeps_state": False, "max_idle_time": None}, words={"state_bytes": 0}),
         "pod 0, 1, 2: state in /state",
     ),
     Diagnosis.TaskDirectoriesEmptied: Story(
@@ -306,7 +306,7 @@ def test_before_the_first_look_at_the_group_nothing_about_it_is_in_order() -> No
     of_the_group = {
         *(Diagnosis.BrokersUnreachable, Diagnosis.KafkaRightMissing, Diagnosis.GroupProtocolUnsupported),
         *(Diagnosis.GroupUndecodable, Diagnosis.EndOffsetsUnread, Diagnosis.NoCopies, Diagnosis.IdentityUnstable),
-        *(Diagnosis.StateMaxAgeTooLong, Diagnosis.SessionTimeoutLong),
+        *(Diagnosis.MaxIdleTimeTooLong, Diagnosis.SessionTimeoutLong),
     }
     assert of_the_group <= codes(examination, Kind.UNCHECKED)
     assert of_the_group.isdisjoint(examination.fine)
@@ -320,8 +320,8 @@ def test_a_grace_period_of_which_no_end_was_seen_is_not_called_long_enough() -> 
 
 
 def test_what_does_not_apply_is_neither_found_nor_in_order() -> None:
-    examination = examine(a_patient(app={"keeps_state": False, "max_age": None}))
-    about_volumes = {Diagnosis.StateDirElsewhere, Diagnosis.IdentityUnstable, Diagnosis.StateMaxAgeTooLong}
+    examination = examine(a_patient(app={"keeps_state": False, "max_idle_time": None}))
+    about_volumes = {Diagnosis.StateDirElsewhere, Diagnosis.IdentityUnstable, Diagnosis.MaxIdleTimeTooLong}
     assert about_volumes.isdisjoint({*examination.fine, *(one.diagnosis for one in examination.findings)})
 
 
@@ -341,10 +341,10 @@ def test_a_group_that_cannot_be_read_leaves_the_rest_unchecked_and_the_brokers_r
 
 def test_settings_of_a_changelog_that_could_not_be_read_leave_the_age_of_state_unchecked() -> None:
     patient = a_patient(topic_configs={TOPIC: ConfigUnread("no answer")})
-    assert not_checked(patient, Diagnosis.StateMaxAgeTooLong) == [
-        (Kind.UNCHECKED, "whether `state.maxAge` is short enough is not known: no answer")
+    assert not_checked(patient, Diagnosis.MaxIdleTimeTooLong) == [
+        (Kind.UNCHECKED, "whether `state.maxIdleTime` is short enough is not known: no answer")
     ]
-    assert Diagnosis.StateMaxAgeTooLong not in examine(patient).fine
+    assert Diagnosis.MaxIdleTimeTooLong not in examine(patient).fine
 
 
 def test_a_pass_that_failed_and_one_that_was_refused_are_told_apart() -> None:

@@ -219,7 +219,7 @@ def test_a_process_id_seen_on_two_pods_is_doubled_even_where_no_volume_says_so()
     )
 
 
-@pytest.mark.parametrize("rollout", [RolloutPolicy.COVERED, RolloutPolicy.IMMEDIATE, RolloutPolicy.PAUSED])
+@pytest.mark.parametrize("rollout", [RolloutPolicy.WHEN_CAUGHT_UP, RolloutPolicy.IMMEDIATE, RolloutPolicy.PAUSED])
 def test_two_templates_at_once_hold_even_where_the_rollout_is_paused(rollout: RolloutPolicy) -> None:
     snapshot = a_snapshot(workload={"pods": pods(3, p1=a_pod(1, revision="old"))})
     decision = decide(snapshot, ScalingPolicy(rollout=rollout))
@@ -256,7 +256,7 @@ def test_a_rollout_that_only_leaving_pods_lack_does_not_hold() -> None:
         ),
         pytest.param(
             a_snapshot(readings=(a_reading(group(), rebalance=None),)),
-            ScalingPolicy(nudge=False),
+            ScalingPolicy(trigger_rebalance=False),
             "NudgeDisabled",
             id="the join was not watched and nothing may bring one about",
         ),

@@ -33,7 +33,7 @@ def driven(*autoscalers: Autoscaler, by: tuple[str, ...] = (), **changes: Any) -
 
 def sound(snapshot: Snapshot) -> Condition:
     found = decide(snapshot, POLICY).conditions[-1]
-    assert found.type == "ScalingSound"
+    assert found.type == "AutoscalingHealthy"
     return found
 
 

@@ -24,10 +24,10 @@ TYPES = [
     "Stalled",
     "Converged",
     "ScaleDownHeld",
-    "IdentityStable",
+    "ProcessIdentityStable",
     "KafkaReachable",
     "LearnersAvailable",
-    "ScalingSound",
+    "AutoscalingHealthy",
 ]
 LAGGING = example.members(3, lag=500_000)
 STUCK = a_record(
@@ -57,10 +57,10 @@ def test_a_held_scale_down_is_a_healthy_state() -> None:
         "Stalled": "False",
         "Converged": "False",
         "ScaleDownHeld": "True",
-        "IdentityStable": "True",
+        "ProcessIdentityStable": "True",
         "KafkaReachable": "True",
         "LearnersAvailable": "True",
-        "ScalingSound": "True",
+        "AutoscalingHealthy": "True",
     }
 
 
@@ -125,25 +125,28 @@ def test_a_condition_carries_the_particulars() -> None:
         pytest.param("Converged", {"members": LAGGING}, ("False", "LearnersCatchingUp"), id="copies lag"),
         pytest.param("ScaleDownHeld", {"desired": 3, "record": None}, ("False", "Steady"), id="nothing to hold"),
         pytest.param("ScaleDownHeld", {"app": {"held_because": "audit"}}, ("True", "HeldByUser"), id="by the user"),
-        pytest.param("IdentityStable", {}, ("True", "IdentityHolds"), id="identity holds"),
-        pytest.param("IdentityStable", {"readings": ()}, ("Unknown", "BrokersUnreachable"), id="never read"),
+        pytest.param("ProcessIdentityStable", {}, ("True", "IdentityHolds"), id="identity holds"),
+        pytest.param("ProcessIdentityStable", {"readings": ()}, ("Unknown", "BrokersUnreachable"), id="never read"),
         pytest.param(
-            "IdentityStable", {"readings": (an_unreadable(),)}, ("Unknown", "BrokersUnreachable"), id="unreadable"
+            "ProcessIdentityStable",
+            {"readings": (an_unreadable(),)},
+            ("Unknown", "BrokersUnreachable"),
+            id="unreadable",
         ),
         pytest.param(
-            "IdentityStable",
+            "ProcessIdentityStable",
             {"workload": {"volumes": (*volumes(2), Volume(ordinal=Ordinal(2), process_id=None))}},
             ("Unknown", "ProcessIdUnrecorded"),
             id="not recorded yet",
         ),
         pytest.param(
-            "IdentityStable",
+            "ProcessIdentityStable",
             {"workload": {"volumes": (*volumes(2), Volume(ordinal=Ordinal(2), process_id=example.process_id(9)))}},
             ("False", "ProcessIdMismatch"),
             id="another process ID",
         ),
         pytest.param(
-            "IdentityStable",
+            "ProcessIdentityStable",
             {"app": {"keeps_state": False}, "workload": {"volumes": ()}},
             ("True", "NoStateOnDisk"),
             id="no state on disk",

@@ -1,4 +1,4 @@
-"""`state.maxAge` against the settings of the changelogs: what is warned of, and that nothing waits for it."""
+"""`state.maxIdleTime` against the settings of the changelogs: what is warned of, and that nothing waits for it."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -20,12 +20,12 @@ SHORT = TopicConfig(COMPACT, None, HOUR)
 LONG = TopicConfig(COMPACT, None, DAY)
 
 
-def kept(configs: dict[str, TopicConfig | ConfigUnread], max_age: timedelta | None = 20 * HOUR) -> Snapshot:
-    return a_snapshot(desired=3, record=None, app={"max_age": max_age}, topic_configs=configs)
+def kept(configs: dict[str, TopicConfig | ConfigUnread], max_idle_time: timedelta | None = 20 * HOUR) -> Snapshot:
+    return a_snapshot(desired=3, record=None, app={"max_idle_time": max_idle_time}, topic_configs=configs)
 
 
 def identity(decision: Decision) -> tuple[Answer, Reason, str]:
-    (found,) = (each for each in decision.conditions if each.type == "IdentityStable")
+    (found,) = (each for each in decision.conditions if each.type == "ProcessIdentityStable")
     return found.status, found.reason, found.detail
 
 
@@ -42,10 +42,10 @@ def identity(decision: Decision) -> tuple[Answer, Reason, str]:
 def test_a_changelog_that_keeps_less_than_state_may_lie_unused_is_named(config: TopicConfig, named: str) -> None:
     decision = decide(kept({"a-changelog": config}), POLICY)
     (warned,) = decision.warnings
-    assert warned.reason is Reason.StateMaxAgeTooLong
+    assert warned.reason is Reason.MaxIdleTimeTooLong
     assert warned.detail.startswith(f"topic a-changelog: {named}")
-    assert warned.detail.endswith("`state.maxAge` is 20:00:00")
-    assert identity(decision) == (Answer.TRUE, Reason.StateMaxAgeTooLong, warned.detail)
+    assert warned.detail.endswith("`state.maxIdleTime` is 20:00:00")
+    assert identity(decision) == (Answer.TRUE, Reason.MaxIdleTimeTooLong, warned.detail)
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_the_shortest_of_several_is_named_and_the_others_are_counted() -> None:
     }
     (warned,) = decide(kept(configs), POLICY).warnings
     assert warned == Event(
-        Reason.StateMaxAgeTooLong,
-        "topic b: delete.retention.ms is 1800000 (0:30:00), `state.maxAge` is 20:00:00, and 1 more topic",
+        Reason.MaxIdleTimeTooLong,
+        "topic b: delete.retention.ms is 1800000 (0:30:00), `state.maxIdleTime` is 20:00:00, and 1 more topic",
     )
 
 
@@ -84,19 +84,19 @@ def test_settings_that_could_not_be_read_are_said_to_be_unknown_and_warn_of_noth
     assert identity(decision) == (
         Answer.TRUE,
         Reason.IdentityHolds,
-        "whether `state.maxAge` is short enough is not known: grant DESCRIBE_CONFIGS on topic b",
+        "whether `state.maxIdleTime` is short enough is not known: grant DESCRIBE_CONFIGS on topic b",
     )
 
 
 def test_an_application_without_state_is_warned_of_nothing() -> None:
-    assert decide(kept({"a": SHORT, "b": ConfigUnread("?")}, max_age=None), POLICY).warnings == ()
+    assert decide(kept({"a": SHORT, "b": ConfigUnread("?")}, max_idle_time=None), POLICY).warnings == ()
 
 
 @pytest.mark.parametrize("desired", [2, 3, 5])
 @pytest.mark.parametrize("config", [SHORT, ConfigUnread("?")])
 def test_no_setting_of_a_topic_changes_what_is_done(desired: int, config: TopicConfig | ConfigUnread) -> None:
     """A scale-down serves no old state, and growing never waits."""
-    snapshot = a_snapshot(desired=desired, app={"max_age": 20 * HOUR})
+    snapshot = a_snapshot(desired=desired, app={"max_idle_time": 20 * HOUR})
     configs = dict.fromkeys(example.task_set().topics, config)
     plain, decision = decide(snapshot, POLICY), decide(replace(snapshot, topic_configs=configs), POLICY)
     assert replace(decision, warnings=(), conditions=plain.conditions) == plain

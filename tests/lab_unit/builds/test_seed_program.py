@@ -70,7 +70,7 @@ def test_a_volume_gets_the_process_id_that_the_core_expects(program: Path, tmp_p
 
 @pytest.mark.parametrize("age", ["1m", "20h", "1h30m", "36h15m5s", "8760h", "90s500ms"])
 def test_the_program_reads_ages_as_the_resource_writes_them(program: Path, tmp_path: Path, age: str) -> None:
-    arguments = told_by_the_operator(tmp_path, 0, {"spec.state.maxAge": age})
+    arguments = told_by_the_operator(tmp_path, 0, {"spec.state.maxIdleTime": age})
     assert subprocess.run([program, *arguments], check=False, stdout=subprocess.DEVNULL).returncode == 0
 
 

@@ -128,5 +128,5 @@ def test_the_streamapp_of_the_example_differs_from_its_statefulset_in_nothing_bu
     (claim,) = statefulset["spec"]["volumeClaimTemplates"]
     spec = stream_app["spec"]
     assert spec["template"] == statefulset["spec"]["template"]
-    assert spec["state"] == {"mountPath": mount["mountPath"], "volumeClaim": claim["spec"]}
+    assert spec["state"] == {"mountPath": mount["mountPath"], "volumeClaimTemplate": claim["spec"]}
     assert spec["replicas"] == statefulset["spec"]["replicas"]

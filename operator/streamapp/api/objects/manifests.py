@@ -158,7 +158,7 @@ def _metadata(app: StreamApp | InvalidStreamApp, installation: Installation) -> 
 
 def _claim(app: StreamApp, state: State) -> Manifest:
     """The volume claim template. A StatefulSet's can never change: nothing may stand here that could."""
-    claim = state.volume_claim
+    claim = state.volume_claim_template
     spec: Manifest = {
         "accessModes": [mode.value for mode in claim.access_modes],
         "resources": {"requests": {"storage": claim.resources.requests.storage}},

@@ -31,7 +31,7 @@ def seeder(app: StreamApp, state: State, *, image: str, pull_policy: str) -> dic
             f"--application-id={app.spec.application_id}",
             f"--ordinal=$({_ORDINAL})",
             f"--id-suffix={_suffix(app.metadata.uid)}",
-            f"--max-age={format_duration(state.max_age)}",
+            f"--max-age={format_duration(state.max_idle_time)}",
             f"--report={REPORT}",
         ],
         mount={"name": state.claim_name, "mountPath": state.mount_path},

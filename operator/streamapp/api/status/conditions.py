@@ -18,14 +18,14 @@ _SOUND = {
     "Stalled": Answer.FALSE,
     "Converged": Answer.TRUE,
     "ScaleDownHeld": Answer.FALSE,
-    "IdentityStable": Answer.TRUE,
+    "ProcessIdentityStable": Answer.TRUE,
     "KafkaReachable": Answer.TRUE,
     "LearnersAvailable": Answer.TRUE,
-    "ScalingSound": Answer.TRUE,
+    "AutoscalingHealthy": Answer.TRUE,
 }
 """The answer of each condition that asks nothing of anybody; None where none does."""
 
-_WARNINGS = frozenset({Reason.StateMaxAgeTooLong.name})
+_WARNINGS = frozenset({Reason.MaxIdleTimeTooLong.name})
 """Reasons that ask for something although the answer is the right one."""
 
 

@@ -93,10 +93,10 @@ def steps_with(decision: Decision, gap: Gap | GapUnknown | None, previous: Strea
         from_=closed.from_replicas,
         to=closed.to_replicas,
         at=_whole(closed.granted_at),
-        held_for=None if since is None else _span(closed.granted_at - since),
-        took=_span(closed.took),
-        worst_gap=None if seen is None else seen.at_most,
-        gap_error=None if seen is None else seen.error,
+        held_duration=None if since is None else _span(closed.granted_at - since),
+        duration=_span(closed.took),
+        downtime_max=None if seen is None else seen.at_most,
+        downtime_uncertainty=None if seen is None else seen.error,
         forced=_forced(closed.forced),
     )
     if any((one.at, one.from_, one.to) == (step.at, step.from_, step.to) for one in previous.last_steps):

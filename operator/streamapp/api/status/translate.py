@@ -58,12 +58,12 @@ def app_of(
         dry_run=valid is not None and valid.dry_run,
         deleting=metadata.deletion_timestamp is not None,
         keeps_state=valid is None or valid.state is not None,
-        max_age=None if valid is None or valid.state is None else valid.state.max_age,
+        max_idle_time=None if valid is None or valid.state is None else valid.state.max_idle_time,
         fault=None if isinstance(found, StreamApp) else found.sentence,
         conflicting=tuple(conflicting),
         held_because=_held_because(metadata.annotations.get(HOLD)),
         release=_release(metadata.annotations.get(RELEASE)),
-        granted_before=found.status.granted,
+        granted_before=found.status.stateful_set_replicas,
     )
 
 
@@ -72,14 +72,14 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
     spec = streamapp.spec
     return ScalingPolicy(
         scale_down=spec.scale_down.policy,
-        stabilization=spec.scale_down.stabilization,
+        stabilization_window=spec.scale_down.stabilization_window,
         timeout=spec.scale_down.timeout,
         on_timeout=spec.scale_down.on_timeout,
         force_reason=spec.scale_down.reason,
         allow_zero=spec.scale_down.allow_zero,
         acceptable_recovery_lag=spec.learners.acceptable_recovery_lag,
         assignor=spec.learners.assignor,
-        nudge=spec.learners.nudge,
+        trigger_rebalance=spec.learners.trigger_rebalance,
         agent=spec.agent.enabled,
         source=LearnerSource(spec.learners.source.value) if spec.learners.source.value else None,
         rebalance=spec.learners.rebalance,
@@ -118,8 +118,8 @@ def status_of(
         observed_generation=snapshot.app.generation,
         replicas=len(snapshot.workload.pods),
         selector=selector_of(found.metadata.name),
-        granted=previous.granted if statefulset is None else statefulset.replicas,
-        ready=snapshot.workload.ready,
+        stateful_set_replicas=previous.stateful_set_replicas if statefulset is None else statefulset.replicas,
+        ready_replicas=snapshot.workload.ready,
         learner_source=answer.learner_source(),
         group_protocol=answer.group_protocol(),
         convergence=convergence_status(decision.convergence, snapshot.now),
@@ -188,8 +188,8 @@ class _Answer:
             return None
         word = self.snapshot.agents.latest(ordinal)
         if isinstance(word, AgentSilent):
-            return AgentState.SILENT
-        return AgentState.REPORTS if word.is_ours else AgentState.ASIDE
+            return AgentState.UNREACHABLE
+        return AgentState.ACTIVE if word.is_ours else AgentState.INACTIVE
 
     def _claim(self, ordinal: Ordinal) -> str | None:
         if not isinstance(self.found, StreamApp) or self.found.spec.state is None:

@@ -82,6 +82,14 @@ ObjectName = Annotated[
         message="must be the name of an object: lower-case letters, digits, '-' and '.'",
     ),
 ]
+RequiredName = Annotated[
+    str,
+    Text(
+        most=253,
+        pattern=rf"{_LABEL}(\.{_LABEL})*",
+        message="must be the name of an object: lower-case letters, digits, '-' and '.'",
+    ),
+]
 ContainerName = Annotated[
     str,
     Text(

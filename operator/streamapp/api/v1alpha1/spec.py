@@ -20,6 +20,7 @@ from streamapp.api.v1alpha1.field_types import (
     ObjectName,
     OptionalFolder,
     Quantity,
+    RequiredName,
     TopologyText,
     VolumeName,
     Why,
@@ -32,9 +33,16 @@ MOST_REPLICAS = 1000
 MOST_RECORDS = 10**12
 FIXED_CLAIM = "a StatefulSet's volume claim templates are fixed"
 
-Stabilization = Annotated[timedelta, DurationText(least=timedelta(0), most=timedelta(hours=24))]
+StabilizationWindow = Annotated[timedelta, DurationText(least=timedelta(0), most=timedelta(hours=24))]
 Timeout = Annotated[timedelta, DurationText(least=timedelta(minutes=1), most=timedelta(hours=720))]
-MaxAge = Annotated[timedelta, DurationText(least=timedelta(minutes=1), most=timedelta(hours=8760))]
+MaxIdleTime = Annotated[timedelta, DurationText(least=timedelta(minutes=1), most=timedelta(hours=8760))]
+
+
+class SecretRef(ApiModel):
+    """A Secret in the namespace of the StreamApp."""
+
+    name: RequiredName
+    """Its name."""
 
 
 class Kafka(ApiModel):
@@ -43,10 +51,10 @@ class Kafka(ApiModel):
     bootstrap_servers: Brokers
     """Brokers to begin with, `host:port`, with commas between them. The operator reads the consumer group and the ends
     of topics there."""
-    config_secret: ObjectName = ""
-    """Secret in the same namespace with client properties under their Java names (`security.protocol`,
-    `sasl.jaas.config`, …) for the operator's own reads. The operator needs the right to read just this Secret. Empty:
-    plain text, no authentication."""
+    config_secret_ref: SecretRef | None = None
+    """Secret with client properties under their Java names (`security.protocol`, `sasl.jaas.config`, …) for the
+    operator's own reads. The operator needs the right to read just this Secret. Absent: plain text, no
+    authentication."""
 
 
 class AccessMode(Enum):
@@ -74,7 +82,7 @@ class Resources(ApiModel):
     """What is asked of the storage."""
 
 
-class VolumeClaim(ApiModel):
+class VolumeClaimTemplate(ApiModel):
     """The claim from which each ordinal gets its volume."""
 
     rules = (
@@ -133,11 +141,11 @@ class State(ApiModel):
     """The application's `state.dir`, equal to `mountPath` or below it. Empty: `mountPath`."""
     claim_name: VolumeName = Field(default="state", json_schema_extra=unchangeable(FIXED_CLAIM))
     """Name of the volume; claims are called `<claimName>-<name>-<ordinal>`. It cannot be changed."""
-    volume_claim: VolumeClaim
+    volume_claim_template: VolumeClaimTemplate
     """The claim from which each ordinal gets its volume."""
     retention: Retention = Retention()
     """What becomes of the volume claims when their pods go for good."""
-    max_age: MaxAge = timedelta(hours=20)
+    max_idle_time: MaxIdleTime = timedelta(hours=20)
     """State that lay unused for longer is removed before the application starts, and restored from the changelogs. It
     must be shorter than `delete.retention.ms` of the changelog topics (24 hours by default): after that a deletion is
     gone from the topic while the key is still in the state, and would come back to life."""
@@ -170,7 +178,7 @@ class Learners(ApiModel):
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
     """What assigns the application's tasks. HighAvailability: the default assignor, which gives a task to a caught-up
     copy. Unknown: any other; then no pod is removed on the word of a copy."""
-    nudge: StrictBool = True
+    trigger_rebalance: StrictBool = True
     """Let the operator start a rebalance, by a member that joins the group and leaves it at once, where it would
     otherwise wait up to ten minutes for one. Without it, positions of copies are never fresh and scale-downs are
     held."""
@@ -243,7 +251,7 @@ class ScaleDown(ApiModel):
     not wait for copies; every other check stays."""
     reason: Why = ""
     """Why copies may be ignored; needed for policy Immediate and for onTimeout Proceed, kept on record."""
-    stabilization: Stabilization = timedelta(seconds=30)
+    stabilization_window: StabilizationWindow = timedelta(seconds=30)
     """The replicas must have been lower for so long before anything is prepared."""
     timeout: Timeout = timedelta(hours=1)
     """How long a hold may last without progress before `onTimeout` applies."""
@@ -257,8 +265,8 @@ class ScaleDown(ApiModel):
 class Rollout(ApiModel):
     """How pods get a changed template."""
 
-    policy: RolloutPolicy = RolloutPolicy.COVERED
-    """Covered: one pod at a time, each when every stateful task has a caught-up copy elsewhere. Paused: none.
+    policy: RolloutPolicy = RolloutPolicy.WHEN_CAUGHT_UP
+    """WhenCaughtUp: one pod at a time, each when every stateful task has a caught-up copy elsewhere. Paused: none.
     Immediate: one at a time, without asking for copies."""
 
 

@@ -50,9 +50,9 @@ class ConvergenceState(Enum):
 class AgentState(Enum):
     """What the agent in a pod does."""
 
-    REPORTS = "Reports"
-    ASIDE = "Aside"
-    SILENT = "Silent"
+    ACTIVE = "Active"
+    INACTIVE = "Inactive"
+    UNREACHABLE = "Unreachable"
 
 
 class ForcedBy(Enum):
@@ -143,8 +143,8 @@ class MemberStatus(ApiModel):
     learners: Count | None = None
     """Copies assigned to it: standbys and warm-ups; absent where the group is not readable."""
     agent: AgentState | None = None
-    """Reports: its agent answers, and the assignor that learns on demand is at work there. Aside: its agent answers,
-    and that assignor is not at work. Silent: its agent does not answer. Absent where the application runs without."""
+    """Active: its agent answers, and the assignor that learns on demand is at work there. Inactive: its agent answers,
+    and that assignor is not at work. Unreachable: its agent does not answer. Absent if the application has no agent."""
 
 
 class LastStep(ApiModel):
@@ -156,13 +156,13 @@ class LastStep(ApiModel):
     """Replicas after."""
     at: datetime
     """When it was granted."""
-    held_for: Span | None = None
+    held_duration: Span | None = None
     """How long the scale-down had been held then."""
-    took: Span
+    duration: Span
     """From the grant until the pod was gone, its place in the group was free, and every task ran."""
-    worst_gap: Span | None = None
+    downtime_max: Span | None = None
     """The longest time in which no member had a task running, at most; absent where it was not seen."""
-    gap_error: Span | None = None
+    downtime_uncertainty: Span | None = None
     """How much shorter it may have been: the operator sees the group only now and then."""
     forced: ForcedStatus | None = None
     """Set where coverage was overridden."""
@@ -194,9 +194,9 @@ class StreamAppStatus(ApiModel):
     """Pods that exist, those that are about to go included: what an autoscaler's average is divided by."""
     selector: Annotated[str, Field(max_length=253)] | None = None
     """Selects all pods, as text, for autoscalers."""
-    granted: Count | None = None
+    stateful_set_replicas: Count | None = None
     """Replicas of the StatefulSet, or, where it is gone, those it last had."""
-    ready: Count = 0
+    ready_replicas: Count = 0
     """Pods that are ready."""
     learner_source: LearnerSource | None = None
     """Where copies of tasks come from, as last seen: OnDemand, Standbys, or None where the application makes none."""
@@ -213,5 +213,5 @@ class StreamAppStatus(ApiModel):
     conditions: Annotated[
         tuple[ConditionStatus, ...], Field(max_length=MOST_CONDITIONS, json_schema_extra=_BY_TYPE)
     ] = ()
-    """Ready, Reconciling, Stalled, Converged, ScaleDownHeld, IdentityStable, KafkaReachable, LearnersAvailable,
-    ScalingSound."""
+    """Ready, Reconciling, Stalled, Converged, ScaleDownHeld, ProcessIdentityStable, KafkaReachable, LearnersAvailable,
+    AutoscalingHealthy."""

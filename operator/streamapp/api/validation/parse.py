@@ -83,7 +83,7 @@ def _replicas(spec: object, status: StreamAppStatus) -> int:
     wished = spec.get("replicas") if isinstance(spec, Mapping) else None
     if isinstance(wished, int) and not isinstance(wished, bool) and wished >= 0:
         return wished
-    return status.granted or 0
+    return status.stateful_set_replicas or 0
 
 
 def _status(raw: object) -> StreamAppStatus:

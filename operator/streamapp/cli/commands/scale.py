@@ -162,4 +162,4 @@ async def _wait(where: Where, name: str, output: Output) -> int:
 
 def _is_granted(resource: Json) -> bool:
     view = view_of(resource, watch.now())
-    return view.is_of_this_spec and view.status.granted == view.found.replicas
+    return view.is_of_this_spec and view.status.stateful_set_replicas == view.found.replicas

@@ -6,7 +6,7 @@ from streamapp.api.v1alpha1.status import AgentState
 from streamapp.cli.model.app_view import View
 from streamapp.core.facts.policy import LearnerSource
 
-STYLES = {AgentState.REPORTS: "", AgentState.ASIDE: "yellow", AgentState.SILENT: "red"}
+STYLES = {AgentState.ACTIVE: "", AgentState.INACTIVE: "yellow", AgentState.UNREACHABLE: "red"}
 _MOST_NAMED = 5
 
 
@@ -19,7 +19,7 @@ def agents(view: View) -> Iterator[str]:
     """Say what agents do, where there are any; why one of them does not, a condition says."""
     if view.status.learner_source is LearnerSource.ON_DEMAND:
         yield "Copies are made on demand: the tasks of a pod that is to leave move before it goes."
-    silent, aside = _pods(view, AgentState.SILENT), _pods(view, AgentState.ASIDE)
+    silent, aside = _pods(view, AgentState.UNREACHABLE), _pods(view, AgentState.INACTIVE)
     if silent:
         yield f"{silent} not heard."
     if aside:

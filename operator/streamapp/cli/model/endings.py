@@ -48,15 +48,15 @@ def _of_the_change(view: View, reason: Reason | None) -> str:
 
 
 def _of_the_hold(view: View, reason: Reason | None) -> Iterator[str]:
-    going, granted = view.status.scale_down, view.status.granted
+    going, granted = view.status.scale_down, view.status.stateful_set_replicas
     if going is None:
         return
     pod = "the next pod" if going.next_ordinal is None else f"pod {going.next_ordinal}"
     if reason in _OF_A_HOLD:
         yield _OF_A_HOLD[reason]
     elif reason is Reason.Stabilizing and isinstance(view.found, StreamApp):
-        least = format_duration(view.found.spec.scale_down.stabilization)
-        yield f"It goes on when the wish has been lower for {least} (`scaleDown.stabilization`)."
+        least = format_duration(view.found.spec.scale_down.stabilization_window)
+        yield f"It goes on when the wish has been lower for {least} (`scaleDown.stabilizationWindow`)."
     elif reason in OVERRIDABLE:
         yield (
             "It goes on when every stateful task runs on, or has a caught-up copy on, a pod that remains without "

@@ -68,14 +68,14 @@ def _wanted(view: View) -> Iterator[str]:
     desired, status = view.found.replicas, view.status
     if view.state is State.DELETING:
         yield "The StreamApp is being deleted."
-    if status.granted is None:
+    if status.stateful_set_replicas is None:
         yield f"{are(desired)} wished for, and none is granted yet."
-    elif status.granted == desired:
+    elif status.stateful_set_replicas == desired:
         yield f"{are(desired)} wished for, and as many are granted."
     else:
-        yield f"{are(desired)} wished for, and {status.granted} granted."
+        yield f"{are(desired)} wished for, and {status.stateful_set_replicas} granted."
     if view.is_answered:
-        yield f"Of its pods {status.replicas} exist and {status.ready} are ready."
+        yield f"Of its pods {status.replicas} exist and {status.ready_replicas} are ready."
     if view.is_dry_run:
         yield "It is a dry run (`spec.dryRun`): everything is decided and nothing is done."
 

@@ -124,7 +124,11 @@ def entries_of_status(view: View) -> Iterator[Entry]:
         )
     going = view.status.scale_down
     if going is not None and going.since is not None:
-        course = f"to {going.target}" if view.status.granted is None else f"{view.status.granted} to {going.target}"
+        course = (
+            f"to {going.target}"
+            if view.status.stateful_set_replicas is None
+            else f"{view.status.stateful_set_replicas} to {going.target}"
+        )
         named = "" if going.hold_id is None else f" as hold {going.hold_id}"
         told = f"The scale-down {course} that goes on began{named}."
         known = () if going.hold_id is None else ((hold(going.hold_id), going.since),)
@@ -132,10 +136,14 @@ def entries_of_status(view: View) -> Iterator[Entry]:
 
 
 def _of_step(step: LastStep) -> str:
-    held = "not known for how long held" if step.held_for is None else f"held for {durations.fine(step.held_for)}"
-    gap = "worst gap not seen" if step.worst_gap is None else f"worst gap {gap_text(step)}"
+    held = (
+        "not known for how long held"
+        if step.held_duration is None
+        else f"held for {durations.fine(step.held_duration)}"
+    )
+    gap = "worst gap not seen" if step.downtime_max is None else f"worst gap {gap_text(step)}"
     forced = "" if step.forced is None else f"; overridden by {step.forced.by.value}: {step.forced.reason}"
-    return f"{step.from_} to {step.to}: {held}, took {durations.fine(step.took)}, {gap}{forced}"
+    return f"{step.from_} to {step.to}: {held}, took {durations.fine(step.duration)}, {gap}{forced}"
 
 
 def entries_of_writers(resource: Mapping[str, Any], view: View) -> Iterator[Entry]:

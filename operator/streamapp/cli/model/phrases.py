@@ -33,8 +33,8 @@ def about_left(left: timedelta | Never | None) -> str:
 
 def gap_text(step: LastStep) -> str:
     """Say how long a task ran nowhere: as a range, since the operator looks only now and then."""
-    if step.worst_gap is None:
+    if step.downtime_max is None:
         return "not seen"
-    if not step.gap_error:
-        return durations.fine(step.worst_gap)
-    return f"{durations.fine(step.worst_gap - step.gap_error)} to {durations.fine(step.worst_gap)}"
+    if not step.downtime_uncertainty:
+        return durations.fine(step.downtime_max)
+    return f"{durations.fine(step.downtime_max - step.downtime_uncertainty)} to {durations.fine(step.downtime_max)}"

@@ -85,7 +85,7 @@ def _why_no_hold_yet(view: View) -> str:
     if going is None or reason_of(going.reason) is not Reason.Stabilizing:
         return "the hold has no ID yet, since it has just begun: try again in a few seconds"
     detail = "" if view.told_by is None else f" {view.told_by.message}"
-    return f"the wish is too young yet, and that is all.{detail} `spec.scaleDown.stabilization` says how long it takes."
+    return f"the wish is too young yet, and that is all.{detail} See `spec.scaleDown.stabilizationWindow`."
 
 
 def takes_no_more(shown: View, present: View) -> bool:
@@ -104,7 +104,7 @@ def what_is_lost(view: View, *, lifts_all: bool = False) -> tuple[str, ...]:
 
 
 def _lost(view: View) -> Iterator[str]:
-    going, granted = view.status.scale_down, view.status.granted
+    going, granted = view.status.scale_down, view.status.stateful_set_replicas
     if going is None:
         return
     if granted is not None and granted > going.target:

@@ -39,7 +39,7 @@ def _about_conditions(view: View) -> Iterator[str]:
 
 
 def _about_a_hold(view: View) -> Iterator[str]:
-    going, told, granted = view.status.scale_down, view.told_by, view.status.granted
+    going, told, granted = view.status.scale_down, view.told_by, view.status.stateful_set_replicas
     if going is None or told is None or view.state not in {State.HELD, State.STALLED}:
         return
     target = f"{view.found.metadata.name} --namespace {view.found.metadata.namespace}"

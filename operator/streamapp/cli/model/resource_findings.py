@@ -19,7 +19,7 @@ from streamapp.core.doctor.kafka_checks import RIGHT
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.reasons import Reason
 
-SCALING_SOUND = "ScalingSound"
+AUTOSCALING_HEALTHY = "AutoscalingHealthy"
 
 _OF_REASON = {
     Reason.BrokersUnreachable.name: Diagnosis.BrokersUnreachable,
@@ -30,7 +30,7 @@ _OF_REASON = {
     Reason.AgentSilent.name: Diagnosis.AgentSilent,
     Reason.RecoveryLagUnbounded.name: Diagnosis.LagLimitUnbounded,
     Reason.RecoveryLagUnclear.name: Diagnosis.LagLimitsDisagree,
-    Reason.StateMaxAgeTooLong.name: Diagnosis.StateMaxAgeTooLong,
+    Reason.MaxIdleTimeTooLong.name: Diagnosis.MaxIdleTimeTooLong,
     Reason.InvalidSpec.name: Diagnosis.InvalidSpec,
     Reason.ApplicationIdTaken.name: Diagnosis.ApplicationIdTaken,
     Reason.ForeignStatefulSet.name: Diagnosis.ForeignStatefulSet,
@@ -50,9 +50,9 @@ def of_resource(view: View) -> Examination:
         findings.append(_kubernetes(Diagnosis.Stalled, _said(view.told_by)))
     else:
         fine.append(Diagnosis.Stalled)
-    sound = view.condition(SCALING_SOUND)
+    sound = view.condition(AUTOSCALING_HEALTHY)
     if sound is None:
-        why = f"the operator has not written the condition {SCALING_SOUND}"
+        why = f"the operator has not written the condition {AUTOSCALING_HEALTHY}"
         findings.append(_kubernetes(Diagnosis.ScalingUnsound, why, Kind.UNCHECKED))
     elif sound.status is Answer.TRUE:
         fine.append(Diagnosis.ScalingUnsound)
@@ -107,8 +107,8 @@ def _judged(view: View) -> set[Diagnosis]:
 
 def _of_agents(view: View) -> Iterator[Finding]:
     by_state = {
-        AgentState.SILENT: (Diagnosis.AgentSilent, "did not answer when the status was written"),
-        AgentState.ASIDE: (Diagnosis.AssignorAside, "its assignor was aside when the status was written"),
+        AgentState.UNREACHABLE: (Diagnosis.AgentSilent, "did not answer when the status was written"),
+        AgentState.INACTIVE: (Diagnosis.AssignorAside, "its assignor was aside when the status was written"),
     }
     for state, (diagnosis, what) in by_state.items():
         ordinals = tuple(Ordinal(one.ordinal) for one in view.status.members if one.agent is state)
@@ -118,19 +118,19 @@ def _of_agents(view: View) -> Iterator[Finding]:
 
 
 def _of_condition(condition: ConditionStatus) -> Finding | None:
-    if condition.type not in {"KafkaReachable", "IdentityStable", "LearnersAvailable", "Stalled"}:
+    if condition.type not in {"KafkaReachable", "ProcessIdentityStable", "LearnersAvailable", "Stalled"}:
         return None
     if condition.type == "Stalled" and condition.status is not Answer.TRUE:
         return None
     is_good = condition.status is Answer.TRUE and condition.type != "Stalled"
     diagnosis = _OF_REASON.get(condition.reason)
-    if is_good and diagnosis is not Diagnosis.StateMaxAgeTooLong:
+    if is_good and diagnosis is not Diagnosis.MaxIdleTimeTooLong:
         return None
     if RIGHT.search(condition.message):
         diagnosis = Diagnosis.KafkaRightMissing
     if diagnosis is not None:
         return _kubernetes(diagnosis, condition.message)
-    usual = {"IdentityStable": Diagnosis.IdentityUnstable, "LearnersAvailable": Diagnosis.NoCopies}
+    usual = {"ProcessIdentityStable": Diagnosis.IdentityUnstable, "LearnersAvailable": Diagnosis.NoCopies}
     fallback = usual.get(condition.type)
     if fallback is None:
         return None
@@ -146,7 +146,7 @@ def _in_order(condition: ConditionStatus) -> set[Diagnosis]:
         case "KafkaReachable":
             reached = {Diagnosis.BrokersUnreachable, Diagnosis.GroupProtocolUnsupported, Diagnosis.GroupUndecodable}
             return reached if condition.reason == Reason.KafkaAnswers.name else {Diagnosis.BrokersUnreachable}
-        case "IdentityStable":
+        case "ProcessIdentityStable":
             return {Diagnosis.IdentityUnstable}
         case "LearnersAvailable":
             return {Diagnosis.NoCopies, Diagnosis.TopologyUnknown}

@@ -55,7 +55,7 @@ class Plan:
     @property
     def granted(self) -> int:
         """What is granted now; where the operator has not said, what is wished for."""
-        granted = self.view.status.granted
+        granted = self.view.status.stateful_set_replicas
         return self.desired if granted is None else granted
 
     @property
@@ -118,7 +118,7 @@ def _about_the_amount(plan: Plan) -> Iterator[str]:
 
 def _about_pods(plan: Plan) -> Iterator[str]:
     leaving, granted = plan.leaving, plan.granted
-    if plan.view.status.granted is None:
+    if plan.view.status.stateful_set_replicas is None:
         yield "The operator has not said how many are granted."
     if leaving:
         yield from _about_leaving(plan, leaving)
@@ -201,7 +201,7 @@ def of_plan(plan: Plan, *, written: bool, dry_run: bool) -> dict[str, Any]:
         "asked": plan.asked,
         "from": plan.desired,
         "to": plan.to,
-        "granted": plan.view.status.granted,
+        "statefulSetReplicas": plan.view.status.stateful_set_replicas,
         "dryRun": dry_run,
         "written": written,
         "leaving": [_of_leaving(pod) for pod in plan.leaving],

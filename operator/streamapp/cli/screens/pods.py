@@ -52,7 +52,7 @@ def fate_of(view: View, member: MemberStatus) -> tuple[str, str]:
     """Say what becomes of a pod, with a style."""
     status, ordinal = view.status, member.ordinal
     going = status.scale_down
-    if status.granted is not None and ordinal >= status.granted:
+    if status.stateful_set_replicas is not None and ordinal >= status.stateful_set_replicas:
         return "going", "red"
     if going is not None and ordinal == going.next_ordinal:
         return "goes next", "yellow"

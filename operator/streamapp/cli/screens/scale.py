@@ -20,7 +20,7 @@ def scaling_screen(plan: Plan) -> RenderableType:
         (plan.view.name, "bold"), "  from ", (str(plan.desired), "bold"), " to ", (str(plan.to), "bold")
     )
     head.append(f" {'replica' if plan.to == 1 else 'replicas'}")
-    if plan.view.status.granted not in {None, plan.desired}:
+    if plan.view.status.stateful_set_replicas not in {None, plan.desired}:
         head.append(f", {plan.granted} granted", style="dim")
     doubts = (Text(sentence, style="yellow") for sentence in warnings(plan))
     said = Constrain(Group(*map(Text, sentences(plan)), *doubts), _LONGEST_LINE)

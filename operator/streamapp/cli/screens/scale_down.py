@@ -41,7 +41,7 @@ def scale_down(view: View) -> RenderableType | None:
 
 
 def _course(view: View, going: ScaleDownStatus) -> str:
-    granted = view.status.granted
+    granted = view.status.stateful_set_replicas
     course = f"to {going.target}" if granted is None else f"{granted} to {going.target}"
     return course if going.next_ordinal is None else f"{course}, pod {going.next_ordinal} goes next"
 
@@ -61,8 +61,8 @@ def last_steps(view: View, width: int) -> RenderableType | None:
         table.add_row(
             f"{step.from_} to {step.to}",
             f"{when}, {durations.clock(step.at)}" if width >= _WIDE else when,
-            "not known" if step.held_for is None else durations.fine(step.held_for),
-            durations.fine(step.took),
+            "not known" if step.held_duration is None else durations.fine(step.held_duration),
+            durations.fine(step.duration),
             gap_text(step),
             Text("" if step.forced is None else f"overridden by {_forced(step.forced)}", style="yellow"),
         )

@@ -92,11 +92,11 @@ def heading(view: View) -> RenderableType:
 
 def _figures(view: View) -> Text:
     status = view.status
-    granted = "none yet" if status.granted is None else str(status.granted)
+    granted = "none yet" if status.stateful_set_replicas is None else str(status.stateful_set_replicas)
     line = Text()
     figures = [("desired", str(view.found.replicas)), ("granted", granted)]
     if view.is_answered:
-        figures += [("actual", str(status.replicas)), ("ready", str(status.ready))]
+        figures += [("actual", str(status.replicas)), ("ready", str(status.ready_replicas))]
     for label, figure in (*figures, ("age", durations.short(view.age))):
         line.append(f"{label} ", style="dim").append(f"{figure}   ", style="bold")
     line.rstrip()

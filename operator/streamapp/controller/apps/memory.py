@@ -22,7 +22,7 @@ from streamapp.core.status.gaps import RunningSeen
 ENDS_KEPT = timedelta(hours=1)
 """Long after every session timeout: a member that is still listed then is alive or a static one."""
 WISHES_KEPT = timedelta(hours=25)
-"""Longer than the longest `scaleDown.stabilization` (a day)."""
+"""Longer than the longest `scaleDown.stabilizationWindow` (a day)."""
 EVENTS_KEPT = timedelta(minutes=10)
 """The same Event is not told again within this."""
 REFUSED_FOR = timedelta(minutes=1)

@@ -188,12 +188,13 @@ class Gatherer:
 
     async def _wiring(self, found: StreamApp, memory: Memory) -> Wiring:
         kafka, properties, fault = found.spec.kafka, {}, None
-        if kafka.config_secret:
+        if kafka.config_secret_ref is not None:
+            name = kafka.config_secret_ref.name
             try:
-                secret = await self._client.get(SECRETS, found.metadata.namespace, kafka.config_secret)
+                secret = await self._client.get(SECRETS, found.metadata.namespace, name)
                 properties = {name: base64.b64decode(text).decode() for name, text in secret.get("data", {}).items()}
             except (KubeError, ValueError) as error:
-                fault = f"secret {kafka.config_secret}: {error}"
+                fault = f"secret {name}: {error}"
         return Wiring(
             bootstrap=kafka.bootstrap_servers,
             properties=tuple(sorted(properties.items())),

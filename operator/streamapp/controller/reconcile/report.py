@@ -29,7 +29,7 @@ _WARNINGS = frozenset(
         *(Reason.LargeDrop, Reason.NoProgress, Reason.GaveUp, Reason.StepSlow, Reason.EvictionMissed),
         *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout),
         *(Reason.AutoscalerAimsAtStatefulSet, Reason.TwoWritersOfReplicas),
-        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.StateMaxAgeTooLong),
+        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.MaxIdleTimeTooLong),
     }
 )
 

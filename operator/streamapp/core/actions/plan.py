@@ -20,9 +20,9 @@ from streamapp.core.actions.decision import (
     WriteHoldRecord,
     WriteTemplate,
 )
-from streamapp.core.actions.rebalance_trigger import Waiting, nudge_for
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.outcomes import BranchResult
+from streamapp.core.actions.rebalance_trigger import Waiting, nudge_for
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
 from streamapp.core.evidence.refusal import Refusal

@@ -122,7 +122,7 @@ def _pause(in_vain: int, timing: Timing) -> timedelta:
 def _member_to_copy(snapshot: Snapshot, policy: ScalingPolicy) -> str | None:
     """A member of the lowest ordinal, if the group is fit to be nudged at all."""
     latest = snapshot.latest
-    if not policy.nudge or latest is None or not isinstance(latest.group, GroupDescription):
+    if not policy.trigger_rebalance or latest is None or not isinstance(latest.group, GroupDescription):
         return None
     group = latest.group
     is_settled = group.state is GroupState.STABLE and group.is_decoded

@@ -104,7 +104,7 @@ class _Rollout:
 
     def to_drain(self) -> Ordinal | None:
         candidates = self._candidates()
-        if not candidates or self.policy.rollout is not RolloutPolicy.COVERED or self._unwell() is not None:
+        if not candidates or self.policy.rollout is not RolloutPolicy.WHEN_CAUGHT_UP or self._unwell() is not None:
             return None
         is_drained = self._source() is LearnerSource.ON_DEMAND and self._waiver() is None
         return candidates[0].ordinal if is_drained else None

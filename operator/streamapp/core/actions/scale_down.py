@@ -41,7 +41,7 @@ def scale_down(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulS
         return _hold(Reason.HeldByUser, snapshot.app.held_because, current)
     if snapshot.app.desired.replicas == 0 and not policy.allow_zero:
         return _hold(Reason.ZeroNotAllowed, "", None)
-    target = snapshot.app.desired.highest_within(policy.stabilization, snapshot.now)
+    target = snapshot.app.desired.highest_within(policy.stabilization_window, snapshot.now)
     if target is None or target >= statefulset.replicas:
         return _hold(Reason.Stabilizing, _how_long_it_must_last(snapshot, policy, statefulset), current)
     if isinstance(statefulset.record, RecordUnreadable):
@@ -59,10 +59,14 @@ def current_hold(statefulset: StatefulSet) -> Hold | None:
 
 
 def _how_long_it_must_last(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> str:
-    window = f"It must last for {policy.stabilization.total_seconds():g} s"
+    window = f"It must last for {policy.stabilization_window.total_seconds():g} s"
     since = snapshot.app.desired.lower_since(statefulset.replicas)
     # A point in time and not a countdown, which would be another status at every look.
-    return f"{window}." if since is None else f"{window}, which is until {since + policy.stabilization:%H:%M:%S} UTC."
+    return (
+        f"{window}."
+        if since is None
+        else f"{window}, which is until {since + policy.stabilization_window:%H:%M:%S} UTC."
+    )
 
 
 def _hold(reason: Reason, detail: str, hold: Hold | None) -> BranchResult:

@@ -154,11 +154,11 @@ class Diagnosis(Enum):
         "Every scale-down is held: whose copies those are cannot be told.",
         "See that `state.dir` is on the volume and that no volume was copied or swapped.",
     )
-    StateMaxAgeTooLong = (
+    MaxIdleTimeTooLong = (
         Severity.WARNING,
         "State may lie unused for longer than the changelog keeps deletions.",
         "A pod that comes back later serves keys that were deleted.",
-        "Make `state.maxAge` shorter than the topic's setting, or the topic's setting longer.",
+        "Make `state.maxIdleTime` shorter than the topic's setting, or the topic's setting longer.",
     )
 
     # Starting and stopping.

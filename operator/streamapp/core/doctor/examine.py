@@ -27,7 +27,7 @@ CHECKS: tuple[tuple[Diagnosis, Check], ...] = (
     (Diagnosis.EndOffsetsUnread, kafka_checks.ends_are_read),
     (Diagnosis.NoCopies, kafka_checks.tasks_have_copies),
     (Diagnosis.IdentityUnstable, kafka_checks.identity_is_stable),
-    (Diagnosis.StateMaxAgeTooLong, kafka_checks.state_is_young_enough),
+    (Diagnosis.MaxIdleTimeTooLong, kafka_checks.state_is_young_enough),
     (Diagnosis.AgentKeyMissing, agent_checks.there_is_a_key),
     (Diagnosis.AgentSilent, agent_checks.agents_answer),
     (Diagnosis.AssignorAside, agent_checks.assignor_is_at_work),

@@ -130,14 +130,14 @@ def identity_is_stable(patient: Patient) -> Found:
 def state_is_young_enough(patient: Patient) -> Found:
     """State that lay unused for as long as it may is still brought up to date from the changelogs."""
     snapshot = patient.snapshot
-    if snapshot.app.max_age is None:
+    if snapshot.app.max_idle_time is None:
         return None
     warned, unchecked = state_age.warning(snapshot), state_age.unchecked(snapshot)
-    found = () if warned is None else (_broker_finding(Diagnosis.StateMaxAgeTooLong, warned.detail),)
+    found = () if warned is None else (_broker_finding(Diagnosis.MaxIdleTimeTooLong, warned.detail),)
     if unchecked:
-        return (*found, *_unchecked(Diagnosis.StateMaxAgeTooLong, unchecked))
+        return (*found, *_unchecked(Diagnosis.MaxIdleTimeTooLong, unchecked))
     if not snapshot.topic_configs and (not isinstance(snapshot.task_set, TaskSet) or snapshot.task_set.topics):
-        return _unchecked(Diagnosis.StateMaxAgeTooLong, "the settings of the changelogs were not read yet")
+        return _unchecked(Diagnosis.MaxIdleTimeTooLong, "the settings of the changelogs were not read yet")
     return found
 
 

@@ -28,7 +28,7 @@ class OnTimeout(Enum):
 class RolloutPolicy(Enum):
     """How pods get a changed template."""
 
-    COVERED = "Covered"
+    WHEN_CAUGHT_UP = "WhenCaughtUp"
     PAUSED = "Paused"
     IMMEDIATE = "Immediate"
 
@@ -102,7 +102,7 @@ class ScalingPolicy:
     """What the user chose, field by field as in the StreamApp's spec."""
 
     scale_down: ScaleDownPolicy = ScaleDownPolicy.HOLD
-    stabilization: timedelta = timedelta(seconds=30)
+    stabilization_window: timedelta = timedelta(seconds=30)
     """The wish must have been lower for so long before anything is prepared."""
     timeout: timedelta = timedelta(hours=1)
     """Without progress."""
@@ -113,13 +113,13 @@ class ScalingPolicy:
     acceptable_recovery_lag: int = 10_000
     """Records; a copy no further behind is caught up."""
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
-    nudge: bool = True
+    trigger_rebalance: bool = True
     agent: bool = False
     """`agent.enabled`: an agent belongs into every pod."""
     source: LearnerSource | None = None
     """`learners.source`: what the user demands; None: whatever is detected."""
     rebalance: Rebalance = Rebalance.CONSERVATIVE
-    rollout: RolloutPolicy = RolloutPolicy.COVERED
+    rollout: RolloutPolicy = RolloutPolicy.WHEN_CAUGHT_UP
     timing: Timing = Timing()
 
     def __post_init__(self) -> None:
@@ -128,8 +128,8 @@ class ScalingPolicy:
         Raises:
             ValueError: A negative duration or lag, or a forcing choice without a reason.
         """
-        if self.stabilization < timedelta(0) or self.timeout <= timedelta(0):
-            raise ValueError("policy: stabilization must not be negative, timeout must be positive")
+        if self.stabilization_window < timedelta(0) or self.timeout <= timedelta(0):
+            raise ValueError("policy: stabilization_window must not be negative, timeout must be positive")
         if self.acceptable_recovery_lag < 0:
             raise ValueError("policy: acceptable_recovery_lag must not be negative")
         forces = self.scale_down is ScaleDownPolicy.IMMEDIATE or self.on_timeout is OnTimeout.PROCEED

@@ -86,8 +86,8 @@ class App:
     deleting: bool = False
     keeps_state: bool = True
     """`spec.state` is set: every ordinal has a volume with its process ID."""
-    max_age: timedelta | None = None
-    """`spec.state.maxAge`: how long state may lie unused before it is removed; None where no state is kept."""
+    max_idle_time: timedelta | None = None
+    """`spec.state.maxIdleTime`: how long state may lie unused before it is removed; None where no state is kept."""
     fault: str | None = None
     """What is wrong with the spec, as a sentence; None where it is valid."""
     conflicting: tuple[ConflictingStreamApp, ...] = ()
@@ -95,7 +95,7 @@ class App:
     """The reason given in `streamapp.dev/hold`; None without that annotation."""
     release: HoldOverride | None = None
     granted_before: int | None = None
-    """`status.granted`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
+    """`status.stateful_set_replicas`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
 
     @property
     def older_conflicting(self) -> ConflictingStreamApp | None:

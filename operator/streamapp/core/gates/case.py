@@ -70,7 +70,7 @@ class GateInput:
         group = self.group()
         if isinstance(group, Refusal):
             return group
-        if not self.policy.nudge:
+        if not self.policy.trigger_rebalance:
             return Refusal(Reason.NudgeDisabled)
         return Refusal(Reason.PositionsUnknown if group.can_be_nudged else Reason.NudgeImpossible)
 

@@ -203,7 +203,7 @@ def every_task_runs(case: GateInput) -> Refusal | None:
     group, task_set = case.group(), case.task_set()
     if isinstance(group, Refusal):
         return group
-    if case.view is None and (not group.can_be_nudged or not case.policy.nudge):
+    if case.view is None and (not group.can_be_nudged or not case.policy.trigger_rebalance):
         return None
     if isinstance(task_set, Refusal):
         return task_set

@@ -1,4 +1,4 @@
-"""Is what drives the replicas in order? The condition `ScalingSound`.
+"""Is what drives the replicas in order? The condition `AutoscalingHealthy`.
 
 Called by `conditions` and, for its warnings, by `planning`. It is for people: no step of any plan depends on it. Where
 several things are wrong, the first in the order of `_ASKED` gives the reason, and the others stand behind it.
@@ -19,7 +19,7 @@ from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.reasons import Reason
 
-TYPE = "ScalingSound"
+TYPE = "AutoscalingHealthy"
 LATELY = timedelta(minutes=1)
 """A reading that is older does not tell any more which pods are idle."""
 _TOLD_AS_EVENTS = frozenset({Reason.AutoscalerAimsAtStatefulSet, Reason.TwoWritersOfReplicas})

@@ -114,25 +114,25 @@ def _held(findings: DecisionFacts) -> Condition:
 
 def _identity(findings: DecisionFacts) -> Condition:
     if not findings.snapshot.app.keeps_state:
-        return _condition("IdentityStable", Answer.TRUE, Reason.NoStateOnDisk)
+        return _condition("ProcessIdentityStable", Answer.TRUE, Reason.NoStateOnDisk)
     case = _case(findings)
     unreadable = _unreadable(case)
     if case is None or unreadable is not None:
         reason = Reason.BrokersUnreachable if unreadable is None else unreadable.reason
-        return _condition("IdentityStable", Answer.UNKNOWN, reason)
+        return _condition("ProcessIdentityStable", Answer.UNKNOWN, reason)
     refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
     if refusal is None:
         return _state_on_disk(findings.snapshot)
     answer = Answer.UNKNOWN if refusal.reason is Reason.ProcessIdUnrecorded else Answer.FALSE
-    return _condition("IdentityStable", answer, refusal.reason, refusal.detail)
+    return _condition("ProcessIdentityStable", answer, refusal.reason, refusal.detail)
 
 
 def _state_on_disk(snapshot: Snapshot) -> Condition:
     """The processes are who they were; what may be wrong is only how long their state may lie unused."""
     warned = state_age.warning(snapshot)
     if warned is not None:
-        return _condition("IdentityStable", Answer.TRUE, warned.reason, warned.detail)
-    return _condition("IdentityStable", Answer.TRUE, Reason.IdentityHolds, state_age.unchecked(snapshot))
+        return _condition("ProcessIdentityStable", Answer.TRUE, warned.reason, warned.detail)
+    return _condition("ProcessIdentityStable", Answer.TRUE, Reason.IdentityHolds, state_age.unchecked(snapshot))
 
 
 def _kafka(findings: DecisionFacts) -> Condition:

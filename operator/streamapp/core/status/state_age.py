@@ -1,4 +1,4 @@
-"""Whether state that lay unused can still be brought up to date: `state.maxAge` against the changelogs' own settings.
+"""Whether state that lay unused can still be brought up to date: `state.maxIdleTime` against the changelogs.
 
 A copy goes on from where it stopped. From a compacted changelog deletions vanish after `delete.retention.ms`: a copy
 that comes back later never hears of them, and serves the deleted keys. From one that deletes by age everything vanishes
@@ -31,11 +31,11 @@ class _Kept:
 
 def warning(snapshot: Snapshot) -> Event | None:
     """Name the changelog that keeps things for no longer than state may lie unused; None where none is known to."""
-    max_age = snapshot.app.max_age
-    if max_age is None:
+    max_idle_time = snapshot.app.max_idle_time
+    if max_idle_time is None:
         return None
     short = sorted(
-        (kept for kept in _kept(snapshot.topic_configs) if kept.lasts <= max_age),
+        (kept for kept in _kept(snapshot.topic_configs) if kept.lasts <= max_idle_time),
         key=lambda kept: (kept.lasts, kept.topic, kept.setting),
     )
     if not short:
@@ -44,18 +44,18 @@ def warning(snapshot: Snapshot) -> Event | None:
     others = len(topics) - 1
     more = f", and {others} more topic{'s' * (others > 1)}" if others else ""
     return Event(
-        Reason.StateMaxAgeTooLong,
-        f"topic {worst.topic}: {worst.setting} is {worst.lasts // _UNIT} ({worst.lasts}), `state.maxAge` is {max_age}"
-        f"{more}",
+        Reason.MaxIdleTimeTooLong,
+        f"topic {worst.topic}: {worst.setting} is {worst.lasts // _UNIT} ({worst.lasts}), "
+        f"`state.maxIdleTime` is {max_idle_time}{more}",
     )
 
 
 def unchecked(snapshot: Snapshot) -> str:
     """Say why it is not known of some changelog; empty where it is known of all that were asked for."""
-    if snapshot.app.max_age is None:
+    if snapshot.app.max_idle_time is None:
         return ""
     unknown = [config.why for _, config in sorted(snapshot.topic_configs.items()) if isinstance(config, ConfigUnread)]
-    return f"whether `state.maxAge` is short enough is not known: {unknown[0]}" if unknown else ""
+    return f"whether `state.maxIdleTime` is short enough is not known: {unknown[0]}" if unknown else ""
 
 
 def _kept(configs: Mapping[str, TopicConfig | ConfigUnread]) -> Iterator[_Kept]:
