@@ -10,9 +10,6 @@ import java.util.function.Supplier;
 /** The entry: {@code -javaagent:streamapp-agent.jar}. Wires the parts; whatever goes wrong, the application starts as if the agent were not there. */
 public final class Agent {
 
-    static final String ANNOUNCEMENT = "announcement";
-    static final String ROUND = "round";
-
     private Agent() {
     }
 
@@ -51,8 +48,8 @@ public final class Agent {
                 Complaints.say("the assignor's word about its round is not taken", e);
             }
         };
-        place.put(ANNOUNCEMENT, announcement);
-        place.put(ROUND, round);
+        place.put(MeetingPlace.ANNOUNCEMENT, announcement);
+        place.put(MeetingPlace.ROUND, round);
         place.put(Hook.KEY, hook);
     }
 

@@ -103,7 +103,7 @@ record Configuration(String applicationId, JsonObject json, List<Aside> asides, 
         if (protocol.equals("classic")) {
             if (!defaults.enabled("leave")) {
                 asides.add(new Aside("leave", "STREAMAPP_AGENT_DEFAULTS does not name it", Aside.Kind.SwitchedOff));
-            } else if (!kafka.has(Leaving.OPTIONS)) {
+            } else if (!kafka.has(KafkaApi.CLOSE_OPTIONS)) {
                 asides.add(new Aside("leave", "before 4.2 close() of a dynamic member cannot leave", Aside.Kind.OlderStreams));
             } else {
                 given = true;

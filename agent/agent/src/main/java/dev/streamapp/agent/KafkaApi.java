@@ -15,6 +15,10 @@ import java.util.function.BiConsumer;
 final class KafkaApi {
 
     static final String STREAMS = "org.apache.kafka.streams.KafkaStreams";
+
+    /** Options of a close that leaves the group; releases from 4.2 on have them. */
+    static final String CLOSE_OPTIONS = "org.apache.kafka.streams.CloseOptions";
+
     private final ClassLoader loader;
 
     KafkaApi(ClassLoader loader) {

@@ -5,7 +5,6 @@ import java.time.Duration;
 /** Closes an instance whose process leaves in such a way that it gives up its place in the group at once; releases from 4.2 on can. */
 final class Leaving {
 
-    static final String OPTIONS = "org.apache.kafka.streams.CloseOptions";
     private final Defaults defaults;
     private final Announcements announcements;
     private final Instances instances;
@@ -30,12 +29,12 @@ final class Leaving {
             return null;
         }
         KafkaApi kafka = new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS));
-        if (!kafka.has(OPTIONS)) {
+        if (!kafka.has(KafkaApi.CLOSE_OPTIONS)) {
             return null;
         }
         try {
-            Class<?> options = kafka.type(OPTIONS);
-            Class<?> operations = kafka.type(OPTIONS + "$GroupMembershipOperation");
+            Class<?> options = kafka.type(KafkaApi.CLOSE_OPTIONS);
+            Class<?> operations = kafka.type(KafkaApi.CLOSE_OPTIONS + "$GroupMembershipOperation");
             Object leave = operations.getField("LEAVE_GROUP").get(null);
             Object chosen = options.getMethod("groupMembershipOperation", operations).invoke(null, leave);
             if (timeout instanceof Duration) {

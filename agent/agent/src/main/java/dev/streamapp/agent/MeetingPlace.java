@@ -20,6 +20,12 @@ import java.util.jar.JarOutputStream;
  */
 final class MeetingPlace {
 
+    /** Under which key the assignor finds the announcement. */
+    static final String ANNOUNCEMENT = "announcement";
+
+    /** Under which key the assignor reports its last assignment. */
+    static final String ROUND = "round";
+
     private static final String RESOURCE = Meeting.NAME.replace('.', '/') + ".class";
 
     private MeetingPlace() {

@@ -66,7 +66,7 @@ class MeetingPlaceTest {
     @Test
     void theAssignorLooksInTheSamePlace() throws ReflectiveOperationException {
         Class<?> bridge = Class.forName("dev.streamapp.assignor.Bridge");
-        assertEquals(List.of(Meeting.NAME, Meeting.FIELD, Agent.ANNOUNCEMENT, Agent.ROUND),
+        assertEquals(List.of(Meeting.NAME, Meeting.FIELD, MeetingPlace.ANNOUNCEMENT, MeetingPlace.ROUND),
                      List.of(constant(bridge, "MEETING"), constant(bridge, "FIELD"), constant(bridge, "ANNOUNCEMENT"), constant(bridge, "ROUND")));
     }
 
