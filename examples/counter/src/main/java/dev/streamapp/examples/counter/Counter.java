@@ -71,7 +71,7 @@ public final class Counter {
         Map<String, String> complete = new HashMap<>(environment);
         complete.merge("BOOTSTRAP_SERVERS", "unused:1", (named, unused) -> named.isBlank() ? unused : named);
         Settings settings = Settings.from(complete);
-        return settings.shape().build(settings).describe().toString().strip();
+        return settings.topology().describe().toString().strip();
     }
 
     private static int count(Settings settings) {
@@ -79,7 +79,7 @@ public final class Counter {
         properties.putAll(settings.streams());
         CompletableFuture<Throwable> failure = new CompletableFuture<>();
         // Not in a try-with-resources: the hook below closes it, in every way in which this process can end.
-        KafkaStreams streams = new KafkaStreams(settings.shape().build(settings), properties);
+        KafkaStreams streams = new KafkaStreams(settings.topology(), properties);
         streams.setStateListener((now, before) -> LOG.info("{}", now));
         streams.setUncaughtExceptionHandler(exception -> {
             failure.complete(exception);

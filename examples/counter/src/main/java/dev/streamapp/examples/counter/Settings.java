@@ -7,6 +7,7 @@ import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
 
 /**
  * Everything the application can be told, read from environment variables and from nowhere else.
@@ -38,6 +39,11 @@ record Settings(
     /** Read the settings, or say which variable is wrong. */
     static Settings from(Map<String, String> environment) throws BadSetting {
         return new Reader(environment, KafkaProperties.from(environment)).read();
+    }
+
+    /** Build the topology of the shape with the topics that are set. */
+    Topology topology() {
+        return shape.build(inputTopic, tableTopic, outputTopic);
     }
 
     /** How the group is left when the application closes; without LEAVE_ON_CLOSE in Kafka Streams' default manner. */

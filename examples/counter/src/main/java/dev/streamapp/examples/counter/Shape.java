@@ -11,22 +11,22 @@ enum Shape {
     /** One sub-topology with one store. */
     COUNTER {
         @Override
-        Topology build(Settings settings) {
-            return CounterTopology.build(settings.inputTopic(), settings.outputTopic());
+        Topology build(String inputTopic, String tableTopic, String outputTopic) {
+            return CounterTopology.build(inputTopic, outputTopic);
         }
     },
     /** Two stores, a repartition topic, and a second sub-topology with a store of its own. */
     STORES {
         @Override
-        Topology build(Settings settings) {
-            return StoresTopology.build(settings.inputTopic(), settings.outputTopic());
+        Topology build(String inputTopic, String tableTopic, String outputTopic) {
+            return StoresTopology.build(inputTopic, outputTopic);
         }
     },
     /** A table that is restored from the topic it is read from, beside a store with a changelog. */
     TABLE {
         @Override
-        Topology build(Settings settings) {
-            return TableTopology.build(settings.inputTopic(), settings.tableTopic(), settings.outputTopic());
+        Topology build(String inputTopic, String tableTopic, String outputTopic) {
+            return TableTopology.build(inputTopic, tableTopic, outputTopic);
         }
     };
 
@@ -34,8 +34,8 @@ enum Shape {
     static final String ALLOWED =
             Arrays.stream(values()).map(Shape::toString).sorted().collect(Collectors.joining(", "));
 
-    /** Build the topology with the topics that the settings name. */
-    abstract Topology build(Settings settings);
+    /** Build the topology with these topics; only {@link #TABLE} reads the table topic. */
+    abstract Topology build(String inputTopic, String tableTopic, String outputTopic);
 
     /** Read a shape's name; an empty text is {@link #COUNTER}, as an empty variable is one that is not set. */
     static Optional<Shape> parse(String text) {
