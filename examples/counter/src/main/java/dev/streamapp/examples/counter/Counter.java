@@ -1,5 +1,7 @@
 package dev.streamapp.examples.counter;
 
+import dev.streamapp.examples.counter.settings.BadSetting;
+import dev.streamapp.examples.counter.settings.Settings;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;

@@ -1,5 +1,9 @@
 package dev.streamapp.examples.counter;
 
+import dev.streamapp.examples.counter.load.PreloadCommand;
+import dev.streamapp.examples.counter.load.SteadyCommand;
+import dev.streamapp.examples.counter.load.TopicsCommand;
+import dev.streamapp.examples.counter.settings.Durations;
 import java.time.Duration;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;

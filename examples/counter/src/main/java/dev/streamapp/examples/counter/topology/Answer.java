@@ -1,0 +1,29 @@
+package dev.streamapp.examples.counter.topology;
+
+import java.nio.charset.StandardCharsets;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
+
+/** What every shape has in common: the form of an output, and the key of what has none. */
+final class Answer {
+    /** A record without key has no place in a store; together they are counted under the empty key. */
+    static final Bytes NO_KEY = Bytes.wrap(new byte[0]);
+
+    private Answer() {}
+
+    /** Give the key under which a record is counted. */
+    static Bytes keyOf(Bytes key) {
+        return key == null ? NO_KEY : key;
+    }
+
+    /** Give the output for the input record of this place. */
+    static byte[] json(RecordMetadata input, long count) {
+        return json(input.partition(), input.offset(), count);
+    }
+
+    /** Give the output for the input record of this partition and offset of the <em>input</em> topic. */
+    static byte[] json(int partition, long offset, long count) {
+        return ("{\"partition\":" + partition + ",\"offset\":" + offset + ",\"count\":" + count + "}")
+                .getBytes(StandardCharsets.UTF_8);
+    }
+}
