@@ -1,6 +1,6 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Settings;
+import dev.streamapp.assignor.core.model.Settings;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.kafka.streams.StreamsConfig;

@@ -1,7 +1,7 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Announcement;
-import dev.streamapp.assignor.core.Outcome;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Outcome;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,8 +1,8 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Announcement;
 import dev.streamapp.assignor.core.LearnerAssignment;
-import dev.streamapp.assignor.core.Outcome;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Outcome;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.HashSet;

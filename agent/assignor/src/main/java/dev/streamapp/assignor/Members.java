@@ -1,11 +1,11 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Announcement;
-import dev.streamapp.assignor.core.Group;
-import dev.streamapp.assignor.core.Outcome;
-import dev.streamapp.assignor.core.Process;
-import dev.streamapp.assignor.core.Settings;
-import dev.streamapp.assignor.core.Task;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Process;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;

@@ -1,6 +1,6 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Outcome;
+import dev.streamapp.assignor.core.model.Outcome;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;

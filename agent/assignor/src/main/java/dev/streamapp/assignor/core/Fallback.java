@@ -1,5 +1,9 @@
 package dev.streamapp.assignor.core;
 
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Process;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,5 +1,8 @@
 package dev.streamapp.assignor.core;
 
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

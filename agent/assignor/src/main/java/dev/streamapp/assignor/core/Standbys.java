@@ -1,5 +1,6 @@
 package dev.streamapp.assignor.core;
 
+import dev.streamapp.assignor.core.model.Outcome;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;

@@ -1,5 +1,8 @@
 package dev.streamapp.assignor.core;
 
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Settings;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

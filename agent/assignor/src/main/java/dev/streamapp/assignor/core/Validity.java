@@ -1,5 +1,8 @@
 package dev.streamapp.assignor.core;
 
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;

@@ -1,13 +1,13 @@
 package dev.streamapp.assignor.bench;
 
 import dev.streamapp.assignor.LearnerTaskAssignor;
-import dev.streamapp.assignor.core.Announcement;
 import dev.streamapp.assignor.core.Cluster;
-import dev.streamapp.assignor.core.Group;
 import dev.streamapp.assignor.core.LearnerAssignment;
-import dev.streamapp.assignor.core.Outcome;
-import dev.streamapp.assignor.core.Settings;
-import dev.streamapp.assignor.core.Task;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;

@@ -1,9 +1,9 @@
 package dev.streamapp.assignor.bench;
 
-import dev.streamapp.assignor.core.Group;
-import dev.streamapp.assignor.core.Outcome;
-import dev.streamapp.assignor.core.Process;
-import dev.streamapp.assignor.core.Task;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Process;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;

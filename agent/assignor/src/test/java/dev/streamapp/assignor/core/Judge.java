@@ -3,6 +3,10 @@ package dev.streamapp.assignor.core;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;

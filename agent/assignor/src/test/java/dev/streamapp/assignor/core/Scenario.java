@@ -2,6 +2,12 @@ package dev.streamapp.assignor.core;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Process;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;

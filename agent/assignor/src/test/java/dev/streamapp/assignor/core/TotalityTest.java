@@ -3,6 +3,12 @@ package dev.streamapp.assignor.core;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.Process;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;

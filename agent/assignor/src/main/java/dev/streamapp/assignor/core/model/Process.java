@@ -1,4 +1,4 @@
-package dev.streamapp.assignor.core;
+package dev.streamapp.assignor.core.model;
 
 import java.util.HashMap;
 import java.util.HashSet;
