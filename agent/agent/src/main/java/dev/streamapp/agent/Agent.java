@@ -1,5 +1,20 @@
 package dev.streamapp.agent;
 
+import dev.streamapp.agent.announcement.Announcements;
+import dev.streamapp.agent.assignor.AssignorClasses;
+import dev.streamapp.agent.assignor.Rounds;
+import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.instance.Instances;
+import dev.streamapp.agent.instance.Leaving;
+import dev.streamapp.agent.instrument.Hook;
+import dev.streamapp.agent.instrument.KafkaTransformer;
+import dev.streamapp.agent.instrument.MeetingPlace;
+import dev.streamapp.agent.report.Health;
+import dev.streamapp.agent.report.Looker;
+import dev.streamapp.agent.report.Report;
+import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.server.Doorkeeper;
+import dev.streamapp.agent.server.ReportServer;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.util.Map;

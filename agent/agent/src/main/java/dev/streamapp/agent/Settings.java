@@ -1,5 +1,6 @@
 package dev.streamapp.agent;
 
+import dev.streamapp.agent.runtime.Complaints;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;

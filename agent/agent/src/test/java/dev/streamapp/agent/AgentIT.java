@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import dev.streamapp.agent.assignor.AssignorClasses;
+import dev.streamapp.agent.config.Defaults;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.nio.file.Files;

@@ -6,6 +6,7 @@ import com.networknt.schema.JsonSchema;
 import com.networknt.schema.JsonSchemaFactory;
 import com.networknt.schema.SpecVersion;
 import com.networknt.schema.ValidationMessage;
+import dev.streamapp.agent.server.Doorkeeper;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
+import dev.streamapp.agent.assignor.AssignorClasses;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -3,6 +3,7 @@ package dev.streamapp.agent;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.streamapp.agent.server.Doorkeeper;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;

@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.announcement;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonArray;
@@ -22,17 +22,17 @@ import java.util.regex.Pattern;
  * @param processIds who leaves; empty: nobody
  * @param rebalance {@code Conservative} or {@code Eager}
  */
-record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds, String rebalance) {
+public record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds, String rebalance) {
 
     /** Orders announcements: by lease, then by counter. */
-    record Epoch(long lease, long counter) implements Comparable<Epoch> {
+    public record Epoch(long lease, long counter) implements Comparable<Epoch> {
         @Override
         public int compareTo(Epoch other) {
             int byLease = Long.compare(lease, other.lease);
             return byLease != 0 ? byLease : Long.compare(counter, other.counter);
         }
 
-        JsonObject json() {
+        public JsonObject json() {
             JsonObject json = new JsonObject();
             json.addProperty("lease", lease);
             json.addProperty("counter", counter);
@@ -49,7 +49,7 @@ record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds, String
     }
 
     /** Reads the body of a request. Throws {@link IllegalArgumentException} with a sentence where it is not of the schema. */
-    static Announcement parse(String text) {
+    public static Announcement parse(String text) {
         JsonElement element;
         try {
             JsonReader reader = new JsonReader(new StringReader(text));

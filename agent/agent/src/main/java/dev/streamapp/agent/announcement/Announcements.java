@@ -1,8 +1,8 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.announcement;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import dev.streamapp.agent.Announcement.Epoch;
+import dev.streamapp.agent.announcement.Announcement.Epoch;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,7 +12,7 @@ import java.util.function.LongSupplier;
 /**
  * The state of the announcement: unknown, empty or set. Time is monotonic. Called by the HTTP threads, the assignor's thread and the closing thread.
  */
-final class Announcements {
+public final class Announcements {
 
     /** So long a JVM that was told nothing does not know whether somebody leaves; afterwards there is no operator, and nobody leaves. */
     static final long UNKNOWN_SECONDS = 60;
@@ -22,16 +22,16 @@ final class Announcements {
     private long takenAt;
 
     /** What became of an announcement. */
-    enum Verdict { TAKEN, LOWER_EPOCH, OTHER_CONTENT }
+    public enum Verdict { TAKEN, LOWER_EPOCH, OTHER_CONTENT }
 
     /** What holds at one moment; {@code last} is null where nothing was ever taken, {@code expiresInMillis} counts only where it is set. */
-    record Now(String state, Announcement last, long expiresInMillis) {
+    public record Now(String state, Announcement last, long expiresInMillis) {
 
-        List<String> leaving() {
+        public List<String> leaving() {
             return state.equals("set") ? last.processIds() : List.of();
         }
 
-        JsonObject json() {
+        public JsonObject json() {
             JsonObject json = new JsonObject();
             json.addProperty("state", state);
             if (last != null) {
@@ -48,7 +48,7 @@ final class Announcements {
         }
 
         /** The same in types of the JDK, for the assignor, which may live in a class loader that does not see the agent. */
-        Map<String, Object> bridged() {
+        public Map<String, Object> bridged() {
             Map<String, Object> map = new HashMap<>();
             map.put("state", state);
             map.put("processIds", leaving());
@@ -64,13 +64,13 @@ final class Announcements {
         }
     }
 
-    Announcements(LongSupplier nanoTime) {
+    public Announcements(LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
         this.bornAt = nanoTime.getAsLong();
     }
 
     /** Takes or renews, unless a higher epoch is known or the same one with other content. */
-    synchronized Verdict offer(Announcement announcement) {
+    public synchronized Verdict offer(Announcement announcement) {
         if (last != null) {
             int order = announcement.epoch().compareTo(last.epoch());
             if (order < 0) {
@@ -86,11 +86,11 @@ final class Announcements {
     }
 
     /** The highest epoch that was taken; null where none was. */
-    synchronized Epoch highest() {
+    public synchronized Epoch highest() {
         return last == null ? null : last.epoch();
     }
 
-    synchronized Now now() {
+    public synchronized Now now() {
         long now = nanoTime.getAsLong();
         if (last == null) {
             boolean young = now - bornAt < TimeUnit.SECONDS.toNanos(UNKNOWN_SECONDS);

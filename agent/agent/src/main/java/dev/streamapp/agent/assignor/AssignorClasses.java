@@ -1,5 +1,7 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.assignor;
 
+import dev.streamapp.agent.kafka.Aside;
+import dev.streamapp.agent.kafka.KafkaApi;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.lang.reflect.InvocationTargetException;
@@ -19,9 +21,9 @@ import java.util.jar.JarFile;
  * Brings the learner task assignor into the class loader that loaded Kafka Streams, and tries whether Kafka will find it there. The classes travel in
  * the agent's jar as data. One outcome per loader, which is held weakly.
  */
-final class AssignorClasses {
+public final class AssignorClasses {
 
-    static final String NAME = "dev.streamapp.assignor.LearnerTaskAssignor";
+    public static final String NAME = "dev.streamapp.assignor.LearnerTaskAssignor";
     static final String INTERFACE = "org.apache.kafka.streams.processor.assignment.TaskAssignor";
     private static final String FOLDER = "assignor/";
     private static final String ENDING = ".classdata";
@@ -30,18 +32,18 @@ final class AssignorClasses {
     private final Map<ClassLoader, Boolean> defined = new WeakHashMap<>();
 
     /** Whether Kafka finds the assignor; {@code aside} is null where it does. */
-    record Outcome(Aside aside) {
-        boolean found() {
+    public record Outcome(Aside aside) {
+        public boolean found() {
             return aside == null;
         }
     }
 
-    AssignorClasses(Instrumentation instrumentation) {
+    public AssignorClasses(Instrumentation instrumentation) {
         this.instrumentation = instrumentation;
     }
 
     /** Places the classes on the first call for a loader, then answers from memory. Throws nothing. */
-    synchronized Outcome outcome(ClassLoader loader) {
+    public synchronized Outcome outcome(ClassLoader loader) {
         Outcome known = outcomes.get(loader);
         if (known == null) {
             known = tried(new KafkaApi(loader), loader);
@@ -68,7 +70,7 @@ final class AssignorClasses {
     }
 
     /** The class for a caller of Kafka's Utils#loadClass whose loaders do not find it by name; null where it was not defined by the agent. */
-    synchronized Class<?> loaded(Class<?> base) throws ClassNotFoundException {
+    public synchronized Class<?> loaded(Class<?> base) throws ClassNotFoundException {
         ClassLoader loader = base.getClassLoader();
         // The loader may refuse to look for what is not in its jars; the JVM itself knows what was defined in it.
         return Boolean.TRUE.equals(defined.get(loader)) ? findDefined(loader) : null;

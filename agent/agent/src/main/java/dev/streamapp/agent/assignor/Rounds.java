@@ -1,6 +1,7 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.assignor;
 
 import com.google.gson.JsonObject;
+import dev.streamapp.agent.announcement.Announcement;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -8,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /** The last assignment that the assignor in this JVM told of, per application. Called by the leader's stream thread and by the HTTP threads. */
-final class Rounds {
+public final class Rounds {
 
     private static final int MOST_APPLICATIONS = 32;
     private static final int LONGEST_REASON = 500;
@@ -20,12 +21,12 @@ final class Rounds {
     /** A round as it was told, and when. */
     private record Round(JsonObject told, long ageAtTelling, long toldAt) { }
 
-    Rounds(LongSupplier nanoTime) {
+    public Rounds(LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
     }
 
     /** Takes a round; throws {@link IllegalArgumentException} where something is missing or of another type than the report's schema says. */
-    synchronized void tell(Map<String, Object> round) {
+    public synchronized void tell(Map<String, Object> round) {
         if (!(round.get("applicationId") instanceof String applicationId)) {
             throw new IllegalArgumentException("a round without applicationId");
         }
@@ -57,7 +58,7 @@ final class Rounds {
     }
 
     /** The last round of the application as the report shows it; null where none was told. */
-    synchronized JsonObject last(String applicationId) {
+    public synchronized JsonObject last(String applicationId) {
         Round round = rounds.get(applicationId);
         if (round == null) {
             return null;

@@ -1,7 +1,11 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.config;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
+import dev.streamapp.agent.assignor.AssignorClasses;
+import dev.streamapp.agent.kafka.Aside;
+import dev.streamapp.agent.kafka.KafkaApi;
+import dev.streamapp.agent.kafka.StateFolder;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -17,7 +21,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * @param asides what is not done for this instance
  * @param state where its state lies
  */
-record Configuration(String applicationId, JsonObject json, List<Aside> asides, StateFolder state) {
+public record Configuration(String applicationId, JsonObject json, List<Aside> asides, StateFolder state) {
 
     private static final long KAFKAS_SESSION_MILLIS = 45_000;
     private static final String CONFIG = "org.apache.kafka.streams.StreamsConfig";
@@ -28,7 +32,7 @@ record Configuration(String applicationId, JsonObject json, List<Aside> asides, 
 
     /** Fills in the main consumer's unset settings; what Kafka Streams hands to the consumer is changed in place. */
     @SuppressWarnings("unchecked")
-    static void complete(Defaults defaults, Object config, Object consumerConfigs) throws ReflectiveOperationException {
+    public static void complete(Defaults defaults, Object config, Object consumerConfigs) throws ReflectiveOperationException {
         AtomicBoolean asking = ASKING.get();
         if (asking != null) {
             asking.set(true);
@@ -40,7 +44,7 @@ record Configuration(String applicationId, JsonObject json, List<Aside> asides, 
         consumer.putAll(defaults.decide(values(kafka, config), consumer, session(kafka), loader).given());
     }
 
-    static Configuration read(Defaults defaults, Object config) throws ReflectiveOperationException {
+    public static Configuration read(Defaults defaults, Object config) throws ReflectiveOperationException {
         ClassLoader loader = KafkaApi.loaderOf(config, CONFIG);
         KafkaApi kafka = new KafkaApi(loader);
         Map<?, ?> values = values(kafka, config);

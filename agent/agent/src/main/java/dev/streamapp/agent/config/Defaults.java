@@ -1,5 +1,7 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.config;
 
+import dev.streamapp.agent.assignor.AssignorClasses;
+import dev.streamapp.agent.kafka.Aside;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,11 +13,11 @@ import java.util.Set;
  * Which settings that the user left unset get another value, decided anew from one StreamsConfig each time, so that what is reported is what is done.
  * Explicit settings win: what the main consumer's settings already hold is not touched.
  */
-final class Defaults {
+public final class Defaults {
 
     static final String ASSIGNOR = "task.assignor.class";
     static final String INTERNAL_ASSIGNOR = "internal.task.assignor.class";
-    static final String STOCK_ASSIGNOR = "org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor";
+    public static final String STOCK_ASSIGNOR = "org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor";
     static final String HEARTBEAT = "heartbeat.interval.ms";
     static final int HEARTBEAT_MILLIS = 500;
     private static final String SESSION = "session.timeout.ms";
@@ -26,12 +28,12 @@ final class Defaults {
     /** The values to give, by setting, and what is not done. */
     record Decision(Map<String, Object> given, List<Aside> asides) { }
 
-    Defaults(Set<String> enabled, AssignorClasses assignor) {
+    public Defaults(Set<String> enabled, AssignorClasses assignor) {
         this.enabled = enabled;
         this.assignor = assignor;
     }
 
-    boolean enabled(String name) {
+    public boolean enabled(String name) {
         return enabled.contains(name);
     }
 
@@ -96,7 +98,7 @@ final class Defaults {
         return setting instanceof Class<?> type ? type.getName() : setting == null ? null : setting.toString();
     }
 
-    static long number(Object value, long otherwise) {
+    public static long number(Object value, long otherwise) {
         if (value instanceof Number number) {
             return number.longValue();
         }

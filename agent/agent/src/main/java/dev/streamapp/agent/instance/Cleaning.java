@@ -1,13 +1,15 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instance;
+
+import dev.streamapp.agent.kafka.KafkaApi;
 
 /** Counts what KafkaStreams#cleanUp takes away before the start: an application that calls it restores everything at every start. */
-final class Cleaning {
+public final class Cleaning {
 
     private Cleaning() {
     }
 
     /** The task directories that there are before; null where nothing is to be counted: the instance is not known, or has been started before. */
-    static Integer tasksBefore(Instance instance) throws ReflectiveOperationException {
+    public static Integer tasksBefore(Instance instance) throws ReflectiveOperationException {
         Object streams = instance == null ? null : instance.streams();
         if (streams == null || !instance.state(new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS))).equals("CREATED")) {
             return null;
@@ -16,7 +18,7 @@ final class Cleaning {
     }
 
     /** Takes what {@link #tasksBefore} answered, and counts what is gone since. */
-    static void learn(Instance instance, Object before) {
+    public static void learn(Instance instance, Object before) {
         if (instance != null && before instanceof Integer tasks) {
             instance.learnCleaned(Math.max(0, tasks - instance.configuration().state().tasks()));
         }

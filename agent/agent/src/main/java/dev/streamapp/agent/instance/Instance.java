@@ -1,5 +1,7 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instance;
 
+import dev.streamapp.agent.config.Configuration;
+import dev.streamapp.agent.kafka.KafkaApi;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.util.HashMap;
@@ -9,10 +11,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /** One KafkaStreams object, held weakly, with what does not change in its life. Made by the constructing thread, read by the looking thread. */
-final class Instance {
+public final class Instance {
 
     private static final Pattern UUID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
-    static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+    public static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
     private final WeakReference<Object> streams;
     private final Configuration configuration;
     private volatile String processId;
@@ -34,9 +36,9 @@ final class Instance {
      * @param perhaps whether that needs a second look
      * @param at when the look began, by System.nanoTime
      */
-    record Restoring(boolean any, boolean perhaps, long at) { }
+    public record Restoring(boolean any, boolean perhaps, long at) { }
 
-    Instance(Object streams, Configuration configuration) {
+    public Instance(Object streams, Configuration configuration) {
         this.streams = new WeakReference<>(streams);
         this.configuration = configuration;
         this.processId = fieldOf(streams);
@@ -59,16 +61,16 @@ final class Instance {
         return null;
     }
 
-    Object streams() {
+    public Object streams() {
         return streams.get();
     }
 
-    Configuration configuration() {
+    public Configuration configuration() {
         return configuration;
     }
 
     /** KafkaStreams#state by its name: one volatile read of Kafka's. Remembers that it was RUNNING once. */
-    String state(KafkaApi kafka) throws ReflectiveOperationException {
+    public String state(KafkaApi kafka) throws ReflectiveOperationException {
         Object object = streams.get();
         String state = object == null ? "" : kafka.state(object);
         if (state.equals("RUNNING")) {
@@ -77,17 +79,17 @@ final class Instance {
         return state;
     }
 
-    boolean wasRunning() {
+    public boolean wasRunning() {
         return wasRunning;
     }
 
     /** What the last look at the tasks saw; null before the first. */
-    Restoring restoring() {
+    public Restoring restoring() {
         return restoring;
     }
 
     /** Takes the active tasks that one look saw without a running topology, by their IDs; older looks that come late are left out. */
-    synchronized void learnRestoring(Set<String> tasks, long at) {
+    public synchronized void learnRestoring(Set<String> tasks, long at) {
         if (restoring != null && at < restoring.at()) {
             return;
         }
@@ -98,7 +100,7 @@ final class Instance {
     }
 
     /** How many task directories KafkaStreams#cleanUp has removed before the start. */
-    int cleanedTasks() {
+    public int cleanedTasks() {
         return cleanedTasks;
     }
 
@@ -106,51 +108,51 @@ final class Instance {
         cleanedTasks += tasks;
     }
 
-    String processId() {
+    public String processId() {
         return processId;
     }
 
     /** Takes what a metric says; the public word outweighs the field. */
-    void learnProcessId(String value) {
+    public void learnProcessId(String value) {
         if (value != null && UUID.matcher(value).matches()) {
             processId = value;
         }
     }
 
-    String clientId() {
+    public String clientId() {
         return clientId;
     }
 
-    void learnClientId(String value) {
+    public void learnClientId(String value) {
         clientId = value;
     }
 
-    String kafkaVersion() {
+    public String kafkaVersion() {
         return kafkaVersion;
     }
 
-    void learnKafkaVersion(String value) {
+    public void learnKafkaVersion(String value) {
         kafkaVersion = value;
     }
 
     /** States by thread name as the last metrics had them, from 4.0 on; the threads' metadata is renewed only when a thread turns RUNNING. */
-    Map<String, String> threadStates() {
+    public Map<String, String> threadStates() {
         return threadStates;
     }
 
-    void learnThreadStates(Map<String, String> states) {
+    public void learnThreadStates(Map<String, String> states) {
         threadStates = Map.copyOf(states);
     }
 
-    String topology() {
+    public String topology() {
         return topology;
     }
 
-    Map<String, String> subtopologies() {
+    public Map<String, String> subtopologies() {
         return subtopologies;
     }
 
-    void learnTopology(String description) {
+    public void learnTopology(String description) {
         subtopologies = Tasks.subtopologies(description);
         topology = description;
     }

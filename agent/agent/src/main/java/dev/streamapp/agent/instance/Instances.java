@@ -1,12 +1,16 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instance;
 
+import dev.streamapp.agent.config.Configuration;
+import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.kafka.KafkaApi;
+import dev.streamapp.agent.runtime.Complaints;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 
 /** The instances of this JVM. An instance goes when its object is gone, or when it has ended and another one of its application lives. */
-final class Instances {
+public final class Instances {
 
     private static final int MOST = 32;
     private static final Set<String> ENDED = Set.of("NOT_RUNNING", "ERROR");
@@ -14,12 +18,12 @@ final class Instances {
     private final List<Instance> instances = new ArrayList<>();
     private int uncaught;
 
-    Instances(Defaults defaults) {
+    public Instances(Defaults defaults) {
         this.defaults = defaults;
     }
 
     /** Takes an instance once; the constructors of KafkaStreams call each other, and each one shows it. */
-    void constructed(Object streams, Object[] arguments) {
+    public void constructed(Object streams, Object[] arguments) {
         synchronized (this) {
             if (find(streams) != null) {
                 return;
@@ -70,22 +74,22 @@ final class Instances {
     }
 
     /** The instance of this object, or null. */
-    synchronized Instance find(Object streams) {
+    public synchronized Instance find(Object streams) {
         return instances.stream().filter(instance -> instance.streams() == streams).findFirst().orElse(null);
     }
 
     /** Whether an instance lives that could not be taken; then nobody may believe that the report shows all. */
-    synchronized boolean isComplete() {
+    public synchronized boolean isComplete() {
         return uncaught == 0;
     }
 
     /** The same as {@link #current}, but nothing where an instance could not be taken. */
-    synchronized List<Instance> all() {
+    public synchronized List<Instance> all() {
         return isComplete() ? current() : List.of();
     }
 
     /** Those that matter now, in the order of their construction. */
-    synchronized List<Instance> current() {
+    public synchronized List<Instance> current() {
         instances.removeIf(instance -> instance.streams() == null);
         List<Instance> ended = instances.stream().filter(Instances::hasEnded).toList();
         for (Instance old : ended) {

@@ -1,15 +1,19 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instance;
 
+import dev.streamapp.agent.announcement.Announcements;
+import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.kafka.KafkaApi;
+import dev.streamapp.agent.runtime.Complaints;
 import java.time.Duration;
 
 /** Closes an instance whose process leaves in such a way that it gives up its place in the group at once; releases from 4.2 on can. */
-final class Leaving {
+public final class Leaving {
 
     private final Defaults defaults;
     private final Announcements announcements;
     private final Instances instances;
 
-    Leaving(Defaults defaults, Announcements announcements, Instances instances) {
+    public Leaving(Defaults defaults, Announcements announcements, Instances instances) {
         this.defaults = defaults;
         this.announcements = announcements;
         this.instances = instances;
@@ -22,7 +26,7 @@ final class Leaving {
      * @param timeout the caller's {@link Duration}; null for close() without one
      * @return what close answered
      */
-    Object close(Object streams, Object timeout) {
+    public Object close(Object streams, Object timeout) {
         Instance instance = instances.find(streams);
         if (instance == null || !defaults.enabled("leave") || instance.processId() == null
                 || !announcements.now().leaving().contains(instance.processId())) {

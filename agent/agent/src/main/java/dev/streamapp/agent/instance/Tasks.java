@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instance;
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,10 +12,10 @@ import java.util.regex.Pattern;
  * Which tasks an instance has, read from its metrics: the metadata of its threads is renewed only when a thread turns RUNNING, and so is silent about
  * everything that restores. Called by the look; pure.
  */
-final class Tasks {
+public final class Tasks {
 
     /** The task as the report shows it; state is null where it is not known or the task is a standby. */
-    record Task(String id, boolean active, String state) { }
+    public record Task(String id, boolean active, String state) { }
 
     /** Which kinds of metrics a task has. */
     private static final class Marks {
@@ -32,7 +32,7 @@ final class Tasks {
      * Takes one metric of the group {@code stream-task-metrics} in. A standby has {@code update-total} alone; an active has its restore metrics from
      * its creation, and {@code process-total} once its topology is initialised, that is: from the end of its restoration.
      */
-    void see(String taskId, String metric) {
+    public void see(String taskId, String metric) {
         Marks of = marks.computeIfAbsent(taskId, id -> new Marks());
         switch (metric) {
             case "update-total" -> of.standby = true;
@@ -43,7 +43,7 @@ final class Tasks {
     }
 
     /** The tasks by id. One that is handed from one role to the other just now shows both marks and counts as the active that it was or will be. */
-    List<Task> found() {
+    public List<Task> found() {
         List<Task> tasks = new ArrayList<>();
         marks.forEach((id, of) -> {
             if (of.active || of.running) {

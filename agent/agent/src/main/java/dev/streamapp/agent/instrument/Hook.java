@@ -1,18 +1,26 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instrument;
 
+import dev.streamapp.agent.assignor.AssignorClasses;
+import dev.streamapp.agent.config.Configuration;
+import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.instance.Cleaning;
+import dev.streamapp.agent.instance.Instances;
+import dev.streamapp.agent.instance.Leaving;
+import dev.streamapp.agent.kafka.KafkaApi;
+import dev.streamapp.agent.runtime.Complaints;
 import java.util.function.BiFunction;
 
 /** What the advices in Kafka's classes call, by name and with values of the JDK's types. Throws nothing; null means: go on as if nothing had been. */
-final class Hook implements BiFunction<Object, Object, Object> {
+public final class Hook implements BiFunction<Object, Object, Object> {
 
     /** Under which key the advices find it in the place where all meet. */
-    static final String KEY = "hook";
+    public static final String KEY = "hook";
     private final Parts parts;
 
     /** The parts of the agent that the advices reach. */
-    record Parts(Instances instances, Defaults defaults, Leaving leaving, AssignorClasses assignor, Runnable firstInstance) { }
+    public record Parts(Instances instances, Defaults defaults, Leaving leaving, AssignorClasses assignor, Runnable firstInstance) { }
 
-    Hook(Parts parts) {
+    public Hook(Parts parts) {
         this.parts = parts;
     }
 

@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instrument;
 
 import static net.bytebuddy.matcher.ElementMatchers.isConstructor;
 import static net.bytebuddy.matcher.ElementMatchers.named;
@@ -10,6 +10,7 @@ import dev.streamapp.agent.advice.ClosingWithin;
 import dev.streamapp.agent.advice.Constructed;
 import dev.streamapp.agent.advice.ConsumerConfigs;
 import dev.streamapp.agent.advice.LoadingClass;
+import dev.streamapp.agent.runtime.Complaints;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import java.time.Duration;
@@ -29,7 +30,7 @@ import net.bytebuddy.pool.TypePool;
  * Puts the advices into three classes of Kafka's as they are loaded, whichever loader does it. Byte Buddy is touched only then, so a JVM that never
  * loads Kafka pays next to nothing.
  */
-final class KafkaTransformer implements ClassFileTransformer {
+public final class KafkaTransformer implements ClassFileTransformer {
 
     /** Where an advice goes. */
     private record Place(Class<?> advice, ElementMatcher<? super MethodDescription> method) { }

@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instrument;
 
 import dev.streamapp.agent.meeting.Meeting;
 import java.io.IOException;
@@ -18,13 +18,13 @@ import java.util.jar.JarOutputStream;
  * Brings {@link Meeting} into the boot loader. It is defined there directly: a jar appended to the boot class path makes HotSpot print a warning into
  * the application's output and give up sharing its other classes. A runtime that cannot define it so gets the jar.
  */
-final class MeetingPlace {
+public final class MeetingPlace {
 
     /** Under which key the assignor finds the announcement. */
-    static final String ANNOUNCEMENT = "announcement";
+    public static final String ANNOUNCEMENT = "announcement";
 
     /** Under which key the assignor reports its last assignment. */
-    static final String ROUND = "round";
+    public static final String ROUND = "round";
 
     private static final String RESOURCE = Meeting.NAME.replace('.', '/') + ".class";
 
@@ -33,7 +33,7 @@ final class MeetingPlace {
 
     /** The map in which all meet. Throws where this runtime lets no class into its boot loader. */
     @SuppressWarnings("unchecked")
-    static Map<String, Object> open(Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
+    public static Map<String, Object> open(Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
         return (Map<String, Object>) type(instrumentation).getField(Meeting.FIELD).get(null);
     }
 

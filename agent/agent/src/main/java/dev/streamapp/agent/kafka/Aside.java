@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.kafka;
 
 import com.google.gson.JsonObject;
 
@@ -9,16 +9,16 @@ import com.google.gson.JsonObject;
  * @param why a sentence
  * @param kind why, for a program
  */
-record Aside(String what, String why, Kind kind) {
+public record Aside(String what, String why, Kind kind) {
 
     /** The kinds of the report's schema, by their names there. */
-    enum Kind { OlderStreams, OwnAssignor, StreamsProtocol, UnknownLoader, SwitchedOff, Failed }
+    public enum Kind { OlderStreams, OwnAssignor, StreamsProtocol, UnknownLoader, SwitchedOff, Failed }
 
-    static Aside failed(String what, Throwable cause) {
+    public static Aside failed(String what, Throwable cause) {
         return new Aside(what, KafkaApi.reason(cause), Kind.Failed);
     }
 
-    JsonObject json() {
+    public JsonObject json() {
         JsonObject json = new JsonObject();
         json.addProperty("what", what);
         json.addProperty("why", why);

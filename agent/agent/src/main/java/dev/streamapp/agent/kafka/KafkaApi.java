@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.kafka;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -12,21 +12,21 @@ import java.util.function.BiConsumer;
  * Kafka's public methods by reflection, in one class loader. Nothing is kept between looks, so that no class of an undeployed application is held.
  * Every method throws {@link ReflectiveOperationException} where this release has no such method or the method itself failed.
  */
-final class KafkaApi {
+public final class KafkaApi {
 
-    static final String STREAMS = "org.apache.kafka.streams.KafkaStreams";
+    public static final String STREAMS = "org.apache.kafka.streams.KafkaStreams";
 
     /** Options of a close that leaves the group; releases from 4.2 on have them. */
-    static final String CLOSE_OPTIONS = "org.apache.kafka.streams.CloseOptions";
+    public static final String CLOSE_OPTIONS = "org.apache.kafka.streams.CloseOptions";
 
     private final ClassLoader loader;
 
-    KafkaApi(ClassLoader loader) {
+    public KafkaApi(ClassLoader loader) {
         this.loader = loader;
     }
 
     /** The loader that loaded the class of this name among the object's classes; an application may have subclassed Kafka's. */
-    static ClassLoader loaderOf(Object object, String className) {
+    public static ClassLoader loaderOf(Object object, String className) {
         for (Class<?> type = object.getClass(); type != null; type = type.getSuperclass()) {
             if (type.getName().equals(className)) {
                 return type.getClassLoader();
@@ -36,17 +36,17 @@ final class KafkaApi {
     }
 
     /** The cause that a reader can use, with its class. */
-    static String reason(Throwable problem) {
+    public static String reason(Throwable problem) {
         Throwable cause = problem instanceof InvocationTargetException && problem.getCause() != null ? problem.getCause() : problem;
         String text = cause.getClass().getSimpleName() + (cause.getMessage() == null ? "" : ": " + cause.getMessage());
         return text.length() <= 300 ? text : text.substring(0, 300);
     }
 
-    Class<?> type(String name) throws ClassNotFoundException {
+    public Class<?> type(String name) throws ClassNotFoundException {
         return Class.forName(name, false, loader);
     }
 
-    boolean has(String className) {
+    public boolean has(String className) {
         try {
             type(className);
             return true;
@@ -55,16 +55,16 @@ final class KafkaApi {
         }
     }
 
-    Object call(String className, String method, Object target) throws ReflectiveOperationException {
+    public Object call(String className, String method, Object target) throws ReflectiveOperationException {
         return type(className).getMethod(method).invoke(target);
     }
 
-    String state(Object streams) throws ReflectiveOperationException {
+    public String state(Object streams) throws ReflectiveOperationException {
         return ((Enum<?>) call(STREAMS, "state", streams)).name();
     }
 
     /** Name and state of every thread. */
-    Map<String, String> threads(Object streams) throws ReflectiveOperationException {
+    public Map<String, String> threads(Object streams) throws ReflectiveOperationException {
         Map<String, String> threads = new TreeMap<>();
         String metadata = "org.apache.kafka.streams.ThreadMetadata";
         for (Object thread : (Iterable<?>) call(STREAMS, "metadataForLocalThreads", streams)) {
@@ -74,10 +74,10 @@ final class KafkaApi {
     }
 
     /** A store's copy here: the next offset to apply, as Kafka knows it. */
-    record Position(String store, int partition, long position) { }
+    public record Position(String store, int partition, long position) { }
 
     /** Asks the broker for end offsets, so it may block for as long as the application's admin client is patient. */
-    List<Position> positions(Object streams) throws ReflectiveOperationException {
+    public List<Position> positions(Object streams) throws ReflectiveOperationException {
         List<Position> positions = new ArrayList<>();
         Method position = type("org.apache.kafka.streams.LagInfo").getMethod("currentOffsetPosition");
         Map<?, ?> stores = (Map<?, ?>) call(STREAMS, "allLocalStorePartitionLags", streams);
@@ -91,7 +91,7 @@ final class KafkaApi {
     }
 
     /** One metric: its group, name and tags, and its value on demand. */
-    final class Metric {
+    public final class Metric {
         private final Object name;
         private final Object metric;
         private final Method[] methods;
@@ -102,25 +102,25 @@ final class KafkaApi {
             this.methods = methods;
         }
 
-        String group() throws ReflectiveOperationException {
+        public String group() throws ReflectiveOperationException {
             return (String) methods[0].invoke(name);
         }
 
-        String name() throws ReflectiveOperationException {
+        public String name() throws ReflectiveOperationException {
             return (String) methods[1].invoke(name);
         }
 
-        String tag(String key) throws ReflectiveOperationException {
+        public String tag(String key) throws ReflectiveOperationException {
             return (String) ((Map<?, ?>) methods[2].invoke(name)).get(key);
         }
 
-        Object value() throws ReflectiveOperationException {
+        public Object value() throws ReflectiveOperationException {
             return methods[3].invoke(metric);
         }
     }
 
     /** Every metric of the instance and its clients: some thousands. */
-    List<Metric> metrics(Object streams) throws ReflectiveOperationException {
+    public List<Metric> metrics(Object streams) throws ReflectiveOperationException {
         Class<?> metricName = type("org.apache.kafka.common.MetricName");
         Method[] methods = {metricName.getMethod("group"), metricName.getMethod("name"), metricName.getMethod("tags"),
                             type("org.apache.kafka.common.Metric").getMethod("metricValue")};

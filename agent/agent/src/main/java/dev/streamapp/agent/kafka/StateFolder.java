@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.kafka;
 
 import com.google.gson.JsonObject;
 import java.io.IOException;
@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * <p>Measured at most twice a minute, since it reads the size of every file. Where the folder is missing, or too full of files to be worth
  * the time, nothing is said.
  */
-final class StateFolder {
+public final class StateFolder {
 
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(30);
     private static final int MOST_FILES = 100_000;
@@ -32,12 +32,12 @@ final class StateFolder {
     private record Size(long taken, long free) {}
 
     /** Names the folder of one application below {@code state.dir}; nothing is read yet. */
-    StateFolder(Path folder) {
+    public StateFolder(Path folder) {
         this.folder = folder;
     }
 
     /** How many task directories hold anything, those of named topologies among them; 0 where the folder is missing or cannot be read. */
-    int tasks() {
+    public int tasks() {
         try (Stream<Path> entries = Files.walk(folder, 2)) {
             return (int) entries.filter(entry -> !entry.equals(folder) && TASK.matcher(entry.getFileName().toString()).matches() && holdsAnything(entry)).count();
         } catch (IOException | UncheckedIOException | SecurityException e) {
@@ -54,7 +54,7 @@ final class StateFolder {
     }
 
     /** Adds {@code stateBytes} and {@code freeBytes} where they are known. */
-    synchronized void addTo(JsonObject json) {
+    public synchronized void addTo(JsonObject json) {
         long now = System.nanoTime();
         if (size == null || now - measuredAt >= PAUSE_NANOS) {
             size = measured();

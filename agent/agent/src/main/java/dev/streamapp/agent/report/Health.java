@@ -1,11 +1,14 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.report;
 
+import dev.streamapp.agent.instance.Instance;
+import dev.streamapp.agent.kafka.KafkaApi;
+import dev.streamapp.agent.runtime.DaemonThreads;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -17,7 +20,7 @@ import java.util.function.Supplier;
  * instance rebalances and no look of the last second is there, on one thread that all probes share; nothing here asks the broker. Every answer comes
  * within half a second, and a moment in which a task is handed over does not make it "not ready".
  */
-final class Health {
+public final class Health {
 
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** A look that takes longer than a probe may wait does not make a pod unready that was seen without restoring tasks so long ago. */
@@ -34,14 +37,14 @@ final class Health {
      * @param instances those that matter; empty where it is not known whether they are all
      * @param nanoTime a monotonic clock
      */
-    Health(Supplier<List<Instance>> instances, LongSupplier nanoTime) {
+    public Health(Supplier<List<Instance>> instances, LongSupplier nanoTime) {
         this.instances = instances;
         this.nanoTime = nanoTime;
         this.thread = new ThreadPoolExecutor(1, 1, 1, TimeUnit.MINUTES, new LinkedBlockingQueue<>(1), task -> DaemonThreads.make("health", task));
         this.thread.allowCoreThreadTimeOut(true);
     }
 
-    boolean isReady() throws InterruptedException {
+    public boolean isReady() throws InterruptedException {
         List<Instance> current = instances.get();
         List<Instance> rebalancing = new ArrayList<>();
         for (Instance instance : current) {

@@ -1,7 +1,12 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.report;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
+import dev.streamapp.agent.instance.Instance;
+import dev.streamapp.agent.instance.Tasks;
+import dev.streamapp.agent.kafka.Aside;
+import dev.streamapp.agent.kafka.KafkaApi;
+import dev.streamapp.agent.runtime.Complaints;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -16,7 +21,7 @@ import java.util.stream.Collectors;
  * @param beganAt when it began, by System.nanoTime
  * @param instances the report's {@code instances}, without {@code lastRound}
  */
-record Look(long sequence, long beganAt, JsonArray instances) {
+public record Look(long sequence, long beganAt, JsonArray instances) {
 
     static final int LONGEST_TOPOLOGY = 256 * 1024;
 

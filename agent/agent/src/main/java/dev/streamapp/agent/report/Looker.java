@@ -1,5 +1,8 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.report;
 
+import dev.streamapp.agent.instance.Instance;
+import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.runtime.DaemonThreads;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -15,7 +18,7 @@ import java.util.function.Supplier;
  * Looks at the instances when a report is asked for, at most once a second, on one thread of its own: a look asks the broker for end offsets, and so
  * may take as long as the application's admin client is patient. Meanwhile the last look is served, whose age is in the report.
  */
-final class Looker {
+public final class Looker {
 
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long PATIENCE_MILLIS = 2000;
@@ -26,19 +29,19 @@ final class Looker {
     private Look last;
     private long sequence;
 
-    Looker(Supplier<List<Instance>> instances) {
+    public Looker(Supplier<List<Instance>> instances) {
         this.instances = instances;
         this.thread = new ThreadPoolExecutor(1, 1, 1, TimeUnit.MINUTES, new LinkedBlockingQueue<>(QUEUE), task -> DaemonThreads.make("look", task));
         this.thread.allowCoreThreadTimeOut(true);
     }
 
     /** Runs something else that must not happen on the application's threads. */
-    void later(Runnable work) {
+    public void later(Runnable work) {
         thread.execute(work);
     }
 
     /** The freshest look that can be had within two seconds; empty where no look has ended yet. */
-    Optional<Look> look() throws InterruptedException {
+    public Optional<Look> look() throws InterruptedException {
         CompletableFuture<Look> awaited;
         synchronized (this) {
             if (last != null && running == null && System.nanoTime() - last.beganAt() < FRESH_NANOS) {

@@ -1,13 +1,16 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.report;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import dev.streamapp.agent.announcement.Announcements;
+import dev.streamapp.agent.assignor.Rounds;
+import dev.streamapp.agent.kafka.Aside;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 
 /** Puts a report together: the last look, and what is true at the moment of the answer. */
-final class Report {
+public final class Report {
 
     private final String podUid;
     private final String version;
@@ -15,7 +18,7 @@ final class Report {
     private final Announcements announcements;
     private final Rounds rounds;
 
-    Report(String podUid, Announcements announcements, Rounds rounds) {
+    public Report(String podUid, Announcements announcements, Rounds rounds) {
         this.podUid = podUid;
         String implementation = Report.class.getPackage().getImplementationVersion();
         this.version = implementation == null ? "unknown" : implementation;
@@ -24,7 +27,7 @@ final class Report {
     }
 
     /** The report as {@code report.schema.json} has it. */
-    JsonObject of(Look look, boolean complete) {
+    public JsonObject of(Look look, boolean complete) {
         JsonObject agent = new JsonObject();
         agent.addProperty("version", version);
         agent.addProperty("java", System.getProperty("java.version", "unknown"));

@@ -1,10 +1,10 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.runtime;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** One line on stderr per problem, and never more than {@value #MOST} of them in the life of a JVM. */
-final class Complaints {
+public final class Complaints {
 
     private static final int MOST = 50;
     private static final int LONGEST = 400;
@@ -13,13 +13,13 @@ final class Complaints {
     private Complaints() {
     }
 
-    static void say(String sentence) {
+    public static void say(String sentence) {
         if (SAID.size() < MOST && SAID.add(sentence)) {
             System.err.println("streamapp-agent: " + oneLine(sentence));
         }
     }
 
-    static void say(String sentence, Throwable cause) {
+    public static void say(String sentence, Throwable cause) {
         say(sentence + ": " + cause);
     }
 

@@ -1,5 +1,7 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.server;
 
+import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.runtime.DaemonThreads;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;

@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.server;
 
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -6,13 +6,13 @@ import java.security.NoSuchAlgorithmException;
 import java.util.List;
 
 /** Says whether a request carries a token that is accepted, in a time that does not depend on how wrong it is. */
-final class Doorkeeper {
+public final class Doorkeeper {
 
     private static final String SCHEME = "Bearer ";
     private static final int LONGEST = 1024;
     private final List<byte[]> hashes;
 
-    Doorkeeper(List<byte[]> hashes) {
+    public Doorkeeper(List<byte[]> hashes) {
         this.hashes = hashes;
     }
 
@@ -29,7 +29,7 @@ final class Doorkeeper {
         return admitted;
     }
 
-    static byte[] sha256(String token) {
+    public static byte[] sha256(String token) {
         try {
             return MessageDigest.getInstance("SHA-256").digest(token.getBytes(StandardCharsets.UTF_8));
         } catch (NoSuchAlgorithmException e) {

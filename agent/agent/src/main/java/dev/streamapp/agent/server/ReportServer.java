@@ -1,9 +1,17 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.server;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonObject;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import dev.streamapp.agent.announcement.Announcement;
+import dev.streamapp.agent.announcement.Announcements;
+import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.instance.Instances;
+import dev.streamapp.agent.report.Health;
+import dev.streamapp.agent.report.Look;
+import dev.streamapp.agent.report.Looker;
+import dev.streamapp.agent.report.Report;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -13,7 +21,7 @@ import java.util.Optional;
  * The HTTP side of the protocol. The only class that names the module jdk.httpserver, so that its absence is met in one place. Everything but the
  * health check needs a token, which is looked at before the body.
  */
-final class ReportServer {
+public final class ReportServer {
 
     private static final int LONGEST_BODY = 256 * 1024;
     private static final int BACKLOG = 32;
@@ -23,7 +31,7 @@ final class ReportServer {
     private final HttpServer server;
 
     /** Whom the requests are handed to. */
-    record Parts(Doorkeeper doorkeeper, Looker looker, Report report, Instances instances, Health health, Announcements announcements) { }
+    public record Parts(Doorkeeper doorkeeper, Looker looker, Report report, Instances instances, Health health, Announcements announcements) { }
 
     private record Answer(int status, JsonObject body) {
         static Answer error(int status, String sentence) {
@@ -34,7 +42,7 @@ final class ReportServer {
     }
 
     /** Binds at once and answers from then on, on every address of the pod. Throws where the port is taken. */
-    ReportServer(int port, Parts parts) throws IOException {
+    public ReportServer(int port, Parts parts) throws IOException {
         this.parts = parts;
         server = HttpServer.create(new InetSocketAddress(port), BACKLOG);
         server.setExecutor(deadlines);

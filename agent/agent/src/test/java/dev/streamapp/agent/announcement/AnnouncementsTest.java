@@ -1,10 +1,10 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.announcement;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import dev.streamapp.agent.Announcement.Epoch;
-import dev.streamapp.agent.Announcements.Verdict;
+import dev.streamapp.agent.announcement.Announcement.Epoch;
+import dev.streamapp.agent.announcement.Announcements.Verdict;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;

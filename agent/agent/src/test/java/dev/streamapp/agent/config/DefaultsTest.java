@@ -1,7 +1,8 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.streamapp.agent.assignor.AssignorClasses;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

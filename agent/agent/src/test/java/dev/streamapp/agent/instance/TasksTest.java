@@ -1,8 +1,8 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.streamapp.agent.Tasks.Task;
+import dev.streamapp.agent.instance.Tasks.Task;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.instrument;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;

@@ -1,10 +1,16 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.report;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
+import dev.streamapp.agent.assignor.AssignorClasses;
+import dev.streamapp.agent.config.Configuration;
+import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.instance.Instance;
+import dev.streamapp.agent.instance.Instances;
+import dev.streamapp.agent.kafka.StateFolder;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.report;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;

@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.runtime;
 
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;

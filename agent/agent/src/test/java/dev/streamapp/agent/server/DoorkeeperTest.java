@@ -1,4 +1,4 @@
-package dev.streamapp.agent;
+package dev.streamapp.agent.server;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
