@@ -1,6 +1,6 @@
 package dev.streamapp.examples.counter;
 
-import dev.streamapp.examples.counter.settings.BadSetting;
+import dev.streamapp.examples.counter.settings.InvalidSettingException;
 import dev.streamapp.examples.counter.settings.Settings;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -51,25 +51,25 @@ public final class Counter {
                 return 0;
             }
             if (!arguments.isEmpty()) {
-                throw new BadSetting("arguments", String.join(" ", arguments), DESCRIBE + ", or none");
+                throw new InvalidSettingException("arguments", String.join(" ", arguments), DESCRIBE + ", or none");
             }
             Settings settings = Settings.from(environment);
             settings.warnings().forEach(line -> err.println("counter: warning: " + line));
             ensureWritable(settings.streams().get(StreamsConfig.STATE_DIR_CONFIG).toString());
             return count(settings);
-        } catch (BadSetting e) {
+        } catch (InvalidSettingException e) {
             err.println("counter: " + e.getMessage());
-            return BadSetting.EXIT_CODE;
+            return InvalidSettingException.EXIT_CODE;
         } catch (KafkaException | IllegalArgumentException e) {
             Throwable root = root(e);
             err.println("counter: cannot start: " + root.getMessage());
             boolean setting = root instanceof ConfigException || root instanceof IllegalArgumentException;
-            return setting ? BadSetting.EXIT_CODE : 1;
+            return setting ? InvalidSettingException.EXIT_CODE : 1;
         }
     }
 
     /** Give the text of the topology that these settings make. It needs no broker, so none has to be named. */
-    private static String describe(Map<String, String> environment) throws BadSetting {
+    private static String describe(Map<String, String> environment) throws InvalidSettingException {
         Map<String, String> complete = new HashMap<>(environment);
         complete.merge("BOOTSTRAP_SERVERS", "unused:1", (named, unused) -> named.isBlank() ? unused : named);
         Settings settings = Settings.from(complete);
@@ -107,15 +107,15 @@ public final class Counter {
         }
     }
 
-    private static void ensureWritable(String stateDirectory) throws BadSetting {
+    private static void ensureWritable(String stateDirectory) throws InvalidSettingException {
         Path path = Path.of(stateDirectory);
         try {
             Files.createDirectories(path);
         } catch (IOException e) {
-            throw new BadSetting("STATE_DIR", path + " cannot be created (" + e + ")", WRITABLE);
+            throw new InvalidSettingException("STATE_DIR", path + " cannot be created (" + e + ")", WRITABLE);
         }
         if (!Files.isWritable(path)) {
-            throw new BadSetting("STATE_DIR", path + " cannot be written", WRITABLE);
+            throw new InvalidSettingException("STATE_DIR", path + " cannot be written", WRITABLE);
         }
     }
 

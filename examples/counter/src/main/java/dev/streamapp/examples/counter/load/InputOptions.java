@@ -16,7 +16,7 @@ final class InputOptions {
             names = "--value-bytes",
             paramLabel = "N",
             defaultValue = "190",
-            converter = AtLeastOne.class,
+            converter = PositiveInteger.class,
             description = "Size of a value. Default: 190.")
     int valueBytes;
 

@@ -3,8 +3,8 @@ package dev.streamapp.examples.counter.load;
 import dev.streamapp.examples.counter.load.clients.Connection;
 import dev.streamapp.examples.counter.load.clients.Sender;
 import dev.streamapp.examples.counter.load.clients.Topics;
-import dev.streamapp.examples.counter.load.records.Failure;
 import dev.streamapp.examples.counter.load.records.Keys;
+import dev.streamapp.examples.counter.load.records.LoadException;
 import dev.streamapp.examples.counter.load.records.Payloads;
 import java.io.PrintWriter;
 import java.time.Duration;
@@ -48,14 +48,14 @@ public final class PreloadCommand implements Callable<Integer> {
             names = "--records",
             paramLabel = "N",
             required = true,
-            converter = AtLeastOne.class,
+            converter = PositiveInteger.class,
             description = "How many to write.")
     private int records;
 
     @Option(
             names = "--keys",
             paramLabel = "N",
-            converter = AtLeastOne.class,
+            converter = PositiveInteger.class,
             description = "How many different keys; after the last comes the first again. Default: as many as records.")
     private Integer keys;
 
@@ -66,7 +66,7 @@ public final class PreloadCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Override
-    public Integer call() throws Failure, InterruptedException {
+    public Integer call() throws LoadException, InterruptedException {
         int distinct = keys == null ? records : keys;
         if (distinct > records) {
             throw new ParameterException(
@@ -83,7 +83,7 @@ public final class PreloadCommand implements Callable<Integer> {
 
     private void write(
             String what, String topic, int wanted, int distinct, Set<Integer> quiet, Payloads payloads)
-            throws Failure, InterruptedException {
+            throws LoadException, InterruptedException {
         final int partitions;
         try (Topics topics = connection.topics()) {
             partitions = topics.partitions(topic);

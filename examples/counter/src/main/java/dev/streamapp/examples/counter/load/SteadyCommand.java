@@ -3,10 +3,10 @@ package dev.streamapp.examples.counter.load;
 import dev.streamapp.examples.counter.load.clients.Connection;
 import dev.streamapp.examples.counter.load.clients.Sender;
 import dev.streamapp.examples.counter.load.clients.Topics;
-import dev.streamapp.examples.counter.load.records.Failure;
+import dev.streamapp.examples.counter.load.records.LoadException;
 import dev.streamapp.examples.counter.load.records.Pace;
 import dev.streamapp.examples.counter.load.records.Payloads;
-import dev.streamapp.examples.counter.load.records.Rounds;
+import dev.streamapp.examples.counter.load.records.RecordSequence;
 import java.time.Duration;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -44,7 +44,7 @@ public final class SteadyCommand implements Callable<Integer> {
             names = "--row-every",
             paramLabel = "N",
             defaultValue = "10",
-            converter = AtLeastOne.class,
+            converter = PositiveInteger.class,
             description = "With a table: every Nth key gets a new row too, besides its record. Default: 10.")
     private int rowEvery;
 
@@ -55,7 +55,7 @@ public final class SteadyCommand implements Callable<Integer> {
             names = "--keys",
             paramLabel = "N",
             defaultValue = "1000000",
-            converter = AtLeastOne.class,
+            converter = PositiveInteger.class,
             description = "Draw from the first N keys, those that preload wrote. Default: 1000000.")
     private int keys;
 
@@ -69,36 +69,36 @@ public final class SteadyCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Override
-    public Integer call() throws Failure, InterruptedException {
+    public Integer call() throws LoadException, InterruptedException {
         if (!(rate > 0 && Double.isFinite(rate))) {
             throw new ParameterException(
                     spec.commandLine(), "--rate " + rate + " is not allowed; allowed: a number above 0");
         }
         SplittableRandom random = new SplittableRandom(seed);
-        final Rounds rounds;
+        final RecordSequence sequence;
         try (Topics topics = connection.topics()) {
-            rounds = new Rounds(keys, topics.partitions(input.topic), input.quiet, random.split());
+            sequence = new RecordSequence(keys, topics.partitions(input.topic), input.quiet, random.split());
         }
         try (StopSignal signal = StopSignal.listen();
                 Sender sender = new Sender(connection.producer(TUNING), input.topic);
                 Sender rows = table.topic().isPresent()
                         ? new Sender(connection.producer(TUNING), table.topic().get())
                         : null) {
-            write(sender, rows, rounds, new Payloads(random.split(), input.valueBytes), signal);
+            write(sender, rows, sequence, new Payloads(random.split(), input.valueBytes), signal);
             signal.finished();
         }
         return 0;
     }
 
     /** Write until told to stop; {@code rows} is null where there is no table. */
-    private void write(Sender sender, Sender rows, Rounds rounds, Payloads payloads, StopSignal signal)
-            throws Failure, InterruptedException {
+    private void write(Sender sender, Sender rows, RecordSequence sequence, Payloads payloads, StopSignal signal)
+            throws LoadException, InterruptedException {
         Pace pace = new Pace(rate);
         long wanted = duration == null ? Long.MAX_VALUE : pace.within(duration);
         long start = System.nanoTime();
         long sent = 0;
         while (sent < wanted && !signal.cameWithin(pace.due(sent) - (System.nanoTime() - start))) {
-            Rounds.Next next = rounds.next();
+            RecordSequence.Next next = sequence.next();
             sender.send(next.partition(), next.key(), payloads.next());
             if (rows != null && sent % rowEvery == 0) {
                 rows.send(next.partition(), next.key(), payloads.next());

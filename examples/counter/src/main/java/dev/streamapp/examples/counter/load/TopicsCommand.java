@@ -2,7 +2,7 @@ package dev.streamapp.examples.counter.load;
 
 import dev.streamapp.examples.counter.load.clients.Connection;
 import dev.streamapp.examples.counter.load.clients.Topics;
-import dev.streamapp.examples.counter.load.records.Failure;
+import dev.streamapp.examples.counter.load.records.LoadException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -62,7 +62,7 @@ public final class TopicsCommand implements Callable<Integer> {
             names = "--partitions",
             paramLabel = "N",
             defaultValue = "6",
-            converter = AtLeastOne.class,
+            converter = PositiveInteger.class,
             description = "Default: 6.")
     private int partitions;
 
@@ -73,7 +73,7 @@ public final class TopicsCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Override
-    public Integer call() throws Failure, InterruptedException {
+    public Integer call() throws LoadException, InterruptedException {
         PrintWriter out = spec.commandLine().getOut();
         try (Topics topics = connection.topics()) {
             for (NewTopic topic : wanted()) {

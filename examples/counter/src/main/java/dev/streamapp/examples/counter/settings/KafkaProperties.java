@@ -37,7 +37,7 @@ record KafkaProperties(Map<String, Object> values, Map<String, String> variables
     /** A property of Kafka: the name as Kafka spells it, and its definition. */
     private record Property(String name, ConfigDef.ConfigKey definition) {}
 
-    static KafkaProperties from(Map<String, String> environment) throws BadSetting {
+    static KafkaProperties from(Map<String, String> environment) throws InvalidSettingException {
         KafkaProperties read = new KafkaProperties(new HashMap<>(), new HashMap<>(), new ArrayList<>());
         for (Map.Entry<String, String> entry : new TreeMap<>(environment).entrySet()) {
             String variable = entry.getKey();
@@ -48,7 +48,7 @@ record KafkaProperties(Map<String, Object> values, Map<String, String> variables
         return read;
     }
 
-    private void add(String variable, String value) throws BadSetting {
+    private void add(String variable, String value) throws InvalidSettingException {
         String spelling = variable.substring(VARIABLE_PREFIX.length());
         Property property = KNOWN.get(spelling);
         String name = property == null ? spelling.toLowerCase(Locale.ROOT).replace('_', '.') : property.name();
@@ -61,18 +61,18 @@ record KafkaProperties(Map<String, Object> values, Map<String, String> variables
         variables.put(name, variable);
     }
 
-    private static void check(String variable, String value, ConfigDef.ConfigKey definition) throws BadSetting {
+    private static void check(String variable, String value, ConfigDef.ConfigKey definition) throws InvalidSettingException {
         String shown = definition.type == ConfigDef.Type.PASSWORD ? "its value" : value;
         final Object parsed;
         try {
             parsed = ConfigDef.parseType(definition.name, value, definition.type);
         } catch (ConfigException e) {
-            throw new BadSetting(variable, shown + " is no " + kind(definition.type), allowed(definition));
+            throw new InvalidSettingException(variable, shown + " is no " + kind(definition.type), allowed(definition));
         }
         try {
             Optional.ofNullable(definition.validator).ifPresent(rule -> rule.ensureValid(definition.name, parsed));
         } catch (ConfigException e) {
-            throw new BadSetting(variable, shown + " is refused by Kafka", allowed(definition));
+            throw new InvalidSettingException(variable, shown + " is refused by Kafka", allowed(definition));
         }
     }
 

@@ -38,7 +38,7 @@ public record Settings(
     private static final Pattern BROKERS = Pattern.compile("[^,\\s]+:\\d{1,5}(,[^,\\s]+:\\d{1,5})*");
 
     /** Read the settings, or say which variable is wrong. */
-    public static Settings from(Map<String, String> environment) throws BadSetting {
+    public static Settings from(Map<String, String> environment) throws InvalidSettingException {
         return new Reader(environment, KafkaProperties.from(environment)).read();
     }
 
@@ -56,7 +56,7 @@ public record Settings(
     }
 
     private record Reader(Map<String, String> environment, KafkaProperties kafka) {
-        Settings read() throws BadSetting {
+        Settings read() throws InvalidSettingException {
             own("BOOTSTRAP_SERVERS", StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, brokers());
             own("APPLICATION_ID", StreamsConfig.APPLICATION_ID_CONFIG, kafkaName("APPLICATION_ID", "counter"));
             own("STATE_DIR", StreamsConfig.STATE_DIR_CONFIG, text("STATE_DIR", "/var/lib/streams"));
@@ -90,23 +90,23 @@ public record Settings(
         }
 
         /** Set a property that has a variable of its own; a STREAMS_ variable for it would be a second truth. */
-        private void own(String variable, String property, String value) throws BadSetting {
+        private void own(String variable, String property, String value) throws InvalidSettingException {
             String other = kafka.variables().get(property);
             if (other != null) {
-                throw new BadSetting(other, property + " has a variable of its own", variable + " alone");
+                throw new InvalidSettingException(other, property + " has a variable of its own", variable + " alone");
             }
             kafka.values().put(property, value);
         }
 
-        private Shape shape() throws BadSetting {
+        private Shape shape() throws InvalidSettingException {
             String value = text("TOPOLOGY", "");
             return Shape.parse(value)
-                    .orElseThrow(() -> new BadSetting("TOPOLOGY", value + " is no topology", Shape.ALLOWED));
+                    .orElseThrow(() -> new InvalidSettingException("TOPOLOGY", value + " is no topology", Shape.ALLOWED));
         }
 
-        private static void different(String variable, String topic, String other, String taken) throws BadSetting {
+        private static void different(String variable, String topic, String other, String taken) throws InvalidSettingException {
             if (topic.equals(taken)) {
-                throw new BadSetting(variable, topic + " is also the " + other, "another topic");
+                throw new InvalidSettingException(variable, topic + " is also the " + other, "another topic");
             }
         }
 
@@ -119,42 +119,42 @@ public record Settings(
             return value.isEmpty() ? otherwise : value;
         }
 
-        private String brokers() throws BadSetting {
+        private String brokers() throws InvalidSettingException {
             String value = text("BOOTSTRAP_SERVERS", "");
             if (!BROKERS.matcher(value).matches()) {
                 String cause = value.isEmpty() ? "not set" : value + " is no list of brokers";
-                throw new BadSetting("BOOTSTRAP_SERVERS", cause, "host:port, several with commas between");
+                throw new InvalidSettingException("BOOTSTRAP_SERVERS", cause, "host:port, several with commas between");
             }
             return value;
         }
 
-        private String kafkaName(String variable, String otherwise) throws BadSetting {
+        private String kafkaName(String variable, String otherwise) throws InvalidSettingException {
             String value = text(variable, otherwise);
             if (!TOPIC_NAME.matcher(value).matches()) {
-                throw new BadSetting(
+                throw new InvalidSettingException(
                         variable, value + " is no name that Kafka accepts", "up to 249 of a-z, A-Z, 0-9, '.', '_', '-'");
             }
             return value;
         }
 
-        private boolean truth(String variable) throws BadSetting {
+        private boolean truth(String variable) throws InvalidSettingException {
             return switch (text(variable, "false")) {
                 case "true" -> true;
                 case "false" -> false;
-                default -> throw new BadSetting(variable, text(variable, "") + " is no truth value", "true, false");
+                default -> throw new InvalidSettingException(variable, text(variable, "") + " is no truth value", "true, false");
             };
         }
 
-        private Duration duration(String variable, String otherwise) throws BadSetting {
+        private Duration duration(String variable, String otherwise) throws InvalidSettingException {
             String value = text(variable, otherwise);
             return Durations.parse(value)
-                    .orElseThrow(() -> new BadSetting(variable, value + " is no duration", Durations.ALLOWED));
+                    .orElseThrow(() -> new InvalidSettingException(variable, value + " is no duration", Durations.ALLOWED));
         }
 
-        private String hostName() throws BadSetting {
+        private String hostName() throws InvalidSettingException {
             String name = text("POD_NAME", text("HOSTNAME", ""));
             if (name.isEmpty()) {
-                throw new BadSetting(
+                throw new InvalidSettingException(
                         "STATIC_MEMBERSHIP", "no name to join under", "true only with POD_NAME or HOSTNAME set");
             }
             return name;

@@ -52,10 +52,10 @@ final class CounterTopology {
         public void process(Record<Bytes, byte[]> input) {
             // Present for every record that comes from a topic; only punctuators, which are not used here, have none.
             RecordMetadata place = context().recordMetadata().orElseThrow();
-            Bytes key = Answer.keyOf(input.key());
+            Bytes key = OutputRecord.keyOf(input.key());
             Tally tally = Tally.after(counts.get(key), input.value());
             counts.put(key, tally);
-            context().forward(input.withValue(Answer.json(place, tally.count())));
+            context().forward(input.withValue(OutputRecord.json(place, tally.count())));
         }
     }
 }

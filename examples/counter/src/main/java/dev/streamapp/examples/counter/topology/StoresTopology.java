@@ -41,9 +41,9 @@ final class StoresTopology {
         StreamsBuilder builder = new StreamsBuilder();
         builder.stream(inputTopic, Consumed.with(Serdes.Bytes(), Serdes.ByteArray()))
                 .process(supplier(Count::new, tallies(COUNTS), totals()), Named.as("count"))
-                .repartition(Repartitioned.<Bytes, Counted>as(TURNED)
+                .repartition(Repartitioned.<Bytes, CountedRecord>as(TURNED)
                         .withKeySerde(Serdes.Bytes())
-                        .withValueSerde(Counted.serde()))
+                        .withValueSerde(CountedRecord.serde()))
                 .process(supplier(CountAgain::new, tallies(AGAIN)), Named.as("count-again"))
                 .to(outputTopic, Produced.with(Serdes.Bytes(), Serdes.ByteArray()));
         return builder.build();
@@ -97,12 +97,12 @@ final class StoresTopology {
     }
 
     /** Counts one record in two stores and hands it on under its turned key, with its place in the input topic. */
-    private static final class Count extends ContextualProcessor<Bytes, byte[], Bytes, Counted> {
+    private static final class Count extends ContextualProcessor<Bytes, byte[], Bytes, CountedRecord> {
         private KeyValueStore<Bytes, Tally> counts;
         private KeyValueStore<Bytes, Long> totals;
 
         @Override
-        public void init(ProcessorContext<Bytes, Counted> context) {
+        public void init(ProcessorContext<Bytes, CountedRecord> context) {
             super.init(context);
             counts = context.getStateStore(COUNTS);
             totals = context.getStateStore(TOTALS);
@@ -111,21 +111,21 @@ final class StoresTopology {
         @Override
         public void process(Record<Bytes, byte[]> input) {
             RecordMetadata place = context().recordMetadata().orElseThrow();
-            Bytes key = Answer.keyOf(input.key());
+            Bytes key = OutputRecord.keyOf(input.key());
             Tally tally = Tally.after(counts.get(key), input.value());
             counts.put(key, tally);
             Long before = totals.get(key);
             long total = before == null ? 1 : before + 1;
             totals.put(key, total);
             byte[] bytes = input.key() == null ? null : input.key().get();
-            Counted counted =
-                    new Counted(place.partition(), place.offset(), tally.count(), total, bytes, tally.payload());
+            CountedRecord counted =
+                    new CountedRecord(place.partition(), place.offset(), tally.count(), total, bytes, tally.payload());
             context().forward(input.withKey(turned(key)).withValue(counted));
         }
     }
 
     /** Counts the record once more and answers, under the key that the input record had. */
-    private static final class CountAgain extends ContextualProcessor<Bytes, Counted, Bytes, byte[]> {
+    private static final class CountAgain extends ContextualProcessor<Bytes, CountedRecord, Bytes, byte[]> {
         private KeyValueStore<Bytes, Tally> again;
         private boolean exactlyOnce;
 
@@ -138,13 +138,13 @@ final class StoresTopology {
         }
 
         @Override
-        public void process(Record<Bytes, Counted> record) {
-            Counted counted = record.value();
+        public void process(Record<Bytes, CountedRecord> record) {
+            CountedRecord counted = record.value();
             Tally tally = Tally.after(again.get(record.key()), counted.payload());
             again.put(record.key(), tally);
             long count = agreed(exactlyOnce, counted.count(), counted.total(), tally.count());
             Bytes key = counted.key() == null ? null : Bytes.wrap(counted.key());
-            context().forward(record.withKey(key).withValue(Answer.json(counted.partition(), counted.offset(), count)));
+            context().forward(record.withKey(key).withValue(OutputRecord.json(counted.partition(), counted.offset(), count)));
         }
     }
 }

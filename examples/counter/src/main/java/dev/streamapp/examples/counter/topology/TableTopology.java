@@ -64,7 +64,7 @@ final class TableTopology {
         @Override
         public void process(Record<Bytes, byte[]> input) {
             RecordMetadata place = context().recordMetadata().orElseThrow();
-            Bytes key = Answer.keyOf(input.key());
+            Bytes key = OutputRecord.keyOf(input.key());
             Tally before = counts.get(key);
             long count = before == null ? 0 : before.count();
             if (table.get(key) != null) {
@@ -72,7 +72,7 @@ final class TableTopology {
                 counts.put(key, tally);
                 count = tally.count();
             }
-            context().forward(input.withValue(Answer.json(place, count)));
+            context().forward(input.withValue(OutputRecord.json(place, count)));
         }
     }
 }

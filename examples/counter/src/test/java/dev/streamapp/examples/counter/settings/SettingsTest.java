@@ -16,7 +16,7 @@ class SettingsTest {
     private static final Map<String, Object> DEFAULTS = Map.of(
             "bootstrap.servers", "kafka:9092", "application.id", "counter", "state.dir", "/var/lib/streams");
 
-    private static Settings read(String... namesAndValues) throws BadSetting {
+    private static Settings read(String... namesAndValues) throws InvalidSettingException {
         Map<String, String> environment = new HashMap<>();
         environment.put("BOOTSTRAP_SERVERS", "kafka:9092");
         for (int i = 0; i < namesAndValues.length; i += 2) {
@@ -32,7 +32,7 @@ class SettingsTest {
     }
 
     @Test
-    void onlyTheBrokersMustBeGiven() throws BadSetting {
+    void onlyTheBrokersMustBeGiven() throws InvalidSettingException {
         assertEquals(
                 new Settings(
                         Shape.COUNTER,
@@ -47,7 +47,7 @@ class SettingsTest {
     }
 
     @Test
-    void everyVariableArrivesWhereItBelongs() throws BadSetting {
+    void everyVariableArrivesWhereItBelongs() throws InvalidSettingException {
         Settings settings = read(
                 "BOOTSTRAP_SERVERS", "a:9092,b:9092",
                 "APPLICATION_ID", "orders",
@@ -76,7 +76,7 @@ class SettingsTest {
     }
 
     @Test
-    void theTableIsRestoredFromItsTopic() throws BadSetting {
+    void theTableIsRestoredFromItsTopic() throws InvalidSettingException {
         Settings settings = read("TOPOLOGY", "table");
         assertEquals(Shape.TABLE, settings.shape());
         assertEquals(defaultsAnd(Map.of("topology.optimization", "all")), settings.streams());
@@ -91,12 +91,12 @@ class SettingsTest {
                 "STREAMS_TOPOLOGY_OPTIMIZATION | none | STREAMS_TOPOLOGY_OPTIMIZATION: topology.optimization has a variable of its own; allowed: TOPOLOGY alone",
             })
     void whatATableNeedsIsChecked(String variable, String value, String message) {
-        BadSetting exception = assertThrows(BadSetting.class, () -> read("TOPOLOGY", "table", variable, value));
+        InvalidSettingException exception = assertThrows(InvalidSettingException.class, () -> read("TOPOLOGY", "table", variable, value));
         assertEquals(message, exception.getMessage());
     }
 
     @Test
-    void theTableTopicIsNobodysConcernWithoutATable() throws BadSetting {
+    void theTableTopicIsNobodysConcernWithoutATable() throws InvalidSettingException {
         assertEquals("counter-input", read("TABLE_TOPIC", "counter-input").tableTopic());
     }
 
@@ -112,14 +112,14 @@ class SettingsTest {
         "STREAMS_TOPIC_MIN_INSYNC_REPLICAS, topic.min.insync.replicas, 2",
         "STREAMS_CLIENT_TAG_ZONE, client.tag.zone, a",
     })
-    void aPropertyIsItsNameInUpperCaseWithUnderscores(String variable, String property, String value) throws BadSetting {
+    void aPropertyIsItsNameInUpperCaseWithUnderscores(String variable, String property, String value) throws InvalidSettingException {
         Settings settings = read(variable, value);
         assertEquals(defaultsAnd(Map.of(property, value)), settings.streams());
         assertEquals(List.of(), settings.warnings());
     }
 
     @Test
-    void anUnknownPropertyIsPassedOnWithAWarning() throws BadSetting {
+    void anUnknownPropertyIsPassedOnWithAWarning() throws InvalidSettingException {
         Settings settings = read("STREAMS_NUM_STANDBYS", "1");
         assertEquals(defaultsAnd(Map.of("num.standbys", "1")), settings.streams());
         assertEquals(
@@ -128,19 +128,19 @@ class SettingsTest {
     }
 
     @Test
-    void anEmptyVariableCountsAsNotSet() throws BadSetting {
+    void anEmptyVariableCountsAsNotSet() throws InvalidSettingException {
         assertEquals(read(), read("EXACTLY_ONCE", "", "APPLICATION_ID", " ", "TOPOLOGY", " ", "STREAMS_NUM_STREAM_THREADS", ""));
     }
 
     @Test
-    void exactlyOnceSwitchedOffSaysAtLeastOnce() throws BadSetting {
+    void exactlyOnceSwitchedOffSaysAtLeastOnce() throws InvalidSettingException {
         assertEquals(
                 defaultsAnd(Map.of("processing.guarantee", "at_least_once")),
                 read("EXACTLY_ONCE", "false").streams());
     }
 
     @Test
-    void withoutPodNameTheHostNameIsTheStaticMember() throws BadSetting {
+    void withoutPodNameTheHostNameIsTheStaticMember() throws InvalidSettingException {
         Settings settings = read("STATIC_MEMBERSHIP", "true", "HOSTNAME", "laptop");
         assertEquals(defaultsAnd(Map.of("group.instance.id", "laptop")), settings.streams());
     }
@@ -166,14 +166,14 @@ class SettingsTest {
                 "STREAMS_APPLICATION_ID | a | application.id has a variable of its own; allowed: APPLICATION_ID alone",
             })
     void aWrongValueNamesTheVariableTheCauseAndWhatIsAllowed(String variable, String value, String rest) {
-        BadSetting exception = assertThrows(BadSetting.class, () -> read(variable, value));
+        InvalidSettingException exception = assertThrows(InvalidSettingException.class, () -> read(variable, value));
         assertEquals(variable + ": " + rest, exception.getMessage());
     }
 
     @Test
     void theGuaranteeCannotBeSetInTwoWays() {
-        BadSetting exception = assertThrows(
-                BadSetting.class, () -> read("EXACTLY_ONCE", "true", "STREAMS_PROCESSING_GUARANTEE", "at_least_once"));
+        InvalidSettingException exception = assertThrows(
+                InvalidSettingException.class, () -> read("EXACTLY_ONCE", "true", "STREAMS_PROCESSING_GUARANTEE", "at_least_once"));
         assertEquals(
                 "STREAMS_PROCESSING_GUARANTEE: processing.guarantee has a variable of its own; allowed: EXACTLY_ONCE alone",
                 exception.getMessage());

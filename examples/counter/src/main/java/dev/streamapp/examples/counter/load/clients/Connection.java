@@ -1,6 +1,6 @@
 package dev.streamapp.examples.counter.load.clients;
 
-import dev.streamapp.examples.counter.load.records.Failure;
+import dev.streamapp.examples.counter.load.records.LoadException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -32,7 +32,7 @@ public final class Connection {
             description = "Properties of Kafka's clients, for TLS and SASL for example, as Kafka's tools take them.")
     private Path commandConfig;
 
-    public Topics topics() throws Failure {
+    public Topics topics() throws LoadException {
         try {
             return new Topics(Admin.create(properties(Map.of())));
         } catch (KafkaException e) {
@@ -41,7 +41,7 @@ public final class Connection {
     }
 
     /** Open a producer that waits for all replicas and writes no record twice; the file may change {@code tuning}. */
-    public Producer<byte[], byte[]> producer(Map<String, Object> tuning) throws Failure {
+    public Producer<byte[], byte[]> producer(Map<String, Object> tuning) throws LoadException {
         Properties properties = properties(tuning);
         properties.put(ProducerConfig.ACKS_CONFIG, "all");
         properties.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, true);
@@ -52,22 +52,22 @@ public final class Connection {
         }
     }
 
-    private Properties properties(Map<String, Object> tuning) throws Failure {
+    private Properties properties(Map<String, Object> tuning) throws LoadException {
         Properties properties = new Properties();
         properties.putAll(tuning);
         if (commandConfig != null) {
             try (InputStream file = Files.newInputStream(commandConfig)) {
                 properties.load(file);
             } catch (IOException e) {
-                throw new Failure("--command-config " + commandConfig + " cannot be read (" + e + ")");
+                throw new LoadException("--command-config " + commandConfig + " cannot be read (" + e + ")");
             }
         }
         properties.put(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG, bootstrapServers);
         return properties;
     }
 
-    private Failure unusable(KafkaException exception) {
+    private LoadException unusable(KafkaException exception) {
         Throwable cause = exception.getCause() == null ? exception : exception.getCause();
-        return new Failure("brokers " + bootstrapServers + " cannot be used", cause);
+        return new LoadException("brokers " + bootstrapServers + " cannot be used", cause);
     }
 }

@@ -1,6 +1,6 @@
 package dev.streamapp.examples.counter.load.clients;
 
-import dev.streamapp.examples.counter.load.records.Failure;
+import dev.streamapp.examples.counter.load.records.LoadException;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -18,7 +18,7 @@ public final class Sender implements AutoCloseable {
     }
 
     /** Hand a record to the producer; waits only while the producer's buffer is full. */
-    public void send(int partition, byte[] key, byte[] value) throws Failure {
+    public void send(int partition, byte[] key, byte[] value) throws LoadException {
         check();
         try {
             producer.send(new ProducerRecord<>(topic, partition, key, value), (metadata, exception) -> {
@@ -27,20 +27,20 @@ public final class Sender implements AutoCloseable {
                 }
             });
         } catch (KafkaException e) {
-            throw new Failure("a record for topic " + topic + " could not be sent", e);
+            throw new LoadException("a record for topic " + topic + " could not be sent", e);
         }
     }
 
     /** Wait until a broker has every record that was sent. */
-    public void flush() throws Failure {
+    public void flush() throws LoadException {
         producer.flush();
         check();
     }
 
-    private void check() throws Failure {
+    private void check() throws LoadException {
         Exception exception = refused.get();
         if (exception != null) {
-            throw new Failure("a record for topic " + topic + " was lost", exception);
+            throw new LoadException("a record for topic " + topic + " was lost", exception);
         }
     }
 

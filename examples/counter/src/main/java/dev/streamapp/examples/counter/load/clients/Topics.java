@@ -1,6 +1,6 @@
 package dev.streamapp.examples.counter.load.clients;
 
-import dev.streamapp.examples.counter.load.records.Failure;
+import dev.streamapp.examples.counter.load.records.LoadException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -25,10 +25,10 @@ public final class Topics implements AutoCloseable {
     }
 
     /** Give the number of partitions of a topic that must exist. */
-    public int partitions(String topic) throws Failure, InterruptedException {
+    public int partitions(String topic) throws LoadException, InterruptedException {
         return look(topic)
                 .orElseThrow(
-                        () -> new Failure("topic " + topic + " does not exist; create it with the command topics"));
+                        () -> new LoadException("topic " + topic + " does not exist; create it with the command topics"));
     }
 
     /**
@@ -37,17 +37,17 @@ public final class Topics implements AutoCloseable {
      * @return whether this call created it
      * @throws Failure if a topic of that name has another number of partitions; it is left as it is
      */
-    public boolean ensure(NewTopic wanted) throws Failure, InterruptedException {
+    public boolean ensure(NewTopic wanted) throws LoadException, InterruptedException {
         boolean created = create(wanted);
         int partitions = awaitVisible(wanted.name());
         if (partitions != wanted.numPartitions()) {
-            throw new Failure("topic " + wanted.name() + " has " + partitions + " partitions, not "
+            throw new LoadException("topic " + wanted.name() + " has " + partitions + " partitions, not "
                     + wanted.numPartitions() + "; delete it, or give --partitions " + partitions);
         }
         return created;
     }
 
-    private boolean create(NewTopic wanted) throws Failure, InterruptedException {
+    private boolean create(NewTopic wanted) throws LoadException, InterruptedException {
         try {
             admin.createTopics(List.of(wanted)).all().get();
             return true;
@@ -59,7 +59,7 @@ public final class Topics implements AutoCloseable {
         }
     }
 
-    private int awaitVisible(String topic) throws Failure, InterruptedException {
+    private int awaitVisible(String topic) throws LoadException, InterruptedException {
         long deadline = System.nanoTime() + VISIBLE_WITHIN.toNanos();
         while (System.nanoTime() < deadline) {
             Optional<Integer> partitions = look(topic);
@@ -68,11 +68,11 @@ public final class Topics implements AutoCloseable {
             }
             Thread.sleep(BETWEEN_LOOKS.toMillis());
         }
-        throw new Failure(
+        throw new LoadException(
                 "topic " + topic + " was created, but no broker shows it after " + VISIBLE_WITHIN.toSeconds() + " s");
     }
 
-    private Optional<Integer> look(String topic) throws Failure, InterruptedException {
+    private Optional<Integer> look(String topic) throws LoadException, InterruptedException {
         try {
             var description = admin.describeTopics(List.of(topic)).topicNameValues().get(topic).get();
             return Optional.of(description.partitions().size());
@@ -84,11 +84,11 @@ public final class Topics implements AutoCloseable {
         }
     }
 
-    private static Failure failure(String what, Throwable cause) {
+    private static LoadException failure(String what, Throwable cause) {
         // The client's own words for brokers that never answered ("waiting for a node assignment") help nobody.
         return cause instanceof TimeoutException
-                ? new Failure(what + ": no answer from the brokers; check --bootstrap-servers and that they run")
-                : new Failure(what, cause);
+                ? new LoadException(what + ": no answer from the brokers; check --bootstrap-servers and that they run")
+                : new LoadException(what, cause);
     }
 
     @Override

@@ -19,15 +19,15 @@ import org.apache.kafka.common.serialization.Serdes;
  * @param key the input record's key, or null; never changed after it was given
  * @param payload the input record's value, empty for a record without value; never changed after it was given
  */
-record Counted(int partition, long offset, long count, long total, byte[] key, byte[] payload) {
+record CountedRecord(int partition, long offset, long count, long total, byte[] key, byte[] payload) {
     private static final int NO_KEY = -1;
     private static final int NUMBERS = 2 * Integer.BYTES + 3 * Long.BYTES;
 
-    static Serde<Counted> serde() {
+    static Serde<CountedRecord> serde() {
         return Serdes.serdeFrom((topic, counted) -> toBytes(counted), (topic, bytes) -> fromBytes(bytes));
     }
 
-    private static byte[] toBytes(Counted counted) {
+    private static byte[] toBytes(CountedRecord counted) {
         if (counted == null) {
             return null;
         }
@@ -43,7 +43,7 @@ record Counted(int partition, long offset, long count, long total, byte[] key, b
                 .array();
     }
 
-    private static Counted fromBytes(byte[] bytes) {
+    private static CountedRecord fromBytes(byte[] bytes) {
         if (bytes == null) {
             return null;
         }
@@ -55,7 +55,7 @@ record Counted(int partition, long offset, long count, long total, byte[] key, b
             long total = buffer.getLong();
             int length = buffer.getInt();
             byte[] key = length == NO_KEY ? null : take(buffer, length);
-            return new Counted(partition, offset, count, total, key, take(buffer, buffer.remaining()));
+            return new CountedRecord(partition, offset, count, total, key, take(buffer, buffer.remaining()));
         } catch (BufferUnderflowException e) {
             throw new SerializationException("a counted record ends early, after " + bytes.length + " bytes", e);
         }

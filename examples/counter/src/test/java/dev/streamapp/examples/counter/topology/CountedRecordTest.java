@@ -13,20 +13,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class CountedTest {
-    private static byte[] written(Counted counted) {
-        return Counted.serde().serializer().serialize("", counted);
+class CountedRecordTest {
+    private static byte[] written(CountedRecord counted) {
+        return CountedRecord.serde().serializer().serialize("", counted);
     }
 
-    private static Counted read(byte[] bytes) {
-        return Counted.serde().deserializer().deserialize("", bytes);
+    private static CountedRecord read(byte[] bytes) {
+        return CountedRecord.serde().deserializer().deserialize("", bytes);
     }
 
     @ParameterizedTest
     @CsvSource(value = {"key, payload", "'', ''", "NULL, payload", "key, ''"}, nullValues = "NULL")
     void whatIsWrittenIsRead(String key, String payload) {
         byte[] keyBytes = key == null ? null : bytes(key);
-        Counted read = read(written(new Counted(5, 1L << 40, 3, 4, keyBytes, bytes(payload))));
+        CountedRecord read = read(written(new CountedRecord(5, 1L << 40, 3, 4, keyBytes, bytes(payload))));
         assertEquals(5, read.partition());
         assertEquals(1L << 40, read.offset());
         assertEquals(3, read.count());
@@ -38,13 +38,13 @@ class CountedTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 31, 34})
     void bytesThatEndEarlyAreRefused(int length) {
-        byte[] whole = written(new Counted(5, 7, 3, 4, bytes("key"), bytes("")));
+        byte[] whole = written(new CountedRecord(5, 7, 3, 4, bytes("key"), bytes("")));
         assertThrows(SerializationException.class, () -> read(Arrays.copyOf(whole, length)));
     }
 
     @Test
     void aKeyOfNegativeLengthIsRefused() {
-        byte[] whole = written(new Counted(5, 7, 3, 4, bytes("key"), bytes("")));
+        byte[] whole = written(new CountedRecord(5, 7, 3, 4, bytes("key"), bytes("")));
         ByteBuffer.wrap(whole).putInt(28, -2);
         assertThrows(SerializationException.class, () -> read(whole));
     }

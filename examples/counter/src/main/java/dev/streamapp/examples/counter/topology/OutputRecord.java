@@ -5,11 +5,11 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /** What every shape has in common: the form of an output, and the key of what has none. */
-final class Answer {
+final class OutputRecord {
     /** A record without key has no place in a store; together they are counted under the empty key. */
     static final Bytes NO_KEY = Bytes.wrap(new byte[0]);
 
-    private Answer() {}
+    private OutputRecord() {}
 
     /** Give the key under which a record is counted. */
     static Bytes keyOf(Bytes key) {

@@ -4,7 +4,7 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
 /** Reads an option that is a number of things. */
-final class AtLeastOne implements ITypeConverter<Integer> {
+final class PositiveInteger implements ITypeConverter<Integer> {
     @Override
     public Integer convert(String text) {
         try {

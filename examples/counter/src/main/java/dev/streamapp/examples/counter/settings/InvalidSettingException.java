@@ -6,7 +6,7 @@ package dev.streamapp.examples.counter.settings;
  * <p>Raised while settings are read and printed by the main class as it is; the process then ends with
  * {@link #EXIT_CODE}.
  */
-public final class BadSetting extends Exception {
+public final class InvalidSettingException extends Exception {
     /** The exit code of a process that was started with a wrong setting; the same as picocli's for wrong options. */
     public static final int EXIT_CODE = 2;
 
@@ -17,7 +17,7 @@ public final class BadSetting extends Exception {
      * @param cause what is wrong, with the value where it is no secret
      * @param allowed what would be accepted
      */
-    public BadSetting(String variable, String cause, String allowed) {
+    public InvalidSettingException(String variable, String cause, String allowed) {
         super(variable + ": " + cause + "; allowed: " + allowed);
     }
 }

@@ -8,7 +8,7 @@ import java.util.stream.IntStream;
  * The order of the steady load: partition after partition, so that each that is not quiet gets a record in every round,
  * and within a partition a key by chance among those that belong to it. Equal seeds give equal orders.
  */
-public final class Rounds {
+public final class RecordSequence {
     private final int[][] numbers;
     private final int[] loud;
     private final SplittableRandom random;
@@ -17,18 +17,18 @@ public final class Rounds {
     /** One record of the order. */
     public record Next(int partition, byte[] key) {}
 
-    public Rounds(int keys, int partitions, Set<Integer> quiet, SplittableRandom random) throws Failure {
+    public RecordSequence(int keys, int partitions, Set<Integer> quiet, SplittableRandom random) throws LoadException {
         this.numbers = Keys.byPartition(keys, partitions);
         this.loud = IntStream.range(0, partitions)
                 .filter(partition -> !quiet.contains(partition))
                 .toArray();
         this.random = random;
         if (loud.length == 0) {
-            throw new Failure("all of " + partitions + " partitions are quiet; give fewer in --quiet");
+            throw new LoadException("all of " + partitions + " partitions are quiet; give fewer in --quiet");
         }
         for (int partition : loud) {
             if (numbers[partition].length == 0) {
-                throw new Failure("none of " + keys + " keys belongs to partition " + partition + "; give more --keys");
+                throw new LoadException("none of " + keys + " keys belongs to partition " + partition + "; give more --keys");
             }
         }
     }

@@ -1,14 +1,14 @@
 package dev.streamapp.examples.counter.load.records;
 
 /** A command of the load that cannot do its work: the object, the cause and the next step, in one line. */
-public final class Failure extends Exception {
+public final class LoadException extends Exception {
     private static final long serialVersionUID = 1L;
 
-    public Failure(String message) {
+    public LoadException(String message) {
         super(message);
     }
 
-    public Failure(String message, Throwable cause) {
+    public LoadException(String message, Throwable cause) {
         super(message + ": " + cause.getMessage(), cause);
     }
 }
