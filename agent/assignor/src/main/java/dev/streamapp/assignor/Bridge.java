@@ -1,7 +1,7 @@
 package dev.streamapp.assignor;
 
 import dev.streamapp.assignor.core.model.Announcement;
-import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -36,7 +36,7 @@ final class Bridge {
      *
      * @param epoch {@code lease} and {@code counter}; empty where the agent named none
      */
-    record Heard(Announcement announcement, Map<String, Object> epoch) {}
+    record ReceivedAnnouncement(Announcement announcement, Map<String, Object> epoch) {}
 
     /** What lies under this key: the agent's if there is one, else the application's, else null. */
     private static Object said(String key) {
@@ -54,10 +54,10 @@ final class Bridge {
      *
      * @return nobody where there is no agent; unknown where its answer cannot be understood, which keeps everything where it is
      */
-    static Heard hear(boolean eager) {
+    static ReceivedAnnouncement readAnnouncement(boolean eager) {
         Object source = said(ANNOUNCEMENT);
         if (source == null) {
-            return new Heard(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), Map.of());
+            return new ReceivedAnnouncement(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), Map.of());
         }
         try {
             return ((Supplier<?>) source).get() instanceof Map<?, ?> said ? read(said, eager) : notUnderstood("it is no map");
@@ -66,25 +66,25 @@ final class Bridge {
         }
     }
 
-    private static Heard notUnderstood(String why) {
+    private static ReceivedAnnouncement notUnderstood(String why) {
         LOG.warn("the agent's announcement cannot be understood, so nothing moves: {}", why);
-        return new Heard(Announcement.unknown(), Map.of());
+        return new ReceivedAnnouncement(Announcement.unknown(), Map.of());
     }
 
-    private static Heard read(Map<?, ?> said, boolean usual) {
+    private static ReceivedAnnouncement read(Map<?, ?> said, boolean usual) {
         boolean eager = said.get("rebalance") instanceof String word ? word.equals("Eager") : usual;
         long expires = said.get("expiresInMillis") instanceof Number millis ? millis.longValue() : -1;
         Map<String, Object> epoch = epoch(said);
         if ("empty".equals(said.get("state"))) {
-            return new Heard(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), epoch);
+            return new ReceivedAnnouncement(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), epoch);
         }
         if ("unknown".equals(said.get("state"))) {
-            return new Heard(Announcement.unknown(), epoch);
+            return new ReceivedAnnouncement(Announcement.unknown(), epoch);
         }
         if ("set".equals(said.get("state")) && said.get("processIds") instanceof Collection<?> ids) {
             Set<String> leaving = new HashSet<>();
             ids.forEach(id -> leaving.add(String.valueOf(id)));
-            return new Heard(new Announcement(Announcement.State.SET, leaving, eager, expires), epoch);
+            return new ReceivedAnnouncement(new Announcement(Announcement.State.SET, leaving, eager, expires), epoch);
         }
         return notUnderstood(said.toString());
     }
@@ -95,34 +95,34 @@ final class Bridge {
     }
 
     /** Tell the agent, if there is one, what was assigned. */
-    static void tell(String applicationId, Heard heard, Outcome outcome) {
+    static void reportResult(String applicationId, ReceivedAnnouncement received, AssignmentResult result) {
         if (said(ROUND) instanceof Consumer<?> agent) {
             try {
                 // The agreed type; another one fails in the agent's own code, and is contained here.
                 @SuppressWarnings("unchecked")
                 Consumer<Map<String, Object>> listener = (Consumer<Map<String, Object>>) agent;
-                listener.accept(round(applicationId, heard, outcome));
+                listener.accept(round(applicationId, received, result));
             } catch (RuntimeException | LinkageError broken) {
                 LOG.warn("the agent did not take the word about this assignment: {}", broken.toString());
             }
         }
     }
 
-    private static Map<String, Object> round(String applicationId, Heard heard, Outcome outcome) {
+    private static Map<String, Object> round(String applicationId, ReceivedAnnouncement received, AssignmentResult result) {
         Map<String, Object> round = new HashMap<>();
         round.put("applicationId", applicationId);
-        round.put("announcement", heard.announcement().state().word());
-        if (!heard.epoch().isEmpty()) {
-            round.put("epoch", heard.epoch());
+        round.put("announcement", received.announcement().state().word());
+        if (!received.epoch().isEmpty()) {
+            round.put("epoch", received.epoch());
         }
-        round.put("moved", outcome.moved());
-        round.put("learning", outcome.learning(false));
-        round.put("ready", outcome.learning(true));
-        outcome.followUp().ifPresent(wish -> {
+        round.put("moved", result.moved());
+        round.put("learning", result.learning(false));
+        round.put("ready", result.learning(true));
+        result.followUp().ifPresent(wish -> {
             round.put("followUpMillis", wish.millis());
             round.put("followUpFor", wish.purpose().word());
         });
-        round.put("fellBack", outcome.fellBack());
+        round.put("fellBack", result.fellBack());
         return round;
     }
 }

@@ -2,7 +2,7 @@ package dev.streamapp.assignor;
 
 import dev.streamapp.assignor.core.LearnerAssignment;
 import dev.streamapp.assignor.core.model.Announcement;
-import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -75,8 +75,8 @@ public final class LearnerTaskAssignor implements TaskAssignor {
     /** Whoever goes by the last round must not take the one before for it. */
     private void tell(Throwable fault) {
         try {
-            Bridge.tell(settings.applicationId(), Bridge.hear(settings.isEager()),
-                new Outcome(Map.of(), List.of(), List.of(), Optional.empty(), "the assignor failed: " + fault));
+            Bridge.reportResult(settings.applicationId(), Bridge.readAnnouncement(settings.isEager()),
+                new AssignmentResult(Map.of(), List.of(), List.of(), Optional.empty(), "the assignor failed: " + fault));
         } catch (Throwable alsoTheAgent) {
             warn(alsoTheAgent);
         }
@@ -91,37 +91,37 @@ public final class LearnerTaskAssignor implements TaskAssignor {
     }
 
     private TaskAssignment learned(ApplicationState state) {
-        Bridge.Heard heard = Bridge.hear(settings.isEager());
-        Members members = new Members(state);
-        Outcome outcome = LearnerAssignment.assign(
-            members.group(heard.announcement(), settings.with(state.assignmentConfigs()), settings.weights()));
-        TaskAssignment plain = finished(members, members.assignments(outcome), heard.announcement(), outcome);
-        Outcome told = outcome;
+        Bridge.ReceivedAnnouncement received = Bridge.readAnnouncement(settings.isEager());
+        GroupMapper members = new GroupMapper(state);
+        AssignmentResult result = LearnerAssignment.assign(
+            members.group(received.announcement(), settings.with(state.assignmentConfigs()), settings.weights()));
+        TaskAssignment plain = finished(members, members.assignments(result), received.announcement(), result);
+        AssignmentResult told = result;
         TaskAssignment chosen = plain;
         if (TaskAssignmentUtils.validateTaskAssignment(state, plain) != AssignmentError.NONE) {
             chosen = kept(state);
-            told = fellBack(outcome, "Kafka found the assignment wrong");
+            told = fellBack(result, "Kafka found the assignment wrong");
         } else {
-            chosen = withRacks(state, members, heard.announcement(), outcome, plain);
+            chosen = withRacks(state, members, received.announcement(), result, plain);
         }
         LOG.info("{} moved, {} learn, {} ready, follow-up {}{}", told.moved(), told.learning(false), told.learning(true),
             told.followUp(), told.fellBack().isEmpty() ? "" : ", fell back: " + told.fellBack());
         told.moves().forEach(move -> LOG.debug("task {} from {} to {}: {}", move.task(), move.from(), move.to(), move.why()));
-        Bridge.tell(settings.applicationId(), heard, told);
+        Bridge.reportResult(settings.applicationId(), received, told);
         return chosen;
     }
 
-    private static Outcome fellBack(Outcome outcome, String why) {
-        return new Outcome(outcome.placements(), List.of(), List.of(), Optional.empty(), why);
+    private static AssignmentResult fellBack(AssignmentResult result, String why) {
+        return new AssignmentResult(result.placements(), List.of(), List.of(), Optional.empty(), why);
     }
 
     /** Racks are a wish: where Kafka's utilities fail or spoil something, the assignment stays as it was without them. */
     private TaskAssignment withRacks(
-        ApplicationState state, Members members, Announcement announcement, Outcome outcome, TaskAssignment plain) {
+        ApplicationState state, GroupMapper members, Announcement announcement, AssignmentResult result, TaskAssignment plain) {
         try {
-            Map<ProcessId, KafkaStreamsAssignment> assignments = members.assignments(outcome);
-            new RackAwareness(state, members, staying(members, announcement)).apply(assignments, outcome);
-            TaskAssignment placed = finished(members, assignments, announcement, outcome);
+            Map<ProcessId, KafkaStreamsAssignment> assignments = members.assignments(result);
+            new RackAwareness(state, members, staying(members, announcement)).apply(assignments, result);
+            TaskAssignment placed = finished(members, assignments, announcement, result);
             return TaskAssignmentUtils.validateTaskAssignment(state, placed) == AssignmentError.NONE ? placed : plain;
         } catch (RuntimeException | LinkageError fault) {
             LOG.warn("racks are not looked at in this round: {}", fault.toString());
@@ -129,7 +129,7 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         }
     }
 
-    private static Set<ProcessId> staying(Members members, Announcement announcement) {
+    private static Set<ProcessId> staying(GroupMapper members, Announcement announcement) {
         Set<ProcessId> all = members.byProcess().keySet();
         Set<ProcessId> staying = all.stream()
             .filter(process -> announcement.state() != Announcement.State.SET || !announcement.leaving().contains(process.id().toString()))
@@ -139,10 +139,10 @@ public final class LearnerTaskAssignor implements TaskAssignor {
 
     /** One process that stays, the first by name, asks for the follow-up. */
     private static TaskAssignment finished(
-        Members members, Map<ProcessId, KafkaStreamsAssignment> assignments, Announcement announcement, Outcome outcome) {
+        GroupMapper members, Map<ProcessId, KafkaStreamsAssignment> assignments, Announcement announcement, AssignmentResult result) {
         Map<ProcessId, KafkaStreamsAssignment> finished = new HashMap<>(assignments);
         Optional<ProcessId> asks = staying(members, announcement).stream().min(ProcessId::compareTo);
-        outcome.followUp().ifPresent(wish -> asks.ifPresent(process -> finished.computeIfPresent(
+        result.followUp().ifPresent(wish -> asks.ifPresent(process -> finished.computeIfPresent(
             process, (id, part) -> part.withFollowupRebalance(Instant.now().plusMillis(wish.millis())))));
         return new TaskAssignment(finished.values());
     }

@@ -1,7 +1,7 @@
 package dev.streamapp.assignor.core;
 
 import dev.streamapp.assignor.core.model.Announcement;
-import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import dev.streamapp.assignor.core.model.Settings;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -14,10 +14,10 @@ import java.util.List;
  */
 final class Takeover {
 
-    private final Board board;
+    private final AssignmentDraft draft;
     private final boolean frozen;
     private final boolean[] learns;
-    private final List<Outcome.Learner> learners = new ArrayList<>();
+    private final List<AssignmentResult.Learner> learners = new ArrayList<>();
     private boolean pending;
     private long free;
 
@@ -26,68 +26,68 @@ final class Takeover {
      *
      * @param frozen nothing moves
      */
-    Takeover(Board board, boolean frozen) {
-        this.board = board;
+    Takeover(AssignmentDraft draft, boolean frozen) {
+        this.draft = draft;
         this.frozen = frozen;
-        this.learns = new boolean[board.tasks.length];
+        this.learns = new boolean[draft.tasks.length];
     }
 
     /** Move what may move. */
     void make() {
         List<Integer> planned = planned();
-        List<Integer> ready = planned.stream().filter(task -> board.isReady(task, board.goal[task])).toList();
-        boolean[] waits = new boolean[board.processes.length];
+        List<Integer> ready = planned.stream().filter(task -> draft.isReady(task, draft.target[task])).toList();
+        boolean[] waits = new boolean[draft.processes.length];
         // Copies that are ready and wait for others count: the limit is on copies that exist beside the standbys.
         free = Math.max(0, limit() - ready.size());
-        planned.stream().filter(task -> !board.isReady(task, board.goal[task])).limit(free).toList().forEach(task -> {
+        planned.stream().filter(task -> !draft.isReady(task, draft.target[task])).limit(free).toList().forEach(task -> {
             free--;
             learn(task, false);
-            waits[board.goal[task]] = !board.group.announcement().eager();
+            waits[draft.target[task]] = !draft.group.announcement().eager();
         });
         for (int task : ready) {
-            if (frozen || waits[board.goal[task]]) {
+            if (frozen || waits[draft.target[task]]) {
                 learn(task, true);
             } else {
-                board.give(task, board.goal[task], why(task));
+                draft.setActive(task, draft.target[task], why(task));
             }
         }
-        pending = planned.stream().anyMatch(task -> board.active[task] != board.goal[task]);
+        pending = planned.stream().anyMatch(task -> draft.active[task] != draft.target[task]);
     }
 
     private List<Integer> planned() {
         List<Integer> planned = new ArrayList<>();
-        for (int task = 0; task < board.tasks.length; task++) {
-            if (board.isStateful(task) && board.goal[task] != board.active[task]) {
+        for (int task = 0; task < draft.tasks.length; task++) {
+            if (draft.isStateful(task) && draft.target[task] != draft.active[task]) {
                 planned.add(task);
             }
         }
         // Learners that have begun are kept before others begin.
-        planned.sort(Comparator.comparing((Integer task) -> !board.hasCopy(task, board.goal[task]))
-            .thenComparingLong(task -> board.lag(task, board.goal[task])));
+        planned.sort(Comparator.comparing((Integer task) -> !draft.hasCopy(task, draft.target[task]))
+            .thenComparingLong(task -> draft.lag(task, draft.target[task])));
         return planned;
     }
 
     private long limit() {
-        Settings settings = board.group.settings();
-        boolean set = board.group.announcement().state() == Announcement.State.SET;
+        Settings settings = draft.group.settings();
+        boolean set = draft.group.announcement().state() == Announcement.State.SET;
         return set ? settings.leavingLearners() : settings.balanceLearners();
     }
 
     private void learn(int task, boolean ready) {
         learns[task] = true;
-        learners.add(new Outcome.Learner(board.tasks[task].id(), board.processes[board.goal[task]].id(), ready));
+        learners.add(new AssignmentResult.Learner(draft.tasks[task].id(), draft.processes[draft.target[task]].id(), ready));
     }
 
     private String why(int task) {
-        return board.stays[board.active[task]] ? "balance, its learner is ready" : "its owner leaves, its learner is ready";
+        return draft.stays[draft.active[task]] ? "balance, its learner is ready" : "its owner leaves, its learner is ready";
     }
 
     /** Return whether the process is to have a copy for a move that is still to come. */
     boolean isLearner(int task, int process) {
-        return learns[task] && board.goal[task] == process;
+        return learns[task] && draft.target[task] == process;
     }
 
-    List<Outcome.Learner> learners() {
+    List<AssignmentResult.Learner> learners() {
         return learners;
     }
 

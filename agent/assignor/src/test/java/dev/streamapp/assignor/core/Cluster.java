@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import dev.streamapp.assignor.core.model.Group;
-import dev.streamapp.assignor.core.model.Outcome;
 import dev.streamapp.assignor.core.model.Process;
 import dev.streamapp.assignor.core.model.Settings;
 import dev.streamapp.assignor.core.model.Task;
@@ -48,14 +48,14 @@ public final class Cluster {
     public Announcement announcement = Announcement.empty();
     Settings settings;
     boolean lagsKnown = true;
-    public Outcome last;
+    public AssignmentResult last;
     int moved;
     public int rebalances;
 
     /** Who assigns; the judge looks at our own assignor only. */
-    public Function<Group, Outcome> assignor = LearnerAssignment::assign;
+    public Function<Group, AssignmentResult> assignor = LearnerAssignment::assign;
 
-    public boolean isJudged = true;
+    public boolean isChecked = true;
 
     /** How often an active began at another process than before, and how often without a ready copy. */
     public int changes;
@@ -104,18 +104,18 @@ public final class Cluster {
             last = assignor.apply(view);
             rebalances++;
             moved += (int) last.moved();
-            if (isJudged) {
-                Judge.check(this, view, last);
+            if (isChecked) {
+                InvariantChecker.check(this, view, last);
             }
             again = apply(last);
         }
     }
 
     /** Return whether an active was revoked that another process is to get in the next rebalance. */
-    private boolean apply(Outcome outcome) {
+    private boolean apply(AssignmentResult result) {
         Map<String, String> owners = owners();
         boolean revoked = false;
-        for (Map.Entry<String, Outcome.Placement> part : outcome.placements().entrySet()) {
+        for (Map.Entry<String, AssignmentResult.Placement> part : result.placements().entrySet()) {
             Node node = nodes.get(part.getKey());
             node.fed.clear();
             node.fed.addAll(part.getValue().standbys());

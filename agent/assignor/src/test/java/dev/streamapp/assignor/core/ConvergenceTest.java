@@ -117,7 +117,7 @@ class ConvergenceTest {
 
     private static void removeEmptied(Cluster cluster) {
         Group view = cluster.view();
-        cluster.nodes.entrySet().removeIf(node -> Judge.leaves(view, node.getKey()) && node.getValue().actives.isEmpty());
+        cluster.nodes.entrySet().removeIf(node -> InvariantChecker.leaves(view, node.getKey()) && node.getValue().actives.isEmpty());
         if (cluster.nodes.isEmpty()) {
             cluster.nodes.put("p0", new Cluster.Node(1));
         }
@@ -137,7 +137,7 @@ class ConvergenceTest {
             assertTrue(turns++ <= bound, "not converged after " + bound + " turns");
             turn(cluster);
         }
-        Judge.checkBalance(cluster);
+        InvariantChecker.checkBalance(cluster);
         checkFixed(cluster);
     }
 
@@ -148,10 +148,10 @@ class ConvergenceTest {
 
     private static void checkEmptied(Cluster cluster) {
         Group view = cluster.view();
-        boolean somebodyStays = cluster.nodes.keySet().stream().anyMatch(process -> !Judge.leaves(view, process));
+        boolean somebodyStays = cluster.nodes.keySet().stream().anyMatch(process -> !InvariantChecker.leaves(view, process));
         if (somebodyStays) {
             cluster.nodes.forEach((process, node) ->
-                assertTrue(!Judge.leaves(view, process) || node.actives.isEmpty() && node.fed.isEmpty(), process + " was to be emptied"));
+                assertTrue(!InvariantChecker.leaves(view, process) || node.actives.isEmpty() && node.fed.isEmpty(), process + " was to be emptied"));
         }
     }
 

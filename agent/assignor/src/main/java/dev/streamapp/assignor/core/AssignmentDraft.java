@@ -1,8 +1,8 @@
 package dev.streamapp.assignor.core;
 
 import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import dev.streamapp.assignor.core.model.Group;
-import dev.streamapp.assignor.core.model.Outcome;
 import dev.streamapp.assignor.core.model.Process;
 import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
@@ -18,7 +18,7 @@ import java.util.function.IntPredicate;
  *
  * <p>Tasks and processes are their places in the group's lists. Mutable, and used by one round only.
  */
-final class Board {
+final class AssignmentDraft {
 
     static final int NONE = -1;
 
@@ -33,7 +33,7 @@ final class Board {
     final boolean[] stays;
 
     /** All processes leave: then nobody does, since somebody has to work. */
-    final boolean nobodyStays;
+    final boolean allLeave;
 
     /** Who had the active, or {@link #NONE}. */
     final int[] owner;
@@ -42,27 +42,27 @@ final class Board {
     final int[] active;
 
     /** Who is to have the active when all learners are ready. */
-    final int[] goal;
+    final int[] target;
 
     /** By process, the weight of the stateful tasks that aim at it. */
     final long[] load;
 
-    final List<Outcome.Move> moves = new ArrayList<>();
+    final List<AssignmentResult.Move> moves = new ArrayList<>();
 
     private final long[][] lags;
     private final BitSet[] copies;
     private final int[] subtopology;
     private final int[][] alike;
 
-    Board(Group group) {
+    AssignmentDraft(Group group) {
         this.group = group;
         tasks = group.tasks().toArray(Task[]::new);
         processes = group.processes().toArray(Process[]::new);
         stays = new boolean[processes.length];
-        nobodyStays = !markStaying();
+        allLeave = !markStaying();
         owner = filled();
         active = filled();
-        goal = filled();
+        target = filled();
         load = new long[processes.length];
         lags = new long[tasks.length][];
         copies = new BitSet[tasks.length];
@@ -185,9 +185,9 @@ final class Board {
     }
 
     /** Let the task aim at a process, and count it there. */
-    void aim(int task, int process) {
-        count(task, goal[task], -1);
-        goal[task] = process;
+    void setTarget(int task, int process) {
+        count(task, target[task], -1);
+        target[task] = process;
         count(task, process, 1);
     }
 
@@ -234,11 +234,11 @@ final class Board {
     }
 
     /** Give the active to a process, and note it if another one had it. */
-    void give(int task, int process, String why) {
+    void setActive(int task, int process, String why) {
         active[task] = process;
         if (owner[task] != process) {
             String from = owner[task] == NONE ? "" : processes[owner[task]].id();
-            moves.add(new Outcome.Move(tasks[task].id(), from, processes[process].id(), why));
+            moves.add(new AssignmentResult.Move(tasks[task].id(), from, processes[process].id(), why));
         }
     }
 }

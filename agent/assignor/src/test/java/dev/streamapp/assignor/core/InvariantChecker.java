@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import dev.streamapp.assignor.core.model.Group;
-import dev.streamapp.assignor.core.model.Outcome;
 import dev.streamapp.assignor.core.model.Task;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -13,15 +13,15 @@ import java.util.Map;
 import java.util.Set;
 
 /** What must hold for every single assignment, judged by the cluster's own truth. */
-final class Judge {
+final class InvariantChecker {
 
-    private Judge() {}
+    private InvariantChecker() {}
 
-    static void check(Cluster cluster, Group view, Outcome outcome) {
-        assertEquals("", outcome.fellBack());
-        assertEquals(cluster.nodes.keySet(), outcome.placements().keySet());
+    static void check(Cluster cluster, Group view, AssignmentResult result) {
+        assertEquals("", result.fellBack());
+        assertEquals(cluster.nodes.keySet(), result.placements().keySet());
         Map<String, String> assigned = new HashMap<>();
-        outcome.placements().forEach((process, placement) -> {
+        result.placements().forEach((process, placement) -> {
             placement.actives().forEach(task -> assertEquals(null, assigned.put(task, process), "two owners of " + task));
             Set<String> both = new HashSet<>(placement.actives());
             both.retainAll(placement.standbys());
@@ -45,8 +45,8 @@ final class Judge {
         assertTrue(ready || !warm, () -> "orphan " + task + " went to the cold " + to);
         if (leaves(view, to)) {
             boolean warmStays = cluster.nodes.keySet().stream().anyMatch(process -> !leaves(view, process) && cluster.isReady(process, task.id()));
-            boolean nobodyStays = cluster.nodes.keySet().stream().allMatch(process -> leaves(view, process));
-            assertTrue(nobodyStays || ready && !warmStays && from == null, () -> task + " went to " + to + ", which leaves");
+            boolean allLeave = cluster.nodes.keySet().stream().allMatch(process -> leaves(view, process));
+            assertTrue(allLeave || ready && !warmStays && from == null, () -> task + " went to " + to + ", which leaves");
         }
     }
 

@@ -14,7 +14,7 @@ import java.util.Set;
  * @param followUp when the group is to look again, if it is
  * @param fellBack why the previous owners were kept instead of the assignor's own result; empty where they were not
  */
-public record Outcome(
+public record AssignmentResult(
     Map<String, Placement> placements, List<Move> moves, List<Learner> learners, Optional<FollowUp> followUp, String fellBack) {
 
     /** The tasks of one process. */

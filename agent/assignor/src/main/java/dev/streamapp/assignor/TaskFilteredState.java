@@ -11,7 +11,7 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
 import org.apache.kafka.streams.processor.assignment.TaskInfo;
 
 /** The group with some of its tasks, for Kafka's utilities that know no other way to leave tasks alone. */
-record OnlyTasks(ApplicationState whole, Set<TaskId> tasks) implements ApplicationState {
+record TaskFilteredState(ApplicationState whole, Set<TaskId> tasks) implements ApplicationState {
 
     @Override
     public Map<ProcessId, KafkaStreamsState> kafkaStreamsStates(boolean computeTaskLags) {

@@ -1,39 +1,39 @@
 package dev.streamapp.assignor.core;
 
-import dev.streamapp.assignor.core.model.Outcome;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
 
 /** Places the configured standbys: ready copies first, the former owner's before others, then copies that are behind, then room. */
-final class Standbys {
+final class StandbyTaskPlacement {
 
-    private final Board board;
+    private final AssignmentDraft draft;
     private final Takeover takeover;
     private final List<List<Integer>> holders = new ArrayList<>();
 
-    private final List<Outcome.Learner> learners = new ArrayList<>();
+    private final List<AssignmentResult.Learner> learners = new ArrayList<>();
     private final BitSet planned = new BitSet();
     private final List<Step> extra = new ArrayList<>();
 
     /** By process, how many copies it has with what was placed so far. */
     private final long[] copies;
 
-    Standbys(Board board, Takeover takeover) {
-        this.board = board;
+    StandbyTaskPlacement(AssignmentDraft draft, Takeover takeover) {
+        this.draft = draft;
         this.takeover = takeover;
-        this.copies = new long[board.processes.length];
+        this.copies = new long[draft.processes.length];
     }
 
     /** Choose the configured number of standbys for every stateful task, as far as there are processes that stay. */
     void choose() {
-        for (int task = 0; task < board.tasks.length; task++) {
-            copies[board.goal[task]]++;
+        for (int task = 0; task < draft.tasks.length; task++) {
+            copies[draft.target[task]]++;
         }
-        for (int task = 0; task < board.tasks.length; task++) {
+        for (int task = 0; task < draft.tasks.length; task++) {
             List<Integer> chosen = new ArrayList<>();
-            if (board.isStateful(task)) {
+            if (draft.isStateful(task)) {
                 fill(task, chosen);
             }
             holders.add(chosen);
@@ -42,22 +42,22 @@ final class Standbys {
 
     /** Keep every copy there is: where nobody knows the plan, a learner looks like any other copy. */
     void keepAll() {
-        for (int task = 0; task < board.tasks.length; task++) {
+        for (int task = 0; task < draft.tasks.length; task++) {
             int at = task;
             List<Integer> kept = new ArrayList<>();
-            if (board.isStateful(task)) {
-                board.copies(task).stream().filter(process -> process != board.active[at] && board.stays[process]).forEach(kept::add);
+            if (draft.isStateful(task)) {
+                draft.copies(task).stream().filter(process -> process != draft.active[at] && draft.stays[process]).forEach(kept::add);
             }
             holders.add(kept);
         }
     }
 
     private void fill(int task, List<Integer> chosen) {
-        int wanted = board.group.settings().standbys();
+        int wanted = draft.group.settings().standbys();
         boolean borrows = isBorrowed(task);
         for (int slot = 0; slot < wanted; slot++) {
             int process = next(task, chosen);
-            if (process == Board.NONE || borrows && !board.hasCopy(task, process)) {
+            if (process == AssignmentDraft.NONE || borrows && !draft.hasCopy(task, process)) {
                 return;
             }
             chosen.add(process);
@@ -67,13 +67,13 @@ final class Standbys {
 
     private int next(int task, List<Integer> chosen) {
         Comparator<Integer> order = Comparator.comparingInt((Integer process) -> rank(task, process))
-            .thenComparingLong(process -> rank(task, process) == BEHIND ? board.lag(task, process) : 0);
-        int best = Board.NONE;
-        for (int process = 0; process < board.processes.length; process++) {
-            if (board.stays[process] && process != board.active[task] && !chosen.contains(process)
+            .thenComparingLong(process -> rank(task, process) == BEHIND ? draft.lag(task, process) : 0);
+        int best = AssignmentDraft.NONE;
+        for (int process = 0; process < draft.processes.length; process++) {
+            if (draft.stays[process] && process != draft.active[task] && !chosen.contains(process)
                 && !takeover.isLearner(task, process)) {
-                int compared = best == Board.NONE ? -1 : order.compare(process, best);
-                if (compared < 0 || compared == 0 && copies[process] * board.threads(best) < copies[best] * board.threads(process)) {
+                int compared = best == AssignmentDraft.NONE ? -1 : order.compare(process, best);
+                if (compared < 0 || compared == 0 && copies[process] * draft.threads(best) < copies[best] * draft.threads(process)) {
                     best = process;
                 }
             }
@@ -87,8 +87,8 @@ final class Standbys {
      * <p>That owner will hold the standby after the move, so nobody has to restore another one until then.
      */
     private boolean isBorrowed(int task) {
-        int goal = board.goal[task];
-        return takeover.isLearner(task, goal) && board.hasCopy(task, goal) && board.stays[board.active[task]];
+        int target = draft.target[task];
+        return takeover.isLearner(task, target) && draft.hasCopy(task, target) && draft.stays[draft.active[task]];
     }
 
     private static final int FORMER = 0;
@@ -97,13 +97,13 @@ final class Standbys {
     private static final int WITHOUT = 3;
 
     private int rank(int task, int process) {
-        if (!board.hasCopy(task, process)) {
+        if (!draft.hasCopy(task, process)) {
             return WITHOUT;
         }
-        if (!board.isReady(task, process)) {
+        if (!draft.isReady(task, process)) {
             return BEHIND;
         }
-        return board.owner[task] == process ? FORMER : READY;
+        return draft.owner[task] == process ? FORMER : READY;
     }
 
     /**
@@ -112,16 +112,16 @@ final class Standbys {
      * @param free how many such copies may be made
      * @return whether something of this is still to come
      */
-    boolean level(long free) {
+    boolean balance(long free) {
         boolean pending = false;
-        for (int moves = 0; moves < board.tasks.length; moves++) {
+        for (int moves = 0; moves < draft.tasks.length; moves++) {
             Step step = step();
             if (step == null) {
                 break;
             }
             copies[step.from()]--;
             copies[step.to()]++;
-            if (board.isReady(step.task(), step.to())) {
+            if (draft.isReady(step.task(), step.to())) {
                 holders.get(step.task()).remove((Integer) step.from());
                 holders.get(step.task()).add(step.to());
             } else {
@@ -130,7 +130,7 @@ final class Standbys {
                 if (learners.size() == free) {
                     break;
                 }
-                learners.add(new Outcome.Learner(board.tasks[step.task()].id(), board.processes[step.to()].id(), false));
+                learners.add(new AssignmentResult.Learner(draft.tasks[step.task()].id(), draft.processes[step.to()].id(), false));
                 extra.add(step);
             }
         }
@@ -143,7 +143,7 @@ final class Standbys {
     private Step step() {
         int to = least();
         Step best = null;
-        for (int task = 0; task < board.tasks.length; task++) {
+        for (int task = 0; task < draft.tasks.length; task++) {
             for (int from : holders.get(task)) {
                 if (mayGo(task, from, to) && (best == null || isBetter(task, from, best))) {
                     best = new Step(task, from, to);
@@ -155,8 +155,8 @@ final class Standbys {
 
     private int least() {
         int least = 0;
-        for (int process = 1; process < board.processes.length; process++) {
-            if ((copies[process] + 1) * board.threads(least) < (copies[least] + 1) * board.threads(process)) {
+        for (int process = 1; process < draft.processes.length; process++) {
+            if ((copies[process] + 1) * draft.threads(least) < (copies[least] + 1) * draft.threads(process)) {
                 least = process;
             }
         }
@@ -164,22 +164,22 @@ final class Standbys {
     }
 
     private boolean mayGo(int task, int from, int to) {
-        boolean has = board.active[task] == to || board.goal[task] == to || holders.get(task).contains(to);
-        return !has && !planned.get(task) && board.relieves(copies, from, to, 1);
+        boolean has = draft.active[task] == to || draft.target[task] == to || holders.get(task).contains(to);
+        return !has && !planned.get(task) && draft.relieves(copies, from, to, 1);
     }
 
     private boolean isBetter(int task, int from, Step than) {
-        int order = Boolean.compare(board.isReady(than.task(), than.to()), board.isReady(task, than.to()));
+        int order = Boolean.compare(draft.isReady(than.task(), than.to()), draft.isReady(task, than.to()));
         if (order == 0) {
-            order = Boolean.compare(board.hasCopy(than.task(), than.to()), board.hasCopy(task, than.to()));
+            order = Boolean.compare(draft.hasCopy(than.task(), than.to()), draft.hasCopy(task, than.to()));
         }
         if (order == 0) {
-            order = Long.compare(copies[than.from()] * board.threads(from), copies[from] * board.threads(than.from()));
+            order = Long.compare(copies[than.from()] * draft.threads(from), copies[from] * draft.threads(than.from()));
         }
         return order < 0;
     }
 
-    List<Outcome.Learner> learners() {
+    List<AssignmentResult.Learner> learners() {
         return learners;
     }
 

@@ -1,7 +1,7 @@
 package dev.streamapp.assignor.core;
 
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import dev.streamapp.assignor.core.model.Group;
-import dev.streamapp.assignor.core.model.Outcome;
 import dev.streamapp.assignor.core.model.Process;
 import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
@@ -13,18 +13,18 @@ import java.util.Optional;
 import java.util.Set;
 
 /** The assignment that cannot go wrong: who had a task keeps it, and tasks without an owner go to those with the fewest. */
-final class Fallback {
+final class FallbackAssignment {
 
     /** A fault that stays should not make the group rebalance at every turn. */
     private static final long PATIENCE = 6;
 
-    private Fallback() {}
+    private FallbackAssignment() {}
 
     /** Return the previous owners plus placed orphans; every copy that stateful tasks had stays where it is. */
-    static Outcome of(Group group, String why) {
+    static AssignmentResult of(Group group, String why) {
         Map<String, Set<String>> actives = new HashMap<>();
         group.processes().forEach(process -> actives.put(process.id(), new HashSet<>()));
-        List<Outcome.Move> moves = new ArrayList<>();
+        List<AssignmentResult.Move> moves = new ArrayList<>();
         List<Task> orphans = new ArrayList<>();
         for (Task task : group.tasks()) {
             Optional<Process> owner = group.processes().stream().filter(process -> process.actives().contains(task.id())).findFirst();
@@ -33,11 +33,11 @@ final class Fallback {
         for (Task task : group.processes().isEmpty() ? List.<Task>of() : orphans) {
             String to = place(group, task, actives);
             actives.get(to).add(task.id());
-            moves.add(new Outcome.Move(task.id(), "", to, "orphan, placed without a plan"));
+            moves.add(new AssignmentResult.Move(task.id(), "", to, "orphan, placed without a plan"));
         }
-        Optional<Outcome.FollowUp> followUp = group.processes().isEmpty() ? Optional.empty()
-            : Optional.of(new Outcome.FollowUp(PATIENCE * group.settings().followUpMillis(), Outcome.Purpose.LEARNING));
-        return new Outcome(placements(group, actives), moves, List.of(), followUp, why);
+        Optional<AssignmentResult.FollowUp> followUp = group.processes().isEmpty() ? Optional.empty()
+            : Optional.of(new AssignmentResult.FollowUp(PATIENCE * group.settings().followUpMillis(), AssignmentResult.Purpose.LEARNING));
+        return new AssignmentResult(placements(group, actives), moves, List.of(), followUp, why);
     }
 
     private static String place(Group group, Task task, Map<String, Set<String>> actives) {
@@ -52,8 +52,8 @@ final class Fallback {
         return best.id();
     }
 
-    private static Map<String, Outcome.Placement> placements(Group group, Map<String, Set<String>> actives) {
-        Map<String, Outcome.Placement> placements = new HashMap<>();
+    private static Map<String, AssignmentResult.Placement> placements(Group group, Map<String, Set<String>> actives) {
+        Map<String, AssignmentResult.Placement> placements = new HashMap<>();
         for (Process process : group.processes()) {
             Set<String> standbys = new HashSet<>();
             for (Task task : group.tasks()) {
@@ -62,7 +62,7 @@ final class Fallback {
                     standbys.add(task.id());
                 }
             }
-            placements.put(process.id(), new Outcome.Placement(actives.get(process.id()), standbys));
+            placements.put(process.id(), new AssignmentResult.Placement(actives.get(process.id()), standbys));
         }
         return placements;
     }

@@ -12,7 +12,7 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
 import org.apache.kafka.streams.processor.assignment.TaskInfo;
 
 /** The group without the processes that leave, for Kafka's own utilities, so that they give those nothing. */
-final class StayingState implements ApplicationState {
+final class ProcessFilteredState implements ApplicationState {
 
     /** The high-availability assignor's defaults; the utilities have none and would do nothing. */
     private static final int TRAFFIC_COST = 10;
@@ -22,7 +22,7 @@ final class StayingState implements ApplicationState {
     private final ApplicationState whole;
     private final Set<ProcessId> staying;
 
-    StayingState(ApplicationState whole, Set<ProcessId> staying) {
+    ProcessFilteredState(ApplicationState whole, Set<ProcessId> staying) {
         this.whole = whole;
         this.staying = staying;
     }

@@ -1,8 +1,8 @@
 package dev.streamapp.assignor;
 
 import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import dev.streamapp.assignor.core.model.Group;
-import dev.streamapp.assignor.core.model.Outcome;
 import dev.streamapp.assignor.core.model.Process;
 import dev.streamapp.assignor.core.model.Settings;
 import dev.streamapp.assignor.core.model.Task;
@@ -25,7 +25,7 @@ import org.apache.kafka.streams.processor.assignment.TaskInfo;
 import org.apache.kafka.streams.processor.assignment.TaskTopicPartition;
 
 /** Translates Kafka's view of the group into values, and the outcome back. */
-final class Members {
+final class GroupMapper {
 
     private final ApplicationState state;
     private final Map<ProcessId, KafkaStreamsState> members;
@@ -34,7 +34,7 @@ final class Members {
     private final Map<String, ProcessId> processes = new TreeMap<>();
     private final boolean lagsRead;
 
-    Members(ApplicationState state) {
+    GroupMapper(ApplicationState state) {
         this.state = state;
         Map<ProcessId, KafkaStreamsState> read = null;
         try {
@@ -122,9 +122,9 @@ final class Members {
     }
 
     /** Return the outcome in Kafka's types. */
-    Map<ProcessId, KafkaStreamsAssignment> assignments(Outcome outcome) {
+    Map<ProcessId, KafkaStreamsAssignment> assignments(AssignmentResult result) {
         Map<ProcessId, KafkaStreamsAssignment> assignments = new HashMap<>();
-        outcome.placements().forEach((id, placement) -> {
+        result.placements().forEach((id, placement) -> {
             Set<AssignedTask> assigned = new HashSet<>();
             placement.actives().forEach(task -> assigned.add(new AssignedTask(tasks.get(task), AssignedTask.Type.ACTIVE)));
             placement.standbys().forEach(task -> assigned.add(new AssignedTask(tasks.get(task), AssignedTask.Type.STANDBY)));

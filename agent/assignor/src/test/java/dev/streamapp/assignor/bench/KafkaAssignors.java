@@ -1,7 +1,7 @@
 package dev.streamapp.assignor.bench;
 
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import dev.streamapp.assignor.core.model.Group;
-import dev.streamapp.assignor.core.model.Outcome;
 import dev.streamapp.assignor.core.model.Process;
 import dev.streamapp.assignor.core.model.Task;
 import java.util.HashMap;
@@ -34,9 +34,9 @@ import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityT
 import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 
 /** Kafka's own assignors, the real classes, behind the form of ours. */
-public final class Stock {
+public final class KafkaAssignors {
 
-    private Stock() {}
+    private KafkaAssignors() {}
 
     private static ProcessId process(String id) {
         return new ProcessId(UUID.fromString(id));
@@ -58,7 +58,7 @@ public final class Stock {
     }
 
     /** Return what the default assignor answers. */
-    public static Outcome highAvailability(Group group) {
+    public static AssignmentResult highAvailability(Group group) {
         Map<ProcessId, ClientState> clients = new HashMap<>();
         group.processes().forEach(process -> clients.put(process(process.id()), new ClientState(
             ids(process.actives()), ids(process.standbys()), lags(process), Map.of(), process.threads(), process(process.id()))));
@@ -67,31 +67,31 @@ public final class Stock {
         RackAwareTaskAssignor racks = new RackAwareTaskAssignor(
             Cluster.empty(), Map.of(), Map.of(), Map.of(), Map.of(), null, configs, Time.SYSTEM);
         boolean probes = new HighAvailabilityTaskAssignor().assign(clients, tasks, new HashSet<>(tasks), racks, configs);
-        Map<String, Outcome.Placement> placements = new HashMap<>();
+        Map<String, AssignmentResult.Placement> placements = new HashMap<>();
         clients.forEach((id, client) -> placements.put(id.id().toString(),
-            new Outcome.Placement(names(client.activeTasks()), names(client.standbyTasks()))));
-        return outcome(placements, probes);
+            new AssignmentResult.Placement(names(client.activeTasks()), names(client.standbyTasks()))));
+        return result(placements, probes);
     }
 
     /** Return what the sticky assignor answers. */
-    public static Outcome sticky(Group group) {
-        Map<String, Outcome.Placement> placements = new HashMap<>();
+    public static AssignmentResult sticky(Group group) {
+        Map<String, AssignmentResult.Placement> placements = new HashMap<>();
         new StickyTaskAssignor().assign(new State(group)).assignment().forEach(part -> {
-            Outcome.Placement placement = new Outcome.Placement(new HashSet<>(), new HashSet<>());
+            AssignmentResult.Placement placement = new AssignmentResult.Placement(new HashSet<>(), new HashSet<>());
             part.tasks().values().forEach(task ->
                 (task.type() == Type.ACTIVE ? placement.actives() : placement.standbys()).add(task.id().toString()));
             placements.put(part.processId().id().toString(), placement);
         });
-        return outcome(placements, false);
+        return result(placements, false);
     }
 
     private static Set<String> names(Set<TaskId> tasks) {
         return tasks.stream().map(TaskId::toString).collect(Collectors.toCollection(HashSet::new));
     }
 
-    private static Outcome outcome(Map<String, Outcome.Placement> placements, boolean probes) {
-        Optional<Outcome.FollowUp> followUp = probes ? Optional.of(new Outcome.FollowUp(600_000, Outcome.Purpose.LEARNING)) : Optional.empty();
-        return new Outcome(placements, List.of(), List.of(), followUp, "");
+    private static AssignmentResult result(Map<String, AssignmentResult.Placement> placements, boolean probes) {
+        Optional<AssignmentResult.FollowUp> followUp = probes ? Optional.of(new AssignmentResult.FollowUp(600_000, AssignmentResult.Purpose.LEARNING)) : Optional.empty();
+        return new AssignmentResult(placements, List.of(), List.of(), followUp, "");
     }
 
     /** The group in Kafka's types. */

@@ -8,14 +8,14 @@ import java.util.function.IntPredicate;
  *
  * <p>Every move makes the sum of squared loads per thread smaller, so it ends.
  */
-final class Levelling {
+final class TaskBalancer {
 
     /** Lets a task aim at a process, and keeps the loads in step. */
     interface Move {
         void to(int task, int process);
     }
 
-    private final Board board;
+    private final AssignmentDraft draft;
     private final long[] load;
     private final IntPredicate movable;
     private final Move move;
@@ -26,17 +26,17 @@ final class Levelling {
      * @param load by process; what {@code move} keeps in step
      * @param movable which tasks may go
      */
-    Levelling(Board board, long[] load, IntPredicate movable, Move move) {
-        this.board = board;
+    TaskBalancer(AssignmentDraft draft, long[] load, IntPredicate movable, Move move) {
+        this.draft = draft;
         this.load = load;
         this.movable = movable;
         this.move = move;
     }
 
     /** Move tasks until nothing helps any more. */
-    void level() {
+    void balance() {
         // The sum ends it much earlier; this is the last safeguard of a method that must come back.
-        int most = board.processes.length > 1 ? 4 * board.tasks.length : 0;
+        int most = draft.processes.length > 1 ? 4 * draft.tasks.length : 0;
         int moved = 0;
         while (moved < most && moveOne()) {
             moved++;
@@ -45,12 +45,12 @@ final class Levelling {
 
     private boolean moveOne() {
         int[] lightest = lightest();
-        boolean[] tried = new boolean[board.processes.length];
-        for (int from = fullest(lightest, tried); from != Board.NONE; from = fullest(lightest, tried)) {
+        boolean[] tried = new boolean[draft.processes.length];
+        for (int from = fullest(lightest, tried); from != AssignmentDraft.NONE; from = fullest(lightest, tried)) {
             tried[from] = true;
             // What does not help for the lightest task helps for no other one.
             int to = emptiest(from, lightest[from]);
-            if (board.relieves(load, from, to, lightest[from])) {
+            if (draft.relieves(load, from, to, lightest[from])) {
                 move.to(choose(from, to), to);
                 return true;
             }
@@ -59,11 +59,11 @@ final class Levelling {
     }
 
     private int[] lightest() {
-        int[] lightest = new int[board.processes.length];
-        for (int task = 0; task < board.tasks.length; task++) {
+        int[] lightest = new int[draft.processes.length];
+        for (int task = 0; task < draft.tasks.length; task++) {
             if (movable.test(task)) {
-                int at = board.goal[task];
-                int weight = board.tasks[task].weight();
+                int at = draft.target[task];
+                int weight = draft.tasks[task].weight();
                 lightest[at] = lightest[at] == 0 ? weight : Math.min(lightest[at], weight);
             }
         }
@@ -71,10 +71,10 @@ final class Levelling {
     }
 
     private int fullest(int[] lightest, boolean[] tried) {
-        int best = Board.NONE;
-        for (int process = 0; process < board.processes.length; process++) {
+        int best = AssignmentDraft.NONE;
+        for (int process = 0; process < draft.processes.length; process++) {
             if (lightest[process] > 0 && !tried[process]
-                && (best == Board.NONE || load[process] * board.threads(best) > load[best] * board.threads(process))) {
+                && (best == AssignmentDraft.NONE || load[process] * draft.threads(best) > load[best] * draft.threads(process))) {
                 best = process;
             }
         }
@@ -82,10 +82,10 @@ final class Levelling {
     }
 
     private int emptiest(int from, int weight) {
-        int best = Board.NONE;
-        for (int process = 0; process < board.processes.length; process++) {
-            if (process != from && (best == Board.NONE
-                || (load[process] + weight) * board.threads(best) < (load[best] + weight) * board.threads(process))) {
+        int best = AssignmentDraft.NONE;
+        for (int process = 0; process < draft.processes.length; process++) {
+            if (process != from && (best == AssignmentDraft.NONE
+                || (load[process] + weight) * draft.threads(best) < (load[best] + weight) * draft.threads(process))) {
                 best = process;
             }
         }
@@ -94,10 +94,10 @@ final class Levelling {
 
     private int choose(int from, int to) {
         Comparator<Integer> order = order(from, to);
-        int best = Board.NONE;
-        for (int task = 0; task < board.tasks.length; task++) {
-            boolean may = movable.test(task) && board.goal[task] == from && board.relieves(load, from, to, board.tasks[task].weight());
-            if (may && (best == Board.NONE || order.compare(task, best) < 0)) {
+        int best = AssignmentDraft.NONE;
+        for (int task = 0; task < draft.tasks.length; task++) {
+            boolean may = movable.test(task) && draft.target[task] == from && draft.relieves(load, from, to, draft.tasks[task].weight());
+            if (may && (best == AssignmentDraft.NONE || order.compare(task, best) < 0)) {
                 best = task;
             }
         }
@@ -106,10 +106,10 @@ final class Levelling {
 
     /** What is on its way anyway; then what is ready, near to ready, crowded at the old place, and heavy. */
     private Comparator<Integer> order(int from, int to) {
-        return Comparator.comparing((Integer task) -> board.active[task] == from)
-            .thenComparing(task -> !board.isReady(task, to))
-            .thenComparingLong(task -> board.hasCopy(task, to) ? board.lag(task, to) : Long.MAX_VALUE)
-            .thenComparingInt(task -> board.alike(task, to) - board.alike(task, from))
-            .thenComparingInt(task -> -board.tasks[task].weight());
+        return Comparator.comparing((Integer task) -> draft.active[task] == from)
+            .thenComparing(task -> !draft.isReady(task, to))
+            .thenComparingLong(task -> draft.hasCopy(task, to) ? draft.lag(task, to) : Long.MAX_VALUE)
+            .thenComparingInt(task -> draft.alike(task, to) - draft.alike(task, from))
+            .thenComparingInt(task -> -draft.tasks[task].weight());
     }
 }

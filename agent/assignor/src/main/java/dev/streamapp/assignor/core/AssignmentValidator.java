@@ -1,7 +1,7 @@
 package dev.streamapp.assignor.core;
 
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import dev.streamapp.assignor.core.model.Group;
-import dev.streamapp.assignor.core.model.Outcome;
 import dev.streamapp.assignor.core.model.Task;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -9,12 +9,12 @@ import java.util.Map;
 import java.util.Set;
 
 /** Says what is wrong with an assignment, if anything is: a wrong one would stop the leader's thread, and then the next leader's. */
-final class Validity {
+final class AssignmentValidator {
 
-    private Validity() {}
+    private AssignmentValidator() {}
 
     /** Return the first fault as a sentence, or an empty string. */
-    static String fault(Group group, Map<String, Outcome.Placement> placements) {
+    static String firstFault(Group group, Map<String, AssignmentResult.Placement> placements) {
         Map<String, Task> tasks = new HashMap<>();
         group.tasks().forEach(task -> tasks.put(task.id(), task));
         Set<String> processes = new HashSet<>();
@@ -23,7 +23,7 @@ final class Validity {
             return "the processes of the assignment are not those of the group";
         }
         Set<String> active = new HashSet<>();
-        for (Outcome.Placement placement : placements.values()) {
+        for (AssignmentResult.Placement placement : placements.values()) {
             for (String id : placement.actives()) {
                 if (!tasks.containsKey(id) || !active.add(id)) {
                     return "task " + id + " is unknown or active twice";

@@ -9,9 +9,9 @@ import java.util.function.IntPredicate;
  *
  * <p>The order is: ready copies, previous owners, copies that are not ready, room.
  */
-final class Owners {
+final class ActiveTaskPlacement {
 
-    private final Board board;
+    private final AssignmentDraft draft;
     private final boolean frozen;
 
     /**
@@ -19,67 +19,67 @@ final class Owners {
      *
      * @param frozen no task that has an owner leaves it
      */
-    Owners(Board board, boolean frozen) {
-        this.board = board;
+    ActiveTaskPlacement(AssignmentDraft draft, boolean frozen) {
+        this.draft = draft;
         this.frozen = frozen;
     }
 
     /** Give every stateful task an active process and let it aim there. */
     void find() {
         List<Integer> orphans = new ArrayList<>();
-        for (int task = 0; task < board.tasks.length; task++) {
-            if (!board.isStateful(task)) {
+        for (int task = 0; task < draft.tasks.length; task++) {
+            if (!draft.isStateful(task)) {
                 continue;
             }
-            if (board.owner[task] == Board.NONE) {
+            if (draft.owner[task] == AssignmentDraft.NONE) {
                 orphans.add(task);
             } else if (!frozen && isRestoring(task)) {
                 rescue(task);
             } else {
-                settle(task, board.owner[task], "");
+                settle(task, draft.owner[task], "");
             }
         }
         // Those without a choice come first, so that the loads are known where there is one.
-        orphans.removeIf(task -> placedWith(task, process -> board.stays[process] && board.isReady(task, process), "orphan, to a ready copy"));
+        orphans.removeIf(task -> placedWith(task, process -> draft.stays[process] && draft.isReady(task, process), "orphan, to a ready copy"));
         // A process that leaves but has the state is better than one that would restore for minutes: it still works, and a learner follows.
-        orphans.removeIf(task -> placedWith(task, process -> board.isReady(task, process), "orphan, only a leaving process has its state"));
+        orphans.removeIf(task -> placedWith(task, process -> draft.isReady(task, process), "orphan, only a leaving process has its state"));
         orphans.removeIf(this::placedWithNearest);
-        orphans.forEach(task -> placedWith(task, process -> board.stays[process], "orphan, by room"));
+        orphans.forEach(task -> placedWith(task, process -> draft.stays[process], "orphan, by room"));
     }
 
     private boolean isRestoring(int task) {
-        int owner = board.owner[task];
-        return board.lagIsKnown(task, owner) && !board.isReady(task, owner);
+        int owner = draft.owner[task];
+        return draft.lagIsKnown(task, owner) && !draft.isReady(task, owner);
     }
 
     /** Nobody processes the task while its owner restores it, so a ready copy takes over at once. */
     private void rescue(int task) {
-        IntPredicate able = process -> board.stays[process] && board.hasCopy(task, process) && board.isReady(task, process);
-        int process = board.roomiest(task, board.load, able);
-        if (process == Board.NONE) {
-            settle(task, board.owner[task], "");
+        IntPredicate able = process -> draft.stays[process] && draft.hasCopy(task, process) && draft.isReady(task, process);
+        int process = draft.roomiest(task, draft.load, able);
+        if (process == AssignmentDraft.NONE) {
+            settle(task, draft.owner[task], "");
         } else {
             settle(task, process, "its owner restores, a ready copy is here");
         }
     }
 
     private boolean placedWith(int task, IntPredicate may, String why) {
-        int process = board.roomiest(task, board.load, may);
-        if (process != Board.NONE) {
+        int process = draft.roomiest(task, draft.load, may);
+        if (process != AssignmentDraft.NONE) {
             settle(task, process, why);
         }
-        return process != Board.NONE;
+        return process != AssignmentDraft.NONE;
     }
 
     private boolean placedWithNearest(int task) {
-        long least = board.copies(task).stream().filter(process -> board.stays[process])
-            .mapToLong(process -> board.lag(task, process)).min().orElse(0);
-        IntPredicate nearest = process -> board.stays[process] && board.hasCopy(task, process) && board.lag(task, process) == least;
+        long least = draft.copies(task).stream().filter(process -> draft.stays[process])
+            .mapToLong(process -> draft.lag(task, process)).min().orElse(0);
+        IntPredicate nearest = process -> draft.stays[process] && draft.hasCopy(task, process) && draft.lag(task, process) == least;
         return placedWith(task, nearest, "orphan, to the copy nearest to ready");
     }
 
     private void settle(int task, int process, String why) {
-        board.give(task, process, why);
-        board.aim(task, process);
+        draft.setActive(task, process, why);
+        draft.setTarget(task, process);
     }
 }
