@@ -1,6 +1,6 @@
 package dev.streamapp.agent;
 
-import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.runtime.WarningLog;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -20,9 +20,9 @@ import java.util.TreeSet;
 record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<String> defaults) {
 
     static final Set<String> KNOWN_DEFAULTS = Set.of("assignor", "heartbeat", "leave");
-    private static final int MOST_HASHES = 2;
+    private static final int MAX_HASHES = 2;
     private static final int HASH_BYTES = 32;
-    private static final int HIGHEST_PORT = 65535;
+    private static final int MAX_PORT = 65535;
 
     static Settings of(Map<String, String> environment) {
         return new Settings(
@@ -38,13 +38,13 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
         }
         try {
             int port = Integer.parseInt(text);
-            if (port > 0 && port <= HIGHEST_PORT) {
+            if (port > 0 && port <= MAX_PORT) {
                 return OptionalInt.of(port);
             }
         } catch (NumberFormatException e) {
             // Said below, for every reason.
         }
-        Complaints.say("STREAMAPP_AGENT_PORT is not a port, the server stays off: " + text);
+        WarningLog.warn("STREAMAPP_AGENT_PORT is not a port, the server stays off: " + text);
         return OptionalInt.empty();
     }
 
@@ -52,7 +52,7 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
         List<byte[]> found = new ArrayList<>();
         for (String part : text.split(",")) {
             String hash = part.trim();
-            if (hash.isEmpty() || found.size() == MOST_HASHES) {
+            if (hash.isEmpty() || found.size() == MAX_HASHES) {
                 continue;
             }
             try {
@@ -64,7 +64,7 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
             } catch (IllegalArgumentException e) {
                 // Said below; the text itself is not shown, somebody may have put the token there.
             }
-            Complaints.say("STREAMAPP_AGENT_TOKEN_SHA256 holds something that is not a SHA-256 in hex");
+            WarningLog.warn("STREAMAPP_AGENT_TOKEN_SHA256 holds something that is not a SHA-256 in hex");
         }
         return List.copyOf(found);
     }
@@ -76,7 +76,7 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
             if (KNOWN_DEFAULTS.contains(name)) {
                 found.add(name);
             } else if (!name.isEmpty()) {
-                Complaints.say("STREAMAPP_AGENT_DEFAULTS names an unknown default: " + name);
+                WarningLog.warn("STREAMAPP_AGENT_DEFAULTS names an unknown default: " + name);
             }
         }
         return Set.copyOf(found);

@@ -41,8 +41,8 @@ public record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds,
     }
 
     private static final Pattern PROCESS_ID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
-    private static final int MOST_PROCESSES = 1000;
-    private static final int LONGEST_TTL = 60;
+    private static final int MAX_PROCESSES = 1000;
+    private static final int MAX_TTL_SECONDS = 60;
 
     boolean sameContent(Announcement other) {
         return rebalance.equals(other.rebalance) && Set.copyOf(processIds).equals(Set.copyOf(other.processIds));
@@ -64,7 +64,7 @@ public record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds,
         JsonObject json = object(element, "the body", Set.of("epoch", "ttlSeconds", "processIds", "rebalance"));
         JsonObject epoch = object(json.get("epoch"), "epoch", Set.of("lease", "counter"));
         long ttl = number(json.get("ttlSeconds"), "ttlSeconds");
-        require(ttl >= 1 && ttl <= LONGEST_TTL, "ttlSeconds is not from 1 to 60");
+        require(ttl >= 1 && ttl <= MAX_TTL_SECONDS, "ttlSeconds is not from 1 to 60");
         String rebalance = string(json.get("rebalance"), "rebalance");
         require(Set.of("Conservative", "Eager").contains(rebalance), "rebalance is neither Conservative nor Eager");
         return new Announcement(new Epoch(number(epoch.get("lease"), "lease"), number(epoch.get("counter"), "counter")), (int) ttl,
@@ -74,7 +74,7 @@ public record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds,
     private static List<String> processIds(JsonElement element) {
         require(element != null && element.isJsonArray(), "processIds is not an array");
         JsonArray array = element.getAsJsonArray();
-        require(array.size() <= MOST_PROCESSES, "processIds has more than " + MOST_PROCESSES + " items");
+        require(array.size() <= MAX_PROCESSES, "processIds has more than " + MAX_PROCESSES + " items");
         List<String> ids = new ArrayList<>();
         for (JsonElement item : array) {
             String id = string(item, "an item of processIds");

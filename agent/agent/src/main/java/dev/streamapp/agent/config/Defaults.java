@@ -1,7 +1,7 @@
 package dev.streamapp.agent.config;
 
-import dev.streamapp.agent.assignor.AssignorClasses;
-import dev.streamapp.agent.kafka.Aside;
+import dev.streamapp.agent.assignor.AssignorInstaller;
+import dev.streamapp.agent.kafka.Limitation;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,12 +23,12 @@ public final class Defaults {
     private static final String SESSION = "session.timeout.ms";
     private static final int HEARTBEATS_IN_A_SESSION = 3;
     private final Set<String> enabled;
-    private final AssignorClasses assignor;
+    private final AssignorInstaller assignor;
 
     /** The values to give, by setting, and what is not done. */
-    record Decision(Map<String, Object> given, List<Aside> asides) { }
+    record Decision(Map<String, Object> given, List<Limitation> limitations) { }
 
-    public Defaults(Set<String> enabled, AssignorClasses assignor) {
+    public Defaults(Set<String> enabled, AssignorInstaller assignor) {
         this.enabled = enabled;
         this.assignor = assignor;
     }
@@ -46,50 +46,50 @@ public final class Defaults {
      */
     Decision decide(Map<?, ?> config, Map<?, ?> consumer, long session, ClassLoader loader) {
         Map<String, Object> given = new LinkedHashMap<>();
-        List<Aside> asides = new ArrayList<>();
-        decideAssignor(config, consumer, loader, given, asides);
-        decideHeartbeat(config, consumer, session, given, asides);
-        return new Decision(given, asides);
+        List<Limitation> limitations = new ArrayList<>();
+        decideAssignor(config, consumer, loader, given, limitations);
+        decideHeartbeat(config, consumer, session, given, limitations);
+        return new Decision(given, limitations);
     }
 
     static String protocol(Map<?, ?> config) {
         return String.valueOf(config.get("group.protocol")).toLowerCase(Locale.ROOT).equals("streams") ? "streams" : "classic";
     }
 
-    private void decideAssignor(Map<?, ?> config, Map<?, ?> consumer, ClassLoader loader, Map<String, Object> given, List<Aside> asides) {
+    private void decideAssignor(Map<?, ?> config, Map<?, ?> consumer, ClassLoader loader, Map<String, Object> given, List<Limitation> limitations) {
         Object own = consumer.get(ASSIGNOR) != null ? consumer.get(ASSIGNOR) : consumer.get(INTERNAL_ASSIGNOR);
-        if (AssignorClasses.NAME.equals(className(own))) {
+        if (AssignorInstaller.NAME.equals(className(own))) {
             return;
         }
         if (!enabled("assignor")) {
-            asides.add(new Aside("assignor", "STREAMAPP_AGENT_DEFAULTS does not name it", Aside.Kind.SwitchedOff));
+            limitations.add(new Limitation("assignor", "STREAMAPP_AGENT_DEFAULTS does not name it", Limitation.Kind.SwitchedOff));
         } else if (protocol(config).equals("streams")) {
-            asides.add(new Aside("assignor", "with group.protocol=streams the broker assigns", Aside.Kind.StreamsProtocol));
+            limitations.add(new Limitation("assignor", "with group.protocol=streams the broker assigns", Limitation.Kind.StreamsProtocol));
         } else if (!config.containsKey(ASSIGNOR)) {
-            asides.add(new Aside("assignor", "this release does not know " + ASSIGNOR + " (it came with 3.8)", Aside.Kind.OlderStreams));
+            limitations.add(new Limitation("assignor", "this release does not know " + ASSIGNOR + " (it came with 3.8)", Limitation.Kind.OlderStreams));
         } else if (own != null) {
-            asides.add(new Aside("assignor", "the application sets its own: " + className(own), Aside.Kind.OwnAssignor));
+            limitations.add(new Limitation("assignor", "the application sets its own: " + className(own), Limitation.Kind.OwnAssignor));
         } else {
-            AssignorClasses.Outcome outcome = assignor.outcome(loader);
-            if (outcome.found()) {
-                given.put(ASSIGNOR, AssignorClasses.NAME);
+            AssignorInstaller.Result result = assignor.install(loader);
+            if (result.isInstalled()) {
+                given.put(ASSIGNOR, AssignorInstaller.NAME);
             } else {
-                asides.add(outcome.aside());
+                limitations.add(result.limitation());
             }
         }
     }
 
-    private void decideHeartbeat(Map<?, ?> config, Map<?, ?> consumer, long sessionDefault, Map<String, Object> given, List<Aside> asides) {
+    private void decideHeartbeat(Map<?, ?> config, Map<?, ?> consumer, long sessionDefault, Map<String, Object> given, List<Limitation> limitations) {
         if (!enabled("heartbeat")) {
-            asides.add(new Aside("heartbeat", "STREAMAPP_AGENT_DEFAULTS does not name it", Aside.Kind.SwitchedOff));
+            limitations.add(new Limitation("heartbeat", "STREAMAPP_AGENT_DEFAULTS does not name it", Limitation.Kind.SwitchedOff));
         } else if (protocol(config).equals("streams")) {
-            asides.add(new Aside("heartbeat", "with group.protocol=streams the broker sets it", Aside.Kind.StreamsProtocol));
+            limitations.add(new Limitation("heartbeat", "with group.protocol=streams the broker sets it", Limitation.Kind.StreamsProtocol));
         } else if (consumer.get(HEARTBEAT) == null) {
             long session = number(consumer.get(SESSION), sessionDefault);
             if (session >= (long) HEARTBEATS_IN_A_SESSION * HEARTBEAT_MILLIS) {
                 given.put(HEARTBEAT, HEARTBEAT_MILLIS);
             } else {
-                asides.add(new Aside("heartbeat", SESSION + " of " + session + " ms is too short for it", Aside.Kind.Failed));
+                limitations.add(new Limitation("heartbeat", SESSION + " of " + session + " ms is too short for it", Limitation.Kind.Failed));
             }
         }
     }

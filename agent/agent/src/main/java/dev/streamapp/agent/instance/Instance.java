@@ -1,6 +1,6 @@
 package dev.streamapp.agent.instance;
 
-import dev.streamapp.agent.config.Configuration;
+import dev.streamapp.agent.config.InstanceConfig;
 import dev.streamapp.agent.kafka.KafkaApi;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
@@ -16,7 +16,7 @@ public final class Instance {
     private static final Pattern UUID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
     public static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
     private final WeakReference<Object> streams;
-    private final Configuration configuration;
+    private final InstanceConfig configuration;
     private volatile String processId;
     private volatile String topology;
     private volatile Map<String, String> subtopologies = Map.of();
@@ -38,7 +38,7 @@ public final class Instance {
      */
     public record Restoring(boolean any, boolean perhaps, long at) { }
 
-    public Instance(Object streams, Configuration configuration) {
+    public Instance(Object streams, InstanceConfig configuration) {
         this.streams = new WeakReference<>(streams);
         this.configuration = configuration;
         this.processId = fieldOf(streams);
@@ -65,7 +65,7 @@ public final class Instance {
         return streams.get();
     }
 
-    public Configuration configuration() {
+    public InstanceConfig configuration() {
         return configuration;
     }
 
@@ -89,7 +89,7 @@ public final class Instance {
     }
 
     /** Takes the active tasks that one look saw without a running topology, by their IDs; older looks that come late are left out. */
-    public synchronized void learnRestoring(Set<String> tasks, long at) {
+    public synchronized void updateRestoring(Set<String> tasks, long at) {
         if (restoring != null && at < restoring.at()) {
             return;
         }
@@ -104,7 +104,7 @@ public final class Instance {
         return cleanedTasks;
     }
 
-    synchronized void learnCleaned(int tasks) {
+    synchronized void addCleaned(int tasks) {
         cleanedTasks += tasks;
     }
 
@@ -113,7 +113,7 @@ public final class Instance {
     }
 
     /** Takes what a metric says; the public word outweighs the field. */
-    public void learnProcessId(String value) {
+    public void updateProcessId(String value) {
         if (value != null && UUID.matcher(value).matches()) {
             processId = value;
         }
@@ -123,7 +123,7 @@ public final class Instance {
         return clientId;
     }
 
-    public void learnClientId(String value) {
+    public void updateClientId(String value) {
         clientId = value;
     }
 
@@ -131,7 +131,7 @@ public final class Instance {
         return kafkaVersion;
     }
 
-    public void learnKafkaVersion(String value) {
+    public void updateKafkaVersion(String value) {
         kafkaVersion = value;
     }
 
@@ -140,7 +140,7 @@ public final class Instance {
         return threadStates;
     }
 
-    public void learnThreadStates(Map<String, String> states) {
+    public void updateThreadStates(Map<String, String> states) {
         threadStates = Map.copyOf(states);
     }
 
@@ -152,8 +152,8 @@ public final class Instance {
         return subtopologies;
     }
 
-    public void learnTopology(String description) {
-        subtopologies = Tasks.subtopologies(description);
+    public void updateTopology(String description) {
+        subtopologies = TaskMetrics.subtopologies(description);
         topology = description;
     }
 }

@@ -1,9 +1,9 @@
 package dev.streamapp.agent.instance;
 
-import dev.streamapp.agent.config.Configuration;
 import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.config.InstanceConfig;
 import dev.streamapp.agent.kafka.KafkaApi;
-import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.runtime.WarningLog;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -12,11 +12,11 @@ import java.util.Set;
 /** The instances of this JVM. An instance goes when its object is gone, or when it has ended and another one of its application lives. */
 public final class Instances {
 
-    private static final int MOST = 32;
+    private static final int MAX_INSTANCES = 32;
     private static final Set<String> ENDED = Set.of("NOT_RUNNING", "ERROR");
     private final Defaults defaults;
     private final List<Instance> instances = new ArrayList<>();
-    private int uncaught;
+    private int unreported;
 
     public Instances(Defaults defaults) {
         this.defaults = defaults;
@@ -34,22 +34,22 @@ public final class Instances {
             return;   // An outer constructor: the innermost one, which ended before, had it.
         }
         try {
-            add(new Instance(streams, Configuration.read(defaults, config)));
+            add(new Instance(streams, InstanceConfig.read(defaults, config)));
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-            Complaints.say("an instance is not reported, its configuration could not be read: " + KafkaApi.reason(e));
+            WarningLog.warn("an instance is not reported, its configuration could not be read: " + KafkaApi.reason(e));
             synchronized (this) {
-                uncaught++;
+                unreported++;
             }
         }
     }
 
     private synchronized void add(Instance instance) {
-        if (instances.size() >= MOST) {
+        if (instances.size() >= MAX_INSTANCES) {
             instances.removeIf(Instances::hasEnded);
         }
-        if (instances.size() >= MOST) {
-            uncaught++;
-            Complaints.say("more than " + MOST + " instances live in this JVM; the rest is not reported");
+        if (instances.size() >= MAX_INSTANCES) {
+            unreported++;
+            WarningLog.warn("more than " + MAX_INSTANCES + " instances live in this JVM; the rest is not reported");
             return;
         }
         instances.add(instance);
@@ -80,7 +80,7 @@ public final class Instances {
 
     /** Whether an instance lives that could not be taken; then nobody may believe that the report shows all. */
     public synchronized boolean isComplete() {
-        return uncaught == 0;
+        return unreported == 0;
     }
 
     /** The same as {@link #current}, but nothing where an instance could not be taken. */

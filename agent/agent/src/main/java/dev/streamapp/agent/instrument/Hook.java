@@ -1,13 +1,13 @@
 package dev.streamapp.agent.instrument;
 
-import dev.streamapp.agent.assignor.AssignorClasses;
-import dev.streamapp.agent.config.Configuration;
+import dev.streamapp.agent.assignor.AssignorInstaller;
 import dev.streamapp.agent.config.Defaults;
-import dev.streamapp.agent.instance.Cleaning;
+import dev.streamapp.agent.config.InstanceConfig;
+import dev.streamapp.agent.instance.CleanUpCounter;
 import dev.streamapp.agent.instance.Instances;
-import dev.streamapp.agent.instance.Leaving;
+import dev.streamapp.agent.instance.LeaveOnClose;
 import dev.streamapp.agent.kafka.KafkaApi;
-import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.runtime.WarningLog;
 import java.util.function.BiFunction;
 
 /** What the advices in Kafka's classes call, by name and with values of the JDK's types. Throws nothing; null means: go on as if nothing had been. */
@@ -18,7 +18,7 @@ public final class Hook implements BiFunction<Object, Object, Object> {
     private final Parts parts;
 
     /** The parts of the agent that the advices reach. */
-    public record Parts(Instances instances, Defaults defaults, Leaving leaving, AssignorClasses assignor, Runnable firstInstance) { }
+    public record Parts(Instances instances, Defaults defaults, LeaveOnClose leaveOnClose, AssignorInstaller assignor, Runnable firstInstance) { }
 
     public Hook(Parts parts) {
         this.parts = parts;
@@ -33,21 +33,21 @@ public final class Hook implements BiFunction<Object, Object, Object> {
                     parts.instances().constructed(values[0], (Object[]) values[1]);
                     parts.firstInstance().run();
                 }
-                case "consumerConfigs" -> Configuration.complete(parts.defaults(), values[0], values[1]);
+                case "consumerConfigs" -> InstanceConfig.complete(parts.defaults(), values[0], values[1]);
                 case "close" -> {
-                    return parts.leaving().close(values[0], values[1]);
+                    return parts.leaveOnClose().close(values[0], values[1]);
                 }
                 case "cleaning" -> {
-                    return Cleaning.tasksBefore(parts.instances().find(values[0]));
+                    return CleanUpCounter.tasksBefore(parts.instances().find(values[0]));
                 }
-                case "cleaned" -> Cleaning.learn(parts.instances().find(values[0]), values[1]);
+                case "cleaned" -> CleanUpCounter.update(parts.instances().find(values[0]), values[1]);
                 case "loadClass" -> {
-                    return parts.assignor().loaded((Class<?>) values[0]);
+                    return parts.assignor().definedClass((Class<?>) values[0]);
                 }
                 default -> { }
             }
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-            Complaints.say("the agent failed at " + event + ", the application goes on without it: " + KafkaApi.reason(e));
+            WarningLog.warn("the agent failed at " + event + ", the application goes on without it: " + KafkaApi.reason(e));
         }
         return null;
     }

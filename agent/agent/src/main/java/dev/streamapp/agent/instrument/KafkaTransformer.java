@@ -4,13 +4,13 @@ import static net.bytebuddy.matcher.ElementMatchers.isConstructor;
 import static net.bytebuddy.matcher.ElementMatchers.named;
 import static net.bytebuddy.matcher.ElementMatchers.takesArguments;
 
-import dev.streamapp.agent.advice.CleaningUp;
-import dev.streamapp.agent.advice.Closing;
-import dev.streamapp.agent.advice.ClosingWithin;
-import dev.streamapp.agent.advice.Constructed;
-import dev.streamapp.agent.advice.ConsumerConfigs;
-import dev.streamapp.agent.advice.LoadingClass;
-import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.advice.CleanUpAdvice;
+import dev.streamapp.agent.advice.CloseAdvice;
+import dev.streamapp.agent.advice.CloseWithTimeoutAdvice;
+import dev.streamapp.agent.advice.ConstructorAdvice;
+import dev.streamapp.agent.advice.ConsumerConfigsAdvice;
+import dev.streamapp.agent.advice.LoadClassAdvice;
+import dev.streamapp.agent.runtime.WarningLog;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import java.time.Duration;
@@ -33,7 +33,7 @@ import net.bytebuddy.pool.TypePool;
 public final class KafkaTransformer implements ClassFileTransformer {
 
     /** Where an advice goes. */
-    private record Place(Class<?> advice, ElementMatcher<? super MethodDescription> method) { }
+    private record Target(Class<?> advice, ElementMatcher<? super MethodDescription> method) { }
 
     private static final Map<String, List<String>> CLASSES = Map.of(
             "org/apache/kafka/streams/KafkaStreams", List.of("constructed", "closing", "closingWithin", "cleaningUp"),
@@ -46,33 +46,33 @@ public final class KafkaTransformer implements ClassFileTransformer {
             return null;
         }
         try {
-            return advised(loader, name.replace('/', '.'), CLASSES.get(name), bytes);
+            return transformed(loader, name.replace('/', '.'), CLASSES.get(name), bytes);
         } catch (Throwable e) {
             // Whatever it was: the class is loaded as it is, and the report says what is missing.
-            Complaints.say(name + " is left as it is", e);
+            WarningLog.warn(name + " is left as it is", e);
             return null;
         }
     }
 
-    private static byte[] advised(ClassLoader loader, String name, List<String> places, byte[] bytes) {
+    private static byte[] transformed(ClassLoader loader, String name, List<String> targets, byte[] bytes) {
         ClassFileLocator locator = new ClassFileLocator.Compound(ClassFileLocator.Simple.of(name, bytes), ClassFileLocator.ForClassLoader.of(loader));
         TypeDescription type = TypePool.Default.of(locator).describe(name).resolve();
         DynamicType.Builder<?> builder = new ByteBuddy().with(TypeValidation.DISABLED).decorate(type, locator);
-        for (String key : places) {
-            Place place = place(key);
-            builder = builder.visit(Advice.to(place.advice(), ClassFileLocator.ForClassLoader.of(place.advice().getClassLoader())).on(place.method()));
+        for (String key : targets) {
+            Target target = target(key);
+            builder = builder.visit(Advice.to(target.advice(), ClassFileLocator.ForClassLoader.of(target.advice().getClassLoader())).on(target.method()));
         }
         return builder.make().getBytes();
     }
 
-    private static Place place(String key) {
+    private static Target target(String key) {
         return switch (key) {
-            case "constructed" -> new Place(Constructed.class, isConstructor());
-            case "closing" -> new Place(Closing.class, named("close").and(takesArguments(0)));
-            case "closingWithin" -> new Place(ClosingWithin.class, named("close").and(takesArguments(Duration.class)));
-            case "cleaningUp" -> new Place(CleaningUp.class, named("cleanUp").and(takesArguments(0)));
-            case "consumerConfigs" -> new Place(ConsumerConfigs.class, named("getMainConsumerConfigs").and(takesArguments(3)));
-            case "loadingClass" -> new Place(LoadingClass.class, named("loadClass").and(takesArguments(String.class, Class.class)));
+            case "constructed" -> new Target(ConstructorAdvice.class, isConstructor());
+            case "closing" -> new Target(CloseAdvice.class, named("close").and(takesArguments(0)));
+            case "closingWithin" -> new Target(CloseWithTimeoutAdvice.class, named("close").and(takesArguments(Duration.class)));
+            case "cleaningUp" -> new Target(CleanUpAdvice.class, named("cleanUp").and(takesArguments(0)));
+            case "consumerConfigs" -> new Target(ConsumerConfigsAdvice.class, named("getMainConsumerConfigs").and(takesArguments(3)));
+            case "loadingClass" -> new Target(LoadClassAdvice.class, named("loadClass").and(takesArguments(String.class, Class.class)));
             default -> throw new IllegalArgumentException(key);
         };
     }

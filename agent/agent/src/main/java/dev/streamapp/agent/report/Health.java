@@ -25,7 +25,7 @@ public final class Health {
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** A look that takes longer than a probe may wait does not make a pod unready that was seen without restoring tasks so long ago. */
     private static final long STALE_NANOS = TimeUnit.SECONDS.toNanos(10);
-    private static final long PATIENCE_MILLIS = 500;
+    private static final long TIMEOUT_MILLIS = 500;
     private final Supplier<List<Instance>> instances;
     private final LongSupplier nanoTime;
     private final ThreadPoolExecutor thread;
@@ -56,7 +56,7 @@ public final class Health {
             }
         }
         if (!rebalancing.stream().allMatch(instance -> wasSeen(instance, FRESH_NANOS) && !instance.restoring().perhaps())) {
-            look(rebalancing);
+            probe(rebalancing);
         }
         return !current.isEmpty() && rebalancing.stream().allMatch(instance -> wasSeen(instance, STALE_NANOS) && !instance.restoring().any());
     }
@@ -77,7 +77,7 @@ public final class Health {
     }
 
     /** Waits for the look that goes on, or begins one; comes back in time whether it has ended or not. */
-    private void look(List<Instance> rebalancing) throws InterruptedException {
+    private void probe(List<Instance> rebalancing) throws InterruptedException {
         CompletableFuture<Void> awaited;
         synchronized (this) {
             if (running == null) {
@@ -93,7 +93,7 @@ public final class Health {
             awaited = running;
         }
         try {
-            awaited.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+            awaited.get(TIMEOUT_MILLIS, TimeUnit.MILLISECONDS);
         } catch (TimeoutException | ExecutionException e) {
             // What was seen last stands for as long as it is not stale.
         }
@@ -101,11 +101,11 @@ public final class Health {
 
     private void run(List<Instance> rebalancing, CompletableFuture<Void> started) {
         try {
-            rebalancing.forEach(Health::lookAt);
+            rebalancing.forEach(Health::probeTasks);
             List<Instance> doubtful = rebalancing.stream().filter(instance -> instance.restoring() != null && instance.restoring().perhaps()).toList();
             if (!doubtful.isEmpty()) {
                 TimeUnit.NANOSECONDS.sleep(Instance.APART_NANOS);
-                doubtful.forEach(Health::lookAt);
+                doubtful.forEach(Health::probeTasks);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -117,10 +117,10 @@ public final class Health {
         }
     }
 
-    private static void lookAt(Instance instance) {
+    private static void probeTasks(Instance instance) {
         Object streams = instance.streams();
         if (streams != null) {
-            Look.tasks(instance, new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS)), streams, new ArrayList<>());
+            Probe.tasks(instance, new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS)), streams, new ArrayList<>());
         }
     }
 }

@@ -3,9 +3,9 @@ package dev.streamapp.agent.report;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import dev.streamapp.agent.announcement.Announcements;
-import dev.streamapp.agent.assignor.Rounds;
-import dev.streamapp.agent.kafka.Aside;
+import dev.streamapp.agent.announcement.AnnouncementState;
+import dev.streamapp.agent.assignor.AssignorRounds;
+import dev.streamapp.agent.kafka.Limitation;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 
@@ -15,19 +15,19 @@ public final class Report {
     private final String podUid;
     private final String version;
     private final String incarnation = UUID.randomUUID().toString();
-    private final Announcements announcements;
-    private final Rounds rounds;
+    private final AnnouncementState announcementState;
+    private final AssignorRounds rounds;
 
-    public Report(String podUid, Announcements announcements, Rounds rounds) {
+    public Report(String podUid, AnnouncementState announcementState, AssignorRounds rounds) {
         this.podUid = podUid;
         String implementation = Report.class.getPackage().getImplementationVersion();
         this.version = implementation == null ? "unknown" : implementation;
-        this.announcements = announcements;
+        this.announcementState = announcementState;
         this.rounds = rounds;
     }
 
     /** The report as {@code report.schema.json} has it. */
-    public JsonObject of(Look look, boolean complete) {
+    public JsonObject of(Probe probe, boolean complete) {
         JsonObject agent = new JsonObject();
         agent.addProperty("version", version);
         agent.addProperty("java", System.getProperty("java.version", "unknown"));
@@ -35,18 +35,18 @@ public final class Report {
             agent.addProperty("podUid", podUid);
         }
         agent.addProperty("incarnation", incarnation);
-        agent.addProperty("sequence", look.sequence());
-        agent.addProperty("ageMillis", TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - look.beganAt()));
+        agent.addProperty("sequence", probe.sequence());
+        agent.addProperty("ageMillis", TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - probe.beganAt()));
         JsonObject report = new JsonObject();
         report.addProperty("version", 1);
         report.add("agent", agent);
-        report.add("announcement", announcements.now().json());
-        report.add("instances", withRounds(look.instances()));
-        JsonArray asides = new JsonArray();
+        report.add("announcement", announcementState.now().json());
+        report.add("instances", withRounds(probe.instances()));
+        JsonArray limitations = new JsonArray();
         if (!complete) {
-            asides.add(new Aside("configuration", "an instance of this JVM could not be taken; this report does not show it", Aside.Kind.Failed).json());
+            limitations.add(new Limitation("configuration", "an instance of this JVM could not be taken; this report does not show it", Limitation.Kind.Failed).json());
         }
-        report.add("asides", asides);
+        report.add("asides", limitations);
         return report;
     }
 

@@ -9,7 +9,7 @@ public final class DaemonThreads {
     private static final ThreadGroup GROUP = new ThreadGroup("streamapp-agent") {
         @Override
         public void uncaughtException(Thread thread, Throwable problem) {
-            Complaints.say("the thread " + thread.getName() + " ended", problem);
+            WarningLog.warn("the thread " + thread.getName() + " ended", problem);
         }
     };
 

@@ -5,12 +5,12 @@ import com.google.gson.JsonObject;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import dev.streamapp.agent.announcement.Announcement;
-import dev.streamapp.agent.announcement.Announcements;
+import dev.streamapp.agent.announcement.AnnouncementState;
 import dev.streamapp.agent.config.Defaults;
 import dev.streamapp.agent.instance.Instances;
 import dev.streamapp.agent.report.Health;
-import dev.streamapp.agent.report.Look;
-import dev.streamapp.agent.report.Looker;
+import dev.streamapp.agent.report.Probe;
+import dev.streamapp.agent.report.Prober;
 import dev.streamapp.agent.report.Report;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -23,15 +23,15 @@ import java.util.Optional;
  */
 public final class ReportServer {
 
-    private static final int LONGEST_BODY = 256 * 1024;
+    private static final int MAX_BODY_BYTES = 256 * 1024;
     private static final int BACKLOG = 32;
-    private final Deadlines deadlines = new Deadlines();
+    private final DeadlineExecutor executor = new DeadlineExecutor();
     private final Parts parts;
     private final Gson gson = new Gson();
     private final HttpServer server;
 
     /** Whom the requests are handed to. */
-    public record Parts(Doorkeeper doorkeeper, Looker looker, Report report, Instances instances, Health health, Announcements announcements) { }
+    public record Parts(TokenAuth tokenAuth, Prober prober, Report report, Instances instances, Health health, AnnouncementState announcementState) { }
 
     private record Answer(int status, JsonObject body) {
         static Answer error(int status, String sentence) {
@@ -45,7 +45,7 @@ public final class ReportServer {
     public ReportServer(int port, Parts parts) throws IOException {
         this.parts = parts;
         server = HttpServer.create(new InetSocketAddress(port), BACKLOG);
-        server.setExecutor(deadlines);
+        server.setExecutor(executor);
         server.createContext("/", this::handle);
         server.start();
     }
@@ -57,7 +57,7 @@ public final class ReportServer {
     private void handle(HttpExchange exchange) throws IOException {
         try (exchange) {
             if (exchange.getRequestURI().getPath().equals("/healthz") && exchange.getRequestMethod().equals("GET")) {
-                deadlines.requestWasRead();
+                executor.requestWasRead();
                 boolean ready = isReady();
                 send(exchange, ready ? 200 : 503, "text/plain", ready ? "ok" : "not ready");
                 return;
@@ -77,7 +77,7 @@ public final class ReportServer {
     }
 
     private Answer answer(HttpExchange exchange) throws IOException {
-        if (!parts.doorkeeper().admits(exchange.getRequestHeaders().getFirst("Authorization"))) {
+        if (!parts.tokenAuth().accepts(exchange.getRequestHeaders().getFirst("Authorization"))) {
             return Answer.error(401, "no valid token");
         }
         String path = exchange.getRequestURI().getPath();
@@ -91,10 +91,10 @@ public final class ReportServer {
     }
 
     private Answer report() {
-        deadlines.requestWasRead();
+        executor.requestWasRead();
         try {
-            Optional<Look> look = parts.looker().look();
-            return look.map(found -> new Answer(200, parts.report().of(found, parts.instances().isComplete())))
+            Optional<Probe> probe = parts.prober().probe();
+            return probe.map(known -> new Answer(200, parts.report().of(known, parts.instances().isComplete())))
                     .orElseGet(() -> Answer.error(503, "no look at the instances has ended yet"));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -103,12 +103,12 @@ public final class ReportServer {
     }
 
     private Answer leaving(HttpExchange exchange) throws IOException {
-        if (Defaults.number(exchange.getRequestHeaders().getFirst("Content-Length"), 0) > LONGEST_BODY) {
+        if (Defaults.number(exchange.getRequestHeaders().getFirst("Content-Length"), 0) > MAX_BODY_BYTES) {
             return Answer.error(413, "larger than 256 KiB");
         }
-        byte[] body = exchange.getRequestBody().readNBytes(LONGEST_BODY + 1);
-        deadlines.requestWasRead();
-        if (body.length > LONGEST_BODY) {
+        byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES + 1);
+        executor.requestWasRead();
+        if (body.length > MAX_BODY_BYTES) {
             return Answer.error(413, "larger than 256 KiB");
         }
         Announcement announcement;
@@ -117,13 +117,13 @@ public final class ReportServer {
         } catch (IllegalArgumentException e) {
             return Answer.error(400, e.getMessage());
         }
-        Announcements.Verdict verdict = parts.announcements().offer(announcement);
+        AnnouncementState.Verdict verdict = parts.announcementState().offer(announcement);
         Answer answer = switch (verdict) {
             case TAKEN -> new Answer(200, new JsonObject());
             case LOWER_EPOCH -> Answer.error(409, "a higher epoch is known");
             case OTHER_CONTENT -> Answer.error(409, "this epoch is known with other content");
         };
-        Announcement.Epoch known = verdict == Announcements.Verdict.TAKEN ? announcement.epoch() : parts.announcements().highest();
+        Announcement.Epoch known = verdict == AnnouncementState.Verdict.TAKEN ? announcement.epoch() : parts.announcementState().highest();
         answer.body().add("epoch", known.json());
         return answer;
     }

@@ -2,7 +2,7 @@ package dev.streamapp.agent.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.streamapp.agent.assignor.AssignorClasses;
+import dev.streamapp.agent.assignor.AssignorInstaller;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,23 +17,23 @@ class DefaultsTest {
     private final Map<String, Object> consumer = new HashMap<>();
 
     private Defaults.Decision decide(Set<String> enabled) {
-        return new Defaults(enabled, new AssignorClasses(null)).decide(config, consumer, 45_000, getClass().getClassLoader());
+        return new Defaults(enabled, new AssignorInstaller(null)).decide(config, consumer, 45_000, getClass().getClassLoader());
     }
 
-    private List<String> asides(Set<String> enabled) {
-        return decide(enabled).asides().stream().map(aside -> aside.what() + " " + aside.kind()).toList();
+    private List<String> limitations(Set<String> enabled) {
+        return decide(enabled).limitations().stream().map(limitation -> limitation.what() + " " + limitation.kind()).toList();
     }
 
     @Test
     void nothingIsGivenUnasked() {
         assertEquals(Map.of(), decide(Set.of()).given());
-        assertEquals(List.of("assignor SwitchedOff", "heartbeat SwitchedOff"), asides(Set.of()));
+        assertEquals(List.of("assignor SwitchedOff", "heartbeat SwitchedOff"), limitations(Set.of()));
     }
 
     @Test
     void anOlderReleaseHasNoSuchSetting() {
         assertEquals(Map.of("heartbeat.interval.ms", 500), decide(ALL).given());
-        assertEquals(List.of("assignor OlderStreams"), asides(ALL));
+        assertEquals(List.of("assignor OlderStreams"), limitations(ALL));
     }
 
     @Test
@@ -41,7 +41,7 @@ class DefaultsTest {
         config.put("group.protocol", "STREAMS");
         config.put("task.assignor.class", null);
         assertEquals(Map.of(), decide(ALL).given());
-        assertEquals(List.of("assignor StreamsProtocol", "heartbeat StreamsProtocol"), asides(ALL));
+        assertEquals(List.of("assignor StreamsProtocol", "heartbeat StreamsProtocol"), limitations(ALL));
     }
 
     @Test
@@ -50,7 +50,7 @@ class DefaultsTest {
         consumer.put("internal.task.assignor.class", "x.Y");
         consumer.put("heartbeat.interval.ms", "3000");
         assertEquals(Map.of(), decide(ALL).given());
-        assertEquals(List.of("assignor OwnAssignor"), asides(ALL));
+        assertEquals(List.of("assignor OwnAssignor"), limitations(ALL));
     }
 
     @Test
@@ -63,9 +63,9 @@ class DefaultsTest {
 
     @Test
     void oursSetByTheUserIsNeitherGivenNorPutAside() {
-        config.put("task.assignor.class", AssignorClasses.NAME);
-        consumer.put("task.assignor.class", AssignorClasses.NAME);
-        assertEquals(List.of("heartbeat SwitchedOff"), asides(Set.of("assignor")));
+        config.put("task.assignor.class", AssignorInstaller.NAME);
+        consumer.put("task.assignor.class", AssignorInstaller.NAME);
+        assertEquals(List.of("heartbeat SwitchedOff"), limitations(Set.of("assignor")));
         assertEquals(Map.of(), decide(Set.of("assignor")).given());
     }
 }

@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
-import dev.streamapp.agent.assignor.AssignorClasses;
-import dev.streamapp.agent.config.Configuration;
+import dev.streamapp.agent.assignor.AssignorInstaller;
 import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.config.InstanceConfig;
 import dev.streamapp.agent.instance.Instance;
 import dev.streamapp.agent.instance.Instances;
-import dev.streamapp.agent.kafka.StateFolder;
+import dev.streamapp.agent.kafka.StateDirectory;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -41,19 +41,19 @@ class HealthTest {
     @TempDir
     private Path folder;
     private final List<Instance> instances = new ArrayList<>();
-    private final List<Puppet> puppets = new ArrayList<>();
+    private final List<FakeStreams> allStreams = new ArrayList<>();
     private final AtomicLong later = new AtomicLong();
     private final Health health = new Health(() -> List.copyOf(instances), () -> System.nanoTime() + later.get());
 
     /** A KafkaStreams object whose state and metrics are set by hand. */
-    private static final class Puppet extends KafkaStreams {
+    private static final class FakeStreams extends KafkaStreams {
         private volatile State state = State.CREATED;
         private volatile Map<MetricName, Metric> metrics = Map.of();
         private final Queue<Map<MetricName, Metric>> earlier = new ConcurrentLinkedQueue<>();
         private volatile CountDownLatch gate = new CountDownLatch(0);
-        private final AtomicInteger looks = new AtomicInteger();
+        private final AtomicInteger reads = new AtomicInteger();
 
-        private Puppet(Path folder, int number) {
+        private FakeStreams(Path folder, int number) {
             super(topology(), settings(folder, number));
         }
 
@@ -77,10 +77,10 @@ class HealthTest {
         @Override
         public Map<MetricName, ? extends Metric> metrics() {
             // The constructor of the superclass asks too, before this one's fields are there.
-            if (looks == null) {
+            if (reads == null) {
                 return Map.of();
             }
-            looks.incrementAndGet();
+            reads.incrementAndGet();
             try {
                 gate.await();
             } catch (InterruptedException e) {
@@ -99,27 +99,27 @@ class HealthTest {
         }
     }
 
-    private Puppet puppet() {
-        Puppet puppet = new Puppet(folder, puppets.size());
-        puppets.add(puppet);
-        Configuration configuration = new Configuration("app-" + puppets.size(), new JsonObject(), List.of(), new StateFolder(folder));
-        instances.add(new Instance(puppet, configuration));
-        return puppet;
+    private FakeStreams fakeStreams() {
+        FakeStreams fakeStreams = new FakeStreams(folder, allStreams.size());
+        allStreams.add(fakeStreams);
+        InstanceConfig configuration = new InstanceConfig("app-" + allStreams.size(), new JsonObject(), List.of(), new StateDirectory(folder));
+        instances.add(new Instance(fakeStreams, configuration));
+        return fakeStreams;
     }
 
-    private Puppet rebalancing() throws InterruptedException {
-        Puppet puppet = puppet();
-        puppet.state = KafkaStreams.State.RUNNING;
+    private FakeStreams rebalancing() throws InterruptedException {
+        FakeStreams fakeStreams = fakeStreams();
+        fakeStreams.state = KafkaStreams.State.RUNNING;
         assertTrue(health.isReady());
-        puppet.state = KafkaStreams.State.REBALANCING;
-        return puppet;
+        fakeStreams.state = KafkaStreams.State.REBALANCING;
+        return fakeStreams;
     }
 
     @AfterEach
     void end() {
-        puppets.forEach(puppet -> {
-            puppet.gate.countDown();
-            puppet.close();
+        allStreams.forEach(fakeStreams -> {
+            fakeStreams.gate.countDown();
+            fakeStreams.close();
         });
     }
 
@@ -130,59 +130,59 @@ class HealthTest {
 
     @Test
     void beforeTheFirstTimeRunningNothingIsReady() throws InterruptedException {
-        Puppet puppet = puppet();
+        FakeStreams fakeStreams = fakeStreams();
         assertFalse(health.isReady(), "created");
-        puppet.state = KafkaStreams.State.REBALANCING;
-        puppet.task("0_0", "process-total");
+        fakeStreams.state = KafkaStreams.State.REBALANCING;
+        fakeStreams.task("0_0", "process-total");
         assertFalse(health.isReady(), "joining");
-        assertEquals(0, puppet.looks.get(), "what never ran is not looked at");
-        puppet.state = KafkaStreams.State.RUNNING;
+        assertEquals(0, fakeStreams.reads.get(), "what never ran is not looked at");
+        fakeStreams.state = KafkaStreams.State.RUNNING;
         assertTrue(health.isReady());
     }
 
     @Test
     void aRebalanceThatMovesNothingHereChangesNothing() throws InterruptedException {
-        Puppet puppet = rebalancing();
-        puppet.task("0_0", "restore-total", "process-total");
-        puppet.task("0_1", "update-total");
+        FakeStreams fakeStreams = rebalancing();
+        fakeStreams.task("0_0", "restore-total", "process-total");
+        fakeStreams.task("0_1", "update-total");
         assertTrue(health.isReady());
-        puppet.state = KafkaStreams.State.RUNNING;
+        fakeStreams.state = KafkaStreams.State.RUNNING;
         assertTrue(health.isReady());
     }
 
     @Test
     void aTaskThatRestoresMakesUnreadyUntilItRuns() throws InterruptedException {
-        Puppet puppet = rebalancing();
-        puppet.task("0_0", "restore-total");
+        FakeStreams fakeStreams = rebalancing();
+        fakeStreams.task("0_0", "restore-total");
         assertFalse(health.isReady());
-        puppet.task("0_0", "process-total");
+        fakeStreams.task("0_0", "process-total");
         later.addAndGet(TimeUnit.SECONDS.toNanos(2));
         assertTrue(health.isReady());
     }
 
     @Test
     void aTaskThatIsHandedOverLosesItsMetricsOneByOneAndDoesNotRestore() throws InterruptedException {
-        Puppet puppet = rebalancing();
-        puppet.task("0_1", "restore-total");
-        puppet.earlier.add(puppet.metrics);
-        puppet.metrics = Map.of();
-        puppet.task("0_0", "process-total");
+        FakeStreams fakeStreams = rebalancing();
+        fakeStreams.task("0_1", "restore-total");
+        fakeStreams.earlier.add(fakeStreams.metrics);
+        fakeStreams.metrics = Map.of();
+        fakeStreams.task("0_0", "process-total");
         assertTrue(health.isReady());
-        assertEquals(2, puppet.looks.get());
+        assertEquals(2, fakeStreams.reads.get());
     }
 
     @Test
     void whatAReportSawOnceIsLookedAtAgain() throws InterruptedException {
-        Puppet puppet = rebalancing();
-        instances.get(0).learnRestoring(Set.of("0_1"), System.nanoTime());
+        FakeStreams fakeStreams = rebalancing();
+        instances.get(0).updateRestoring(Set.of("0_1"), System.nanoTime());
         assertTrue(health.isReady());
-        assertEquals(1, puppet.looks.get());
+        assertEquals(1, fakeStreams.reads.get());
     }
 
     @Test
     void everyInstanceCountsAndOneThatEndedIsNotAtWork() throws InterruptedException {
-        puppet().state = KafkaStreams.State.RUNNING;
-        Puppet other = puppet();
+        fakeStreams().state = KafkaStreams.State.RUNNING;
+        FakeStreams other = fakeStreams();
         for (KafkaStreams.State state : KafkaStreams.State.values()) {
             other.state = state;
             boolean works = state == KafkaStreams.State.RUNNING || state == KafkaStreams.State.REBALANCING && instances.get(1).wasRunning();
@@ -198,13 +198,13 @@ class HealthTest {
 
     @Test
     void anInstanceThatCouldNotBeTakenIsNotKnownToBeAtWork() throws InterruptedException {
-        Instances taken = new Instances(new Defaults(Set.of(), new AssignorClasses(null)));
-        Puppet puppet = puppet();
-        puppet.state = KafkaStreams.State.RUNNING;
-        taken.constructed(puppet, new Object[] {new StreamsConfig(Puppet.settings(folder, 0))});
+        Instances taken = new Instances(new Defaults(Set.of(), new AssignorInstaller(null)));
+        FakeStreams fakeStreams = fakeStreams();
+        fakeStreams.state = KafkaStreams.State.RUNNING;
+        taken.constructed(fakeStreams, new Object[] {new StreamsConfig(FakeStreams.settings(folder, 0))});
         Health ofTaken = new Health(taken::all, System::nanoTime);
         assertTrue(ofTaken.isReady());
-        taken.constructed(new Object(), new Object[] {new StreamsConfig(Puppet.settings(folder, 1)) {
+        taken.constructed(new Object(), new Object[] {new StreamsConfig(FakeStreams.settings(folder, 1)) {
             @Override
             public Map<String, ?> values() {
                 throw new IllegalStateException("another release");
@@ -215,27 +215,27 @@ class HealthTest {
 
     @Test
     void manyProbesLookAtTheTasksOnceASecond() throws InterruptedException {
-        Puppet puppet = rebalancing();
-        puppet.task("0_0", "process-total");
+        FakeStreams fakeStreams = rebalancing();
+        fakeStreams.task("0_0", "process-total");
         for (int probe = 0; probe < 200; probe++) {
             assertTrue(health.isReady());
         }
-        assertTrue(puppet.looks.get() <= 2, puppet.looks + " looks");
+        assertTrue(fakeStreams.reads.get() <= 2, fakeStreams.reads + " looks");
     }
 
     @Test
     void aLookThatHangsKeepsNoProbeWaitingAndNoPodUnready() throws InterruptedException {
-        Puppet puppet = rebalancing();
-        puppet.task("0_0", "process-total");
+        FakeStreams fakeStreams = rebalancing();
+        fakeStreams.task("0_0", "process-total");
         assertTrue(health.isReady());
-        puppet.gate = new CountDownLatch(1);
+        fakeStreams.gate = new CountDownLatch(1);
         later.addAndGet(TimeUnit.SECONDS.toNanos(2));
         assertEquals(Collections.nCopies(20, true), answersOf(20));
-        assertEquals(2, puppet.looks.get(), "one look for all of them");
+        assertEquals(2, fakeStreams.reads.get(), "one look for all of them");
         later.addAndGet(TimeUnit.SECONDS.toNanos(10));
         assertEquals(Collections.nCopies(20, false), answersOf(20), "nobody knows any more");
-        assertEquals(2, puppet.looks.get());
-        puppet.gate.countDown();
+        assertEquals(2, fakeStreams.reads.get());
+        fakeStreams.gate.countDown();
         later.set(0);
         assertTrue(health.isReady());
     }

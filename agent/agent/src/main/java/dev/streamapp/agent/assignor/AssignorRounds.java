@@ -9,52 +9,52 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /** The last assignment that the assignor in this JVM told of, per application. Called by the leader's stream thread and by the HTTP threads. */
-public final class Rounds {
+public final class AssignorRounds {
 
-    private static final int MOST_APPLICATIONS = 32;
-    private static final int LONGEST_REASON = 500;
+    private static final int MAX_APPLICATIONS = 32;
+    private static final int MAX_REASON_LENGTH = 500;
     private static final Set<String> STATES = Set.of("unknown", "empty", "set");
     private static final Set<String> REASONS = Set.of("learning", "unknown", "expiry");
     private final LongSupplier nanoTime;
     private final Map<String, Round> rounds = new LinkedHashMap<>();
 
     /** A round as it was told, and when. */
-    private record Round(JsonObject told, long ageAtTelling, long toldAt) { }
+    private record Round(JsonObject json, long ageWhenRecorded, long recordedAt) { }
 
-    public Rounds(LongSupplier nanoTime) {
+    public AssignorRounds(LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
     }
 
     /** Takes a round; throws {@link IllegalArgumentException} where something is missing or of another type than the report's schema says. */
-    public synchronized void tell(Map<String, Object> round) {
+    public synchronized void record(Map<String, Object> round) {
         if (!(round.get("applicationId") instanceof String applicationId)) {
             throw new IllegalArgumentException("a round without applicationId");
         }
-        JsonObject told = new JsonObject();
-        told.addProperty("announcement", oneOf(round, "announcement", STATES));
-        told.addProperty("moved", number(round, "moved"));
-        told.addProperty("learning", number(round, "learning"));
+        JsonObject json = new JsonObject();
+        json.addProperty("announcement", oneOf(round, "announcement", STATES));
+        json.addProperty("moved", number(round, "moved"));
+        json.addProperty("learning", number(round, "learning"));
         if (round.containsKey("lease") && round.containsKey("counter")) {
-            told.add("epoch", new Announcement.Epoch(number(round, "lease"), number(round, "counter")).json());
+            json.add("epoch", new Announcement.Epoch(number(round, "lease"), number(round, "counter")).json());
         } else if (round.get("epoch") instanceof Map<?, ?> epoch) {
-            told.add("epoch", new Announcement.Epoch(number(epoch, "lease"), number(epoch, "counter")).json());
+            json.add("epoch", new Announcement.Epoch(number(epoch, "lease"), number(epoch, "counter")).json());
         }
         for (String optional : new String[] {"ready", "followUpMillis"}) {
             if (round.get(optional) != null) {
-                told.addProperty(optional, number(round, optional));
+                json.addProperty(optional, number(round, optional));
             }
         }
         if (round.get("followUpFor") != null) {
-            told.addProperty("followUpFor", oneOf(round, "followUpFor", REASONS));
+            json.addProperty("followUpFor", oneOf(round, "followUpFor", REASONS));
         }
         String fellBack = String.valueOf(round.getOrDefault("fellBack", ""));
-        told.addProperty("fellBack", fellBack.length() <= LONGEST_REASON ? fellBack : fellBack.substring(0, LONGEST_REASON));
+        json.addProperty("fellBack", fellBack.length() <= MAX_REASON_LENGTH ? fellBack : fellBack.substring(0, MAX_REASON_LENGTH));
         rounds.remove(applicationId);
-        if (rounds.size() >= MOST_APPLICATIONS) {
+        if (rounds.size() >= MAX_APPLICATIONS) {
             rounds.remove(rounds.keySet().iterator().next());
         }
         long age = round.get("ageMillis") == null ? 0 : number(round, "ageMillis");
-        rounds.put(applicationId, new Round(told, age, nanoTime.getAsLong()));
+        rounds.put(applicationId, new Round(json, age, nanoTime.getAsLong()));
     }
 
     /** The last round of the application as the report shows it; null where none was told. */
@@ -63,8 +63,8 @@ public final class Rounds {
         if (round == null) {
             return null;
         }
-        JsonObject json = round.told().deepCopy();
-        json.addProperty("ageMillis", round.ageAtTelling() + TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - round.toldAt()));
+        JsonObject json = round.json().deepCopy();
+        json.addProperty("ageMillis", round.ageWhenRecorded() + TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - round.recordedAt()));
         return json;
     }
 

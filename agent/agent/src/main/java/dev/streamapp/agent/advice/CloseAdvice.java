@@ -6,9 +6,9 @@ import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
 /** Around KafkaStreams#close(): an instance whose process leaves gives up its place in the group as it closes. */
-public final class Closing {
+public final class CloseAdvice {
 
-    private Closing() {
+    private CloseAdvice() {
     }
 
     @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class, suppress = Throwable.class)

@@ -3,10 +3,10 @@ package dev.streamapp.agent.report;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import dev.streamapp.agent.instance.Instance;
-import dev.streamapp.agent.instance.Tasks;
-import dev.streamapp.agent.kafka.Aside;
+import dev.streamapp.agent.instance.TaskMetrics;
 import dev.streamapp.agent.kafka.KafkaApi;
-import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.kafka.Limitation;
+import dev.streamapp.agent.runtime.WarningLog;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -21,53 +21,53 @@ import java.util.stream.Collectors;
  * @param beganAt when it began, by System.nanoTime
  * @param instances the report's {@code instances}, without {@code lastRound}
  */
-public record Look(long sequence, long beganAt, JsonArray instances) {
+public record Probe(long sequence, long beganAt, JsonArray instances) {
 
-    static final int LONGEST_TOPOLOGY = 256 * 1024;
+    static final int MAX_TOPOLOGY_BYTES = 256 * 1024;
 
-    static Look at(long sequence, long beganAt, List<Instance> instances) {
+    static Probe of(long sequence, long beganAt, List<Instance> instances) {
         JsonArray array = new JsonArray();
         for (Instance instance : instances) {
             Object streams = instance.streams();
             if (streams != null) {
-                JsonObject json = lookAt(instance, streams);
+                JsonObject json = probeInstance(instance, streams);
                 if (json != null) {
                     array.add(json);
                 }
             }
         }
-        return new Look(sequence, beganAt, array);
+        return new Probe(sequence, beganAt, array);
     }
 
     /** An instance whose state cannot be read is left out: nothing may be said about it. */
-    private static JsonObject lookAt(Instance instance, Object streams) {
+    private static JsonObject probeInstance(Instance instance, Object streams) {
         KafkaApi kafka = new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS));
-        List<Aside> asides = new ArrayList<>(instance.configuration().asides());
+        List<Limitation> limitations = new ArrayList<>(instance.configuration().limitations());
         JsonObject json = instance.configuration().json().deepCopy();
         json.addProperty("applicationId", instance.configuration().applicationId());
         String state;
         try {
             state = instance.state(kafka);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-            Complaints.say("the state of an instance cannot be read: " + KafkaApi.reason(e));
+            WarningLog.warn("the state of an instance cannot be read: " + KafkaApi.reason(e));
             return null;
         }
         json.addProperty("clientState", state);
-        List<Tasks.Task> tasks = tasks(instance, kafka, streams, asides);
+        List<TaskMetrics.Task> tasks = tasks(instance, kafka, streams, limitations);
         addThreads(json, instance, kafka, streams);
-        addIdentity(json, instance, asides);
+        addIdentity(json, instance, limitations);
         instance.configuration().state().addTo(json);
         if (instance.cleanedTasks() > 0) {
             json.addProperty("cleanedTasks", instance.cleanedTasks());
         }
         if (tasks != null) {
-            Map<String, List<KafkaApi.Position>> positions = positions(instance, tasks, kafka, streams, state, asides);
+            Map<String, List<KafkaApi.Position>> positions = positions(instance, tasks, kafka, streams, state, limitations);
             JsonArray array = new JsonArray();
             tasks.forEach(task -> array.add(json(task, positions.getOrDefault(task.id(), List.of()))));
             json.add("tasks", array);
         }
         JsonArray all = new JsonArray();
-        asides.forEach(aside -> all.add(aside.json()));
+        limitations.forEach(limitation -> all.add(limitation.json()));
         json.add("asides", all);
         return json;
     }
@@ -83,13 +83,13 @@ public record Look(long sequence, long beganAt, JsonArray instances) {
             });
             json.add("threads", threads);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-            Complaints.say("the threads of an instance cannot be read: " + KafkaApi.reason(e));
+            WarningLog.warn("the threads of an instance cannot be read: " + KafkaApi.reason(e));
         }
     }
 
-    private static void addIdentity(JsonObject json, Instance instance, List<Aside> asides) {
+    private static void addIdentity(JsonObject json, Instance instance, List<Limitation> limitations) {
         if (instance.processId() == null) {
-            asides.add(new Aside("processId", "neither a metric nor KafkaStreams tells it", Aside.Kind.Failed));
+            limitations.add(new Limitation("processId", "neither a metric nor KafkaStreams tells it", Limitation.Kind.Failed));
         } else {
             json.addProperty("processId", instance.processId());
         }
@@ -101,24 +101,24 @@ public record Look(long sequence, long beganAt, JsonArray instances) {
         }
         String topology = instance.topology();
         if (topology == null) {
-            asides.add(new Aside("topology", "no metric tells it", Aside.Kind.Failed));
-        } else if (topology.getBytes(StandardCharsets.UTF_8).length > LONGEST_TOPOLOGY) {
-            asides.add(new Aside("topology", "its description is longer than 256 KiB", Aside.Kind.Failed));
+            limitations.add(new Limitation("topology", "no metric tells it", Limitation.Kind.Failed));
+        } else if (topology.getBytes(StandardCharsets.UTF_8).length > MAX_TOPOLOGY_BYTES) {
+            limitations.add(new Limitation("topology", "its description is longer than 256 KiB", Limitation.Kind.Failed));
         } else {
             json.addProperty("topology", topology);
         }
     }
 
     /** The tasks by the instance's metrics; null where they cannot be read. Learns on the way what the metrics say of the instance itself. */
-    static List<Tasks.Task> tasks(Instance instance, KafkaApi kafka, Object streams, List<Aside> asides) {
+    static List<TaskMetrics.Task> tasks(Instance instance, KafkaApi kafka, Object streams, List<Limitation> limitations) {
         try {
             long beganAt = System.nanoTime();
-            Tasks tasks = new Tasks();
+            TaskMetrics taskMetrics = new TaskMetrics();
             Map<String, String> threadStates = new HashMap<>();
             for (KafkaApi.Metric metric : kafka.metrics(streams)) {
                 switch (metric.group()) {
-                    case "stream-task-metrics" -> tasks.see(metric.tag("task-id"), metric.name());
-                    case "stream-metrics" -> learn(instance, metric);
+                    case "stream-task-metrics" -> taskMetrics.add(metric.tag("task-id"), metric.name());
+                    case "stream-metrics" -> update(instance, metric);
                     case "stream-thread-metrics" -> {
                         if (metric.name().equals("state")) {
                             threadStates.put(metric.tag("thread-id"), String.valueOf(metric.value()));
@@ -127,27 +127,27 @@ public record Look(long sequence, long beganAt, JsonArray instances) {
                     default -> { }
                 }
             }
-            instance.learnThreadStates(threadStates);
-            List<Tasks.Task> found = tasks.found();
-            instance.learnRestoring(
-                    found.stream().filter(task -> "restoring".equals(task.state())).map(Tasks.Task::id).collect(Collectors.toSet()), beganAt);
-            return found;
+            instance.updateThreadStates(threadStates);
+            List<TaskMetrics.Task> read = taskMetrics.tasks();
+            instance.updateRestoring(
+                    read.stream().filter(task -> "restoring".equals(task.state())).map(TaskMetrics.Task::id).collect(Collectors.toSet()), beganAt);
+            return read;
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-            asides.add(Aside.failed("tasks", e));
+            limitations.add(Limitation.failed("tasks", e));
             return null;
         }
     }
 
-    private static void learn(Instance instance, KafkaApi.Metric metric) throws ReflectiveOperationException {
-        instance.learnProcessId(metric.tag("process-id"));
+    private static void update(Instance instance, KafkaApi.Metric metric) throws ReflectiveOperationException {
+        instance.updateProcessId(metric.tag("process-id"));
         switch (metric.name()) {
             case "version" -> {
-                instance.learnKafkaVersion(String.valueOf(metric.value()));
-                instance.learnClientId(metric.tag("client-id"));
+                instance.updateKafkaVersion(String.valueOf(metric.value()));
+                instance.updateClientId(metric.tag("client-id"));
             }
             case "topology-description" -> {
                 if (instance.topology() == null) {
-                    instance.learnTopology(String.valueOf(metric.value()));
+                    instance.updateTopology(String.valueOf(metric.value()));
                 }
             }
             default -> { }
@@ -159,7 +159,7 @@ public record Look(long sequence, long beganAt, JsonArray instances) {
      * that one is left out; where nobody needs a position, the broker is not asked.
      */
     private static Map<String, List<KafkaApi.Position>> positions(
-            Instance instance, List<Tasks.Task> tasks, KafkaApi kafka, Object streams, String state, List<Aside> asides) {
+            Instance instance, List<TaskMetrics.Task> tasks, KafkaApi kafka, Object streams, String state, List<Limitation> limitations) {
         Map<String, List<KafkaApi.Position>> wanted = new HashMap<>();
         tasks.stream().filter(task -> !"running".equals(task.state())).forEach(task -> wanted.put(task.id(), new ArrayList<>()));
         if (wanted.isEmpty() || !state.equals("RUNNING") && !state.equals("REBALANCING")) {
@@ -173,12 +173,12 @@ public record Look(long sequence, long beganAt, JsonArray instances) {
                 }
             }
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-            asides.add(Aside.failed("positions", e));
+            limitations.add(Limitation.failed("positions", e));
         }
         return wanted;
     }
 
-    private static JsonObject json(Tasks.Task task, List<KafkaApi.Position> positions) {
+    private static JsonObject json(TaskMetrics.Task task, List<KafkaApi.Position> positions) {
         JsonObject json = new JsonObject();
         json.addProperty("id", task.id());
         json.addProperty("role", task.active() ? "active" : "standby");

@@ -9,13 +9,13 @@ import com.google.gson.JsonObject;
  * @param why a sentence
  * @param kind why, for a program
  */
-public record Aside(String what, String why, Kind kind) {
+public record Limitation(String what, String why, Kind kind) {
 
     /** The kinds of the report's schema, by their names there. */
     public enum Kind { OlderStreams, OwnAssignor, StreamsProtocol, UnknownLoader, SwitchedOff, Failed }
 
-    public static Aside failed(String what, Throwable cause) {
-        return new Aside(what, KafkaApi.reason(cause), Kind.Failed);
+    public static Limitation failed(String what, Throwable cause) {
+        return new Limitation(what, KafkaApi.reason(cause), Kind.Failed);
     }
 
     public JsonObject json() {

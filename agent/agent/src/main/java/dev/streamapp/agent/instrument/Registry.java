@@ -18,7 +18,7 @@ import java.util.jar.JarOutputStream;
  * Brings {@link Meeting} into the boot loader. It is defined there directly: a jar appended to the boot class path makes HotSpot print a warning into
  * the application's output and give up sharing its other classes. A runtime that cannot define it so gets the jar.
  */
-public final class MeetingPlace {
+public final class Registry {
 
     /** Under which key the assignor finds the announcement. */
     public static final String ANNOUNCEMENT = "announcement";
@@ -28,7 +28,7 @@ public final class MeetingPlace {
 
     private static final String RESOURCE = Meeting.NAME.replace('.', '/') + ".class";
 
-    private MeetingPlace() {
+    private Registry() {
     }
 
     /** The map in which all meet. Throws where this runtime lets no class into its boot loader. */
@@ -41,7 +41,7 @@ public final class MeetingPlace {
         try {
             return inBootLoader();
         } catch (ClassNotFoundException e) {
-            bring(instrumentation, bytes());
+            defineOrAppend(instrumentation, bytes());
         }
         return inBootLoader();
     }
@@ -50,7 +50,7 @@ public final class MeetingPlace {
         return Class.forName(Meeting.NAME, true, null);
     }
 
-    private static void bring(Instrumentation instrumentation, byte[] bytes) throws IOException {
+    private static void defineOrAppend(Instrumentation instrumentation, byte[] bytes) throws IOException {
         try {
             define(instrumentation, bytes);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
@@ -59,7 +59,7 @@ public final class MeetingPlace {
     }
 
     private static byte[] bytes() throws IOException {
-        try (InputStream in = MeetingPlace.class.getClassLoader().getResourceAsStream(RESOURCE)) {
+        try (InputStream in = Registry.class.getClassLoader().getResourceAsStream(RESOURCE)) {
             if (in == null) {
                 throw new IOException("the agent's jar has no " + RESOURCE);
             }
@@ -68,7 +68,7 @@ public final class MeetingPlace {
     }
 
     private static void define(Instrumentation instrumentation, byte[] bytes) throws ReflectiveOperationException {
-        instrumentation.redefineModule(Object.class.getModule(), Set.of(), Map.of("jdk.internal.misc", Set.of(MeetingPlace.class.getModule())),
+        instrumentation.redefineModule(Object.class.getModule(), Set.of(), Map.of("jdk.internal.misc", Set.of(Registry.class.getModule())),
                                        Map.of(), Set.of(), Map.of());
         Class<?> unsafe = Class.forName("jdk.internal.misc.Unsafe");
         unsafe.getMethod("defineClass", String.class, byte[].class, int.class, int.class, ClassLoader.class, ProtectionDomain.class)

@@ -5,18 +5,18 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
-/** At the end of StreamsConfig#getMainConsumerConfigs: lets the settings that the user left unset be filled in. */
-public final class ConsumerConfigs {
+/** At the end of a constructor of KafkaStreams: shows the instance and the constructor's arguments. */
+public final class ConstructorAdvice {
 
-    private ConsumerConfigs() {
+    private ConstructorAdvice() {
     }
 
     @Advice.OnMethodExit(suppress = Throwable.class)
     @SuppressWarnings("unchecked")
-    static void exit(@Advice.This Object config, @Advice.Return Object consumerConfigs) throws ReflectiveOperationException {
+    static void exit(@Advice.This Object streams, @Advice.AllArguments Object[] arguments) throws ReflectiveOperationException {
         Object hook = ((Map<?, ?>) Class.forName(Meeting.NAME, true, null).getField(Meeting.FIELD).get(null)).get("hook");
         if (hook instanceof BiFunction) {
-            ((BiFunction<Object, Object, Object>) hook).apply("consumerConfigs", new Object[] {config, consumerConfigs});
+            ((BiFunction<Object, Object, Object>) hook).apply("constructed", new Object[] {streams, arguments});
         }
     }
 }

@@ -6,27 +6,27 @@ import java.security.NoSuchAlgorithmException;
 import java.util.List;
 
 /** Says whether a request carries a token that is accepted, in a time that does not depend on how wrong it is. */
-public final class Doorkeeper {
+public final class TokenAuth {
 
     private static final String SCHEME = "Bearer ";
-    private static final int LONGEST = 1024;
+    private static final int MAX_LENGTH = 1024;
     private final List<byte[]> hashes;
 
-    public Doorkeeper(List<byte[]> hashes) {
+    public TokenAuth(List<byte[]> hashes) {
         this.hashes = hashes;
     }
 
     /** Takes the value of the header {@code Authorization}; null where there is none. */
-    boolean admits(String authorization) {
-        if (authorization == null || !authorization.startsWith(SCHEME) || authorization.length() > LONGEST) {
+    boolean accepts(String authorization) {
+        if (authorization == null || !authorization.startsWith(SCHEME) || authorization.length() > MAX_LENGTH) {
             return false;
         }
         byte[] hash = sha256(authorization.substring(SCHEME.length()).trim());
-        boolean admitted = false;
+        boolean accepted = false;
         for (byte[] known : hashes) {
-            admitted |= MessageDigest.isEqual(known, hash);
+            accepted |= MessageDigest.isEqual(known, hash);
         }
-        return admitted;
+        return accepted;
     }
 
     public static byte[] sha256(String token) {

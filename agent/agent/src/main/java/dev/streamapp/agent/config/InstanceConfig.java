@@ -2,10 +2,10 @@ package dev.streamapp.agent.config;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import dev.streamapp.agent.assignor.AssignorClasses;
-import dev.streamapp.agent.kafka.Aside;
+import dev.streamapp.agent.assignor.AssignorInstaller;
 import dev.streamapp.agent.kafka.KafkaApi;
-import dev.streamapp.agent.kafka.StateFolder;
+import dev.streamapp.agent.kafka.Limitation;
+import dev.streamapp.agent.kafka.StateDirectory;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -18,10 +18,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * @param applicationId the group
  * @param json the fields of the report's instance that come from the configuration
- * @param asides what is not done for this instance
+ * @param limitations what is not done for this instance
  * @param state where its state lies
  */
-public record Configuration(String applicationId, JsonObject json, List<Aside> asides, StateFolder state) {
+public record InstanceConfig(String applicationId, JsonObject json, List<Limitation> limitations, StateDirectory state) {
 
     private static final long KAFKAS_SESSION_MILLIS = 45_000;
     private static final String CONFIG = "org.apache.kafka.streams.StreamsConfig";
@@ -44,7 +44,7 @@ public record Configuration(String applicationId, JsonObject json, List<Aside> a
         consumer.putAll(defaults.decide(values(kafka, config), consumer, session(kafka), loader).given());
     }
 
-    public static Configuration read(Defaults defaults, Object config) throws ReflectiveOperationException {
+    public static InstanceConfig read(Defaults defaults, Object config) throws ReflectiveOperationException {
         ClassLoader loader = KafkaApi.loaderOf(config, CONFIG);
         KafkaApi kafka = new KafkaApi(loader);
         Map<?, ?> values = values(kafka, config);
@@ -53,11 +53,11 @@ public record Configuration(String applicationId, JsonObject json, List<Aside> a
         Map<Object, Object> consumer = new HashMap<>(consumerConfigs(kafka, config, application, advised));
         Defaults.Decision decision = defaults.decide(values, consumer, session(kafka), loader);
         if (!advised.get()) {
-            Aside changed = new Aside("configuration", "getMainConsumerConfigs of this release could not be advised", Aside.Kind.Failed);
+            Limitation changed = new Limitation("configuration", "getMainConsumerConfigs of this release could not be advised", Limitation.Kind.Failed);
             decision = new Defaults.Decision(Map.of(), List.of(changed));
         }
         consumer.putAll(decision.given());
-        List<Aside> asides = new ArrayList<>(decision.asides());
+        List<Limitation> limitations = new ArrayList<>(decision.limitations());
         JsonObject json = new JsonObject();
         String protocol = Defaults.protocol(values);
         json.addProperty("protocol", protocol);
@@ -69,12 +69,12 @@ public record Configuration(String applicationId, JsonObject json, List<Aside> a
         addNumber(json, "acceptableRecoveryLag", values.get("acceptable.recovery.lag"));
         addNumber(json, "standbyReplicas", values.get("num.standby.replicas"));
         json.addProperty("isStatic", consumer.get("group.instance.id") != null);
-        boolean leaveGiven = addLeaving(json, asides, defaults, kafka, protocol);
+        boolean leaveGiven = addLeaving(json, limitations, defaults, kafka, protocol);
         json.add("defaultsGiven", given(decision, leaveGiven));
         Path directory = Path.of(String.valueOf(values.get("state.dir"))).toAbsolutePath();
         json.addProperty("stateDirectory", directory.toString());
-        StateFolder state = new StateFolder(directory.resolve(application));
-        return new Configuration(application, json, List.copyOf(asides), state);
+        StateDirectory state = new StateDirectory(directory.resolve(application));
+        return new InstanceConfig(application, json, List.copyOf(limitations), state);
     }
 
     private static Map<?, ?> values(KafkaApi kafka, Object config) throws ReflectiveOperationException {
@@ -97,18 +97,18 @@ public record Configuration(String applicationId, JsonObject json, List<Aside> a
         String name = own == null ? Defaults.STOCK_ASSIGNOR : Defaults.className(own);
         JsonObject json = new JsonObject();
         json.addProperty("class", name);
-        json.addProperty("isOurs", name.equals(AssignorClasses.NAME));
+        json.addProperty("isOurs", name.equals(AssignorInstaller.NAME));
         return json;
     }
 
     /** Says whether close() leaves, and answers whether it does so because of the agent. */
-    private static boolean addLeaving(JsonObject json, List<Aside> asides, Defaults defaults, KafkaApi kafka, String protocol) {
+    private static boolean addLeaving(JsonObject json, List<Limitation> limitations, Defaults defaults, KafkaApi kafka, String protocol) {
         boolean given = false;
         if (protocol.equals("classic")) {
             if (!defaults.enabled("leave")) {
-                asides.add(new Aside("leave", "STREAMAPP_AGENT_DEFAULTS does not name it", Aside.Kind.SwitchedOff));
+                limitations.add(new Limitation("leave", "STREAMAPP_AGENT_DEFAULTS does not name it", Limitation.Kind.SwitchedOff));
             } else if (!kafka.has(KafkaApi.CLOSE_OPTIONS)) {
-                asides.add(new Aside("leave", "before 4.2 close() of a dynamic member cannot leave", Aside.Kind.OlderStreams));
+                limitations.add(new Limitation("leave", "before 4.2 close() of a dynamic member cannot leave", Limitation.Kind.OlderStreams));
             } else {
                 given = true;
             }

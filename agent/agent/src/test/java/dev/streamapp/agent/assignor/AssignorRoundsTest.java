@@ -10,10 +10,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-class RoundsTest {
+class AssignorRoundsTest {
 
     private final AtomicLong clock = new AtomicLong();
-    private final Rounds rounds = new Rounds(clock::get);
+    private final AssignorRounds rounds = new AssignorRounds(clock::get);
 
     private static Map<String, Object> round(String application) {
         return new HashMap<>(Map.of("applicationId", application, "announcement", "set", "moved", 2, "learning", 1L, "fellBack", "",
@@ -22,7 +22,7 @@ class RoundsTest {
 
     @Test
     void aRoundGrowsOld() {
-        rounds.tell(round("a"));
+        rounds.record(round("a"));
         clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(1234));
         assertEquals("{\"announcement\":\"set\",\"moved\":2,\"learning\":1,\"epoch\":{\"lease\":4,\"counter\":5},\"ready\":0,\"followUpMillis\":1000,"
                      + "\"followUpFor\":\"learning\",\"fellBack\":\"\",\"ageMillis\":1234}", rounds.last("a").toString());
@@ -31,11 +31,11 @@ class RoundsTest {
 
     @Test
     void aRoundOfTheWrongFormIsRefusedAndTheLastOneStays() {
-        rounds.tell(round("a"));
+        rounds.record(round("a"));
         for (Map.Entry<String, Object> wrong : Map.of("moved", (Object) "2", "announcement", "what", "followUpFor", "fun", "learning", -1).entrySet()) {
             Map<String, Object> round = round("a");
             round.put(wrong.getKey(), wrong.getValue());
-            assertThrows(IllegalArgumentException.class, () -> rounds.tell(round), wrong.getKey());
+            assertThrows(IllegalArgumentException.class, () -> rounds.record(round), wrong.getKey());
         }
         assertEquals(2, rounds.last("a").get("moved").getAsInt());
     }
@@ -43,7 +43,7 @@ class RoundsTest {
     @Test
     void onlySoManyApplicationsAreRemembered() {
         for (int i = 0; i < 1000; i++) {
-            rounds.tell(round("application-" + i));
+            rounds.record(round("application-" + i));
         }
         assertNull(rounds.last("application-900"));
         assertEquals(2, rounds.last("application-999").get("moved").getAsInt());

@@ -12,7 +12,7 @@ import java.util.function.LongSupplier;
 /**
  * The state of the announcement: unknown, empty or set. Time is monotonic. Called by the HTTP threads, the assignor's thread and the closing thread.
  */
-public final class Announcements {
+public final class AnnouncementState {
 
     /** So long a JVM that was told nothing does not know whether somebody leaves; afterwards there is no operator, and nobody leaves. */
     static final long UNKNOWN_SECONDS = 60;
@@ -25,7 +25,7 @@ public final class Announcements {
     public enum Verdict { TAKEN, LOWER_EPOCH, OTHER_CONTENT }
 
     /** What holds at one moment; {@code last} is null where nothing was ever taken, {@code expiresInMillis} counts only where it is set. */
-    public record Now(String state, Announcement last, long expiresInMillis) {
+    public record Snapshot(String state, Announcement last, long expiresInMillis) {
 
         public List<String> leaving() {
             return state.equals("set") ? last.processIds() : List.of();
@@ -48,7 +48,7 @@ public final class Announcements {
         }
 
         /** The same in types of the JDK, for the assignor, which may live in a class loader that does not see the agent. */
-        public Map<String, Object> bridged() {
+        public Map<String, Object> asMap() {
             Map<String, Object> map = new HashMap<>();
             map.put("state", state);
             map.put("processIds", leaving());
@@ -64,7 +64,7 @@ public final class Announcements {
         }
     }
 
-    public Announcements(LongSupplier nanoTime) {
+    public AnnouncementState(LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
         this.bornAt = nanoTime.getAsLong();
     }
@@ -90,14 +90,14 @@ public final class Announcements {
         return last == null ? null : last.epoch();
     }
 
-    public synchronized Now now() {
+    public synchronized Snapshot now() {
         long now = nanoTime.getAsLong();
         if (last == null) {
             boolean young = now - bornAt < TimeUnit.SECONDS.toNanos(UNKNOWN_SECONDS);
-            return new Now(young ? "unknown" : "empty", null, 0);
+            return new Snapshot(young ? "unknown" : "empty", null, 0);
         }
         long left = TimeUnit.SECONDS.toNanos(last.ttlSeconds()) - (now - takenAt);
         boolean holds = left > 0 && !last.processIds().isEmpty();
-        return new Now(holds ? "set" : "empty", last, Math.max(0, TimeUnit.NANOSECONDS.toMillis(left)));
+        return new Snapshot(holds ? "set" : "empty", last, Math.max(0, TimeUnit.NANOSECONDS.toMillis(left)));
     }
 }

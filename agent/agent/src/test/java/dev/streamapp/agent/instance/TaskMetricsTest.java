@@ -2,24 +2,24 @@ package dev.streamapp.agent.instance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import dev.streamapp.agent.instance.Tasks.Task;
+import dev.streamapp.agent.instance.TaskMetrics.Task;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-class TasksTest {
+class TaskMetricsTest {
 
     @Test
     void theMetricsOfATaskTellItsRoleAndState() {
-        Tasks tasks = new Tasks();
+        TaskMetrics tasks = new TaskMetrics();
         for (String metric : List.of("restore-total", "restore-remaining-records-total", "process-total", "punctuate-rate")) {
-            tasks.see("0_0", metric);
+            tasks.add("0_0", metric);
         }
-        tasks.see("0_1", "restore-total");
-        tasks.see("1_0", "update-rate");
-        tasks.see("1_0", "update-total");
-        tasks.see("1_1", "dropped-records-total");
-        assertEquals(List.of(new Task("0_0", true, "running"), new Task("0_1", true, "restoring"), new Task("1_0", false, null)), tasks.found());
+        tasks.add("0_1", "restore-total");
+        tasks.add("1_0", "update-rate");
+        tasks.add("1_0", "update-total");
+        tasks.add("1_1", "dropped-records-total");
+        assertEquals(List.of(new Task("0_0", true, "running"), new Task("0_1", true, "restoring"), new Task("1_0", false, null)), tasks.tasks());
     }
 
     @Test
@@ -37,6 +37,6 @@ class TasksTest {
                     Processor: KSTREAM-FILTER-0000000007 (stores: [])
                     Processor: KSTREAM-JOIN-0000000008 (stores: [table-1])
                 """;
-        assertEquals(Map.of("counts", "0", "others", "0", "table-1", "12"), Tasks.subtopologies(description));
+        assertEquals(Map.of("counts", "0", "others", "0", "table-1", "12"), TaskMetrics.subtopologies(description));
     }
 }

@@ -9,9 +9,9 @@ import net.bytebuddy.asm.Advice;
  * Around Kafka's Utils#loadClass: some launchers' loaders find by name only what lies in their own jars, and the thread's context loader may be a
  * stranger to Kafka's. The assignor is handed out all the same.
  */
-public final class LoadingClass {
+public final class LoadClassAdvice {
 
-    private LoadingClass() {
+    private LoadClassAdvice() {
     }
 
     @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class, suppress = Throwable.class)

@@ -15,13 +15,13 @@ import java.util.jar.JarFile;
 import org.junit.jupiter.api.Test;
 
 /** How a runtime is treated that lets no class be defined in its boot loader; the usual way is seen in real JVMs with the agent. */
-class MeetingPlaceTest {
+class RegistryTest {
 
     /** A loader that sees nothing but one class's bytes. */
-    private static final class Lonely extends ClassLoader {
+    private static final class IsolatedLoader extends ClassLoader {
         private final byte[] bytes;
 
-        private Lonely(byte[] bytes) {
+        private IsolatedLoader(byte[] bytes) {
             super(null);
             this.bytes = bytes;
         }
@@ -49,15 +49,15 @@ class MeetingPlaceTest {
                     classes.add(jar.getInputStream(jar.entries().nextElement()).readAllBytes());
                     return null;
                 });
-        assertThrows(ClassNotFoundException.class, () -> MeetingPlace.open(stubborn), "nothing was really appended");
+        assertThrows(ClassNotFoundException.class, () -> Registry.open(stubborn), "nothing was really appended");
         assertEquals(List.of(Meeting.NAME.replace('.', '/') + ".class"), entries);
-        assertEquals(Meeting.NAME, new Lonely(classes.get(0)).loadClass(Meeting.NAME).getName());
+        assertEquals(Meeting.NAME, new IsolatedLoader(classes.get(0)).loadClass(Meeting.NAME).getName());
     }
 
     @Test
     void theOneClassNeedsNothingButTheJdk() throws ReflectiveOperationException, java.io.IOException {
         try (var in = Meeting.class.getResourceAsStream("Meeting.class")) {
-            Class<?> alone = new Lonely(in.readAllBytes()).loadClass(Meeting.NAME);
+            Class<?> alone = new IsolatedLoader(in.readAllBytes()).loadClass(Meeting.NAME);
             assertEquals(Map.of(), alone.getField(Meeting.FIELD).get(null));
             assertNull(alone.getClassLoader().getParent());
         }
@@ -66,7 +66,7 @@ class MeetingPlaceTest {
     @Test
     void theAssignorLooksInTheSamePlace() throws ReflectiveOperationException {
         Class<?> bridge = Class.forName("dev.streamapp.assignor.Bridge");
-        assertEquals(List.of(Meeting.NAME, Meeting.FIELD, MeetingPlace.ANNOUNCEMENT, MeetingPlace.ROUND),
+        assertEquals(List.of(Meeting.NAME, Meeting.FIELD, Registry.ANNOUNCEMENT, Registry.ROUND),
                      List.of(constant(bridge, "MEETING"), constant(bridge, "FIELD"), constant(bridge, "ANNOUNCEMENT"), constant(bridge, "ROUND")));
     }
 

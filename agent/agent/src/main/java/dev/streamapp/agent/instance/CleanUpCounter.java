@@ -3,9 +3,9 @@ package dev.streamapp.agent.instance;
 import dev.streamapp.agent.kafka.KafkaApi;
 
 /** Counts what KafkaStreams#cleanUp takes away before the start: an application that calls it restores everything at every start. */
-public final class Cleaning {
+public final class CleanUpCounter {
 
-    private Cleaning() {
+    private CleanUpCounter() {
     }
 
     /** The task directories that there are before; null where nothing is to be counted: the instance is not known, or has been started before. */
@@ -18,9 +18,9 @@ public final class Cleaning {
     }
 
     /** Takes what {@link #tasksBefore} answered, and counts what is gone since. */
-    public static void learn(Instance instance, Object before) {
+    public static void update(Instance instance, Object before) {
         if (instance != null && before instanceof Integer tasks) {
-            instance.learnCleaned(Math.max(0, tasks - instance.configuration().state().tasks()));
+            instance.addCleaned(Math.max(0, tasks - instance.configuration().state().tasks()));
         }
     }
 }

@@ -12,13 +12,13 @@ import java.util.regex.Pattern;
  * Which tasks an instance has, read from its metrics: the metadata of its threads is renewed only when a thread turns RUNNING, and so is silent about
  * everything that restores. Called by the look; pure.
  */
-public final class Tasks {
+public final class TaskMetrics {
 
     /** The task as the report shows it; state is null where it is not known or the task is a standby. */
     public record Task(String id, boolean active, String state) { }
 
     /** Which kinds of metrics a task has. */
-    private static final class Marks {
+    private static final class MetricKinds {
         boolean standby;
         boolean active;
         boolean running;
@@ -26,14 +26,14 @@ public final class Tasks {
 
     private static final Pattern SUBTOPOLOGY = Pattern.compile("^\\s*Sub-topology: (\\d+)(.*)$");
     private static final Pattern STORES = Pattern.compile("\\(stores: \\[([^]]*)]\\)");
-    private final Map<String, Marks> marks = new TreeMap<>();
+    private final Map<String, MetricKinds> kinds = new TreeMap<>();
 
     /**
      * Takes one metric of the group {@code stream-task-metrics} in. A standby has {@code update-total} alone; an active has its restore metrics from
      * its creation, and {@code process-total} once its topology is initialised, that is: from the end of its restoration.
      */
-    public void see(String taskId, String metric) {
-        Marks of = marks.computeIfAbsent(taskId, id -> new Marks());
+    public void add(String taskId, String metric) {
+        MetricKinds of = kinds.computeIfAbsent(taskId, id -> new MetricKinds());
         switch (metric) {
             case "update-total" -> of.standby = true;
             case "restore-total", "restore-remaining-records-total" -> of.active = true;
@@ -43,9 +43,9 @@ public final class Tasks {
     }
 
     /** The tasks by id. One that is handed from one role to the other just now shows both marks and counts as the active that it was or will be. */
-    public List<Task> found() {
+    public List<Task> tasks() {
         List<Task> tasks = new ArrayList<>();
-        marks.forEach((id, of) -> {
+        kinds.forEach((id, of) -> {
             if (of.active || of.running) {
                 tasks.add(new Task(id, true, of.running ? "running" : "restoring"));
             } else if (of.standby) {

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
-import dev.streamapp.agent.assignor.AssignorClasses;
+import dev.streamapp.agent.assignor.AssignorInstaller;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Kafka in a class loader that does not see the agent, and that the system's loader does not see. */
-class LoadersIT {
+class ClassLoadersIT {
 
     @TempDir
     private Path folder;
@@ -46,8 +46,8 @@ class LoadersIT {
     @Test
     void noLoaderFindsTheAssignorInTheJarByName() throws IOException {
         try (JarFile jar = new JarFile(AppJvm.JAR.toFile())) {
-            assertNull(jar.getEntry(AssignorClasses.NAME.replace('.', '/') + ".class"));
-            assertNotNull(jar.getEntry("assignor/" + AssignorClasses.NAME.replace('.', '/') + ".classdata"));
+            assertNull(jar.getEntry(AssignorInstaller.NAME.replace('.', '/') + ".class"));
+            assertNotNull(jar.getEntry("assignor/" + AssignorInstaller.NAME.replace('.', '/') + ".classdata"));
             assertEquals(List.of(), jar.stream().map(entry -> entry.getName()).filter(name -> name.endsWith(".class"))
                     .filter(name -> !name.startsWith("dev/streamapp/agent/")).toList());
         }

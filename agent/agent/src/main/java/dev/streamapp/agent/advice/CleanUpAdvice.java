@@ -6,9 +6,9 @@ import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
 /** Around KafkaStreams#cleanUp(): lets what it removes be counted, and changes nothing. */
-public final class CleaningUp {
+public final class CleanUpAdvice {
 
-    private CleaningUp() {
+    private CleanUpAdvice() {
     }
 
     @Advice.OnMethodEnter(suppress = Throwable.class)

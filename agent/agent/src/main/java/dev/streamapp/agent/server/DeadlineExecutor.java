@@ -1,7 +1,7 @@
 package dev.streamapp.agent.server;
 
-import dev.streamapp.agent.runtime.Complaints;
 import dev.streamapp.agent.runtime.DaemonThreads;
+import dev.streamapp.agent.runtime.WarningLog;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
  * requests on these threads and has no deadline of its own that would not also hold for a server of the application; an interrupt closes the
  * channel that the thread waits for. Whoever is slow is hung up on, and the rest waits for the deadlines of those before it at most.
  */
-final class Deadlines implements Executor {
+final class DeadlineExecutor implements Executor {
 
     private static final int THREADS = 8;
     private static final int QUEUE = 16;
@@ -23,7 +23,7 @@ final class Deadlines implements Executor {
     private final ThreadLocal<Exchange> current = new ThreadLocal<>();
     private final ThreadPoolExecutor threads;
 
-    Deadlines() {
+    DeadlineExecutor() {
         this.threads = new ThreadPoolExecutor(THREADS, THREADS, 10, TimeUnit.SECONDS, new ArrayBlockingQueue<>(QUEUE),
                                               work -> DaemonThreads.make("http", work));
         this.threads.allowCoreThreadTimeOut(true);
@@ -79,7 +79,7 @@ final class Deadlines implements Executor {
             exchange.begin();
             work.run();
         } catch (RuntimeException | Error e) {
-            Complaints.say("a request failed", e);
+            WarningLog.warn("a request failed", e);
         } finally {
             current.remove();
             exchange.end();

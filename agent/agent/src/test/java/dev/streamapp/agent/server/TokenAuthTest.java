@@ -6,17 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-class DoorkeeperTest {
+class TokenAuthTest {
 
-    private final Doorkeeper doorkeeper = new Doorkeeper(List.of(Doorkeeper.sha256("old"), Doorkeeper.sha256("new")));
+    private final TokenAuth tokenAuth = new TokenAuth(List.of(TokenAuth.sha256("old"), TokenAuth.sha256("new")));
 
     @Test
     void eachOfTheTokensIsAdmittedAndNothingElse() {
-        assertTrue(doorkeeper.admits("Bearer old"));
-        assertTrue(doorkeeper.admits("Bearer new"));
+        assertTrue(tokenAuth.accepts("Bearer old"));
+        assertTrue(tokenAuth.accepts("Bearer new"));
         for (String wrong : new String[] {null, "", "Bearer", "Bearer ", "Bearer x", "Basic old", "old", "Bearer old new", "Bearer " + "o".repeat(9999)}) {
-            assertFalse(doorkeeper.admits(wrong), wrong);
+            assertFalse(tokenAuth.accepts(wrong), wrong);
         }
-        assertFalse(new Doorkeeper(List.of()).admits("Bearer "));
+        assertFalse(new TokenAuth(List.of()).accepts("Bearer "));
     }
 }

@@ -1,21 +1,21 @@
 package dev.streamapp.agent.instance;
 
-import dev.streamapp.agent.announcement.Announcements;
+import dev.streamapp.agent.announcement.AnnouncementState;
 import dev.streamapp.agent.config.Defaults;
 import dev.streamapp.agent.kafka.KafkaApi;
-import dev.streamapp.agent.runtime.Complaints;
+import dev.streamapp.agent.runtime.WarningLog;
 import java.time.Duration;
 
 /** Closes an instance whose process leaves in such a way that it gives up its place in the group at once; releases from 4.2 on can. */
-public final class Leaving {
+public final class LeaveOnClose {
 
     private final Defaults defaults;
-    private final Announcements announcements;
+    private final AnnouncementState announcementState;
     private final Instances instances;
 
-    public Leaving(Defaults defaults, Announcements announcements, Instances instances) {
+    public LeaveOnClose(Defaults defaults, AnnouncementState announcementState, Instances instances) {
         this.defaults = defaults;
-        this.announcements = announcements;
+        this.announcementState = announcementState;
         this.instances = instances;
     }
 
@@ -29,7 +29,7 @@ public final class Leaving {
     public Object close(Object streams, Object timeout) {
         Instance instance = instances.find(streams);
         if (instance == null || !defaults.enabled("leave") || instance.processId() == null
-                || !announcements.now().leaving().contains(instance.processId())) {
+                || !announcementState.now().leaving().contains(instance.processId())) {
             return null;
         }
         KafkaApi kafka = new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS));
@@ -46,7 +46,7 @@ public final class Leaving {
             }
             return kafka.type(KafkaApi.STREAMS).getMethod("close", options).invoke(streams, chosen);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-            Complaints.say("an instance that leaves closes as others do: " + KafkaApi.reason(e));
+            WarningLog.warn("an instance that leaves closes as others do: " + KafkaApi.reason(e));
             return null;
         }
     }

@@ -19,34 +19,34 @@ import java.util.stream.Stream;
  * <p>Measured at most twice a minute, since it reads the size of every file. Where the folder is missing, or too full of files to be worth
  * the time, nothing is said.
  */
-public final class StateFolder {
+public final class StateDirectory {
 
-    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(30);
-    private static final int MOST_FILES = 100_000;
+    private static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(30);
+    private static final int MAX_FILES = 100_000;
     private static final Pattern TASK = Pattern.compile("\\d+_\\d+");
 
-    private final Path folder;
+    private final Path directory;
     private long measuredAt;
     private Size size;
 
     private record Size(long taken, long free) {}
 
     /** Names the folder of one application below {@code state.dir}; nothing is read yet. */
-    public StateFolder(Path folder) {
-        this.folder = folder;
+    public StateDirectory(Path directory) {
+        this.directory = directory;
     }
 
     /** How many task directories hold anything, those of named topologies among them; 0 where the folder is missing or cannot be read. */
     public int tasks() {
-        try (Stream<Path> entries = Files.walk(folder, 2)) {
-            return (int) entries.filter(entry -> !entry.equals(folder) && TASK.matcher(entry.getFileName().toString()).matches() && holdsAnything(entry)).count();
+        try (Stream<Path> entries = Files.walk(directory, 2)) {
+            return (int) entries.filter(entry -> !entry.equals(directory) && TASK.matcher(entry.getFileName().toString()).matches() && holdsAnything(entry)).count();
         } catch (IOException | UncheckedIOException | SecurityException e) {
             return 0;
         }
     }
 
-    private static boolean holdsAnything(Path directory) {
-        try (Stream<Path> entries = Files.list(directory)) {
+    private static boolean holdsAnything(Path taskDirectory) {
+        try (Stream<Path> entries = Files.list(taskDirectory)) {
             return entries.findAny().isPresent();
         } catch (IOException | UncheckedIOException e) {
             return false;
@@ -56,7 +56,7 @@ public final class StateFolder {
     /** Adds {@code stateBytes} and {@code freeBytes} where they are known. */
     public synchronized void addTo(JsonObject json) {
         long now = System.nanoTime();
-        if (size == null || now - measuredAt >= PAUSE_NANOS) {
+        if (size == null || now - measuredAt >= INTERVAL_NANOS) {
             size = measured();
             measuredAt = now;
         }
@@ -67,18 +67,18 @@ public final class StateFolder {
     }
 
     private Size measured() {
-        if (!Files.isDirectory(folder)) {
+        if (!Files.isDirectory(directory)) {
             return null;
         }
         LongAdder files = new LongAdder();
         LongAdder bytes = new LongAdder();
         try {
-            Files.walkFileTree(folder, new SimpleFileVisitor<>() {
+            Files.walkFileTree(directory, new SimpleFileVisitor<>() {
                 @Override
                 public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
                     files.increment();
                     bytes.add(attributes.size());
-                    return files.sum() > MOST_FILES ? FileVisitResult.TERMINATE : FileVisitResult.CONTINUE;
+                    return files.sum() > MAX_FILES ? FileVisitResult.TERMINATE : FileVisitResult.CONTINUE;
                 }
 
                 @Override
@@ -88,11 +88,11 @@ public final class StateFolder {
                 }
 
                 @Override
-                public FileVisitResult postVisitDirectory(Path directory, IOException gone) {
+                public FileVisitResult postVisitDirectory(Path taskDirectory, IOException gone) {
                     return FileVisitResult.CONTINUE;
                 }
             });
-            return files.sum() > MOST_FILES ? null : new Size(bytes.sum(), Files.getFileStore(folder).getUsableSpace());
+            return files.sum() > MAX_FILES ? null : new Size(bytes.sum(), Files.getFileStore(directory).getUsableSpace());
         } catch (IOException | SecurityException e) {
             return null;
         }

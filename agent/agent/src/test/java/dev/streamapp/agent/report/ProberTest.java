@@ -7,17 +7,17 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-class LookerTest {
+class ProberTest {
 
     private static final int MORE_THAN_WAIT = 5;
 
     @Test
     void aLookThatCouldNotBeginDoesNotKeepLaterOnesFromIt() throws InterruptedException {
-        Looker looker = new Looker(List::of);
+        Prober prober = new Prober(List::of);
         CountDownLatch open = new CountDownLatch(1);
         CountDownLatch done = new CountDownLatch(MORE_THAN_WAIT);
         for (int work = 0; work < MORE_THAN_WAIT; work++) {
-            looker.later(() -> {
+            prober.runLater(() -> {
                 try {
                     open.await();
                 } catch (InterruptedException e) {
@@ -26,9 +26,9 @@ class LookerTest {
                 done.countDown();
             });
         }
-        assertTrue(looker.look().isEmpty());
+        assertTrue(prober.probe().isEmpty());
         open.countDown();
         done.await();
-        assertEquals(1, looker.look().orElseThrow().sequence());
+        assertEquals(1, prober.probe().orElseThrow().sequence());
     }
 }

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Who knocks at the agent's port, friend and foe; the shipped jar, over TCP. */
-class KnocksIT {
+class HttpRequestsIT {
 
     private static final String PROCESS = "00000000-0000-4000-8000-000000000001";
     @TempDir

@@ -5,10 +5,10 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
-/** Around KafkaStreams#close(Duration), the same as {@link Closing}; the answer is the one of the close that was done instead. */
-public final class ClosingWithin {
+/** Around KafkaStreams#close(Duration), the same as {@link CloseAdvice}; the answer is the one of the close that was done instead. */
+public final class CloseWithTimeoutAdvice {
 
-    private ClosingWithin() {
+    private CloseWithTimeoutAdvice() {
     }
 
     @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class, suppress = Throwable.class)

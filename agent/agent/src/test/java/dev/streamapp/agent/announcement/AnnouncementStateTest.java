@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.streamapp.agent.announcement.Announcement.Epoch;
-import dev.streamapp.agent.announcement.Announcements.Verdict;
+import dev.streamapp.agent.announcement.AnnouncementState.Verdict;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -13,13 +13,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class AnnouncementsTest {
+class AnnouncementStateTest {
 
     private static final String ONE = "00000000-0000-4000-8000-000000000001";
     private static final String TWO = "00000000-0000-4000-8000-000000000002";
     /** Monotonic time may be negative and may pass zero. */
     private final AtomicLong clock = new AtomicLong(-TimeUnit.SECONDS.toNanos(30));
-    private final Announcements announcements = new Announcements(clock::get);
+    private final AnnouncementState announcementState = new AnnouncementState(clock::get);
 
     private void pass(long millis) {
         clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(millis));
@@ -31,52 +31,52 @@ class AnnouncementsTest {
 
     @Test
     void nobodyKnowsForAMinuteAndThenNobodyLeaves() {
-        assertEquals(Map.of("state", "unknown", "processIds", List.of()), announcements.now().bridged());
+        assertEquals(Map.of("state", "unknown", "processIds", List.of()), announcementState.now().asMap());
         pass(59_999);
-        assertEquals("unknown", announcements.now().state());
+        assertEquals("unknown", announcementState.now().state());
         pass(1);
-        assertEquals("empty", announcements.now().state());
-        assertEquals("{\"state\":\"empty\"}", announcements.now().json().toString());
+        assertEquals("empty", announcementState.now().state());
+        assertEquals("{\"state\":\"empty\"}", announcementState.now().json().toString());
     }
 
     @Test
     void anAnnouncementHoldsForItsTimeAndIsRemembered() {
-        announcements.offer(of(3, 4, 10, ONE));
+        announcementState.offer(of(3, 4, 10, ONE));
         pass(9_999);
         assertEquals(Map.of("state", "set", "processIds", List.of(ONE), "rebalance", "Eager", "lease", 3L, "counter", 4L, "expiresInMillis", 1L),
-                     announcements.now().bridged());
+                     announcementState.now().asMap());
         pass(1);
-        assertEquals("{\"state\":\"empty\",\"epoch\":{\"lease\":3,\"counter\":4}}", announcements.now().json().toString());
-        assertEquals(List.of(), announcements.now().leaving());
+        assertEquals("{\"state\":\"empty\",\"epoch\":{\"lease\":3,\"counter\":4}}", announcementState.now().json().toString());
+        assertEquals(List.of(), announcementState.now().leaving());
     }
 
     @Test
     void aRenewalHoldsAnew() {
-        announcements.offer(of(3, 4, 10, ONE, TWO));
+        announcementState.offer(of(3, 4, 10, ONE, TWO));
         pass(9_000);
-        assertEquals(Verdict.TAKEN, announcements.offer(of(3, 4, 10, TWO, ONE)));
+        assertEquals(Verdict.TAKEN, announcementState.offer(of(3, 4, 10, TWO, ONE)));
         pass(9_000);
-        assertEquals("set", announcements.now().state());
+        assertEquals("set", announcementState.now().state());
     }
 
     @Test
     void higherEpochsReplaceAndLowerOnesAreRefused() {
-        assertEquals(Verdict.TAKEN, announcements.offer(of(3, 4, 10, ONE)));
-        assertEquals(Verdict.OTHER_CONTENT, announcements.offer(of(3, 4, 10)));
-        assertEquals(Verdict.LOWER_EPOCH, announcements.offer(of(3, 3, 10, ONE)));
-        assertEquals(Verdict.LOWER_EPOCH, announcements.offer(of(2, 9, 10, ONE)));
-        assertEquals(Verdict.TAKEN, announcements.offer(of(4, 0, 10)));
-        assertEquals("empty", announcements.now().state());
-        assertEquals(new Epoch(4, 0), announcements.highest());
+        assertEquals(Verdict.TAKEN, announcementState.offer(of(3, 4, 10, ONE)));
+        assertEquals(Verdict.OTHER_CONTENT, announcementState.offer(of(3, 4, 10)));
+        assertEquals(Verdict.LOWER_EPOCH, announcementState.offer(of(3, 3, 10, ONE)));
+        assertEquals(Verdict.LOWER_EPOCH, announcementState.offer(of(2, 9, 10, ONE)));
+        assertEquals(Verdict.TAKEN, announcementState.offer(of(4, 0, 10)));
+        assertEquals("empty", announcementState.now().state());
+        assertEquals(new Epoch(4, 0), announcementState.highest());
     }
 
     @Test
     void anExpiredEpochStillOutranksLowerOnes() {
-        announcements.offer(of(3, 4, 10, ONE));
+        announcementState.offer(of(3, 4, 10, ONE));
         pass(11_000);
-        assertEquals(Verdict.LOWER_EPOCH, announcements.offer(of(3, 3, 10, ONE)));
-        assertEquals(Verdict.TAKEN, announcements.offer(of(3, 4, 10, ONE)));
-        assertEquals("set", announcements.now().state());
+        assertEquals(Verdict.LOWER_EPOCH, announcementState.offer(of(3, 3, 10, ONE)));
+        assertEquals(Verdict.TAKEN, announcementState.offer(of(3, 4, 10, ONE)));
+        assertEquals("set", announcementState.now().state());
     }
 
     @Test
