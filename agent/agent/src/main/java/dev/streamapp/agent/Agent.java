@@ -22,7 +22,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
-/** The entry: {@code -javaagent:streamapp-agent.jar}. Wires the parts; whatever goes wrong, the application starts as if the agent were not there. */
+/**
+ * The entry point of {@code -javaagent:streamapp-agent.jar}. It creates the parts and connects them.
+ *
+ * <p>A failure in here never stops the application: it starts as if the agent were absent.
+ */
 public final class Agent {
 
     private Agent() {
@@ -33,7 +37,7 @@ public final class Agent {
         try {
             start(Settings.of(System.getenv()), instrumentation);
         } catch (Throwable e) {
-            // Nothing that an agent meets is worth an application that does not start.
+            // The application must start, whatever failed in the agent.
             WarningLog.warn("the agent stays off", e);
         }
     }
@@ -53,22 +57,22 @@ public final class Agent {
         instrumentation.addTransformer(new KafkaTransformer());
     }
 
-    /** Puts what others in this JVM look for into the place where all meet, in types of the JDK only. */
-    private static void publish(Map<String, Object> place, AnnouncementState announcementState, AssignorRounds rounds, Hook hook) {
+    /** Publishes the agent's functions to the assignor and the advices. The values use types of the JDK only. */
+    private static void publish(Map<String, Object> registry, AnnouncementState announcementState, AssignorRounds rounds, Hook hook) {
         Supplier<Map<String, Object>> announcement = () -> announcementState.now().asMap();
-        Consumer<Map<String, Object>> round = told -> {
+        Consumer<Map<String, Object>> round = result -> {
             try {
-                rounds.record(told);
+                rounds.record(result);
             } catch (RuntimeException e) {
                 WarningLog.warn("the assignor's word about its round is not taken", e);
             }
         };
-        place.put(Registry.ANNOUNCEMENT, announcement);
-        place.put(Registry.ROUND, round);
-        place.put(Hook.KEY, hook);
+        registry.put(Registry.ANNOUNCEMENT, announcement);
+        registry.put(Registry.ROUND, round);
+        registry.put(Hook.KEY, hook);
     }
 
-    /** Starts the server once, after the first instance, on the agent's own thread. */
+    /** Starts the server once, after the first instance, on a thread of the agent. */
     private record ReportServerStarter(Settings settings, Prober prober, Supplier<ReportServer.Parts> parts, AtomicBoolean started) implements Runnable {
 
         ReportServerStarter(Settings settings, Prober prober, Supplier<ReportServer.Parts> parts) {

@@ -10,11 +10,11 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * What the environment says.
+ * The agent's settings, read from the environment.
  *
- * @param port where the HTTP server listens; empty where it is not said or no port
- * @param tokenHashes SHA-256 of the tokens that are accepted, 32 bytes each; empty: the server does not start
- * @param podUid repeated in every report; empty where it is not said
+ * @param port the port of the HTTP server; empty if the variable is absent or no port
+ * @param tokenHashes SHA-256 hashes of the accepted tokens, 32 bytes each; without one the server does not start
+ * @param podUid the UID of the pod, for the report; empty if the variable is absent
  * @param defaults names out of {@code assignor}, {@code heartbeat}, {@code leave}
  */
 record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<String> defaults) {
@@ -42,7 +42,7 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
                 return OptionalInt.of(port);
             }
         } catch (NumberFormatException e) {
-            // Said below, for every reason.
+            // The warning below covers this case.
         }
         WarningLog.warn("STREAMAPP_AGENT_PORT is not a port, the server stays off: " + text);
         return OptionalInt.empty();
@@ -62,7 +62,7 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
                     continue;
                 }
             } catch (IllegalArgumentException e) {
-                // Said below; the text itself is not shown, somebody may have put the token there.
+                // The warning below leaves the text out: it may be the token itself.
             }
             WarningLog.warn("STREAMAPP_AGENT_TOKEN_SHA256 holds something that is not a SHA-256 in hex");
         }

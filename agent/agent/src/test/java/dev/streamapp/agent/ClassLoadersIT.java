@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Kafka in a class loader that does not see the agent, and that the system's loader does not see. */
+/** Kafka in a class loader that does not see the agent. The system's loader does not see it either. */
 class ClassLoadersIT {
 
     @TempDir

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Who knocks at the agent's port, friend and foe; the shipped jar, over TCP. */
+/** Valid, invalid and hostile requests to the agent's port; the shipped jar, over TCP. */
 class HttpRequestsIT {
 
     private static final String PROCESS = "00000000-0000-4000-8000-000000000001";

@@ -14,8 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the assignor meets the agent of the same JVM: a map that the agent lays out in the boot loader, with values in types of the JDK only. Without
- * an agent the application may say the same in {@link #OWN}.
+ * Connects the assignor to the agent of the same JVM.
+ *
+ * <p>The agent publishes a map in the boot loader, with values in types of the JDK only. Without an agent the application may use {@link #OWN}.
  */
 final class Bridge {
 
@@ -24,7 +25,7 @@ final class Bridge {
     static final String MEETING = "dev.streamapp.agent.meeting.Meeting";
     static final String FIELD = "PLACE";
 
-    /** What the application itself says, under the same keys. */
+    /** The functions of the application itself, under the same keys. */
     static final Map<String, Object> OWN = new ConcurrentHashMap<>();
 
     private static final Logger LOG = LoggerFactory.getLogger(Bridge.class);
@@ -32,27 +33,27 @@ final class Bridge {
     private Bridge() {}
 
     /**
-     * What the agent says, with the epoch it says it in.
+     * An announcement with its epoch.
      *
-     * @param epoch {@code lease} and {@code counter}; empty where the agent named none
+     * @param epoch {@code lease} and {@code counter}; empty if the agent gave none
      */
     record ReceivedAnnouncement(Announcement announcement, Map<String, Object> epoch) {}
 
-    /** What lies under this key: the agent's if there is one, else the application's, else null. */
+    /** Return the agent's value of the key, else the application's, else null. */
     private static Object said(String key) {
         try {
             return ((Map<?, ?>) Class.forName(MEETING, true, null).getField(FIELD).get(null)).get(key);
         } catch (ClassNotFoundException noAgent) {
             return OWN.get(key);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError broken) {
-            return broken;   // Not understood: nothing moves.
+            return broken;   // The value is unreadable, so nothing moves.
         }
     }
 
     /**
-     * Ask the agent who leaves.
+     * Read which processes leave.
      *
-     * @return nobody where there is no agent; unknown where its answer cannot be understood, which keeps everything where it is
+     * @return no process if no agent exists; unknown if the announcement is unreadable, so that no task moves
      */
     static ReceivedAnnouncement readAnnouncement(boolean eager) {
         Object source = said(ANNOUNCEMENT);
@@ -94,11 +95,11 @@ final class Bridge {
         return named ? Map.of("lease", ((Number) said.get("lease")).longValue(), "counter", ((Number) said.get("counter")).longValue()) : Map.of();
     }
 
-    /** Tell the agent, if there is one, what was assigned. */
+    /** Report the assignment to the agent, if one exists. */
     static void reportResult(String applicationId, ReceivedAnnouncement received, AssignmentResult result) {
         if (said(ROUND) instanceof Consumer<?> agent) {
             try {
-                // The agreed type; another one fails in the agent's own code, and is contained here.
+                // The type of the protocol. Another type fails in the agent's code, and the catch contains it.
                 @SuppressWarnings("unchecked")
                 Consumer<Map<String, Object>> listener = (Consumer<Map<String, Object>>) agent;
                 listener.accept(round(applicationId, received, result));

@@ -24,7 +24,7 @@ import org.apache.kafka.streams.processor.assignment.ProcessId;
 import org.apache.kafka.streams.processor.assignment.TaskInfo;
 import org.apache.kafka.streams.processor.assignment.TaskTopicPartition;
 
-/** Translates Kafka's view of the group into values, and the outcome back. */
+/** Maps Kafka's view of the group to values, and the result back to Kafka's types. */
 final class GroupMapper {
 
     private final ApplicationState state;
@@ -40,7 +40,7 @@ final class GroupMapper {
         try {
             read = state.kafkaStreamsStates(true);
         } catch (TaskAssignmentException unread) {
-            // What cannot be read now can be read in a later round; nothing moves until then.
+            // A later round can read the lags. Until then nothing moves.
         }
         lagsRead = read != null;
         members = lagsRead ? read : state.kafkaStreamsStates(false);
@@ -61,7 +61,7 @@ final class GroupMapper {
     }
 
     private Task task(TaskInfo task, TaskWeights weights) {
-        // A store without a changelog cannot be copied, so there is nothing to wait for.
+        // A store without a changelog has no copies, so a move need not wait.
         boolean stateful = task.isStateful() && task.topicPartitions().stream().anyMatch(TaskTopicPartition::isChangelog);
         String topology = task.id().topologyName();
         String group = (topology == null ? "" : topology + "__") + task.id().subtopology();
@@ -83,7 +83,7 @@ final class GroupMapper {
         return named;
     }
 
-    /** Where the end offsets could not be read, Kafka does not throw but gives every copy that does not process the mark for unknown. */
+    /** If the end offsets are unreadable, Kafka does not throw. It marks the lag of every copy that does not process as unknown. */
     private boolean lagsAreKnown(List<Process> read) {
         if (!lagsRead) {
             return false;
@@ -99,7 +99,7 @@ final class GroupMapper {
         return some || !unknown;
     }
 
-    /** Return tasks that no member had any part of before: they start without state wherever they start. */
+    /** Return tasks that no member had before. They start without state on any process. */
     Set<TaskId> fresh() {
         Set<TaskId> fresh = new HashSet<>(names.keySet());
         members.values().forEach(member -> {

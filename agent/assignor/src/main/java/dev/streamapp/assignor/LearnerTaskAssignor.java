@@ -24,16 +24,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task assignor that moves a stateful task only behind a copy that is ready, and takes all tasks from processes that are to leave.
+ * A task assignor that moves a stateful task only to a process with a ready copy, and empties the processes that leave.
  *
- * <p>To use it without the operator: put the jar beside Kafka Streams and set {@code task.assignor.class} to this class in every instance.
- * It never throws. Kafka makes a new one for every rebalance, so it remembers nothing.
+ * <p>To use it without the operator, put the jar beside Kafka Streams and set {@code task.assignor.class} to this class in every instance.
+ * It never throws. Kafka creates a new assignor for every rebalance, so it keeps no state.
  */
 public final class LearnerTaskAssignor implements TaskAssignor {
 
     private static final Logger LOG = LoggerFactory.getLogger(LearnerTaskAssignor.class);
 
-    /** A fault that stays should not make the group rebalance at every turn. */
+    /** A persistent fault must not cause a rebalance at every turn. */
     private static final long PATIENCE_SECONDS = 60;
 
     private AssignorSettings settings = new AssignorSettings(Map.of());
@@ -42,10 +42,10 @@ public final class LearnerTaskAssignor implements TaskAssignor {
     public LearnerTaskAssignor() {}
 
     /**
-     * Lets the application itself say who leaves, where no agent does: in every instance, since any of them may lead the group.
+     * Lets the application announce the leaving processes if no agent does. Every instance needs it, since each may lead the group.
      *
-     * @param source what {@code agent/protocol/README.md} calls the announcement: {@code state}, {@code processIds} and so on; asked anew for every
-     *     assignment. Null: nobody says so any more
+     * @param source the announcement of {@code agent/protocol/README.md}: {@code state}, {@code processIds} and so on. Every assignment
+     *     reads it again. Null removes it
      */
     public static void announceBy(Supplier<Map<String, Object>> source) {
         if (source == null) {
@@ -65,14 +65,14 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         try {
             return learned(state);
         } catch (Throwable fault) {
-            // Everything, errors of linking too: what leaves this method stops the thread of one leader after the other.
+            // Linkage errors too: an error that leaves this method stops the thread of one leader after the other.
             warn(fault);
             tell(fault);
             return kept(state);
         }
     }
 
-    /** Whoever goes by the last round must not take the one before for it. */
+    /** A reader of the last result must not see the result before it. */
     private void tell(Throwable fault) {
         try {
             Bridge.reportResult(settings.applicationId(), Bridge.readAnnouncement(settings.isEager()),
@@ -86,7 +86,7 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         try {
             LOG.error("the assignor failed, previous owners are kept", fault);
         } catch (Throwable alsoTheLog) {
-            // Nothing is left to tell it to.
+            // The log failed too.
         }
     }
 
@@ -115,7 +115,7 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         return new AssignmentResult(result.placements(), List.of(), List.of(), Optional.empty(), why);
     }
 
-    /** Racks are a wish: where Kafka's utilities fail or spoil something, the assignment stays as it was without them. */
+    /** Racks are a preference. If Kafka's utilities fail or make the assignment invalid, it stays as it was. */
     private TaskAssignment withRacks(
         ApplicationState state, GroupMapper members, Announcement announcement, AssignmentResult result, TaskAssignment plain) {
         try {
@@ -137,7 +137,7 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         return staying.isEmpty() ? all : staying;
     }
 
-    /** One process that stays, the first by name, asks for the follow-up. */
+    /** The first staying process by name requests the follow-up. */
     private static TaskAssignment finished(
         GroupMapper members, Map<ProcessId, KafkaStreamsAssignment> assignments, Announcement announcement, AssignmentResult result) {
         Map<ProcessId, KafkaStreamsAssignment> finished = new HashMap<>(assignments);
@@ -147,7 +147,7 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         return new TaskAssignment(finished.values());
     }
 
-    /** The last resort, with as little of Kafka's interface as there can be. */
+    /** The last resort. It uses as little of Kafka's interface as possible. */
     private static TaskAssignment kept(ApplicationState state) {
         Map<ProcessId, Set<AssignedTask>> kept = new HashMap<>();
         try {

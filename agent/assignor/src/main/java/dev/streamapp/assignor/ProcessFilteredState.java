@@ -11,7 +11,7 @@ import org.apache.kafka.streams.processor.assignment.KafkaStreamsState;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
 import org.apache.kafka.streams.processor.assignment.TaskInfo;
 
-/** The group without the processes that leave, for Kafka's own utilities, so that they give those nothing. */
+/** The group without the leaving processes, so that Kafka's utilities assign nothing to them. */
 final class ProcessFilteredState implements ApplicationState {
 
     /** The high-availability assignor's defaults; the utilities have none and would do nothing. */

@@ -17,9 +17,9 @@ import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils;
 import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils.RackAwareOptimizationParams;
 
 /**
- * Lets Kafka's own utilities place what may be placed for the sake of racks: standbys, and actives that start without state anyway.
+ * Lets Kafka's utilities place tasks by rack: standbys, and actives that start without state.
  *
- * <p>They know nothing of readiness, so an active with state is never handed to them, and no learner.
+ * <p>The utilities do not know readiness, so they never get an active with state, and no learner.
  */
 final class RackAwareness {
 

@@ -10,7 +10,7 @@ import org.apache.kafka.streams.processor.assignment.KafkaStreamsState;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
 import org.apache.kafka.streams.processor.assignment.TaskInfo;
 
-/** The group with some of its tasks, for Kafka's utilities that know no other way to leave tasks alone. */
+/** The group with some of its tasks only, for Kafka's utilities: they have no other way to leave tasks alone. */
 record TaskFilteredState(ApplicationState whole, Set<TaskId> tasks) implements ApplicationState {
 
     @Override

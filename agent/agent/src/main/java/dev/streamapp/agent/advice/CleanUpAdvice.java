@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
-/** Around KafkaStreams#cleanUp(): lets what it removes be counted, and changes nothing. */
+/** Runs around KafkaStreams#cleanUp(), so that the agent counts the removed tasks. It changes nothing. */
 public final class CleanUpAdvice {
 
     private CleanUpAdvice() {

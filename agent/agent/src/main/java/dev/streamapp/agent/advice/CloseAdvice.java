@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
-/** Around KafkaStreams#close(): an instance whose process leaves gives up its place in the group as it closes. */
+/** Runs around KafkaStreams#close(). The member of a leaving process leaves the group at once. */
 public final class CloseAdvice {
 
     private CloseAdvice() {

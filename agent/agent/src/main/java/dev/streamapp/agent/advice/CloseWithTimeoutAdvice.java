@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
-/** Around KafkaStreams#close(Duration), the same as {@link CloseAdvice}; the answer is the one of the close that was done instead. */
+/** Runs around KafkaStreams#close(Duration), as {@link CloseAdvice} does. It returns the result of the close that ran instead. */
 public final class CloseWithTimeoutAdvice {
 
     private CloseWithTimeoutAdvice() {

@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
-/** At the end of a constructor of KafkaStreams: shows the instance and the constructor's arguments. */
+/** Runs at the end of each constructor of KafkaStreams. It passes the instance and the arguments to the agent. */
 public final class ConstructorAdvice {
 
     private ConstructorAdvice() {

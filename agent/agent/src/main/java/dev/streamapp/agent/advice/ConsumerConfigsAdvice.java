@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
-/** At the end of StreamsConfig#getMainConsumerConfigs: lets the settings that the user left unset be filled in. */
+/** Runs at the end of StreamsConfig#getMainConsumerConfigs, so that the agent adds defaults to unset settings. */
 public final class ConsumerConfigsAdvice {
 
     private ConsumerConfigsAdvice() {

@@ -6,8 +6,9 @@ import java.util.function.BiFunction;
 import net.bytebuddy.asm.Advice;
 
 /**
- * Around Kafka's Utils#loadClass: some launchers' loaders find by name only what lies in their own jars, and the thread's context loader may be a
- * stranger to Kafka's. The assignor is handed out all the same.
+ * Runs around Kafka's Utils#loadClass and returns the assignor that the agent defined.
+ *
+ * <p>Some launchers' loaders find by name only the classes of their own jars. The thread's context loader may not see Kafka's classes.
  */
 public final class LoadClassAdvice {
 

@@ -15,11 +15,11 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * What the operator says: these processes leave soon. The form is {@code announcement.schema.json}.
+ * The processes that leave soon, as the operator announces them. {@code announcement.schema.json} defines the form.
  *
- * @param epoch which word it is
- * @param ttlSeconds how long it holds after it was taken or renewed
- * @param processIds who leaves; empty: nobody
+ * @param epoch the version of the announcement
+ * @param ttlSeconds the validity after each acceptance or renewal
+ * @param processIds the processes that leave; empty if none does
  * @param rebalance {@code Conservative} or {@code Eager}
  */
 public record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds, String rebalance) {
@@ -48,7 +48,7 @@ public record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds,
         return rebalance.equals(other.rebalance) && Set.copyOf(processIds).equals(Set.copyOf(other.processIds));
     }
 
-    /** Reads the body of a request. Throws {@link IllegalArgumentException} with a sentence where it is not of the schema. */
+    /** Parses the body of a request. Throws {@link IllegalArgumentException} with the reason if the body violates the schema. */
     public static Announcement parse(String text) {
         JsonElement element;
         try {

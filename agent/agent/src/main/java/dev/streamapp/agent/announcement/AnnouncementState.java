@@ -10,21 +10,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * The state of the announcement: unknown, empty or set. Time is monotonic. Called by the HTTP threads, the assignor's thread and the closing thread.
+ * The current announcement: unknown, empty or set.
+ *
+ * <p>The HTTP threads, the assignor's thread and the closing thread call it. Time is monotonic.
  */
 public final class AnnouncementState {
 
-    /** So long a JVM that was told nothing does not know whether somebody leaves; afterwards there is no operator, and nobody leaves. */
+    /** How long a new JVM without an announcement stays {@code unknown}. After that no operator exists, and no process leaves. */
     static final long UNKNOWN_SECONDS = 60;
     private final LongSupplier nanoTime;
     private final long bornAt;
     private Announcement last;
     private long takenAt;
 
-    /** What became of an announcement. */
+    /** The answer to an offered announcement. */
     public enum Verdict { TAKEN, LOWER_EPOCH, OTHER_CONTENT }
 
-    /** What holds at one moment; {@code last} is null where nothing was ever taken, {@code expiresInMillis} counts only where it is set. */
+    /** The state at one moment. {@code last} is null before the first announcement; {@code expiresInMillis} is valid in the state {@code set}. */
     public record Snapshot(String state, Announcement last, long expiresInMillis) {
 
         public List<String> leaving() {
@@ -47,7 +49,7 @@ public final class AnnouncementState {
             return json;
         }
 
-        /** The same in types of the JDK, for the assignor, which may live in a class loader that does not see the agent. */
+        /** Returns the state in types of the JDK: the class loader of the assignor may not see the agent. */
         public Map<String, Object> asMap() {
             Map<String, Object> map = new HashMap<>();
             map.put("state", state);
@@ -69,7 +71,7 @@ public final class AnnouncementState {
         this.bornAt = nanoTime.getAsLong();
     }
 
-    /** Takes or renews, unless a higher epoch is known or the same one with other content. */
+    /** Accepts or renews an announcement. It refuses a lower epoch, and the same epoch with other content. */
     public synchronized Verdict offer(Announcement announcement) {
         if (last != null) {
             int order = announcement.epoch().compareTo(last.epoch());
@@ -85,7 +87,7 @@ public final class AnnouncementState {
         return Verdict.TAKEN;
     }
 
-    /** The highest epoch that was taken; null where none was. */
+    /** Returns the highest accepted epoch, or null. */
     public synchronized Epoch highest() {
         return last == null ? null : last.epoch();
     }

@@ -18,8 +18,9 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
 /**
- * Brings the learner task assignor into the class loader that loaded Kafka Streams, and tries whether Kafka will find it there. The classes travel in
- * the agent's jar as data. One outcome per loader, which is held weakly.
+ * Installs the learner task assignor in the class loader of Kafka Streams, and checks that Kafka finds it there.
+ *
+ * <p>The agent's jar carries the assignor's classes as data. The installer keeps one result per loader, with a weak reference.
  */
 public final class AssignorInstaller {
 
@@ -31,7 +32,7 @@ public final class AssignorInstaller {
     private final Map<ClassLoader, Result> results = new WeakHashMap<>();
     private final Map<ClassLoader, Boolean> defined = new WeakHashMap<>();
 
-    /** Whether Kafka finds the assignor; {@code aside} is null where it does. */
+    /** Whether Kafka finds the assignor; {@code limitation} is null if it does. */
     public record Result(Limitation limitation) {
         public boolean isInstalled() {
             return limitation == null;
@@ -42,7 +43,7 @@ public final class AssignorInstaller {
         this.instrumentation = instrumentation;
     }
 
-    /** Places the classes on the first call for a loader, then answers from memory. Throws nothing. */
+    /** Defines the classes on the first call for a loader. Later calls return the same result. It throws nothing. */
     public synchronized Result install(ClassLoader loader) {
         Result known = results.get(loader);
         if (known == null) {
@@ -58,7 +59,7 @@ public final class AssignorInstaller {
         }
         try {
             define(kafka, loader);
-            // The very call by which Kafka makes an assignor: what fails here would kill the leader's stream thread there.
+            // Kafka creates its assignor by this call. A failure there would end the leader's stream thread.
             kafka.type("org.apache.kafka.common.utils.Utils").getMethod("newInstance", String.class, Class.class)
                     .invoke(null, NAME, kafka.type(INTERFACE));
             return new Result(null);
@@ -69,10 +70,10 @@ public final class AssignorInstaller {
         }
     }
 
-    /** The class for a caller of Kafka's Utils#loadClass whose loaders do not find it by name; null where it was not defined by the agent. */
+    /** Returns the class for Kafka's Utils#loadClass if the agent defined it in this loader, else null. */
     public synchronized Class<?> definedClass(Class<?> base) throws ClassNotFoundException {
         ClassLoader loader = base.getClassLoader();
-        // The loader may refuse to look for what is not in its jars; the JVM itself knows what was defined in it.
+        // A loader may search its own jars only. The JVM knows every class that it defined.
         return Boolean.TRUE.equals(defined.get(loader)) ? findDefined(loader) : null;
     }
 
@@ -89,9 +90,9 @@ public final class AssignorInstaller {
     private void define(KafkaApi kafka, ClassLoader loader) throws ReflectiveOperationException, IOException, URISyntaxException {
         try {
             Class.forName(NAME, false, loader);
-            return;   // The application brings it as a library.
+            return;   // The application has the assignor as a library.
         } catch (ClassNotFoundException e) {
-            // The usual case: it is defined below.
+            // The usual case: the code below defines it.
         }
         Map<String, byte[]> pending = classes();
         if (pending.isEmpty()) {
@@ -111,7 +112,7 @@ public final class AssignorInstaller {
         defined.put(loader, true);
     }
 
-    /** A class whose superclass is not defined yet fails and is tried again in the next round. */
+    /** Defines the classes whose superclasses exist. The others stay pending for the next pass. */
     private static LinkageError defineResolvable(Map<String, byte[]> pending, ClassLoader loader, Method define, ProtectionDomain domain)
             throws ReflectiveOperationException {
         LinkageError last = null;

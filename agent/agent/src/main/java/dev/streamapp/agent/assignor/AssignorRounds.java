@@ -8,7 +8,11 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
-/** The last assignment that the assignor in this JVM told of, per application. Called by the leader's stream thread and by the HTTP threads. */
+/**
+ * The last result that the assignor of this JVM reported, per application.
+ *
+ * <p>The leader's stream thread and the HTTP threads call it.
+ */
 public final class AssignorRounds {
 
     private static final int MAX_APPLICATIONS = 32;
@@ -18,14 +22,14 @@ public final class AssignorRounds {
     private final LongSupplier nanoTime;
     private final Map<String, Round> rounds = new LinkedHashMap<>();
 
-    /** A round as it was told, and when. */
+    /** A reported assignment, and the time of the report. */
     private record Round(JsonObject json, long ageWhenRecorded, long recordedAt) { }
 
     public AssignorRounds(LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
     }
 
-    /** Takes a round; throws {@link IllegalArgumentException} where something is missing or of another type than the report's schema says. */
+    /** Records a result. Throws {@link IllegalArgumentException} if a field is missing or violates the report's schema. */
     public synchronized void record(Map<String, Object> round) {
         if (!(round.get("applicationId") instanceof String applicationId)) {
             throw new IllegalArgumentException("a round without applicationId");
@@ -57,7 +61,7 @@ public final class AssignorRounds {
         rounds.put(applicationId, new Round(json, age, nanoTime.getAsLong()));
     }
 
-    /** The last round of the application as the report shows it; null where none was told. */
+    /** Returns the last result of the application in the form of the report, or null. */
     public synchronized JsonObject last(String applicationId) {
         Round round = rounds.get(applicationId);
         if (round == null) {

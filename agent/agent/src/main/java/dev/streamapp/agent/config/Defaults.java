@@ -10,8 +10,10 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Which settings that the user left unset get another value, decided anew from one StreamsConfig each time, so that what is reported is what is done.
- * Explicit settings win: what the main consumer's settings already hold is not touched.
+ * Decides which unset settings get another default.
+ *
+ * <p>It decides again for each StreamsConfig, so the report matches the settings in use.
+ * Explicit settings win: a value in the main consumer's settings stays.
  */
 public final class Defaults {
 
@@ -25,7 +27,7 @@ public final class Defaults {
     private final Set<String> enabled;
     private final AssignorInstaller assignor;
 
-    /** The values to give, by setting, and what is not done. */
+    /** The new values, by setting, and the limitations. */
     record Decision(Map<String, Object> given, List<Limitation> limitations) { }
 
     public Defaults(Set<String> enabled, AssignorInstaller assignor) {
@@ -38,11 +40,11 @@ public final class Defaults {
     }
 
     /**
-     * Decides.
+     * Decides the defaults for one configuration.
      *
      * @param config every setting of the StreamsConfig with its value or default
-     * @param consumer the main consumer's settings as Kafka Streams made them up, without what this class gives
-     * @param session what the consumer takes where {@code session.timeout.ms} is unset, in milliseconds
+     * @param consumer the main consumer's settings from Kafka Streams, without the values of this class
+     * @param session the consumer's default of {@code session.timeout.ms}, in milliseconds
      */
     Decision decide(Map<?, ?> config, Map<?, ?> consumer, long session, ClassLoader loader) {
         Map<String, Object> given = new LinkedHashMap<>();

@@ -14,12 +14,12 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * What an instance's StreamsConfig says, read once as the instance is constructed; holds plain values only, nothing of Kafka's.
+ * The configuration of an instance, read once from its StreamsConfig. It holds plain values and no object of Kafka.
  *
- * @param applicationId the group
- * @param json the fields of the report's instance that come from the configuration
- * @param limitations what is not done for this instance
- * @param state where its state lies
+ * @param applicationId the consumer group
+ * @param json the configuration fields of the report's instance
+ * @param limitations the functions that this instance does not get
+ * @param state the state directory
  */
 public record InstanceConfig(String applicationId, JsonObject json, List<Limitation> limitations, StateDirectory state) {
 
@@ -27,10 +27,10 @@ public record InstanceConfig(String applicationId, JsonObject json, List<Limitat
     private static final String CONFIG = "org.apache.kafka.streams.StreamsConfig";
     private static final String ABSTRACT = "org.apache.kafka.common.config.AbstractConfig";
 
-    /** Set while this class itself asks for the consumer's settings: it wants them as they are without the agent. */
+    /** Set while this class reads the consumer's settings: it needs their values without the agent's defaults. */
     private static final ThreadLocal<AtomicBoolean> ASKING = new ThreadLocal<>();
 
-    /** Fills in the main consumer's unset settings; what Kafka Streams hands to the consumer is changed in place. */
+    /** Adds defaults to the unset settings of the main consumer. It changes Kafka's map in place. */
     @SuppressWarnings("unchecked")
     public static void complete(Defaults defaults, Object config, Object consumerConfigs) throws ReflectiveOperationException {
         AtomicBoolean asking = ASKING.get();
@@ -101,7 +101,7 @@ public record InstanceConfig(String applicationId, JsonObject json, List<Limitat
         return json;
     }
 
-    /** Says whether close() leaves, and answers whether it does so because of the agent. */
+    /** Adds whether close() leaves the group. Returns whether the agent makes it leave. */
     private static boolean addLeaving(JsonObject json, List<Limitation> limitations, Defaults defaults, KafkaApi kafka, String protocol) {
         boolean given = false;
         if (protocol.equals("classic")) {

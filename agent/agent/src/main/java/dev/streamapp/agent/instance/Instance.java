@@ -10,7 +10,11 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
-/** One KafkaStreams object, held weakly, with what does not change in its life. Made by the constructing thread, read by the looking thread. */
+/**
+ * One KafkaStreams object, with the values that do not change in its life. It holds the object by a weak reference.
+ *
+ * <p>The constructing thread creates it; the probing thread reads it.
+ */
 public final class Instance {
 
     private static final Pattern UUID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
@@ -29,12 +33,12 @@ public final class Instance {
     private volatile int cleanedTasks;
 
     /**
-     * What the last look at the tasks saw. The metrics of a task that is handed over go one by one, so that for a moment it looks as if it restored:
-     * a task counts once two looks some time apart have seen it so.
+     * The restoring tasks of the last probe. During a hand-over the metrics of a task disappear one by one, so it may appear to restore.
+     * A task therefore counts as restoring only after two probes some time apart.
      *
      * @param any whether an active task restores
-     * @param perhaps whether that needs a second look
-     * @param at when the look began, by System.nanoTime
+     * @param perhaps whether a second probe must confirm it
+     * @param at the start of the probe, by System.nanoTime
      */
     public record Restoring(boolean any, boolean perhaps, long at) { }
 
@@ -44,7 +48,7 @@ public final class Instance {
         this.processId = fieldOf(streams);
     }
 
-    /** The process ID is public only from 4.0 on, as a metric's tag; before, there is this private field of every release from 2.6 on. */
+    /** Reads the private field of releases from 2.6 on. A public metric tag has the process ID only from 4.0 on. */
     private static String fieldOf(Object streams) {
         try {
             for (Class<?> type = streams.getClass(); type != null; type = type.getSuperclass()) {
@@ -56,7 +60,7 @@ public final class Instance {
                 }
             }
         } catch (ReflectiveOperationException | RuntimeException e) {
-            // The look asks the metrics, and reports an aside where they do not say it either.
+            // The probe reads the metrics, and reports a limitation if they lack it too.
         }
         return null;
     }
@@ -69,7 +73,7 @@ public final class Instance {
         return configuration;
     }
 
-    /** KafkaStreams#state by its name: one volatile read of Kafka's. Remembers that it was RUNNING once. */
+    /** Returns the name of KafkaStreams#state, one volatile read. It remembers the first RUNNING. */
     public String state(KafkaApi kafka) throws ReflectiveOperationException {
         Object object = streams.get();
         String state = object == null ? "" : kafka.state(object);
@@ -83,12 +87,12 @@ public final class Instance {
         return wasRunning;
     }
 
-    /** What the last look at the tasks saw; null before the first. */
+    /** Returns the restoring tasks of the last probe, or null before the first. */
     public Restoring restoring() {
         return restoring;
     }
 
-    /** Takes the active tasks that one look saw without a running topology, by their IDs; older looks that come late are left out. */
+    /** Stores the active tasks without a running topology. It ignores a probe that is older than the last one. */
     public synchronized void updateRestoring(Set<String> tasks, long at) {
         if (restoring != null && at < restoring.at()) {
             return;
@@ -99,7 +103,7 @@ public final class Instance {
         restoring = new Restoring(any, !any && !tasks.isEmpty(), at);
     }
 
-    /** How many task directories KafkaStreams#cleanUp has removed before the start. */
+    /** Returns the number of task directories that KafkaStreams#cleanUp removed before the start. */
     public int cleanedTasks() {
         return cleanedTasks;
     }
@@ -112,7 +116,7 @@ public final class Instance {
         return processId;
     }
 
-    /** Takes what a metric says; the public word outweighs the field. */
+    /** Stores the value of the metric, which wins over the private field. */
     public void updateProcessId(String value) {
         if (value != null && UUID.matcher(value).matches()) {
             processId = value;
@@ -135,7 +139,7 @@ public final class Instance {
         kafkaVersion = value;
     }
 
-    /** States by thread name as the last metrics had them, from 4.0 on; the threads' metadata is renewed only when a thread turns RUNNING. */
+    /** Returns the thread states of the last metrics, from 4.0 on. Kafka updates the thread metadata only when a thread turns RUNNING. */
     public Map<String, String> threadStates() {
         return threadStates;
     }

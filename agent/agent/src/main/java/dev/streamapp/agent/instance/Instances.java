@@ -9,7 +9,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 
-/** The instances of this JVM. An instance goes when its object is gone, or when it has ended and another one of its application lives. */
+/**
+ * The instances of this JVM.
+ *
+ * <p>It drops an instance after garbage collection, and an ended instance once another one of the same application exists.
+ */
 public final class Instances {
 
     private static final int MAX_INSTANCES = 32;
@@ -22,7 +26,7 @@ public final class Instances {
         this.defaults = defaults;
     }
 
-    /** Takes an instance once; the constructors of KafkaStreams call each other, and each one shows it. */
+    /** Adds an instance once. The constructors of KafkaStreams call each other, so each of them reports it. */
     public void constructed(Object streams, Object[] arguments) {
         synchronized (this) {
             if (find(streams) != null) {
@@ -31,7 +35,7 @@ public final class Instances {
         }
         Object config = Arrays.stream(arguments).filter(Instances::isConfig).findFirst().orElse(null);
         if (config == null) {
-            return;   // An outer constructor: the innermost one, which ended before, had it.
+            return;   // An outer constructor. The innermost one ended before and had the configuration.
         }
         try {
             add(new Instance(streams, InstanceConfig.read(defaults, config)));
@@ -73,22 +77,22 @@ public final class Instances {
         }
     }
 
-    /** The instance of this object, or null. */
+    /** Returns the instance of this object, or null. */
     public synchronized Instance find(Object streams) {
         return instances.stream().filter(instance -> instance.streams() == streams).findFirst().orElse(null);
     }
 
-    /** Whether an instance lives that could not be taken; then nobody may believe that the report shows all. */
+    /** Returns whether the report shows every instance. It is false once an instance could not be added. */
     public synchronized boolean isComplete() {
         return unreported == 0;
     }
 
-    /** The same as {@link #current}, but nothing where an instance could not be taken. */
+    /** Returns {@link #current}, or an empty list if the list is incomplete. */
     public synchronized List<Instance> all() {
         return isComplete() ? current() : List.of();
     }
 
-    /** Those that matter now, in the order of their construction. */
+    /** Returns the instances without replaced ones, in the order of their construction. */
     public synchronized List<Instance> current() {
         instances.removeIf(instance -> instance.streams() == null);
         List<Instance> ended = instances.stream().filter(Instances::hasEnded).toList();

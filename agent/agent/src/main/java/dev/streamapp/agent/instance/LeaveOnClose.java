@@ -6,7 +6,7 @@ import dev.streamapp.agent.kafka.KafkaApi;
 import dev.streamapp.agent.runtime.WarningLog;
 import java.time.Duration;
 
-/** Closes an instance whose process leaves in such a way that it gives up its place in the group at once; releases from 4.2 on can. */
+/** Closes an instance of a leaving process so that its member leaves the group at once. Kafka offers this from 4.2 on. */
 public final class LeaveOnClose {
 
     private final Defaults defaults;
@@ -20,11 +20,11 @@ public final class LeaveOnClose {
     }
 
     /**
-     * Closes the instance, or answers null where its own close() shall go on as if nothing had been: it does not leave, this release cannot, or the
-     * other close failed (closing twice does no harm).
+     * Closes the instance, or returns null if its own close() must run: the process stays, the release lacks the option, or this close failed.
+     * A second close does no harm.
      *
      * @param timeout the caller's {@link Duration}; null for close() without one
-     * @return what close answered
+     * @return the result of close
      */
     public Object close(Object streams, Object timeout) {
         Instance instance = instances.find(streams);

@@ -9,15 +9,16 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Which tasks an instance has, read from its metrics: the metadata of its threads is renewed only when a thread turns RUNNING, and so is silent about
- * everything that restores. Called by the look; pure.
+ * Derives the tasks of an instance from its metrics. It is pure; the probe calls it.
+ *
+ * <p>Kafka updates the thread metadata only when a thread turns RUNNING, so the metadata omits restoring tasks.
  */
 public final class TaskMetrics {
 
-    /** The task as the report shows it; state is null where it is not known or the task is a standby. */
+    /** A task in the form of the report. The state is null if it is unknown or the task is a standby. */
     public record Task(String id, boolean active, String state) { }
 
-    /** Which kinds of metrics a task has. */
+    /** The kinds of metrics that a task has. */
     private static final class MetricKinds {
         boolean standby;
         boolean active;
@@ -29,8 +30,8 @@ public final class TaskMetrics {
     private final Map<String, MetricKinds> kinds = new TreeMap<>();
 
     /**
-     * Takes one metric of the group {@code stream-task-metrics} in. A standby has {@code update-total} alone; an active has its restore metrics from
-     * its creation, and {@code process-total} once its topology is initialised, that is: from the end of its restoration.
+     * Adds one metric of the group {@code stream-task-metrics}. A standby has {@code update-total} only. An active has its restore metrics from
+     * its creation on, and {@code process-total} from the end of its restoration on.
      */
     public void add(String taskId, String metric) {
         MetricKinds of = kinds.computeIfAbsent(taskId, id -> new MetricKinds());
@@ -42,7 +43,7 @@ public final class TaskMetrics {
         }
     }
 
-    /** The tasks by id. One that is handed from one role to the other just now shows both marks and counts as the active that it was or will be. */
+    /** Returns the tasks by ID. A task that changes its role has both kinds of metrics and counts as active. */
     public List<Task> tasks() {
         List<Task> tasks = new ArrayList<>();
         kinds.forEach((id, of) -> {
@@ -55,7 +56,7 @@ public final class TaskMetrics {
         return tasks;
     }
 
-    /** Store names to the number of their subtopology, out of the text of a topology; stores of global subtopologies are left out. */
+    /** Maps store names to subtopology numbers, from a topology description. It omits global stores. */
     static Map<String, String> subtopologies(String description) {
         Map<String, String> stores = new HashMap<>();
         String current = null;

@@ -10,10 +10,14 @@ import dev.streamapp.agent.kafka.KafkaApi;
 import dev.streamapp.agent.runtime.WarningLog;
 import java.util.function.BiFunction;
 
-/** What the advices in Kafka's classes call, by name and with values of the JDK's types. Throws nothing; null means: go on as if nothing had been. */
+/**
+ * The function that the advices in Kafka's classes call, with values of JDK types.
+ *
+ * <p>It throws nothing. A null result means that Kafka's method runs unchanged.
+ */
 public final class Hook implements BiFunction<Object, Object, Object> {
 
-    /** Under which key the advices find it in the place where all meet. */
+    /** The key of the hook in the registry. */
     public static final String KEY = "hook";
     private final Parts parts;
 

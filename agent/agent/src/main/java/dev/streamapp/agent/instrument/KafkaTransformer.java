@@ -27,12 +27,13 @@ import net.bytebuddy.matcher.ElementMatcher;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Puts the advices into three classes of Kafka's as they are loaded, whichever loader does it. Byte Buddy is touched only then, so a JVM that never
- * loads Kafka pays next to nothing.
+ * Puts the advices into three classes of Kafka when they are loaded, in any class loader.
+ *
+ * <p>Byte Buddy is loaded only then, so a JVM without Kafka pays next to nothing.
  */
 public final class KafkaTransformer implements ClassFileTransformer {
 
-    /** Where an advice goes. */
+    /** An advice and the methods that it enters. */
     private record Target(Class<?> advice, ElementMatcher<? super MethodDescription> method) { }
 
     private static final Map<String, List<String>> CLASSES = Map.of(
@@ -48,7 +49,7 @@ public final class KafkaTransformer implements ClassFileTransformer {
         try {
             return transformed(loader, name.replace('/', '.'), CLASSES.get(name), bytes);
         } catch (Throwable e) {
-            // Whatever it was: the class is loaded as it is, and the report says what is missing.
+            // The class is then loaded unchanged, and the report shows the limitation.
             WarningLog.warn(name + " is left as it is", e);
             return null;
         }

@@ -15,15 +15,17 @@ import java.util.jar.JarFile;
 import java.util.jar.JarOutputStream;
 
 /**
- * Brings {@link Meeting} into the boot loader. It is defined there directly: a jar appended to the boot class path makes HotSpot print a warning into
- * the application's output and give up sharing its other classes. A runtime that cannot define it so gets the jar.
+ * Defines {@link Meeting} in the boot loader.
+ *
+ * <p>It defines the class directly. A jar on the boot class path makes HotSpot print a warning into the application's output,
+ * and disables class data sharing. The jar is the fallback for a runtime that refuses the definition.
  */
 public final class Registry {
 
-    /** Under which key the assignor finds the announcement. */
+    /** The key of the announcement, which the assignor reads. */
     public static final String ANNOUNCEMENT = "announcement";
 
-    /** Under which key the assignor reports its last assignment. */
+    /** The key of the function by which the assignor reports its last result. */
     public static final String ROUND = "round";
 
     private static final String RESOURCE = Meeting.NAME.replace('.', '/') + ".class";
@@ -31,7 +33,7 @@ public final class Registry {
     private Registry() {
     }
 
-    /** The map in which all meet. Throws where this runtime lets no class into its boot loader. */
+    /** Returns the shared map. Throws if the runtime accepts no class in its boot loader. */
     @SuppressWarnings("unchecked")
     public static Map<String, Object> open(Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
         return (Map<String, Object>) type(instrumentation).getField(Meeting.FIELD).get(null);
@@ -75,7 +77,7 @@ public final class Registry {
                 .invoke(unsafe.getMethod("getUnsafe").invoke(null), Meeting.NAME, bytes, 0, bytes.length, null, null);
     }
 
-    /** The JVM opens the file by its name once more, so it stays until the JVM ends. */
+    /** The JVM opens the file again by its name, so the file stays until the JVM ends. */
     private static void append(Instrumentation instrumentation, byte[] bytes) throws IOException {
         Path file = Files.createTempFile("streamapp-agent-", ".jar");
         file.toFile().deleteOnExit();

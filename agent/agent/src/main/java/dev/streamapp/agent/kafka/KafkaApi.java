@@ -9,8 +9,10 @@ import java.util.TreeMap;
 import java.util.function.BiConsumer;
 
 /**
- * Kafka's public methods by reflection, in one class loader. Nothing is kept between looks, so that no class of an undeployed application is held.
- * Every method throws {@link ReflectiveOperationException} where this release has no such method or the method itself failed.
+ * Kafka's public methods by reflection, in one class loader.
+ *
+ * <p>It caches no class between probes, so an undeployed application can be unloaded.
+ * Each method throws {@link ReflectiveOperationException} if the release lacks the method, or if the method fails.
  */
 public final class KafkaApi {
 
@@ -25,7 +27,7 @@ public final class KafkaApi {
         this.loader = loader;
     }
 
-    /** The loader that loaded the class of this name among the object's classes; an application may have subclassed Kafka's. */
+    /** Returns the loader of the class with this name among the superclasses: an application may subclass Kafka's class. */
     public static ClassLoader loaderOf(Object object, String className) {
         for (Class<?> type = object.getClass(); type != null; type = type.getSuperclass()) {
             if (type.getName().equals(className)) {
@@ -35,7 +37,7 @@ public final class KafkaApi {
         return object.getClass().getClassLoader();
     }
 
-    /** The cause that a reader can use, with its class. */
+    /** Returns class and message of the exception, or of its cause if the method itself failed. */
     public static String reason(Throwable problem) {
         Throwable cause = problem instanceof InvocationTargetException && problem.getCause() != null ? problem.getCause() : problem;
         String text = cause.getClass().getSimpleName() + (cause.getMessage() == null ? "" : ": " + cause.getMessage());
@@ -73,10 +75,10 @@ public final class KafkaApi {
         return threads;
     }
 
-    /** A store's copy here: the next offset to apply, as Kafka knows it. */
+    /** The position of a local store partition: the next changelog offset to apply. */
     public record Position(String store, int partition, long position) { }
 
-    /** Asks the broker for end offsets, so it may block for as long as the application's admin client is patient. */
+    /** Returns the positions of all local stores. It asks the broker for end offsets, so it may block until the admin client times out. */
     public List<Position> positions(Object streams) throws ReflectiveOperationException {
         List<Position> positions = new ArrayList<>();
         Method position = type("org.apache.kafka.streams.LagInfo").getMethod("currentOffsetPosition");

@@ -3,11 +3,11 @@ package dev.streamapp.agent.kafka;
 import com.google.gson.JsonObject;
 
 /**
- * Something the agent does not do, and why; an entry of the report's {@code asides}.
+ * A function that the agent does not perform, with the reason. An entry of the report's {@code asides}.
  *
- * @param what one of the report schema's names
- * @param why a sentence
- * @param kind why, for a program
+ * @param what one of the names in the report's schema
+ * @param why the reason, as a sentence
+ * @param kind the reason, for programs
  */
 public record Limitation(String what, String why, Kind kind) {
 

@@ -14,10 +14,10 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * What an instance's state takes on its volume, and what is free there: learners need room before they begin.
+ * The state directory of an instance: its size, and the free space of its volume. Learners need space before they start.
  *
- * <p>Measured at most twice a minute, since it reads the size of every file. Where the folder is missing, or too full of files to be worth
- * the time, nothing is said.
+ * <p>It measures at most twice a minute, since it reads the size of every file.
+ * It reports nothing if the directory is missing or holds too many files.
  */
 public final class StateDirectory {
 
@@ -31,12 +31,12 @@ public final class StateDirectory {
 
     private record Size(long taken, long free) {}
 
-    /** Names the folder of one application below {@code state.dir}; nothing is read yet. */
+    /** Takes the directory of one application below {@code state.dir}. It reads nothing yet. */
     public StateDirectory(Path directory) {
         this.directory = directory;
     }
 
-    /** How many task directories hold anything, those of named topologies among them; 0 where the folder is missing or cannot be read. */
+    /** Returns the number of task directories with content, named topologies included; 0 if the directory is missing or unreadable. */
     public int tasks() {
         try (Stream<Path> entries = Files.walk(directory, 2)) {
             return (int) entries.filter(entry -> !entry.equals(directory) && TASK.matcher(entry.getFileName().toString()).matches() && holdsAnything(entry)).count();
@@ -53,7 +53,7 @@ public final class StateDirectory {
         }
     }
 
-    /** Adds {@code stateBytes} and {@code freeBytes} where they are known. */
+    /** Adds {@code stateBytes} and {@code freeBytes} if they are known. */
     public synchronized void addTo(JsonObject json) {
         long now = System.nanoTime();
         if (size == null || now - measuredAt >= INTERVAL_NANOS) {
@@ -83,12 +83,12 @@ public final class StateDirectory {
 
                 @Override
                 public FileVisitResult visitFileFailed(Path file, IOException gone) {
-                    // RocksDB replaces files while they are looked at.
+                    // RocksDB replaces files during the walk.
                     return FileVisitResult.CONTINUE;
                 }
 
                 @Override
-                public FileVisitResult postVisitDirectory(Path taskDirectory, IOException gone) {
+                public FileVisitResult postVisitDirectory(Path visited, IOException gone) {
                     return FileVisitResult.CONTINUE;
                 }
             });

@@ -16,14 +16,16 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
- * Whether every instance is at work: what the pods' readiness probe asks. A state is one volatile read of Kafka's. Tasks are looked at only where an
- * instance rebalances and no look of the last second is there, on one thread that all probes share; nothing here asks the broker. Every answer comes
- * within half a second, and a moment in which a task is handed over does not make it "not ready".
+ * Answers the readiness probe: whether every instance is at work.
+ *
+ * <p>The state of an instance is one volatile read. The check reads the tasks only while an instance rebalances and the last probe is older than
+ * a second. One thread does this for all requests, and it never asks the broker. Every answer comes within half a second.
+ * A task hand-over does not make the pod unready.
  */
 public final class Health {
 
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** A look that takes longer than a probe may wait does not make a pod unready that was seen without restoring tasks so long ago. */
+    /** While a task probe is slow, the last result stays valid for this long. */
     private static final long STALE_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final long TIMEOUT_MILLIS = 500;
     private final Supplier<List<Instance>> instances;
@@ -32,9 +34,9 @@ public final class Health {
     private CompletableFuture<Void> running;
 
     /**
-     * Starts nothing yet.
+     * Creates the check. It starts no thread yet.
      *
-     * @param instances those that matter; empty where it is not known whether they are all
+     * @param instances the current instances; empty if the list is incomplete
      * @param nanoTime a monotonic clock
      */
     public Health(Supplier<List<Instance>> instances, LongSupplier nanoTime) {
@@ -61,7 +63,7 @@ public final class Health {
         return !current.isEmpty() && rebalancing.stream().allMatch(instance -> wasSeen(instance, STALE_NANOS) && !instance.restoring().any());
     }
 
-    /** The state by its name; empty where it is not known. */
+    /** Returns the name of the state, or an empty string if it is unknown. */
     private static String stateOf(Instance instance) {
         Object streams = instance.streams();
         try {
@@ -76,7 +78,7 @@ public final class Health {
         return seen != null && nanoTime.getAsLong() - seen.at() < within;
     }
 
-    /** Waits for the look that goes on, or begins one; comes back in time whether it has ended or not. */
+    /** Waits for the running task probe, or starts one. It returns in time, whether the probe has ended or not. */
     private void probe(List<Instance> rebalancing) throws InterruptedException {
         CompletableFuture<Void> awaited;
         synchronized (this) {
@@ -85,7 +87,7 @@ public final class Health {
                 try {
                     thread.execute(() -> run(rebalancing, started));
                 } catch (RejectedExecutionException | OutOfMemoryError e) {
-                    // No thread is to be had just now: the last look must do.
+                    // The JVM has no thread left. The last probe stays valid.
                     return;
                 }
                 running = started;
@@ -95,7 +97,7 @@ public final class Health {
         try {
             awaited.get(TIMEOUT_MILLIS, TimeUnit.MILLISECONDS);
         } catch (TimeoutException | ExecutionException e) {
-            // What was seen last stands for as long as it is not stale.
+            // The last result stays valid until it is stale.
         }
     }
 

@@ -15,10 +15,10 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * One look at the instances, as JSON of the report without what changes between looks.
+ * One probe of the instances, in the JSON form of the report. The report adds the values that change between probes.
  *
- * @param sequence rises with every look
- * @param beganAt when it began, by System.nanoTime
+ * @param sequence the number of the probe
+ * @param beganAt the start of the probe, by System.nanoTime
  * @param instances the report's {@code instances}, without {@code lastRound}
  */
 public record Probe(long sequence, long beganAt, JsonArray instances) {
@@ -39,7 +39,7 @@ public record Probe(long sequence, long beganAt, JsonArray instances) {
         return new Probe(sequence, beganAt, array);
     }
 
-    /** An instance whose state cannot be read is left out: nothing may be said about it. */
+    /** Returns null if the state of the instance is unreadable: the report then omits it. */
     private static JsonObject probeInstance(Instance instance, Object streams) {
         KafkaApi kafka = new KafkaApi(KafkaApi.loaderOf(streams, KafkaApi.STREAMS));
         List<Limitation> limitations = new ArrayList<>(instance.configuration().limitations());
@@ -109,7 +109,7 @@ public record Probe(long sequence, long beganAt, JsonArray instances) {
         }
     }
 
-    /** The tasks by the instance's metrics; null where they cannot be read. Learns on the way what the metrics say of the instance itself. */
+    /** Returns the tasks from the instance's metrics, or null if they are unreadable. It also updates the instance from its metrics. */
     static List<TaskMetrics.Task> tasks(Instance instance, KafkaApi kafka, Object streams, List<Limitation> limitations) {
         try {
             long beganAt = System.nanoTime();
@@ -155,8 +155,8 @@ public record Probe(long sequence, long beganAt, JsonArray instances) {
     }
 
     /**
-     * Positions by task ID, of standbys and of actives that restore. Kafka gives the end of the changelog as the position of a running active, so
-     * that one is left out; where nobody needs a position, the broker is not asked.
+     * Returns positions by task ID, for standbys and restoring actives. Kafka returns the end of the changelog for a running active, so this
+     * method omits it. It asks the broker only if a task needs a position.
      */
     private static Map<String, List<KafkaApi.Position>> positions(
             Instance instance, List<TaskMetrics.Task> tasks, KafkaApi kafka, Object streams, String state, List<Limitation> limitations) {

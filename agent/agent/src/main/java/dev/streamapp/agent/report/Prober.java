@@ -15,8 +15,10 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 /**
- * Looks at the instances when a report is asked for, at most once a second, on one thread of its own: a look asks the broker for end offsets, and so
- * may take as long as the application's admin client is patient. Meanwhile the last look is served, whose age is in the report.
+ * Probes the instances for a report, at most once a second, on a thread of its own.
+ *
+ * <p>A probe asks the broker for end offsets, so it may last until the application's admin client times out.
+ * Meanwhile reports use the last probe and give its age.
  */
 public final class Prober {
 
@@ -35,12 +37,12 @@ public final class Prober {
         this.thread.allowCoreThreadTimeOut(true);
     }
 
-    /** Runs something else that must not happen on the application's threads. */
+    /** Runs other work on the probing thread, away from the application's threads. */
     public void runLater(Runnable work) {
         thread.execute(work);
     }
 
-    /** The freshest look that can be had within two seconds; empty where no look has ended yet. */
+    /** Returns the newest probe available within two seconds. It is empty before the end of the first probe. */
     public Optional<Probe> probe() throws InterruptedException {
         CompletableFuture<Probe> awaited;
         synchronized (this) {
@@ -52,7 +54,7 @@ public final class Prober {
                 try {
                     thread.execute(() -> run(started));
                 } catch (RejectedExecutionException | OutOfMemoryError e) {
-                    // The queue is full, or no thread is to be had just now: the next look must be able to begin.
+                    // The queue is full or the JVM has no thread left. The next probe must be able to start.
                     WarningLog.warn("a look could not begin: " + e.getClass().getSimpleName());
                     return Optional.ofNullable(last);
                 }
@@ -79,7 +81,7 @@ public final class Prober {
             }
             probe = Probe.of(number, System.nanoTime(), instances.get());
         } catch (Throwable e) {
-            // Whatever it was: the next look must be able to begin.
+            // The next probe must be able to start, whatever failed.
             problem = e;
             WarningLog.warn("a look failed", e);
         }

@@ -9,7 +9,7 @@ import dev.streamapp.agent.kafka.Limitation;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 
-/** Puts a report together: the last look, and what is true at the moment of the answer. */
+/** Builds the report from the last probe and from the values at the moment of the request. */
 public final class Report {
 
     private final String podUid;
@@ -26,7 +26,7 @@ public final class Report {
         this.rounds = rounds;
     }
 
-    /** The report as {@code report.schema.json} has it. */
+    /** Returns a report in the form of {@code report.schema.json}. */
     public JsonObject of(Probe probe, boolean complete) {
         JsonObject agent = new JsonObject();
         agent.addProperty("version", version);

@@ -1,8 +1,11 @@
 package dev.streamapp.agent.runtime;
 
 /**
- * Threads that never keep a JVM alive, hold on to no class loader of the application, and whose end is no business of it: many an application sets a
- * handler for uncaught errors that ends the JVM. Threads that these start, as the HTTP server does, belong to the same group.
+ * Creates the agent's threads.
+ *
+ * <p>They are daemons, so they never keep the JVM alive. They hold no class loader of the application.
+ * Their thread group handles uncaught errors: the application's own handler might end the JVM.
+ * Threads that these threads start, such as those of the HTTP server, belong to the same group.
  */
 public final class DaemonThreads {
 

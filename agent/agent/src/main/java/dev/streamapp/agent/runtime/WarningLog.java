@@ -3,7 +3,11 @@ package dev.streamapp.agent.runtime;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** One line on stderr per problem, and never more than {@value #MAX_WARNINGS} of them in the life of a JVM. */
+/**
+ * Writes warnings of the agent to stderr, one line each.
+ *
+ * <p>It writes a warning once, and at most {@value #MAX_WARNINGS} of them in the life of a JVM.
+ */
 public final class WarningLog {
 
     private static final int MAX_WARNINGS = 50;

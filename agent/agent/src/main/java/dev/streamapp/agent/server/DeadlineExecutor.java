@@ -10,9 +10,11 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Runs the HTTP server's exchanges: few threads, a short queue, one deadline for the request and one for all of an exchange. The JDK's server reads
- * requests on these threads and has no deadline of its own that would not also hold for a server of the application; an interrupt closes the
- * channel that the thread waits for. Whoever is slow is hung up on, and the rest waits for the deadlines of those before it at most.
+ * Runs the exchanges of the HTTP server, with few threads, a short queue and deadlines.
+ *
+ * <p>One deadline holds for the request, one for the whole exchange. The JDK's server reads requests on these threads.
+ * Its own deadlines would also apply to a server of the application. An interrupt closes the channel that the thread waits for.
+ * So a slow client loses its connection, and other clients wait at most for the deadlines before them.
  */
 final class DeadlineExecutor implements Executor {
 
@@ -53,18 +55,18 @@ final class DeadlineExecutor implements Executor {
 
         synchronized void end() {
             ended = true;
-            // An interrupt that came too late must not hit the next exchange of this thread.
+            // A late interrupt must not reach the next exchange of this thread.
             Thread.interrupted();
         }
     }
 
-    /** Throws {@link RejectedExecutionException} where too much waits already; the server then drops the connection. */
+    /** Throws {@link RejectedExecutionException} if the queue is full. The server then drops the connection. */
     @Override
     public void execute(Runnable exchange) {
         threads.execute(() -> runWithin(exchange));
     }
 
-    /** Called by the thread of an exchange once it has read all of the request that it wants. */
+    /** Ends the deadline of the request. The thread of the exchange calls it after it has read the request. */
     void requestWasRead() {
         Exchange exchange = current.get();
         if (exchange != null) {

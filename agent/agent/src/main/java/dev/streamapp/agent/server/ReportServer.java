@@ -18,8 +18,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 
 /**
- * The HTTP side of the protocol. The only class that names the module jdk.httpserver, so that its absence is met in one place. Everything but the
- * health check needs a token, which is looked at before the body.
+ * The HTTP side of the protocol.
+ *
+ * <p>Only this class names the module jdk.httpserver, so a runtime without it fails in one place.
+ * Every request except the health check needs a token. The server checks the token before it reads the body.
  */
 public final class ReportServer {
 
@@ -30,7 +32,7 @@ public final class ReportServer {
     private final Gson gson = new Gson();
     private final HttpServer server;
 
-    /** Whom the requests are handed to. */
+    /** The parts of the agent that answer requests. */
     public record Parts(TokenAuth tokenAuth, Prober prober, Report report, Instances instances, Health health, AnnouncementState announcementState) { }
 
     private record Answer(int status, JsonObject body) {
@@ -41,7 +43,7 @@ public final class ReportServer {
         }
     }
 
-    /** Binds at once and answers from then on, on every address of the pod. Throws where the port is taken. */
+    /** Binds the port on every address of the pod and starts to answer. Throws if another process uses the port. */
     public ReportServer(int port, Parts parts) throws IOException {
         this.parts = parts;
         server = HttpServer.create(new InetSocketAddress(port), BACKLOG);
@@ -131,7 +133,7 @@ public final class ReportServer {
     private static void send(HttpExchange exchange, int status, String type, String body) throws IOException {
         byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
         exchange.getResponseHeaders().set("Content-Type", type + "; charset=utf-8");
-        // One request per connection: nothing idle is kept, and a body that was refused is not read to its end.
+        // One request per connection: the server keeps no idle connection and reads no refused body to its end.
         exchange.getResponseHeaders().set("Connection", "close");
         exchange.sendResponseHeaders(status, exchange.getRequestMethod().equals("HEAD") ? -1 : bytes.length);
         if (!exchange.getRequestMethod().equals("HEAD")) {

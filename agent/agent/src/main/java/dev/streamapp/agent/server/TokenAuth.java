@@ -5,7 +5,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.List;
 
-/** Says whether a request carries a token that is accepted, in a time that does not depend on how wrong it is. */
+/** Checks the bearer token of a request. The time of a check does not depend on the token. */
 public final class TokenAuth {
 
     private static final String SCHEME = "Bearer ";
@@ -16,7 +16,7 @@ public final class TokenAuth {
         this.hashes = hashes;
     }
 
-    /** Takes the value of the header {@code Authorization}; null where there is none. */
+    /** Returns whether the header {@code Authorization} has an accepted token; a missing header is null. */
     boolean accepts(String authorization) {
         if (authorization == null || !authorization.startsWith(SCHEME) || authorization.length() > MAX_LENGTH) {
             return false;

@@ -14,10 +14,10 @@ import java.util.Map;
 import java.util.jar.JarFile;
 import org.junit.jupiter.api.Test;
 
-/** How a runtime is treated that lets no class be defined in its boot loader; the usual way is seen in real JVMs with the agent. */
+/** A runtime that allows no definition in its boot loader; the integration tests show the usual way. */
 class RegistryTest {
 
-    /** A loader that sees nothing but one class's bytes. */
+    /** A loader with one class and no parent. */
     private static final class IsolatedLoader extends ClassLoader {
         private final byte[] bytes;
 

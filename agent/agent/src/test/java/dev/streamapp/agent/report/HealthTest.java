@@ -35,7 +35,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The probe's answer in states that a broker brings about when it likes; the same jar on a real broker is tried with every release. */
+/** The answer to the readiness probe in states that a real broker produces only by chance. */
 class HealthTest {
 
     @TempDir

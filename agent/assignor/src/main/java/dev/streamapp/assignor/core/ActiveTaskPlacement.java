@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.function.IntPredicate;
 
 /**
- * Finds somebody for every stateful task now: the previous owner, or where there is none the copy that is nearest to ready.
+ * Gives every stateful task an active process now: the previous owner, or else the copy nearest to ready.
  *
- * <p>The order is: ready copies, previous owners, copies that are not ready, room.
+ * <p>The order is: ready copies, previous owners, copies that are not ready, free capacity.
  */
 final class ActiveTaskPlacement {
 
@@ -15,7 +15,7 @@ final class ActiveTaskPlacement {
     private final boolean frozen;
 
     /**
-     * Look at one group.
+     * Prepare for one group.
      *
      * @param frozen no task that has an owner leaves it
      */
@@ -39,7 +39,7 @@ final class ActiveTaskPlacement {
                 settle(task, draft.owner[task], "");
             }
         }
-        // Those without a choice come first, so that the loads are known where there is one.
+        // Tasks without a choice come first, so that the loads are known for the others.
         orphans.removeIf(task -> placedWith(task, process -> draft.stays[process] && draft.isReady(task, process), "orphan, to a ready copy"));
         // A process that leaves but has the state is better than one that would restore for minutes: it still works, and a learner follows.
         orphans.removeIf(task -> placedWith(task, process -> draft.isReady(task, process), "orphan, only a leaving process has its state"));
@@ -52,7 +52,7 @@ final class ActiveTaskPlacement {
         return draft.lagIsKnown(task, owner) && !draft.isReady(task, owner);
     }
 
-    /** Nobody processes the task while its owner restores it, so a ready copy takes over at once. */
+    /** No process runs the task while its owner restores it, so a ready copy takes over at once. */
     private void rescue(int task) {
         IntPredicate able = process -> draft.stays[process] && draft.hasCopy(task, process) && draft.isReady(task, process);
         int process = draft.roomiest(task, draft.load, able);

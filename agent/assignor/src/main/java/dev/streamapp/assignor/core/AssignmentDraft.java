@@ -14,37 +14,37 @@ import java.util.Map;
 import java.util.function.IntPredicate;
 
 /**
- * The group in numbers, while one assignment is made: who has what, what each task aims at, and what that adds up to.
+ * The group in numbers while one assignment is made: owners, actives, targets and loads.
  *
- * <p>Tasks and processes are their places in the group's lists. Mutable, and used by one round only.
+ * <p>An index of a task or process is its position in the group's list. The draft is mutable, and one round uses it.
  */
 final class AssignmentDraft {
 
     static final int NONE = -1;
 
-    /** A lag that nobody knows. */
+    /** An unknown lag. */
     static final long UNKNOWN = -1;
 
     final Group group;
     final Task[] tasks;
     final Process[] processes;
 
-    /** Whether the process is to have tasks after this step. */
+    /** Whether the process keeps tasks after this step. */
     final boolean[] stays;
 
-    /** All processes leave: then nobody does, since somebody has to work. */
+    /** Whether all processes leave. Then all stay, since the tasks need processes. */
     final boolean allLeave;
 
-    /** Who had the active, or {@link #NONE}. */
+    /** By task, the process that had the active, or {@link #NONE}. */
     final int[] owner;
 
-    /** Who gets the active. */
+    /** By task, the process that gets the active. */
     final int[] active;
 
-    /** Who is to have the active when all learners are ready. */
+    /** By task, the process that will have the active once all learners are ready. */
     final int[] target;
 
-    /** By process, the weight of the stateful tasks that aim at it. */
+    /** By process, the weight of the stateful tasks with this target. */
     final long[] load;
 
     final List<AssignmentResult.Move> moves = new ArrayList<>();
@@ -135,7 +135,7 @@ final class AssignmentDraft {
         }
     }
 
-    /** Of several processes that say they have the active, the one that processes it has it; else the first that stays; else the first. */
+    /** Of several processes that claim the active, the running one wins; else the first that stays; else the first. */
     private void claim(Integer task, int process) {
         if (task == null) {
             return;
@@ -184,7 +184,7 @@ final class AssignmentDraft {
         return lag == UNKNOWN ? Long.MAX_VALUE : lag;
     }
 
-    /** Let the task aim at a process, and count it there. */
+    /** Set the target process of the task, and count the task there. */
     void setTarget(int task, int process) {
         count(task, target[task], -1);
         target[task] = process;
@@ -202,7 +202,7 @@ final class AssignmentDraft {
         return processes[process].threads();
     }
 
-    /** Return how many tasks of the same sub-topology aim at the process. */
+    /** Return how many tasks of the same sub-topology have this target. */
     int alike(int task, int process) {
         return alike[process][subtopology[task]];
     }
@@ -233,7 +233,7 @@ final class AssignmentDraft {
         return (loads[from] - weight) * threads(to) >= (loads[to] + weight) * threads(from) + slack * threads(from) * threads(to);
     }
 
-    /** Give the active to a process, and note it if another one had it. */
+    /** Give the active to a process, and record a move if another process had it. */
     void setActive(int task, int process, String why) {
         active[task] = process;
         if (owner[task] != process) {

@@ -8,7 +8,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** Says what is wrong with an assignment, if anything is: a wrong one would stop the leader's thread, and then the next leader's. */
+/** Finds faults of an assignment. An invalid one would stop the leader's thread, and then the next leader's. */
 final class AssignmentValidator {
 
     private AssignmentValidator() {}

@@ -7,9 +7,9 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Chooses which stateful tasks go from heavily loaded processes to light ones until no single move helps by more than the tolerance.
+ * Chooses stateful tasks that move from heavily loaded processes to light ones, until no single move helps by more than the tolerance.
  *
- * <p>Copies that exist come first, those that the round before began among them: a learner is not given up half-way while its move is of use.
+ * <p>Existing copies come first, also those that the last round started. So a learner continues while its move is useful.
  */
 final class BalancePlan {
 
@@ -23,7 +23,7 @@ final class BalancePlan {
         this.load = draft.load;
     }
 
-    /** Let tasks aim away from processes that have too much. */
+    /** Set new targets for tasks of overloaded processes. */
     void make() {
         for (int process = 0; process < draft.processes.length; process++) {
             total += load[process];

@@ -12,10 +12,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/** The assignment that cannot go wrong: who had a task keeps it, and tasks without an owner go to those with the fewest. */
+/** The assignment that cannot fail. Each owner keeps its tasks, and the processes with the fewest tasks get those without an owner. */
 final class FallbackAssignment {
 
-    /** A fault that stays should not make the group rebalance at every turn. */
+    /** A persistent fault must not cause a rebalance at every turn. */
     private static final long PATIENCE = 6;
 
     private FallbackAssignment() {}

@@ -11,14 +11,14 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Makes an assignment that moves a stateful task only behind a copy that is ready.
+ * Makes an assignment that moves a stateful task only to a process with a ready copy.
  *
- * <p>A total function: it returns a valid assignment for every input and throws for none. All it needs is in what the members show, so a
- * new leader goes on where the last one stopped.
+ * <p>It is a total function: it returns a valid assignment for every input and never throws. It needs only the state of the members,
+ * so a new leader continues where the last one stopped.
  */
 public final class LearnerAssignment {
 
-    /** The members ask a little later than the announcement expires, so that it surely has. */
+    /** The follow-up comes a little after the announcement expires. */
     private static final long AFTER_EXPIRY_MILLIS = 1_000;
 
     private LearnerAssignment() {}
@@ -26,7 +26,7 @@ public final class LearnerAssignment {
     /**
      * Assign every task.
      *
-     * @return a valid assignment; where the assignor's own one is none, or something went wrong, the previous owners with placed orphans
+     * @return a valid assignment; after a fault, the previous owners with placed orphans
      */
     public static AssignmentResult assign(Group group) {
         Group asked = group == null ? new Group(List.of(), List.of(), false, null, null) : group;

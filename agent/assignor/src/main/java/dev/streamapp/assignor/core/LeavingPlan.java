@@ -5,10 +5,10 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Chooses who takes over the stateful tasks of leaving processes: holders of ready copies, then of others, then room.
+ * Chooses the processes that take over the stateful tasks of leaving ones: ready copies first, then other copies, then free capacity.
  *
- * <p>The choice is made anew in every round and must come out the same while nothing but lags changes. That is why a holder is only
- * refused where it would end above the level that an even distribution needs, and why learners show as holders in the next round.
+ * <p>Each round repeats the choice. It must give the same result while only lags change. So a copy's process is refused only if it would end
+ * above the level of an even distribution, and learners count as copies in the next round.
  */
 final class LeavingPlan {
 
@@ -24,7 +24,7 @@ final class LeavingPlan {
         this.draft = draft;
     }
 
-    /** Let every stateful task of a leaving process aim at a staying one. */
+    /** Set a staying process as target of every stateful task of a leaving one. */
     void make() {
         List<Integer> leaving = new ArrayList<>();
         for (int task = 0; task < draft.tasks.length; task++) {

@@ -6,7 +6,7 @@ import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
 
-/** Places the configured standbys: ready copies first, the former owner's before others, then copies that are behind, then room. */
+/** Places the configured standbys: first the former owner, then other ready copies, then copies with a lag, then free capacity. */
 final class StandbyTaskPlacement {
 
     private final AssignmentDraft draft;
@@ -40,7 +40,7 @@ final class StandbyTaskPlacement {
         }
     }
 
-    /** Keep every copy there is: where nobody knows the plan, a learner looks like any other copy. */
+    /** Keep every copy: without a known plan a learner is no different from another copy. */
     void keepAll() {
         for (int task = 0; task < draft.tasks.length; task++) {
             int at = task;
@@ -84,7 +84,7 @@ final class StandbyTaskPlacement {
     /**
      * Return whether a standby has become the learner of an owner that stays.
      *
-     * <p>That owner will hold the standby after the move, so nobody has to restore another one until then.
+     * <p>That owner will hold the standby after the move, so no process restores another copy until then.
      */
     private boolean isBorrowed(int task) {
         int target = draft.target[task];
@@ -110,7 +110,7 @@ final class StandbyTaskPlacement {
      * Let standbys go from processes with many copies to those with few: at once to a ready copy, else by a copy beside the standby.
      *
      * @param free how many such copies may be made
-     * @return whether something of this is still to come
+     * @return whether a part of this remains
      */
     boolean balance(long free) {
         boolean pending = false;

@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Places the tasks that have nothing to learn: they keep their owner, leave a leaving one at once, and even out what the others leave uneven.
+ * Places the stateless tasks. They keep their owner, leave a leaving one at once, and even out the loads of the stateful tasks.
  *
- * <p>The loads are those that the stateful tasks will end with, so that a stateless task does not go to and fro while others learn.
+ * <p>The loads are those after the learning ends, so a stateless task does not move back and forth meanwhile.
  */
 final class StatelessTaskPlacement {
 

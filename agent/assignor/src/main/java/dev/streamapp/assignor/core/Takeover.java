@@ -8,9 +8,9 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Decides which of the planned moves happen in this round, and which copies learn for a later one.
+ * Decides which planned moves happen in this round, and which copies learn for a later one.
  *
- * <p>A conservative process takes over nothing until all copies that learn for it are ready, and then everything in one step.
+ * <p>A conservative process takes over nothing until all its learners are ready, and then everything in one step.
  */
 final class Takeover {
 
@@ -22,7 +22,7 @@ final class Takeover {
     private long free;
 
     /**
-     * Look at one group with its plan.
+     * Prepare for one group with its plan.
      *
      * @param frozen nothing moves
      */
@@ -32,7 +32,7 @@ final class Takeover {
         this.learns = new boolean[draft.tasks.length];
     }
 
-    /** Move what may move. */
+    /** Make the moves of this round. */
     void make() {
         List<Integer> planned = planned();
         List<Integer> ready = planned.stream().filter(task -> draft.isReady(task, draft.target[task])).toList();
@@ -82,7 +82,7 @@ final class Takeover {
         return draft.stays[draft.active[task]] ? "balance, its learner is ready" : "its owner leaves, its learner is ready";
     }
 
-    /** Return whether the process is to have a copy for a move that is still to come. */
+    /** Return whether the process gets a copy for a later move. */
     boolean isLearner(int task, int process) {
         return learns[task] && draft.target[task] == process;
     }
@@ -96,7 +96,7 @@ final class Takeover {
         return free;
     }
 
-    /** Return whether something of the plan is still to come. */
+    /** Return whether a part of the plan remains. */
     boolean isPending() {
         return pending;
     }

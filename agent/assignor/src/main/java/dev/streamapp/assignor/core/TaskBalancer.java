@@ -4,13 +4,13 @@ import java.util.Comparator;
 import java.util.function.IntPredicate;
 
 /**
- * Moves single tasks from full processes to empty ones while that helps by more than the tolerance.
+ * Moves single tasks from full processes to empty ones while a move helps by more than the tolerance.
  *
- * <p>Every move makes the sum of squared loads per thread smaller, so it ends.
+ * <p>Every move reduces the sum of squared loads per thread, so the loop ends.
  */
 final class TaskBalancer {
 
-    /** Lets a task aim at a process, and keeps the loads in step. */
+    /** Sets the target of a task, and updates the loads. */
     interface Move {
         void to(int task, int process);
     }
@@ -35,7 +35,7 @@ final class TaskBalancer {
 
     /** Move tasks until nothing helps any more. */
     void balance() {
-        // The sum ends it much earlier; this is the last safeguard of a method that must come back.
+        // The sum ends the loop much earlier. This limit is the last safeguard.
         int most = draft.processes.length > 1 ? 4 * draft.tasks.length : 0;
         int moved = 0;
         while (moved < most && moveOne()) {

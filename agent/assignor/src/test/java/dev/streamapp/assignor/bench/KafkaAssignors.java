@@ -33,7 +33,7 @@ import org.apache.kafka.streams.processor.internals.assignment.DefaultTaskTopicP
 import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 
-/** Kafka's own assignors, the real classes, behind the form of ours. */
+/** Kafka's own assignors, with the input and output of ours. */
 public final class KafkaAssignors {
 
     private KafkaAssignors() {}

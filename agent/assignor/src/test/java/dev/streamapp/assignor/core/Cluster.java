@@ -21,7 +21,7 @@ import java.util.function.Function;
 /**
  * A model of a group: who has which state, how copies catch up, and how the cooperative protocol hands actives over.
  *
- * <p>A task that changes hands is revoked in one rebalance and given in the next, in which nobody has it; a closed copy keeps its directory.
+ * <p>A task that changes hands is revoked in one rebalance and assigned in the next. Meanwhile no process has it. A closed copy keeps its directory.
  */
 public final class Cluster {
 
@@ -52,7 +52,7 @@ public final class Cluster {
     int moved;
     public int rebalances;
 
-    /** Who assigns; the judge looks at our own assignor only. */
+    /** The assignor of the group; {@link InvariantChecker} checks only ours. */
     public Function<Group, AssignmentResult> assignor = LearnerAssignment::assign;
 
     public boolean isChecked = true;

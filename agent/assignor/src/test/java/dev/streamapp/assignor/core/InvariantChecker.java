@@ -12,7 +12,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** What must hold for every single assignment, judged by the cluster's own truth. */
+/** Checks every assignment against the true state of the model. */
 final class InvariantChecker {
 
     private InvariantChecker() {}

@@ -21,10 +21,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The application: counts records per key until it is told to stop, or describes the topology it would run.
+ * The application: it counts records per key until SIGTERM, or prints its topology.
  *
- * <p>Exit codes: 2 for a wrong setting, 1 when a stream thread failed or the application could not start, and after a
- * SIGTERM the JVM's own 143, once the application has closed.
+ * <p>Exit codes: 2 for a wrong setting, 1 if a stream thread failed or the application could not start. After a SIGTERM
+ * it is the JVM's own 143, once the application has closed.
  */
 public final class Counter {
     private static final Logger LOG = LoggerFactory.getLogger(Counter.class);
@@ -95,7 +95,7 @@ public final class Counter {
 
     private static void close(KafkaStreams streams, Settings settings) {
         long start = System.nanoTime();
-        // Without options where they say nothing else: then this jar also runs on a Kafka Streams that lacks their class.
+        // Options only if needed: the jar then also runs on a Kafka Streams without their class.
         boolean closed = settings.leaveOnClose()
                 ? streams.close(settings.closeOptions())
                 : streams.close(settings.closeTimeout());

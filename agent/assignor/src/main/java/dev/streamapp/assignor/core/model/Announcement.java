@@ -4,20 +4,20 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Who leaves the application soon, as far as the leader's JVM knows.
+ * The processes that leave the application soon, as far as the leader's JVM knows.
  *
- * @param state whether that is known at all
- * @param leaving process IDs; looked at only where the state is {@link State#SET}
+ * @param state whether they are known
+ * @param leaving process IDs, valid in the state {@link State#SET} only
  * @param eager each task moves as soon as its learner is ready; otherwise a process waits for all its learners
- * @param expiresInMillis how long the announcement still holds; negative where that is not known
+ * @param expiresInMillis the remaining validity; negative if it is unknown
  */
 public record Announcement(State state, Set<String> leaving, boolean eager, long expiresInMillis) {
 
-    /** What is known of the leaving processes. */
+    /** The knowledge about the leaving processes. */
     public enum State {
-        /** Nothing yet, which is not "nobody". */
+        /** The leaving processes are unknown, which differs from {@link #EMPTY}. */
         UNKNOWN,
-        /** Nobody leaves. */
+        /** No process leaves. */
         EMPTY,
         /** The named processes leave. */
         SET;
@@ -34,12 +34,12 @@ public record Announcement(State state, Set<String> leaving, boolean eager, long
         leaving = leaving == null ? Set.of() : Set.copyOf(leaving.stream().filter(Objects::nonNull).toList());
     }
 
-    /** Return the announcement that nobody leaves. */
+    /** Return the announcement that no process leaves. */
     public static Announcement empty() {
         return new Announcement(State.EMPTY, Set.of(), false, -1);
     }
 
-    /** Return the announcement of a JVM that was told nothing yet. */
+    /** Return the state of a JVM before its first announcement. */
     public static Announcement unknown() {
         return new Announcement(State.UNKNOWN, Set.of(), false, -1);
     }

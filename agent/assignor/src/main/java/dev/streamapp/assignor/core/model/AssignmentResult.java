@@ -8,11 +8,11 @@ import java.util.Set;
 /**
  * An assignment with its reasons.
  *
- * @param placements what each process gets; every process of the group is there
- * @param moves actives that go to another process than the one that had them, and orphans that were placed
- * @param learners copies that are made for a move that is still to come
- * @param followUp when the group is to look again, if it is
- * @param fellBack why the previous owners were kept instead of the assignor's own result; empty where they were not
+ * @param placements the tasks of each process; it has every process of the group
+ * @param moves actives that change their process, and placed orphans
+ * @param learners copies for later moves
+ * @param followUp the time and reason of the next rebalance, if one is needed
+ * @param fellBack why the result has the previous owners instead of a plan; empty if it has a plan
  */
 public record AssignmentResult(
     Map<String, Placement> placements, List<Move> moves, List<Learner> learners, Optional<FollowUp> followUp, String fellBack) {
@@ -23,19 +23,19 @@ public record AssignmentResult(
     /** An active's new place; {@code from} is empty where no process had it. */
     public record Move(String task, String from, String to, String why) {}
 
-    /** A copy that is to take its task over. */
+    /** A copy that will take its task over. */
     public record Learner(String task, String process, boolean ready) {}
 
-    /** A wish to look again. */
+    /** A request for another rebalance. */
     public record FollowUp(long millis, Purpose purpose) {}
 
-    /** Why the group is to look again. */
+    /** The reason of a follow-up. */
     public enum Purpose {
-        /** Learners are not ready, or wait for others, or what is planned could not begin yet. */
+        /** Learners are not ready, or wait for others, or a planned move could not start yet. */
         LEARNING,
-        /** It is not known yet who leaves. */
+        /** The leaving processes are unknown. */
         UNKNOWN,
-        /** Nothing is to be done as long as the announcement stands. */
+        /** The plan is complete until the announcement expires. */
         EXPIRY;
 
         /** Return the word for it in the agent's protocol. */

@@ -8,13 +8,13 @@ import java.util.Objects;
 import java.util.function.Function;
 
 /**
- * All that one assignment is made from.
+ * The input of one assignment.
  *
- * @param processes kept in the order of their IDs; of two with one ID the first
- * @param tasks in their order; of two with one ID the first
- * @param lagsKnown whether the lags could be read at all in this round
- * @param announcement who leaves
- * @param settings what the user set
+ * @param processes sorted by ID; of two with the same ID the first
+ * @param tasks in their order; of two with the same ID the first
+ * @param lagsKnown whether the lags were readable in this round
+ * @param announcement the processes that leave
+ * @param settings the user's settings
  */
 public record Group(List<Process> processes, List<Task> tasks, boolean lagsKnown, Announcement announcement, Settings settings) {
 

@@ -7,13 +7,13 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * One Kafka Streams process, as its members showed themselves when they joined.
+ * One Kafka Streams process, as its members described it when they joined.
  *
  * @param id its process ID
- * @param threads how many consumers it has: its capacity, 1 to 10,000
- * @param actives tasks it had as active
- * @param standbys tasks of which it has state but not the active: standbys, learners, and directories that nothing feeds
- * @param lags by task, how many records its copy is behind; {@link #RUNNING} for a running active. Another negative number, or none, is unknown
+ * @param threads the number of consumers, which is its capacity: 1 to 10,000
+ * @param actives its active tasks
+ * @param standbys the tasks with state but without the active: standbys, learners, and unused state directories
+ * @param lags by task, the records by which its copy is behind; {@link #RUNNING} for a running active. Another negative number, or none, is unknown
  */
 public record Process(String id, int threads, Set<String> actives, Set<String> standbys, Map<String, Long> lags) {
 

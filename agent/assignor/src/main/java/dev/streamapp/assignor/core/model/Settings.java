@@ -1,15 +1,15 @@
 package dev.streamapp.assignor.core.model;
 
 /**
- * What the user may set.
+ * The user's settings.
  *
- * @param acceptableLag a copy that is at most so many records behind is ready
- * @param standbys standbys of every stateful task; learners come on top
- * @param balanceLearners how many learners there may be at one time for the sake of balance
- * @param leavingLearners how many learners there may be at one time for processes that leave
- * @param tolerance by how much the load per thread of two processes may differ, at least 1
- * @param levelsStandbys standbys go to emptier processes too; not where racks or tags decide about them
- * @param followUpMillis after how long the group looks again while learners are not ready
+ * @param acceptableLag the largest lag of a ready copy, in records
+ * @param standbys the standbys of every stateful task; learners come on top
+ * @param balanceLearners the limit of concurrent learners for balance
+ * @param leavingLearners the limit of concurrent learners for leaving processes
+ * @param tolerance the accepted difference of the load per thread of two processes, at least 1
+ * @param levelsStandbys whether standbys move to emptier processes too; not if racks or tags place them
+ * @param followUpMillis the interval of follow-ups while learners are not ready
  */
 public record Settings(
     long acceptableLag, int standbys, int balanceLearners, int leavingLearners, int tolerance,

@@ -7,8 +7,8 @@ import java.util.Objects;
  *
  * @param id its name, for example {@code 0_3}
  * @param group its sub-topology; tasks of one sub-topology are spread if nothing else decides
- * @param stateful whether it has a store with a changelog, so that a copy of it can be made
- * @param weight what it adds to the load of its process: 1 to 1,000,000
+ * @param stateful whether it has a store with a changelog, so that it can have copies
+ * @param weight its share of the process's load: 1 to 1,000,000
  */
 public record Task(String id, String group, boolean stateful, int weight) {
 

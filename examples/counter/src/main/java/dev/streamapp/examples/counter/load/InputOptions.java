@@ -3,7 +3,7 @@ package dev.streamapp.examples.counter.load;
 import java.util.Set;
 import picocli.CommandLine.Option;
 
-/** What the two commands that write records share: where to, and how big. */
+/** The options that both writing commands share: topic, size and silent partitions. */
 final class InputOptions {
     @Option(
             names = "--topic",

@@ -3,7 +3,7 @@ package dev.streamapp.examples.counter.load;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** Reads an option that is a number of things. */
+/** Converts an option to a number of at least 1. */
 final class PositiveInteger implements ITypeConverter<Integer> {
     @Override
     public Integer convert(String text) {

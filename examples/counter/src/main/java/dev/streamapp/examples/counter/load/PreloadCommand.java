@@ -21,8 +21,9 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * Gives the application its state: writes each key once, as fast as the brokers take it, for {@code TOPOLOGY=table} first
- * as a row of the table.
+ * Fills the application's state: it writes each key once, as fast as the brokers accept it.
+ *
+ * <p>For {@code TOPOLOGY=table} it first writes each key as a row of the table.
  */
 @Command(
         name = "preload",
@@ -31,7 +32,7 @@ import picocli.CommandLine.Spec;
 public final class PreloadCommand implements Callable<Integer> {
     private static final Duration BETWEEN_LINES = Duration.ofSeconds(2);
 
-    /** Big batches and a little patience: here the number of requests is the limit, not the delay of one record. */
+    /** Large batches and a longer linger: the number of requests is the limit here, not the latency of a record. */
     private static final Map<String, Object> TUNING =
             Map.of(ProducerConfig.LINGER_MS_CONFIG, 20, ProducerConfig.BATCH_SIZE_CONFIG, 256 * 1024);
 

@@ -3,7 +3,7 @@ package dev.streamapp.examples.counter.load;
 import java.time.Duration;
 import java.util.Locale;
 
-/** Says how far a known amount of work has come. Pure: the time that has passed is an argument. */
+/** Formats the progress of a known amount of work. It is pure: the elapsed time is an argument. */
 record Progress(String name, long total) {
     /** Give the line for {@code done} of the records after {@code elapsed}. */
     String line(long done, Duration elapsed) {

@@ -20,15 +20,16 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * The traffic of the users: evenly paced, and every partition in turn, so that a silent partition shows at once. For
- * {@code TOPOLOGY=table} some keys also get a new row on the way, so that the table is never at rest.
+ * Writes evenly paced records to every partition in turn, so that a silent partition shows at once.
+ *
+ * <p>For {@code TOPOLOGY=table} some keys also get a new row on the way, so that the table keeps changing.
  */
 @Command(
         name = "steady",
         description = "Write records evenly paced, partition after partition, until SIGTERM or for a given time.",
         mixinStandardHelpOptions = true)
 public final class SteadyCommand implements Callable<Integer> {
-    /** A short wait for company: it bounds what the producer itself adds to a measured gap. */
+    /** A short linger, which bounds the producer's own share of a measured gap. */
     private static final Map<String, Object> TUNING = Map.of(ProducerConfig.LINGER_MS_CONFIG, 5);
 
     @Mixin
@@ -90,7 +91,7 @@ public final class SteadyCommand implements Callable<Integer> {
         return 0;
     }
 
-    /** Write until told to stop; {@code rows} is null where there is no table. */
+    /** Write until the stop signal; {@code rows} is null without a table. */
     private void write(Sender sender, Sender rows, RecordSequence sequence, Payloads payloads, StopSignal signal)
             throws LoadException, InterruptedException {
         Pace pace = new Pace(rate);

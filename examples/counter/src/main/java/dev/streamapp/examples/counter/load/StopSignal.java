@@ -7,10 +7,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/**
- * SIGTERM and SIGINT as the ordinary end of work that has no other end: the worker is told, finishes, and the process
- * ends with 0 and not with the JVM's 143.
- */
+/** Makes SIGTERM and SIGINT an ordinary end of the work. The worker finishes, and the exit code is 0, not 143. */
 final class StopSignal implements AutoCloseable {
     /** How long the worker may take to finish; Kubernetes' default grace period is 30 s. */
     private static final Duration PATIENCE = Duration.ofSeconds(25);

@@ -6,7 +6,7 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** What the commands must know of the application's shape: whether it has a table, and where that is read from. */
+/** The options for the shape of the topology and for the topic of its table. */
 final class TableOptions {
     @Option(
             names = "--topology",

@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads durations as people and Kubernetes write them: a whole number and a unit. */
+/** Reads durations in the form of Kubernetes: a whole number and a unit. */
 public final class Durations {
     /** What an error message gives as allowed. */
     public static final String ALLOWED = "a whole number with a unit, for example 500ms, 30s, 10m or 2h";

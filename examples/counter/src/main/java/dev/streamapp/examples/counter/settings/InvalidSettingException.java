@@ -1,10 +1,9 @@
 package dev.streamapp.examples.counter.settings;
 
 /**
- * A variable or option that cannot be used: says which one, why, and what is allowed, in one line.
+ * A variable or option with an invalid value. The message gives its name, the cause and the allowed values in one line.
  *
- * <p>Raised while settings are read and printed by the main class as it is; the process then ends with
- * {@link #EXIT_CODE}.
+ * <p>The main class prints the message as it is, and the process ends with {@link #EXIT_CODE}.
  */
 public final class InvalidSettingException extends Exception {
     /** The exit code of a process that was started with a wrong setting; the same as picocli's for wrong options. */

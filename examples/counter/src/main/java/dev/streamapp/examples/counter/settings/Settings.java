@@ -11,16 +11,16 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 
 /**
- * Everything the application can be told, read from environment variables and from nowhere else.
+ * The application's settings. They come from environment variables only.
  *
- * <p>An empty variable counts as one that is not set. Nothing is read from disk and no broker is asked.
+ * <p>An empty variable counts as unset. Reading the settings touches neither the disk nor a broker.
  *
- * @param shape what the application's topology looks like
- * @param inputTopic the topic that is counted
+ * @param shape the shape of the topology
+ * @param inputTopic the topic whose records are counted
  * @param tableTopic the topic of the table; only {@link Shape#TABLE} reads it
  * @param outputTopic the topic that gets one record per input record
- * @param leaveOnClose whether the process gives up its place in the group when it is told to stop
- * @param closeTimeout how long it may take to stop
+ * @param leaveOnClose whether the member leaves the group when the application stops
+ * @param closeTimeout the longest time that closing may take
  * @param streams properties for Kafka Streams and its clients
  * @param warnings lines to show once
  */
@@ -47,7 +47,7 @@ public record Settings(
         return shape.build(inputTopic, tableTopic, outputTopic);
     }
 
-    /** How the group is left when the application closes; without LEAVE_ON_CLOSE in Kafka Streams' default manner. */
+    /** Return the options of the close. Without LEAVE_ON_CLOSE Kafka Streams decides whether the member leaves. */
     public CloseOptions closeOptions() {
         CloseOptions options = CloseOptions.timeout(closeTimeout);
         return leaveOnClose
@@ -89,7 +89,7 @@ public record Settings(
                     List.copyOf(kafka.warnings()));
         }
 
-        /** Set a property that has a variable of its own; a STREAMS_ variable for it would be a second truth. */
+        /** Set a property that has a variable of its own. A STREAMS_ variable for the same property is an error. */
         private void own(String variable, String property, String value) throws InvalidSettingException {
             String other = kafka.variables().get(property);
             if (other != null) {

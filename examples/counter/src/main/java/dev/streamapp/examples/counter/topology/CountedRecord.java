@@ -7,17 +7,17 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 
 /**
- * An input record on its way through the repartition topic: where it came from, what was counted so far, what it was.
+ * An input record in the repartition topic, with its source position and its counts so far.
  *
  * <p>As bytes: partition (4), offset (8), the two counts (8 each), length of the key or −1 (4), the key, the payload;
  * all numbers big-endian.
  *
  * @param partition the input record's partition
  * @param offset the input record's offset
- * @param count how often the store {@code counts} has seen the key
- * @param total how often the store {@code totals} has seen the key
- * @param key the input record's key, or null; never changed after it was given
- * @param payload the input record's value, empty for a record without value; never changed after it was given
+ * @param count the count of the key in the store {@code counts}
+ * @param total the count of the key in the store {@code totals}
+ * @param key the input record's key, or null; immutable by convention
+ * @param payload the input record's value, empty for a record without value; immutable by convention
  */
 record CountedRecord(int partition, long offset, long count, long total, byte[] key, byte[] payload) {
     private static final int NO_KEY = -1;

@@ -17,8 +17,8 @@ import org.apache.kafka.streams.state.Stores;
 /**
  * The counter as a topology: one source, one processor with one persistent store, one sink.
  *
- * <p>The Processor API and not the DSL, because two things matter here: exactly one output record per input record (a
- * cache in front of a DSL store would merge them), and the partition and offset of the input record in the output.
+ * <p>It uses the Processor API for two reasons. Each input record needs exactly one output record, which the cache of a
+ * DSL store would merge. And the output needs the partition and offset of the input record.
  */
 final class CounterTopology {
     /** The store's name; the changelog is {@code <application.id>-counts-changelog}. */
@@ -38,7 +38,7 @@ final class CounterTopology {
                 .addSink("output", outputTopic, new BytesSerializer(), new ByteArraySerializer(), "count");
     }
 
-    /** Counts one record and says so, with the record's place in the input topic. */
+    /** Counts one record, and outputs the count with the record's position in the input topic. */
     private static final class Count extends ContextualProcessor<Bytes, byte[], Bytes, byte[]> {
         private KeyValueStore<Bytes, Tally> counts;
 

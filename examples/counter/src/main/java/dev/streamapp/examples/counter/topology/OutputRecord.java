@@ -4,9 +4,9 @@ import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
-/** What every shape has in common: the form of an output, and the key of what has none. */
+/** The output of every shape: its JSON form, and the key of a record without key. */
 final class OutputRecord {
-    /** A record without key has no place in a store; together they are counted under the empty key. */
+    /** A store needs a key, so all records without one count under the empty key. */
     static final Bytes NO_KEY = Bytes.wrap(new byte[0]);
 
     private OutputRecord() {}

@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 import org.apache.kafka.streams.Topology;
 
-/** The shapes that the application can be given: what its tasks look like, not what its users see. */
+/** The shapes of the topology. The shape changes the tasks of the application, not its output. */
 public enum Shape {
     /** One sub-topology with one store. */
     COUNTER {

@@ -22,11 +22,11 @@ import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * The counter in two sub-topologies: one counts in two stores and turns every key round, so that most records change
- * their partition; the other counts again under the turned key, in a store of its own, and answers.
+ * The counter in two sub-topologies. The first counts in two stores and reverses every key, so that most records change
+ * their partition. The second counts again under the reversed key, in its own store, and writes the output.
  *
- * <p>All three stores count the same thing. While no state is lost and nothing is counted twice they agree, and the
- * answer is what they agree on; see {@link #agreed}.
+ * <p>All three stores count the same records. Without a loss and without duplicates they agree, and the output has that
+ * count; see {@link #agreed}.
  */
 final class StoresTopology {
     static final String COUNTS = "counts";
@@ -50,10 +50,10 @@ final class StoresTopology {
     }
 
     /**
-     * Give the count to answer with when three stores have counted.
+     * Give the count of the output from the counts of the three stores.
      *
-     * <p>A store that lost its state is behind for good, so the smallest shows a loss. One that counted twice is ahead,
-     * which at-least-once allows; under exactly-once it is as wrong as a loss, and what the stores do not agree on is 0.
+     * <p>A store that lost its state stays behind, so the smallest count shows a loss. A store that counted twice is
+     * ahead, which at-least-once allows. Under exactly-once any difference is an error, and the count is 0.
      */
     static long agreed(boolean exactlyOnce, long count, long total, long again) {
         if (exactlyOnce && (count != total || count != again)) {
@@ -62,7 +62,7 @@ final class StoresTopology {
         return Math.min(count, Math.min(total, again));
     }
 
-    /** Turn a key round: another key for every key, and the same again when turned once more. */
+    /** Reverse the bytes of a key. Different keys stay different, and a second reversal gives the key back. */
     private static Bytes turned(Bytes key) {
         byte[] turned = new byte[key.get().length];
         for (int i = 0; i < turned.length; i++) {
@@ -96,7 +96,7 @@ final class StoresTopology {
         };
     }
 
-    /** Counts one record in two stores and hands it on under its turned key, with its place in the input topic. */
+    /** Counts one record in two stores and forwards it under its reversed key, with its position in the input topic. */
     private static final class Count extends ContextualProcessor<Bytes, byte[], Bytes, CountedRecord> {
         private KeyValueStore<Bytes, Tally> counts;
         private KeyValueStore<Bytes, Long> totals;
@@ -124,7 +124,7 @@ final class StoresTopology {
         }
     }
 
-    /** Counts the record once more and answers, under the key that the input record had. */
+    /** Counts the record once more and writes the output under the key of the input record. */
     private static final class CountAgain extends ContextualProcessor<Bytes, CountedRecord, Bytes, byte[]> {
         private KeyValueStore<Bytes, Tally> again;
         private boolean exactlyOnce;

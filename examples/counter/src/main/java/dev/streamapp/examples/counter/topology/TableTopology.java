@@ -19,11 +19,11 @@ import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.TimestampedKeyValueStore;
 
 /**
- * The counter beside a table: a record is counted only if the table has a row for its key.
+ * The counter beside a table: it counts a record only if the table has a row for its key.
  *
- * <p>With {@code topology.optimization=all} the table has no changelog of its own: it is restored from the compacted
- * topic that it is read from. A row that is missing keeps its key's count too low for good, so a loss of the table shows
- * in the counts as a loss of the store does. Every input gets its output, row or no row.
+ * <p>With {@code topology.optimization=all} the table has no changelog of its own. Its restoration reads the compacted
+ * source topic. A missing row keeps the count of its key too low, so the counts show a loss of the table like a loss of
+ * the store. Every input record gets its output, with or without a row.
  */
 final class TableTopology {
     static final String STORE = "counts";
@@ -33,7 +33,7 @@ final class TableTopology {
 
     static Topology build(String inputTopic, String tableTopic, String outputTopic) {
         StreamsBuilder builder = new StreamsBuilder();
-        // Not named: by the name that Kafka Streams gives its processor the description tells a table from a store.
+        // Not named: the generated processor name distinguishes a table from a store in the description.
         builder.table(
                 tableTopic,
                 Consumed.with(Serdes.Bytes(), Serdes.ByteArray()),
@@ -49,7 +49,7 @@ final class TableTopology {
         return builder.build(optimised);
     }
 
-    /** Counts one record whose key has a row, and says how many there were, with the record's place in the input. */
+    /** Counts a record whose key has a row, and outputs the count with the record's position in the input. */
     private static final class Count extends ContextualProcessor<Bytes, byte[], Bytes, byte[]> {
         private KeyValueStore<Bytes, Tally> counts;
         private TimestampedKeyValueStore<Bytes, byte[]> table;

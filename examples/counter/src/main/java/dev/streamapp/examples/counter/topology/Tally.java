@@ -6,13 +6,13 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 
 /**
- * What the store keeps per key: how many records were seen, and the payload of the last one.
+ * The value of the store per key: the number of records, and the payload of the last one.
  *
- * <p>The payload is there for its weight: it gives the state and its changelog a realistic size.
+ * <p>The payload gives the state and its changelog a realistic size.
  * On disk and in the changelog: the count as eight bytes, big-endian, then the payload.
  *
  * @param count records of this key so far, at least 1
- * @param payload the value of the last record, empty for a record without value; never changed after it was given
+ * @param payload the value of the last record, empty for a record without value; immutable by convention
  */
 record Tally(long count, byte[] payload) {
     private static final byte[] NO_PAYLOAD = {};

@@ -16,7 +16,7 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import picocli.CommandLine.Option;
 
-/** How the load's commands reach the brokers: the options, and the clients made from them. */
+/** The options of the connection to the brokers, and the clients made from them. */
 public final class Connection {
     @Option(
             names = "--bootstrap-servers",

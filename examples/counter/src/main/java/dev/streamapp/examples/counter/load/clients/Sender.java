@@ -6,7 +6,7 @@ import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 
-/** Sends records and stops at the first that a broker did not take: a lost record is a failure of the load. */
+/** Sends records and stops at the first record that a broker refuses: a lost record is a failure of the load. */
 public final class Sender implements AutoCloseable {
     private final Producer<byte[], byte[]> producer;
     private final String topic;

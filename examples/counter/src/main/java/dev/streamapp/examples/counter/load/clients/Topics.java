@@ -11,7 +11,7 @@ import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
-/** Looks at topics and creates them; the only place of the load that asks brokers anything. */
+/** Reads and creates topics. No other class of the load uses the admin client. */
 public final class Topics implements AutoCloseable {
     /** How long a topic that was just created may take until a broker shows it. */
     private static final Duration VISIBLE_WITHIN = Duration.ofSeconds(30);
@@ -85,7 +85,7 @@ public final class Topics implements AutoCloseable {
     }
 
     private static LoadException failure(String what, Throwable cause) {
-        // The client's own words for brokers that never answered ("waiting for a node assignment") help nobody.
+        // The client's own message for silent brokers ("waiting for a node assignment") does not help.
         return cause instanceof TimeoutException
                 ? new LoadException(what + ": no answer from the brokers; check --bootstrap-servers and that they run")
                 : new LoadException(what, cause);

@@ -6,11 +6,11 @@ import java.util.stream.IntStream;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * The law of the load's keys: key number n is {@code key-<n>}, and its partition follows from its bytes alone.
+ * The keys of the load: key number n is {@code key-<n>}, and its partition depends on its bytes only.
  *
- * <p>The partition is the one that Java's producer chooses by default for these bytes (murmur2, sign bit cleared,
- * modulo the number of partitions), so that a record sent by hand with the same key meets the same counter. It is
- * computed here and given explicitly because the steady load chooses the partition first and a key of it second.
+ * <p>The partition is the default of Java's producer: murmur2, sign bit cleared, modulo the number of partitions.
+ * So a record sent by hand with the same key increments the same count. The load computes the partition itself,
+ * because the steady load chooses the partition before the key.
  */
 public final class Keys {
     private Keys() {}

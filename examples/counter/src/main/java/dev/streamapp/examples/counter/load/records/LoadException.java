@@ -1,6 +1,6 @@
 package dev.streamapp.examples.counter.load.records;
 
-/** A command of the load that cannot do its work: the object, the cause and the next step, in one line. */
+/** A failure of a load command. The message gives the object, the cause and the next step in one line. */
 public final class LoadException extends Exception {
     private static final long serialVersionUID = 1L;
 

@@ -3,10 +3,10 @@ package dev.streamapp.examples.counter.load.records;
 import java.time.Duration;
 
 /**
- * When the n-th record of a steady load is due. Pure: the clock is the caller's.
+ * The due time of the n-th record of a steady load. It is pure: the caller has the clock.
  *
- * <p>Due times hang on the start, never on the record before: after a pause of the machine the load catches up, so that
- * the number of records offered does not depend on how well the other side took them.
+ * <p>Due times depend on the start, never on the record before. After a pause of the machine the load catches up,
+ * so the number of records does not depend on the speed of the brokers.
  */
 public record Pace(double recordsPerSecond) {
     private static final double NANOS_PER_SECOND = 1e9;

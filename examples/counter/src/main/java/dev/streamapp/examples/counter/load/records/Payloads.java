@@ -3,7 +3,7 @@ package dev.streamapp.examples.counter.load.records;
 import java.nio.charset.StandardCharsets;
 import java.util.SplittableRandom;
 
-/** Makes values that are printable and do not compress well: letters and digits by chance, repeatable by seed. */
+/** Makes printable values that compress badly: random letters and digits, repeatable by seed. */
 public final class Payloads {
     private static final byte[] ALPHABET =
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".getBytes(StandardCharsets.US_ASCII);

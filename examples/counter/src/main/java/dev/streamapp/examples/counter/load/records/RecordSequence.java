@@ -5,8 +5,9 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * The order of the steady load: partition after partition, so that each that is not quiet gets a record in every round,
- * and within a partition a key by chance among those that belong to it. Equal seeds give equal orders.
+ * The sequence of the steady load: one record per partition in each round, with a random key of that partition.
+ *
+ * <p>It omits silent partitions. Equal seeds give equal sequences.
  */
 public final class RecordSequence {
     private final int[][] numbers;
@@ -14,7 +15,7 @@ public final class RecordSequence {
     private final SplittableRandom random;
     private int turn;
 
-    /** One record of the order. */
+    /** One record of the sequence. */
     public record Next(int partition, byte[] key) {}
 
     public RecordSequence(int keys, int partitions, Set<Integer> quiet, SplittableRandom random) throws LoadException {
