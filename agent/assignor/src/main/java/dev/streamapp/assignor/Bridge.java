@@ -40,7 +40,7 @@ final class Bridge {
     record ReceivedAnnouncement(Announcement announcement, Map<String, Object> epoch) {}
 
     /** Return the agent's value of the key, else the application's, else null. */
-    private static Object said(String key) {
+    private static Object lookUp(String key) {
         try {
             return ((Map<?, ?>) Class.forName(MEETING, true, null).getField(FIELD).get(null)).get(key);
         } catch (ClassNotFoundException noAgent) {
@@ -56,12 +56,12 @@ final class Bridge {
      * @return no process if no agent exists; unknown if the announcement is unreadable, so that no task moves
      */
     static ReceivedAnnouncement readAnnouncement(boolean eager) {
-        Object source = said(ANNOUNCEMENT);
+        Object source = lookUp(ANNOUNCEMENT);
         if (source == null) {
             return new ReceivedAnnouncement(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), Map.of());
         }
         try {
-            return ((Supplier<?>) source).get() instanceof Map<?, ?> said ? read(said, eager) : notUnderstood("it is no map");
+            return ((Supplier<?>) source).get() instanceof Map<?, ?> values ? read(values, eager) : notUnderstood("it is no map");
         } catch (RuntimeException | LinkageError broken) {
             return notUnderstood(broken.toString());
         }
@@ -72,32 +72,32 @@ final class Bridge {
         return new ReceivedAnnouncement(Announcement.unknown(), Map.of());
     }
 
-    private static ReceivedAnnouncement read(Map<?, ?> said, boolean usual) {
-        boolean eager = said.get("rebalance") instanceof String word ? word.equals("Eager") : usual;
-        long expires = said.get("expiresInMillis") instanceof Number millis ? millis.longValue() : -1;
-        Map<String, Object> epoch = epoch(said);
-        if ("empty".equals(said.get("state"))) {
+    private static ReceivedAnnouncement read(Map<?, ?> values, boolean usual) {
+        boolean eager = values.get("rebalance") instanceof String word ? word.equals("Eager") : usual;
+        long expires = values.get("expiresInMillis") instanceof Number millis ? millis.longValue() : -1;
+        Map<String, Object> epoch = epoch(values);
+        if ("empty".equals(values.get("state"))) {
             return new ReceivedAnnouncement(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), epoch);
         }
-        if ("unknown".equals(said.get("state"))) {
+        if ("unknown".equals(values.get("state"))) {
             return new ReceivedAnnouncement(Announcement.unknown(), epoch);
         }
-        if ("set".equals(said.get("state")) && said.get("processIds") instanceof Collection<?> ids) {
+        if ("set".equals(values.get("state")) && values.get("processIds") instanceof Collection<?> ids) {
             Set<String> leaving = new HashSet<>();
             ids.forEach(id -> leaving.add(String.valueOf(id)));
             return new ReceivedAnnouncement(new Announcement(Announcement.State.SET, leaving, eager, expires), epoch);
         }
-        return notUnderstood(said.toString());
+        return notUnderstood(values.toString());
     }
 
-    private static Map<String, Object> epoch(Map<?, ?> said) {
-        boolean named = said.get("lease") instanceof Number && said.get("counter") instanceof Number;
-        return named ? Map.of("lease", ((Number) said.get("lease")).longValue(), "counter", ((Number) said.get("counter")).longValue()) : Map.of();
+    private static Map<String, Object> epoch(Map<?, ?> values) {
+        boolean named = values.get("lease") instanceof Number && values.get("counter") instanceof Number;
+        return named ? Map.of("lease", ((Number) values.get("lease")).longValue(), "counter", ((Number) values.get("counter")).longValue()) : Map.of();
     }
 
     /** Report the assignment to the agent, if one exists. */
     static void reportResult(String applicationId, ReceivedAnnouncement received, AssignmentResult result) {
-        if (said(ROUND) instanceof Consumer<?> agent) {
+        if (lookUp(ROUND) instanceof Consumer<?> agent) {
             try {
                 // The type of the protocol. Another type fails in the agent's code, and the catch contains it.
                 @SuppressWarnings("unchecked")

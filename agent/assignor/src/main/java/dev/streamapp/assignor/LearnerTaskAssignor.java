@@ -63,51 +63,51 @@ public final class LearnerTaskAssignor implements TaskAssignor {
     @Override
     public TaskAssignment assign(ApplicationState state) {
         try {
-            return learned(state);
+            return assignWithLearners(state);
         } catch (Throwable fault) {
             // Linkage errors too: an error that leaves this method stops the thread of one leader after the other.
             warn(fault);
-            tell(fault);
-            return kept(state);
+            reportFault(fault);
+            return previousOwners(state);
         }
     }
 
     /** A reader of the last result must not see the result before it. */
-    private void tell(Throwable fault) {
+    private void reportFault(Throwable fault) {
         try {
             Bridge.reportResult(settings.applicationId(), Bridge.readAnnouncement(settings.isEager()),
                 new AssignmentResult(Map.of(), List.of(), List.of(), Optional.empty(), "the assignor failed: " + fault));
-        } catch (Throwable alsoTheAgent) {
-            warn(alsoTheAgent);
+        } catch (Throwable agentFault) {
+            warn(agentFault);
         }
     }
 
     private static void warn(Throwable fault) {
         try {
             LOG.error("the assignor failed, previous owners are kept", fault);
-        } catch (Throwable alsoTheLog) {
+        } catch (Throwable logFault) {
             // The log failed too.
         }
     }
 
-    private TaskAssignment learned(ApplicationState state) {
+    private TaskAssignment assignWithLearners(ApplicationState state) {
         Bridge.ReceivedAnnouncement received = Bridge.readAnnouncement(settings.isEager());
         GroupMapper members = new GroupMapper(state);
         AssignmentResult result = LearnerAssignment.assign(
             members.group(received.announcement(), settings.with(state.assignmentConfigs()), settings.weights()));
         TaskAssignment plain = finished(members, members.assignments(result), received.announcement(), result);
-        AssignmentResult told = result;
+        AssignmentResult reported = result;
         TaskAssignment chosen = plain;
         if (TaskAssignmentUtils.validateTaskAssignment(state, plain) != AssignmentError.NONE) {
-            chosen = kept(state);
-            told = fellBack(result, "Kafka found the assignment wrong");
+            chosen = previousOwners(state);
+            reported = fellBack(result, "Kafka found the assignment wrong");
         } else {
             chosen = withRacks(state, members, received.announcement(), result, plain);
         }
-        LOG.info("{} moved, {} learn, {} ready, follow-up {}{}", told.moved(), told.learning(false), told.learning(true),
-            told.followUp(), told.fellBack().isEmpty() ? "" : ", fell back: " + told.fellBack());
-        told.moves().forEach(move -> LOG.debug("task {} from {} to {}: {}", move.task(), move.from(), move.to(), move.why()));
-        Bridge.reportResult(settings.applicationId(), received, told);
+        LOG.info("{} moved, {} learn, {} ready, follow-up {}{}", reported.moved(), reported.learning(false), reported.learning(true),
+            reported.followUp(), reported.fellBack().isEmpty() ? "" : ", fell back: " + reported.fellBack());
+        reported.moves().forEach(move -> LOG.debug("task {} from {} to {}: {}", move.task(), move.from(), move.to(), move.why()));
+        Bridge.reportResult(settings.applicationId(), received, reported);
         return chosen;
     }
 
@@ -148,7 +148,7 @@ public final class LearnerTaskAssignor implements TaskAssignor {
     }
 
     /** The last resort. It uses as little of Kafka's interface as possible. */
-    private static TaskAssignment kept(ApplicationState state) {
+    private static TaskAssignment previousOwners(ApplicationState state) {
         Map<ProcessId, Set<AssignedTask>> kept = new HashMap<>();
         try {
             Set<TaskId> placed = new HashSet<>();
