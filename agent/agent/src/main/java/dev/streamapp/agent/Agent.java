@@ -1,5 +1,20 @@
 package dev.streamapp.agent;
 
+import dev.streamapp.agent.announcement.AnnouncementState;
+import dev.streamapp.agent.assignor.AssignorInstaller;
+import dev.streamapp.agent.assignor.AssignorRounds;
+import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.instance.Instances;
+import dev.streamapp.agent.instance.LeaveOnClose;
+import dev.streamapp.agent.instrument.Hook;
+import dev.streamapp.agent.instrument.KafkaTransformer;
+import dev.streamapp.agent.instrument.Registry;
+import dev.streamapp.agent.report.Health;
+import dev.streamapp.agent.report.Prober;
+import dev.streamapp.agent.report.Report;
+import dev.streamapp.agent.runtime.WarningLog;
+import dev.streamapp.agent.server.ReportServer;
+import dev.streamapp.agent.server.TokenAuth;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.util.Map;
@@ -7,11 +22,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
-/** The entry: {@code -javaagent:streamapp-agent.jar}. Wires the parts; whatever goes wrong, the application starts as if the agent were not there. */
+/**
+ * The entry point of {@code -javaagent:streamapp-agent.jar}. It creates the parts and connects them.
+ *
+ * <p>A failure in here never stops the application: it starts as if the agent were absent.
+ */
 public final class Agent {
-
-    static final String ANNOUNCEMENT = "announcement";
-    static final String ROUND = "round";
 
     private Agent() {
     }
@@ -21,55 +37,55 @@ public final class Agent {
         try {
             start(Settings.of(System.getenv()), instrumentation);
         } catch (Throwable e) {
-            // Nothing that an agent meets is worth an application that does not start.
-            Complaints.say("the agent stays off", e);
+            // The application must start, whatever failed in the agent.
+            WarningLog.warn("the agent stays off", e);
         }
     }
 
     private static void start(Settings settings, Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
-        Announcements announcements = new Announcements(System::nanoTime);
-        Rounds rounds = new Rounds(System::nanoTime);
-        AssignorClasses assignor = new AssignorClasses(instrumentation);
+        AnnouncementState announcementState = new AnnouncementState(System::nanoTime);
+        AssignorRounds rounds = new AssignorRounds(System::nanoTime);
+        AssignorInstaller assignor = new AssignorInstaller(instrumentation);
         Defaults defaults = new Defaults(settings.defaults(), assignor);
         Instances instances = new Instances(defaults);
-        Looker looker = new Looker(instances::current);
-        ReportServerStart server = new ReportServerStart(settings, looker, () -> new ReportServer.Parts(
-                new Doorkeeper(settings.tokenHashes()), looker, new Report(settings.podUid(), announcements, rounds), instances,
-                new Health(instances::all, System::nanoTime), announcements));
-        Leaving leaving = new Leaving(defaults, announcements, instances);
-        publish(MeetingPlace.open(instrumentation), announcements, rounds, new Hook(new Hook.Parts(instances, defaults, leaving, assignor, server)));
+        Prober prober = new Prober(instances::current);
+        ReportServerStarter server = new ReportServerStarter(settings, prober, () -> new ReportServer.Parts(
+                new TokenAuth(settings.tokenHashes()), prober, new Report(settings.podUid(), announcementState, rounds), instances,
+                new Health(instances::all, System::nanoTime), announcementState));
+        LeaveOnClose leaveOnClose = new LeaveOnClose(defaults, announcementState, instances);
+        publish(Registry.open(instrumentation), announcementState, rounds, new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, server)));
         instrumentation.addTransformer(new KafkaTransformer());
     }
 
-    /** Puts what others in this JVM look for into the place where all meet, in types of the JDK only. */
-    private static void publish(Map<String, Object> place, Announcements announcements, Rounds rounds, Hook hook) {
-        Supplier<Map<String, Object>> announcement = () -> announcements.now().bridged();
-        Consumer<Map<String, Object>> round = told -> {
+    /** Publishes the agent's functions to the assignor and the advices. The values use types of the JDK only. */
+    private static void publish(Map<String, Object> registry, AnnouncementState announcementState, AssignorRounds rounds, Hook hook) {
+        Supplier<Map<String, Object>> announcement = () -> announcementState.now().asMap();
+        Consumer<Map<String, Object>> round = result -> {
             try {
-                rounds.tell(told);
+                rounds.record(result);
             } catch (RuntimeException e) {
-                Complaints.say("the assignor's word about its round is not taken", e);
+                WarningLog.warn("the assignor's word about its round is not taken", e);
             }
         };
-        place.put(ANNOUNCEMENT, announcement);
-        place.put(ROUND, round);
-        place.put(Hook.KEY, hook);
+        registry.put(Registry.ANNOUNCEMENT, announcement);
+        registry.put(Registry.ROUND, round);
+        registry.put(Hook.KEY, hook);
     }
 
-    /** Starts the server once, after the first instance, on the agent's own thread. */
-    private record ReportServerStart(Settings settings, Looker looker, Supplier<ReportServer.Parts> parts, AtomicBoolean begun) implements Runnable {
+    /** Starts the server once, after the first instance, on a thread of the agent. */
+    private record ReportServerStarter(Settings settings, Prober prober, Supplier<ReportServer.Parts> parts, AtomicBoolean started) implements Runnable {
 
-        ReportServerStart(Settings settings, Looker looker, Supplier<ReportServer.Parts> parts) {
-            this(settings, looker, parts, new AtomicBoolean());
+        ReportServerStarter(Settings settings, Prober prober, Supplier<ReportServer.Parts> parts) {
+            this(settings, prober, parts, new AtomicBoolean());
         }
 
         @Override
         public void run() {
-            if (begun.compareAndSet(false, true) && settings.port().isPresent()) {
+            if (started.compareAndSet(false, true) && settings.port().isPresent()) {
                 if (settings.tokenHashes().isEmpty()) {
-                    Complaints.say("STREAMAPP_AGENT_TOKEN_SHA256 is empty, the server stays off");
+                    WarningLog.warn("STREAMAPP_AGENT_TOKEN_SHA256 is empty, the server stays off");
                 } else {
-                    looker.later(this::listen);
+                    prober.runLater(this::listen);
                 }
             }
         }
@@ -78,11 +94,11 @@ public final class Agent {
             try {
                 new ReportServer(settings.port().getAsInt(), parts.get());
             } catch (IOException e) {
-                Complaints.say("the server stays off, port " + settings.port().getAsInt(), e);
+                WarningLog.warn("the server stays off, port " + settings.port().getAsInt(), e);
             } catch (NoClassDefFoundError e) {
-                Complaints.say("the server stays off, this Java runtime has no module jdk.httpserver");
+                WarningLog.warn("the server stays off, this Java runtime has no module jdk.httpserver");
             } catch (RuntimeException | LinkageError e) {
-                Complaints.say("the server stays off", e);
+                WarningLog.warn("the server stays off", e);
             }
         }
     }

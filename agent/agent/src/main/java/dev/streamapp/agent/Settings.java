@@ -1,5 +1,6 @@
 package dev.streamapp.agent;
 
+import dev.streamapp.agent.runtime.WarningLog;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -9,19 +10,19 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * What the environment says.
+ * The agent's settings, read from the environment.
  *
- * @param port where the HTTP server listens; empty where it is not said or no port
- * @param tokenHashes SHA-256 of the tokens that are accepted, 32 bytes each; empty: the server does not start
- * @param podUid repeated in every report; empty where it is not said
+ * @param port the port of the HTTP server; empty if the variable is absent or no port
+ * @param tokenHashes SHA-256 hashes of the accepted tokens, 32 bytes each; without one the server does not start
+ * @param podUid the UID of the pod, for the report; empty if the variable is absent
  * @param defaults names out of {@code assignor}, {@code heartbeat}, {@code leave}
  */
 record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<String> defaults) {
 
     static final Set<String> KNOWN_DEFAULTS = Set.of("assignor", "heartbeat", "leave");
-    private static final int MOST_HASHES = 2;
+    private static final int MAX_HASHES = 2;
     private static final int HASH_BYTES = 32;
-    private static final int HIGHEST_PORT = 65535;
+    private static final int MAX_PORT = 65535;
 
     static Settings of(Map<String, String> environment) {
         return new Settings(
@@ -37,13 +38,13 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
         }
         try {
             int port = Integer.parseInt(text);
-            if (port > 0 && port <= HIGHEST_PORT) {
+            if (port > 0 && port <= MAX_PORT) {
                 return OptionalInt.of(port);
             }
         } catch (NumberFormatException e) {
-            // Said below, for every reason.
+            // The warning below covers this case.
         }
-        Complaints.say("STREAMAPP_AGENT_PORT is not a port, the server stays off: " + text);
+        WarningLog.warn("STREAMAPP_AGENT_PORT is not a port, the server stays off: " + text);
         return OptionalInt.empty();
     }
 
@@ -51,7 +52,7 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
         List<byte[]> found = new ArrayList<>();
         for (String part : text.split(",")) {
             String hash = part.trim();
-            if (hash.isEmpty() || found.size() == MOST_HASHES) {
+            if (hash.isEmpty() || found.size() == MAX_HASHES) {
                 continue;
             }
             try {
@@ -61,9 +62,9 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
                     continue;
                 }
             } catch (IllegalArgumentException e) {
-                // Said below; the text itself is not shown, somebody may have put the token there.
+                // The warning below leaves the text out: it may be the token itself.
             }
-            Complaints.say("STREAMAPP_AGENT_TOKEN_SHA256 holds something that is not a SHA-256 in hex");
+            WarningLog.warn("STREAMAPP_AGENT_TOKEN_SHA256 holds something that is not a SHA-256 in hex");
         }
         return List.copyOf(found);
     }
@@ -75,7 +76,7 @@ record Settings(OptionalInt port, List<byte[]> tokenHashes, String podUid, Set<S
             if (KNOWN_DEFAULTS.contains(name)) {
                 found.add(name);
             } else if (!name.isEmpty()) {
-                Complaints.say("STREAMAPP_AGENT_DEFAULTS names an unknown default: " + name);
+                WarningLog.warn("STREAMAPP_AGENT_DEFAULTS names an unknown default: " + name);
             }
         }
         return Set.copyOf(found);

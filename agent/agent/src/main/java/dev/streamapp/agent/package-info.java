@@ -1,5 +1,7 @@
 /**
- * The agent: it catches Kafka Streams instances as they are constructed, reads them through Kafka's public API by reflection, and speaks with the
- * operator over HTTP. Whatever fails in here is contained: the application must not notice that the agent exists.
+ * The agent. It finds Kafka Streams instances by their constructors, reads them through Kafka's public API by reflection, and answers the operator
+ * over HTTP.
+ *
+ * <p>The agent contains its own failures: the application must not notice that it exists.
  */
 package dev.streamapp.agent;

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import dev.streamapp.agent.assignor.AssignorInstaller;
+import dev.streamapp.agent.config.Defaults;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -43,7 +45,7 @@ class AgentIT {
             String processId = instance.get("processId").getAsString();
             assertEquals("counting-" + processId, instance.get("clientId").getAsString());
             assertTrue(instance.get("topology").getAsString().contains("stores: [counts]"), instance.toString());
-            assertEquals(Map.of("assignor", "SwitchedOff", "heartbeat", "SwitchedOff", "leave", "SwitchedOff"), asides(instance));
+            assertEquals(Map.of("assignor", "SwitchedOff", "heartbeat", "SwitchedOff", "leave", "SwitchedOff"), limitations(instance));
             JsonObject agent = app.report().getAsJsonObject("agent");
             assertEquals("uid-1", agent.get("podUid").getAsString());
             assertEquals("0.1.0", agent.get("version").getAsString());
@@ -74,9 +76,9 @@ class AgentIT {
             JsonObject instance = app.instance();
             assertEquals(500, instance.get("heartbeatMillis").getAsInt());
             assertTrue(instance.getAsJsonObject("assignor").get("isOurs").getAsBoolean(), instance.toString());
-            assertEquals(Map.of("heartbeat.interval.ms", "500", "task.assignor.class", AssignorClasses.NAME), given(instance));
+            assertEquals(Map.of("heartbeat.interval.ms", "500", "task.assignor.class", AssignorInstaller.NAME), given(instance));
             assertFalse(instance.get("leavesOnClose").getAsBoolean());
-            assertEquals(Map.of("leave", "OlderStreams"), asides(instance));
+            assertEquals(Map.of("leave", "OlderStreams"), limitations(instance));
         }
     }
 
@@ -90,7 +92,7 @@ class AgentIT {
             assertEquals("org.apache.kafka.streams.processor.assignment.assignors.StickyTaskAssignor",
                          instance.getAsJsonObject("assignor").get("class").getAsString());
             assertEquals(Map.of(), given(instance));
-            assertEquals("OwnAssignor", asides(instance).get("assignor"));
+            assertEquals("OwnAssignor", limitations(instance).get("assignor"));
         }
     }
 
@@ -101,7 +103,7 @@ class AgentIT {
         try (AppJvm app = new AppJvm(plan)) {
             JsonObject instance = app.instance();
             assertEquals(own, instance.getAsJsonObject("assignor").get("class").getAsString());
-            assertEquals("OwnAssignor", asides(instance).get("assignor"));
+            assertEquals("OwnAssignor", limitations(instance).get("assignor"));
         }
     }
 
@@ -226,10 +228,10 @@ class AgentIT {
         }
     }
 
-    private static Map<String, String> asides(JsonObject instance) {
+    private static Map<String, String> limitations(JsonObject instance) {
         Map<String, String> kinds = new TreeMap<>();
-        for (JsonElement aside : instance.getAsJsonArray("asides")) {
-            kinds.put(aside.getAsJsonObject().get("what").getAsString(), aside.getAsJsonObject().get("kind").getAsString());
+        for (JsonElement limitation : instance.getAsJsonArray("asides")) {
+            kinds.put(limitation.getAsJsonObject().get("what").getAsString(), limitation.getAsJsonObject().get("kind").getAsString());
         }
         return kinds;
     }

@@ -6,6 +6,7 @@ import com.networknt.schema.JsonSchema;
 import com.networknt.schema.JsonSchemaFactory;
 import com.networknt.schema.SpecVersion;
 import com.networknt.schema.ValidationMessage;
+import dev.streamapp.agent.server.TokenAuth;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
@@ -90,7 +91,7 @@ final class AppJvm implements AutoCloseable {
         ProcessBuilder builder = new ProcessBuilder(command).redirectError(errors.toFile());
         builder.environment().keySet().removeIf(name -> name.startsWith("STREAMAPP_"));
         builder.environment().put("STREAMAPP_AGENT_PORT", String.valueOf(port));
-        builder.environment().put("STREAMAPP_AGENT_TOKEN_SHA256", HexFormat.of().formatHex(Doorkeeper.sha256(TOKEN)));
+        builder.environment().put("STREAMAPP_AGENT_TOKEN_SHA256", HexFormat.of().formatHex(TokenAuth.sha256(TOKEN)));
         builder.environment().put("STREAMAPP_AGENT_POD_UID", "uid-1");
         builder.environment().putAll(plan.environment);
         process = builder.start();

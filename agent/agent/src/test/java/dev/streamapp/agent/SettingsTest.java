@@ -3,6 +3,7 @@ package dev.streamapp.agent;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.streamapp.agent.server.TokenAuth;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -12,7 +13,7 @@ import org.junit.jupiter.api.Test;
 
 class SettingsTest {
 
-    private static final String HASH = HexFormat.of().formatHex(Doorkeeper.sha256("one"));
+    private static final String HASH = HexFormat.of().formatHex(TokenAuth.sha256("one"));
 
     @Test
     void nothingIsSetWhereTheEnvironmentSaysNothing() {
@@ -29,7 +30,7 @@ class SettingsTest {
                                                "STREAMAPP_AGENT_POD_UID", "u", "STREAMAPP_AGENT_DEFAULTS", "assignor, leave"));
         assertEquals(OptionalInt.of(8182), settings.port());
         assertEquals(2, settings.tokenHashes().size());
-        assertArrayEquals(Doorkeeper.sha256("one"), settings.tokenHashes().get(1));
+        assertArrayEquals(TokenAuth.sha256("one"), settings.tokenHashes().get(1));
         assertEquals("u", settings.podUid());
         assertEquals(Set.of("assignor", "leave"), settings.defaults());
     }

@@ -1,6 +1,6 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Settings;
+import dev.streamapp.assignor.core.model.Settings;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.kafka.streams.StreamsConfig;
@@ -8,7 +8,7 @@ import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Reads what the user set; what cannot be read is told in the log and takes its default. */
+/** Reads the user's settings. An unreadable value gets its default and a warning in the log. */
 final class AssignorSettings {
 
     static final String FOLLOW_UP = "streamapp.assignor.followup.ms";
@@ -32,7 +32,7 @@ final class AssignorSettings {
         return id == null ? "" : id.toString();
     }
 
-    /** Return whether each task moves as soon as its own learner is ready, where no announcement says so or otherwise. */
+    /** Return whether each task moves as soon as its own learner is ready. An announcement overrides it. */
     boolean isEager() {
         Object word = given.get(REBALANCE);
         return word != null && word.toString().toLowerCase(Locale.ROOT).equals("eager");

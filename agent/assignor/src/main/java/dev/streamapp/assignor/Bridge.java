@@ -1,7 +1,7 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Announcement;
-import dev.streamapp.assignor.core.Outcome;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -14,8 +14,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the assignor meets the agent of the same JVM: a map that the agent lays out in the boot loader, with values in types of the JDK only. Without
- * an agent the application may say the same in {@link #OWN}.
+ * Connects the assignor to the agent of the same JVM.
+ *
+ * <p>The agent publishes a map in the boot loader, with values in types of the JDK only. Without an agent the application may use {@link #OWN}.
  */
 final class Bridge {
 
@@ -24,7 +25,7 @@ final class Bridge {
     static final String MEETING = "dev.streamapp.agent.meeting.Meeting";
     static final String FIELD = "PLACE";
 
-    /** What the application itself says, under the same keys. */
+    /** The functions of the application itself, under the same keys. */
     static final Map<String, Object> OWN = new ConcurrentHashMap<>();
 
     private static final Logger LOG = LoggerFactory.getLogger(Bridge.class);
@@ -32,97 +33,97 @@ final class Bridge {
     private Bridge() {}
 
     /**
-     * What the agent says, with the epoch it says it in.
+     * An announcement with its epoch.
      *
-     * @param epoch {@code lease} and {@code counter}; empty where the agent named none
+     * @param epoch {@code lease} and {@code counter}; empty if the agent gave none
      */
-    record Heard(Announcement announcement, Map<String, Object> epoch) {}
+    record ReceivedAnnouncement(Announcement announcement, Map<String, Object> epoch) {}
 
-    /** What lies under this key: the agent's if there is one, else the application's, else null. */
-    private static Object said(String key) {
+    /** Return the agent's value of the key, else the application's, else null. */
+    private static Object lookUp(String key) {
         try {
             return ((Map<?, ?>) Class.forName(MEETING, true, null).getField(FIELD).get(null)).get(key);
         } catch (ClassNotFoundException noAgent) {
             return OWN.get(key);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError broken) {
-            return broken;   // Not understood: nothing moves.
+            return broken;   // The value is unreadable, so nothing moves.
         }
     }
 
     /**
-     * Ask the agent who leaves.
+     * Read which processes leave.
      *
-     * @return nobody where there is no agent; unknown where its answer cannot be understood, which keeps everything where it is
+     * @return no process if no agent exists; unknown if the announcement is unreadable, so that no task moves
      */
-    static Heard hear(boolean eager) {
-        Object source = said(ANNOUNCEMENT);
+    static ReceivedAnnouncement readAnnouncement(boolean eager) {
+        Object source = lookUp(ANNOUNCEMENT);
         if (source == null) {
-            return new Heard(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), Map.of());
+            return new ReceivedAnnouncement(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), Map.of());
         }
         try {
-            return ((Supplier<?>) source).get() instanceof Map<?, ?> said ? read(said, eager) : notUnderstood("it is no map");
+            return ((Supplier<?>) source).get() instanceof Map<?, ?> values ? read(values, eager) : notUnderstood("it is no map");
         } catch (RuntimeException | LinkageError broken) {
             return notUnderstood(broken.toString());
         }
     }
 
-    private static Heard notUnderstood(String why) {
+    private static ReceivedAnnouncement notUnderstood(String why) {
         LOG.warn("the agent's announcement cannot be understood, so nothing moves: {}", why);
-        return new Heard(Announcement.unknown(), Map.of());
+        return new ReceivedAnnouncement(Announcement.unknown(), Map.of());
     }
 
-    private static Heard read(Map<?, ?> said, boolean usual) {
-        boolean eager = said.get("rebalance") instanceof String word ? word.equals("Eager") : usual;
-        long expires = said.get("expiresInMillis") instanceof Number millis ? millis.longValue() : -1;
-        Map<String, Object> epoch = epoch(said);
-        if ("empty".equals(said.get("state"))) {
-            return new Heard(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), epoch);
+    private static ReceivedAnnouncement read(Map<?, ?> values, boolean usual) {
+        boolean eager = values.get("rebalance") instanceof String word ? word.equals("Eager") : usual;
+        long expires = values.get("expiresInMillis") instanceof Number millis ? millis.longValue() : -1;
+        Map<String, Object> epoch = epoch(values);
+        if ("empty".equals(values.get("state"))) {
+            return new ReceivedAnnouncement(new Announcement(Announcement.State.EMPTY, Set.of(), eager, -1), epoch);
         }
-        if ("unknown".equals(said.get("state"))) {
-            return new Heard(Announcement.unknown(), epoch);
+        if ("unknown".equals(values.get("state"))) {
+            return new ReceivedAnnouncement(Announcement.unknown(), epoch);
         }
-        if ("set".equals(said.get("state")) && said.get("processIds") instanceof Collection<?> ids) {
+        if ("set".equals(values.get("state")) && values.get("processIds") instanceof Collection<?> ids) {
             Set<String> leaving = new HashSet<>();
             ids.forEach(id -> leaving.add(String.valueOf(id)));
-            return new Heard(new Announcement(Announcement.State.SET, leaving, eager, expires), epoch);
+            return new ReceivedAnnouncement(new Announcement(Announcement.State.SET, leaving, eager, expires), epoch);
         }
-        return notUnderstood(said.toString());
+        return notUnderstood(values.toString());
     }
 
-    private static Map<String, Object> epoch(Map<?, ?> said) {
-        boolean named = said.get("lease") instanceof Number && said.get("counter") instanceof Number;
-        return named ? Map.of("lease", ((Number) said.get("lease")).longValue(), "counter", ((Number) said.get("counter")).longValue()) : Map.of();
+    private static Map<String, Object> epoch(Map<?, ?> values) {
+        boolean named = values.get("lease") instanceof Number && values.get("counter") instanceof Number;
+        return named ? Map.of("lease", ((Number) values.get("lease")).longValue(), "counter", ((Number) values.get("counter")).longValue()) : Map.of();
     }
 
-    /** Tell the agent, if there is one, what was assigned. */
-    static void tell(String applicationId, Heard heard, Outcome outcome) {
-        if (said(ROUND) instanceof Consumer<?> agent) {
+    /** Report the assignment to the agent, if one exists. */
+    static void reportResult(String applicationId, ReceivedAnnouncement received, AssignmentResult result) {
+        if (lookUp(ROUND) instanceof Consumer<?> agent) {
             try {
-                // The agreed type; another one fails in the agent's own code, and is contained here.
+                // The type of the protocol. Another type fails in the agent's code, and the catch contains it.
                 @SuppressWarnings("unchecked")
                 Consumer<Map<String, Object>> listener = (Consumer<Map<String, Object>>) agent;
-                listener.accept(round(applicationId, heard, outcome));
+                listener.accept(round(applicationId, received, result));
             } catch (RuntimeException | LinkageError broken) {
                 LOG.warn("the agent did not take the word about this assignment: {}", broken.toString());
             }
         }
     }
 
-    private static Map<String, Object> round(String applicationId, Heard heard, Outcome outcome) {
+    private static Map<String, Object> round(String applicationId, ReceivedAnnouncement received, AssignmentResult result) {
         Map<String, Object> round = new HashMap<>();
         round.put("applicationId", applicationId);
-        round.put("announcement", heard.announcement().state().word());
-        if (!heard.epoch().isEmpty()) {
-            round.put("epoch", heard.epoch());
+        round.put("announcement", received.announcement().state().word());
+        if (!received.epoch().isEmpty()) {
+            round.put("epoch", received.epoch());
         }
-        round.put("moved", outcome.moved());
-        round.put("learning", outcome.learning(false));
-        round.put("ready", outcome.learning(true));
-        outcome.followUp().ifPresent(wish -> {
+        round.put("moved", result.moved());
+        round.put("learning", result.learning(false));
+        round.put("ready", result.learning(true));
+        result.followUp().ifPresent(wish -> {
             round.put("followUpMillis", wish.millis());
             round.put("followUpFor", wish.purpose().word());
         });
-        round.put("fellBack", outcome.fellBack());
+        round.put("fellBack", result.fellBack());
         return round;
     }
 }

@@ -1,8 +1,8 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Announcement;
 import dev.streamapp.assignor.core.LearnerAssignment;
-import dev.streamapp.assignor.core.Outcome;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -24,16 +24,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task assignor that moves a stateful task only behind a copy that is ready, and takes all tasks from processes that are to leave.
+ * A task assignor that moves a stateful task only to a process with a ready copy, and empties the processes that leave.
  *
- * <p>To use it without the operator: put the jar beside Kafka Streams and set {@code task.assignor.class} to this class in every instance.
- * It never throws. Kafka makes a new one for every rebalance, so it remembers nothing.
+ * <p>To use it without the operator, put the jar beside Kafka Streams and set {@code task.assignor.class} to this class in every instance.
+ * It never throws. Kafka creates a new assignor for every rebalance, so it keeps no state.
  */
 public final class LearnerTaskAssignor implements TaskAssignor {
 
     private static final Logger LOG = LoggerFactory.getLogger(LearnerTaskAssignor.class);
 
-    /** A fault that stays should not make the group rebalance at every turn. */
+    /** A persistent fault must not cause a rebalance at every turn. */
     private static final long PATIENCE_SECONDS = 60;
 
     private AssignorSettings settings = new AssignorSettings(Map.of());
@@ -42,10 +42,10 @@ public final class LearnerTaskAssignor implements TaskAssignor {
     public LearnerTaskAssignor() {}
 
     /**
-     * Lets the application itself say who leaves, where no agent does: in every instance, since any of them may lead the group.
+     * Lets the application announce the leaving processes if no agent does. Every instance needs it, since each may lead the group.
      *
-     * @param source what {@code agent/protocol/README.md} calls the announcement: {@code state}, {@code processIds} and so on; asked anew for every
-     *     assignment. Null: nobody says so any more
+     * @param source the announcement of {@code agent/protocol/README.md}: {@code state}, {@code processIds} and so on. Every assignment
+     *     reads it again. Null removes it
      */
     public static void announceBy(Supplier<Map<String, Object>> source) {
         if (source == null) {
@@ -63,65 +63,65 @@ public final class LearnerTaskAssignor implements TaskAssignor {
     @Override
     public TaskAssignment assign(ApplicationState state) {
         try {
-            return learned(state);
+            return assignWithLearners(state);
         } catch (Throwable fault) {
-            // Everything, errors of linking too: what leaves this method stops the thread of one leader after the other.
+            // Linkage errors too: an error that leaves this method stops the thread of one leader after the other.
             warn(fault);
-            tell(fault);
-            return kept(state);
+            reportFault(fault);
+            return previousOwners(state);
         }
     }
 
-    /** Whoever goes by the last round must not take the one before for it. */
-    private void tell(Throwable fault) {
+    /** A reader of the last result must not see the result before it. */
+    private void reportFault(Throwable fault) {
         try {
-            Bridge.tell(settings.applicationId(), Bridge.hear(settings.isEager()),
-                new Outcome(Map.of(), List.of(), List.of(), Optional.empty(), "the assignor failed: " + fault));
-        } catch (Throwable alsoTheAgent) {
-            warn(alsoTheAgent);
+            Bridge.reportResult(settings.applicationId(), Bridge.readAnnouncement(settings.isEager()),
+                new AssignmentResult(Map.of(), List.of(), List.of(), Optional.empty(), "the assignor failed: " + fault));
+        } catch (Throwable agentFault) {
+            warn(agentFault);
         }
     }
 
     private static void warn(Throwable fault) {
         try {
             LOG.error("the assignor failed, previous owners are kept", fault);
-        } catch (Throwable alsoTheLog) {
-            // Nothing is left to tell it to.
+        } catch (Throwable logFault) {
+            // The log failed too.
         }
     }
 
-    private TaskAssignment learned(ApplicationState state) {
-        Bridge.Heard heard = Bridge.hear(settings.isEager());
-        Members members = new Members(state);
-        Outcome outcome = LearnerAssignment.assign(
-            members.group(heard.announcement(), settings.with(state.assignmentConfigs()), settings.weights()));
-        TaskAssignment plain = finished(members, members.assignments(outcome), heard.announcement(), outcome);
-        Outcome told = outcome;
+    private TaskAssignment assignWithLearners(ApplicationState state) {
+        Bridge.ReceivedAnnouncement received = Bridge.readAnnouncement(settings.isEager());
+        GroupMapper members = new GroupMapper(state);
+        AssignmentResult result = LearnerAssignment.assign(
+            members.group(received.announcement(), settings.with(state.assignmentConfigs()), settings.weights()));
+        TaskAssignment plain = finished(members, members.assignments(result), received.announcement(), result);
+        AssignmentResult reported = result;
         TaskAssignment chosen = plain;
         if (TaskAssignmentUtils.validateTaskAssignment(state, plain) != AssignmentError.NONE) {
-            chosen = kept(state);
-            told = fellBack(outcome, "Kafka found the assignment wrong");
+            chosen = previousOwners(state);
+            reported = fellBack(result, "Kafka found the assignment wrong");
         } else {
-            chosen = withRacks(state, members, heard.announcement(), outcome, plain);
+            chosen = withRacks(state, members, received.announcement(), result, plain);
         }
-        LOG.info("{} moved, {} learn, {} ready, follow-up {}{}", told.moved(), told.learning(false), told.learning(true),
-            told.followUp(), told.fellBack().isEmpty() ? "" : ", fell back: " + told.fellBack());
-        told.moves().forEach(move -> LOG.debug("task {} from {} to {}: {}", move.task(), move.from(), move.to(), move.why()));
-        Bridge.tell(settings.applicationId(), heard, told);
+        LOG.info("{} moved, {} learn, {} ready, follow-up {}{}", reported.moved(), reported.learning(false), reported.learning(true),
+            reported.followUp(), reported.fellBack().isEmpty() ? "" : ", fell back: " + reported.fellBack());
+        reported.moves().forEach(move -> LOG.debug("task {} from {} to {}: {}", move.task(), move.from(), move.to(), move.why()));
+        Bridge.reportResult(settings.applicationId(), received, reported);
         return chosen;
     }
 
-    private static Outcome fellBack(Outcome outcome, String why) {
-        return new Outcome(outcome.placements(), List.of(), List.of(), Optional.empty(), why);
+    private static AssignmentResult fellBack(AssignmentResult result, String why) {
+        return new AssignmentResult(result.placements(), List.of(), List.of(), Optional.empty(), why);
     }
 
-    /** Racks are a wish: where Kafka's utilities fail or spoil something, the assignment stays as it was without them. */
+    /** Racks are a preference. If Kafka's utilities fail or make the assignment invalid, it stays as it was. */
     private TaskAssignment withRacks(
-        ApplicationState state, Members members, Announcement announcement, Outcome outcome, TaskAssignment plain) {
+        ApplicationState state, GroupMapper members, Announcement announcement, AssignmentResult result, TaskAssignment plain) {
         try {
-            Map<ProcessId, KafkaStreamsAssignment> assignments = members.assignments(outcome);
-            new RackAwareness(state, members, staying(members, announcement)).apply(assignments, outcome);
-            TaskAssignment placed = finished(members, assignments, announcement, outcome);
+            Map<ProcessId, KafkaStreamsAssignment> assignments = members.assignments(result);
+            new RackAwareness(state, members, staying(members, announcement)).apply(assignments, result);
+            TaskAssignment placed = finished(members, assignments, announcement, result);
             return TaskAssignmentUtils.validateTaskAssignment(state, placed) == AssignmentError.NONE ? placed : plain;
         } catch (RuntimeException | LinkageError fault) {
             LOG.warn("racks are not looked at in this round: {}", fault.toString());
@@ -129,7 +129,7 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         }
     }
 
-    private static Set<ProcessId> staying(Members members, Announcement announcement) {
+    private static Set<ProcessId> staying(GroupMapper members, Announcement announcement) {
         Set<ProcessId> all = members.byProcess().keySet();
         Set<ProcessId> staying = all.stream()
             .filter(process -> announcement.state() != Announcement.State.SET || !announcement.leaving().contains(process.id().toString()))
@@ -137,18 +137,18 @@ public final class LearnerTaskAssignor implements TaskAssignor {
         return staying.isEmpty() ? all : staying;
     }
 
-    /** One process that stays, the first by name, asks for the follow-up. */
+    /** The first staying process by name requests the follow-up. */
     private static TaskAssignment finished(
-        Members members, Map<ProcessId, KafkaStreamsAssignment> assignments, Announcement announcement, Outcome outcome) {
+        GroupMapper members, Map<ProcessId, KafkaStreamsAssignment> assignments, Announcement announcement, AssignmentResult result) {
         Map<ProcessId, KafkaStreamsAssignment> finished = new HashMap<>(assignments);
         Optional<ProcessId> asks = staying(members, announcement).stream().min(ProcessId::compareTo);
-        outcome.followUp().ifPresent(wish -> asks.ifPresent(process -> finished.computeIfPresent(
+        result.followUp().ifPresent(wish -> asks.ifPresent(process -> finished.computeIfPresent(
             process, (id, part) -> part.withFollowupRebalance(Instant.now().plusMillis(wish.millis())))));
         return new TaskAssignment(finished.values());
     }
 
-    /** The last resort, with as little of Kafka's interface as there can be. */
-    private static TaskAssignment kept(ApplicationState state) {
+    /** The last resort. It uses as little of Kafka's interface as possible. */
+    private static TaskAssignment previousOwners(ApplicationState state) {
         Map<ProcessId, Set<AssignedTask>> kept = new HashMap<>();
         try {
             Set<TaskId> placed = new HashSet<>();

@@ -1,6 +1,6 @@
 package dev.streamapp.assignor;
 
-import dev.streamapp.assignor.core.Outcome;
+import dev.streamapp.assignor.core.model.AssignmentResult;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -17,26 +17,26 @@ import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils;
 import org.apache.kafka.streams.processor.assignment.TaskAssignmentUtils.RackAwareOptimizationParams;
 
 /**
- * Lets Kafka's own utilities place what may be placed for the sake of racks: standbys, and actives that start without state anyway.
+ * Lets Kafka's utilities place tasks by rack: standbys, and actives that start without state.
  *
- * <p>They know nothing of readiness, so an active with state is never handed to them, and no learner.
+ * <p>The utilities do not know readiness, so they never get an active with state, and no learner.
  */
 final class RackAwareness {
 
     private final AssignmentConfigs configs;
     private final ApplicationState staying;
     private final Set<ProcessId> stayers;
-    private final Members members;
+    private final GroupMapper members;
 
-    RackAwareness(ApplicationState state, Members members, Set<ProcessId> stayers) {
+    RackAwareness(ApplicationState state, GroupMapper members, Set<ProcessId> stayers) {
         this.configs = state.assignmentConfigs();
-        this.staying = new StayingState(state, stayers);
+        this.staying = new ProcessFilteredState(state, stayers);
         this.stayers = stayers;
         this.members = members;
     }
 
     /** Change the assignments where the user's settings ask for it. */
-    void apply(Map<ProcessId, KafkaStreamsAssignment> assignments, Outcome outcome) {
+    void apply(Map<ProcessId, KafkaStreamsAssignment> assignments, AssignmentResult result) {
         boolean byRack = !StreamsConfig.RACK_AWARE_ASSIGNMENT_STRATEGY_NONE.equals(configs.rackAwareAssignmentStrategy());
         boolean byTag = !configs.rackAwareAssignmentTags().isEmpty() && configs.numStandbyReplicas() > 0;
         if (!byRack && !byTag) {
@@ -44,7 +44,7 @@ final class RackAwareness {
         }
         Map<ProcessId, KafkaStreamsAssignment> parts = new HashMap<>(assignments);
         parts.keySet().retainAll(stayers);
-        Map<ProcessId, Set<TaskId>> learners = takeLearners(parts, outcome);
+        Map<ProcessId, Set<TaskId>> learners = takeLearners(parts, result);
         if (byRack) {
             optimizeActives(parts);
         }
@@ -68,7 +68,7 @@ final class RackAwareness {
             // A standby of such a task may sit where its active goes, so the standbys are placed anew.
             parts.values().forEach(part -> free.forEach(task -> drop(part, task)));
             TaskAssignmentUtils.optimizeRackAwareActiveTasks(RackAwareOptimizationParams.of(staying).forTasks(free), parts);
-            TaskAssignmentUtils.defaultStandbyTaskAssignment(new OnlyTasks(staying, free), parts);
+            TaskAssignmentUtils.defaultStandbyTaskAssignment(new TaskFilteredState(staying, free), parts);
         }
     }
 
@@ -84,9 +84,9 @@ final class RackAwareness {
         all.forEach(task -> drop(part, task));
     }
 
-    private Map<ProcessId, Set<TaskId>> takeLearners(Map<ProcessId, KafkaStreamsAssignment> parts, Outcome outcome) {
+    private Map<ProcessId, Set<TaskId>> takeLearners(Map<ProcessId, KafkaStreamsAssignment> parts, AssignmentResult result) {
         Map<ProcessId, Set<TaskId>> learners = new HashMap<>();
-        outcome.learners().forEach(learner -> {
+        result.learners().forEach(learner -> {
             ProcessId process = members.process(learner.process());
             TaskId task = members.task(learner.task());
             drop(parts.get(process), task);

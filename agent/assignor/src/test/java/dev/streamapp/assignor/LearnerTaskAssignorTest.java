@@ -105,8 +105,8 @@ class LearnerTaskAssignorTest {
 
     @Test
     void theAgentIsToldTheRound() {
-        List<Map<String, Object>> heard = new ArrayList<>();
-        Consumer<Map<String, Object>> agent = heard::add;
+        List<Map<String, Object>> received = new ArrayList<>();
+        Consumer<Map<String, Object>> agent = received::add;
         Bridge.OWN.put(Bridge.ROUND, agent);
         announce(leaving(1));
         KafkaGroup group = new KafkaGroup().stateful("0_0", "0_1", "0_2")
@@ -114,7 +114,7 @@ class LearnerTaskAssignorTest {
         assign(group, Map.of("application.id", "shop"));
         assertEquals(List.of(Map.of(
             "applicationId", "shop", "announcement", "set", "epoch", Map.of("lease", 3L, "counter", 8L), "moved", 0L, "learning", 1L, "ready", 1L,
-            "followUpMillis", 10_000L, "followUpFor", "learning", "fellBack", "")), heard);
+            "followUpMillis", 10_000L, "followUpFor", "learning", "fellBack", "")), received);
     }
 
     @Test
@@ -190,8 +190,8 @@ class LearnerTaskAssignorTest {
 
     @Test
     void evenAnErrorOfLinkingLeavesAValidAssignmentAndIsTold() {
-        List<Object> heard = new ArrayList<>();
-        Consumer<Map<String, Object>> agent = round -> heard.add(round.get("fellBack"));
+        List<Object> received = new ArrayList<>();
+        Consumer<Map<String, Object>> agent = round -> received.add(round.get("fellBack"));
         Bridge.OWN.put(Bridge.ROUND, agent);
         KafkaGroup group = new KafkaGroup() {
             @Override
@@ -206,7 +206,7 @@ class LearnerTaskAssignorTest {
         TaskAssignment made = assign(group, Map.of());
         assertEquals("1: 0_0 0_1, 2: 0_2", told(made));
         assertFollowUp(made, 1, 60_000);
-        assertEquals(List.of("the assignor failed: java.lang.NoSuchMethodError: another release of Kafka"), heard);
+        assertEquals(List.of("the assignor failed: java.lang.NoSuchMethodError: another release of Kafka"), received);
     }
 
     @Test

@@ -1,5 +1,6 @@
 /**
- * Code that is copied into Kafka's methods. It names only types of the JDK, because Kafka may live in a class loader that does not see the agent; it
- * finds the agent in {@link dev.streamapp.agent.meeting.Meeting}, whose name the compiler copies in too.
+ * Code that the transformer copies into Kafka's methods. Kafka's class loader may not see the agent, so the code names types of the JDK only.
+ *
+ * <p>It finds the agent in {@link dev.streamapp.agent.meeting.Meeting}. The compiler copies that name in as a constant.
  */
 package dev.streamapp.agent.advice;

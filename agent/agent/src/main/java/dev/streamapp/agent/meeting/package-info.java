@@ -1,2 +1,2 @@
-/** One class, which lives in the boot loader: all others find it there. */
+/** The one class of the agent that lives in the boot loader. */
 package dev.streamapp.agent.meeting;

@@ -7,30 +7,30 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Chooses which stateful tasks go from heavily loaded processes to light ones until no single move helps by more than the tolerance.
+ * Chooses stateful tasks that move from heavily loaded processes to light ones, until no single move helps by more than the tolerance.
  *
- * <p>Copies that exist come first, those that the round before began among them: a learner is not given up half-way while its move is of use.
+ * <p>Existing copies come first, also those that the last round started. So a learner continues while its move is useful.
  */
 final class BalancePlan {
 
-    private final Board board;
+    private final AssignmentDraft draft;
     private final long[] load;
     private long total;
     private long threads;
 
-    BalancePlan(Board board) {
-        this.board = board;
-        this.load = board.load;
+    BalancePlan(AssignmentDraft draft) {
+        this.draft = draft;
+        this.load = draft.load;
     }
 
-    /** Let tasks aim away from processes that have too much. */
+    /** Set new targets for tasks of overloaded processes. */
     void make() {
-        for (int process = 0; process < board.processes.length; process++) {
+        for (int process = 0; process < draft.processes.length; process++) {
             total += load[process];
-            threads += board.threads(process);
+            threads += draft.threads(process);
         }
         followCopies();
-        new Levelling(board, load, board::isStateful, board::aim).level();
+        new TaskBalancer(draft, load, draft::isStateful, draft::setTarget).balance();
     }
 
     private record Offer(int task, int to) {}
@@ -38,25 +38,25 @@ final class BalancePlan {
     /** The fullest gives first, so that nothing goes from a process that would have to be filled up again. */
     private void followCopies() {
         List<ArrayDeque<Offer>> byGiver = new ArrayList<>();
-        for (int process = 0; process < board.processes.length; process++) {
+        for (int process = 0; process < draft.processes.length; process++) {
             byGiver.add(new ArrayDeque<>());
         }
-        offers().forEach(offer -> byGiver.get(board.goal[offer.task()]).add(offer));
-        for (int from = fullest(byGiver); from != Board.NONE; from = fullest(byGiver)) {
+        offers().forEach(offer -> byGiver.get(draft.target[offer.task()]).add(offer));
+        for (int from = fullest(byGiver); from != AssignmentDraft.NONE; from = fullest(byGiver)) {
             Offer offer = byGiver.get(from).poll();
             // What is refused once stays refused: givers only get emptier here, and takers fuller.
-            if (board.goal[offer.task()] == from && hasRoom(offer.to(), offer.task())
-                && board.relieves(load, from, offer.to(), board.tasks[offer.task()].weight())) {
-                board.aim(offer.task(), offer.to());
+            if (draft.target[offer.task()] == from && hasRoom(offer.to(), offer.task())
+                && draft.relieves(load, from, offer.to(), draft.tasks[offer.task()].weight())) {
+                draft.setTarget(offer.task(), offer.to());
             }
         }
     }
 
     private int fullest(List<ArrayDeque<Offer>> byGiver) {
-        int best = Board.NONE;
-        for (int process = 0; process < board.processes.length; process++) {
+        int best = AssignmentDraft.NONE;
+        for (int process = 0; process < draft.processes.length; process++) {
             if (!byGiver.get(process).isEmpty() && isAbove(process)
-                && (best == Board.NONE || load[process] * board.threads(best) > load[best] * board.threads(process))) {
+                && (best == AssignmentDraft.NONE || load[process] * draft.threads(best) > load[best] * draft.threads(process))) {
                 best = process;
             }
         }
@@ -65,15 +65,15 @@ final class BalancePlan {
 
     private List<Offer> offers() {
         List<Offer> offers = new ArrayList<>();
-        for (int task = 0; task < board.tasks.length; task++) {
-            BitSet holders = board.isStateful(task) && isAbove(board.goal[task]) ? board.copies(task) : new BitSet();
+        for (int task = 0; task < draft.tasks.length; task++) {
+            BitSet holders = draft.isStateful(task) && isAbove(draft.target[task]) ? draft.copies(task) : new BitSet();
             for (int process = holders.nextSetBit(0); process >= 0; process = holders.nextSetBit(process + 1)) {
                 if (hasRoom(process, task)) {
                     offers.add(new Offer(task, process));
                 }
             }
         }
-        offers.sort(Comparator.comparingLong((Offer offer) -> board.isReady(offer.task(), offer.to()) ? -1 : board.lag(offer.task(), offer.to()))
+        offers.sort(Comparator.comparingLong((Offer offer) -> draft.isReady(offer.task(), offer.to()) ? -1 : draft.lag(offer.task(), offer.to()))
             .thenComparingInt(Offer::task)
             .thenComparingInt(Offer::to));
         return offers;
@@ -86,10 +86,10 @@ final class BalancePlan {
      * which happens to hold a copy, where one move would do.
      */
     private boolean isAbove(int process) {
-        return load[process] * threads > total * board.threads(process);
+        return load[process] * threads > total * draft.threads(process);
     }
 
     private boolean hasRoom(int process, int task) {
-        return (load[process] + board.tasks[task].weight()) * threads <= total * board.threads(process);
+        return (load[process] + draft.tasks[task].weight()) * threads <= total * draft.threads(process);
     }
 }

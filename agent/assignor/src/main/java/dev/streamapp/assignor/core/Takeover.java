@@ -1,90 +1,93 @@
 package dev.streamapp.assignor.core;
 
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
+import dev.streamapp.assignor.core.model.Settings;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
 /**
- * Decides which of the planned moves happen in this round, and which copies learn for a later one.
+ * Decides which planned moves happen in this round, and which copies learn for a later one.
  *
- * <p>A conservative process takes over nothing until all copies that learn for it are ready, and then everything in one step.
+ * <p>A conservative process takes over nothing until all its learners are ready, and then everything in one step.
  */
 final class Takeover {
 
-    private final Board board;
+    private final AssignmentDraft draft;
     private final boolean frozen;
     private final boolean[] learns;
-    private final List<Outcome.Learner> learners = new ArrayList<>();
+    private final List<AssignmentResult.Learner> learners = new ArrayList<>();
     private boolean pending;
     private long free;
 
     /**
-     * Look at one group with its plan.
+     * Prepare for one group with its plan.
      *
      * @param frozen nothing moves
      */
-    Takeover(Board board, boolean frozen) {
-        this.board = board;
+    Takeover(AssignmentDraft draft, boolean frozen) {
+        this.draft = draft;
         this.frozen = frozen;
-        this.learns = new boolean[board.tasks.length];
+        this.learns = new boolean[draft.tasks.length];
     }
 
-    /** Move what may move. */
+    /** Make the moves of this round. */
     void make() {
         List<Integer> planned = planned();
-        List<Integer> ready = planned.stream().filter(task -> board.isReady(task, board.goal[task])).toList();
-        boolean[] waits = new boolean[board.processes.length];
+        List<Integer> ready = planned.stream().filter(task -> draft.isReady(task, draft.target[task])).toList();
+        boolean[] waits = new boolean[draft.processes.length];
         // Copies that are ready and wait for others count: the limit is on copies that exist beside the standbys.
         free = Math.max(0, limit() - ready.size());
-        planned.stream().filter(task -> !board.isReady(task, board.goal[task])).limit(free).toList().forEach(task -> {
+        planned.stream().filter(task -> !draft.isReady(task, draft.target[task])).limit(free).toList().forEach(task -> {
             free--;
             learn(task, false);
-            waits[board.goal[task]] = !board.group.announcement().eager();
+            waits[draft.target[task]] = !draft.group.announcement().eager();
         });
         for (int task : ready) {
-            if (frozen || waits[board.goal[task]]) {
+            if (frozen || waits[draft.target[task]]) {
                 learn(task, true);
             } else {
-                board.give(task, board.goal[task], why(task));
+                draft.setActive(task, draft.target[task], why(task));
             }
         }
-        pending = planned.stream().anyMatch(task -> board.active[task] != board.goal[task]);
+        pending = planned.stream().anyMatch(task -> draft.active[task] != draft.target[task]);
     }
 
     private List<Integer> planned() {
         List<Integer> planned = new ArrayList<>();
-        for (int task = 0; task < board.tasks.length; task++) {
-            if (board.isStateful(task) && board.goal[task] != board.active[task]) {
+        for (int task = 0; task < draft.tasks.length; task++) {
+            if (draft.isStateful(task) && draft.target[task] != draft.active[task]) {
                 planned.add(task);
             }
         }
         // Learners that have begun are kept before others begin.
-        planned.sort(Comparator.comparing((Integer task) -> !board.hasCopy(task, board.goal[task]))
-            .thenComparingLong(task -> board.lag(task, board.goal[task])));
+        planned.sort(Comparator.comparing((Integer task) -> !draft.hasCopy(task, draft.target[task]))
+            .thenComparingLong(task -> draft.lag(task, draft.target[task])));
         return planned;
     }
 
     private long limit() {
-        Settings settings = board.group.settings();
-        boolean set = board.group.announcement().state() == Announcement.State.SET;
+        Settings settings = draft.group.settings();
+        boolean set = draft.group.announcement().state() == Announcement.State.SET;
         return set ? settings.leavingLearners() : settings.balanceLearners();
     }
 
     private void learn(int task, boolean ready) {
         learns[task] = true;
-        learners.add(new Outcome.Learner(board.tasks[task].id(), board.processes[board.goal[task]].id(), ready));
+        learners.add(new AssignmentResult.Learner(draft.tasks[task].id(), draft.processes[draft.target[task]].id(), ready));
     }
 
     private String why(int task) {
-        return board.stays[board.active[task]] ? "balance, its learner is ready" : "its owner leaves, its learner is ready";
+        return draft.stays[draft.active[task]] ? "balance, its learner is ready" : "its owner leaves, its learner is ready";
     }
 
-    /** Return whether the process is to have a copy for a move that is still to come. */
+    /** Return whether the process gets a copy for a later move. */
     boolean isLearner(int task, int process) {
-        return learns[task] && board.goal[task] == process;
+        return learns[task] && draft.target[task] == process;
     }
 
-    List<Outcome.Learner> learners() {
+    List<AssignmentResult.Learner> learners() {
         return learners;
     }
 
@@ -93,7 +96,7 @@ final class Takeover {
         return free;
     }
 
-    /** Return whether something of the plan is still to come. */
+    /** Return whether a part of the plan remains. */
     boolean isPending() {
         return pending;
     }

@@ -1,6 +1,7 @@
 /**
- * The learner task assignment as a pure function of what the members show: no type of Kafka's, no clock, no memory between rounds.
+ * The learner task assignment as a pure function of the members' state. It uses no type of Kafka, no clock and no memory between rounds.
  *
- * <p>{@link dev.streamapp.assignor.core.LearnerAssignment} is the entrance. Everything else is a value that goes in or comes out, or a step on the way.
+ * <p>{@link dev.streamapp.assignor.core.LearnerAssignment} is the entry point; the other classes are its steps.
+ * The values that go in and come out are in {@link dev.streamapp.assignor.core.model}.
  */
 package dev.streamapp.assignor.core;

@@ -1,13 +1,13 @@
 package dev.streamapp.assignor.bench;
 
 import dev.streamapp.assignor.LearnerTaskAssignor;
-import dev.streamapp.assignor.core.Announcement;
 import dev.streamapp.assignor.core.Cluster;
-import dev.streamapp.assignor.core.Group;
 import dev.streamapp.assignor.core.LearnerAssignment;
-import dev.streamapp.assignor.core.Outcome;
-import dev.streamapp.assignor.core.Settings;
-import dev.streamapp.assignor.core.Task;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -62,8 +62,8 @@ public final class Bench {
         if (size.tasks() > LONG_FOR_STOCK && step.name().matches("half|double")) {
             return;
         }
-        report(size, step, least, "HighAvailability", run(size, step, Stock::highAvailability, false));
-        report(size, step, least, "Sticky", run(size, step, Stock::sticky, false));
+        report(size, step, least, "HighAvailability", run(size, step, KafkaAssignors::highAvailability, false));
+        report(size, step, least, "Sticky", run(size, step, KafkaAssignors::sticky, false));
     }
 
     private static void report(Size size, Step step, int least, String name, Result result) {
@@ -80,7 +80,7 @@ public final class Bench {
         return ids.get(number).toString();
     }
 
-    private static Result run(Size size, Step step, Function<Group, Outcome> assignor, boolean announced) {
+    private static Result run(Size size, Step step, Function<Group, AssignmentResult> assignor, boolean announced) {
         List<UUID> ids = ids(size.processes());
         List<Long> nanos = new ArrayList<>();
         Cluster cluster = cluster(size, step.from(), ids);
@@ -111,16 +111,16 @@ public final class Bench {
     private static Cluster cluster(Size size, int processes, List<UUID> ids) {
         List<Task> tasks = IntStream.range(0, size.tasks()).mapToObj(n -> new Task("0_" + n, "0", true, 1)).toList();
         Cluster cluster = new Cluster(tasks, 100_000, new Settings(10_000, 0, 100_000, 100_000, 1, true, 10_000));
-        cluster.isJudged = false;
+        cluster.isChecked = false;
         IntStream.range(0, processes).forEach(n -> cluster.nodes.put(name(ids, n), new Cluster.Node(1)));
         return cluster;
     }
 
-    private static Outcome timed(Function<Group, Outcome> assignor, Group group, List<Long> nanos) {
+    private static AssignmentResult timed(Function<Group, AssignmentResult> assignor, Group group, List<Long> nanos) {
         long began = System.nanoTime();
-        Outcome outcome = assignor.apply(group);
+        AssignmentResult result = assignor.apply(group);
         nanos.add(System.nanoTime() - began);
-        return outcome;
+        return result;
     }
 
     private static void settle(Cluster cluster) {
@@ -134,14 +134,14 @@ public final class Bench {
     }
 
     private static boolean waits(Cluster cluster) {
-        return cluster.last.followUp().filter(wish -> wish.purpose() == Outcome.Purpose.LEARNING).isPresent();
+        return cluster.last.followUp().filter(wish -> wish.purpose() == AssignmentResult.Purpose.LEARNING).isPresent();
     }
 
     private static String adapter(Size size) {
         List<UUID> ids = ids(size.processes());
         Cluster cluster = cluster(size, size.processes(), ids);
         settle(cluster);
-        Stock.State state = new Stock.State(cluster.view());
+        KafkaAssignors.State state = new KafkaAssignors.State(cluster.view());
         List<Long> nanos = new ArrayList<>();
         for (int again = 0; again < TIMED; again++) {
             LearnerTaskAssignor assignor = new LearnerTaskAssignor();

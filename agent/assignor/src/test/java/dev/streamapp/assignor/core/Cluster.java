@@ -3,6 +3,12 @@ package dev.streamapp.assignor.core;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Process;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -15,7 +21,7 @@ import java.util.function.Function;
 /**
  * A model of a group: who has which state, how copies catch up, and how the cooperative protocol hands actives over.
  *
- * <p>A task that changes hands is revoked in one rebalance and given in the next, in which nobody has it; a closed copy keeps its directory.
+ * <p>A task that changes hands is revoked in one rebalance and assigned in the next. Meanwhile no process has it. A closed copy keeps its directory.
  */
 public final class Cluster {
 
@@ -42,14 +48,14 @@ public final class Cluster {
     public Announcement announcement = Announcement.empty();
     Settings settings;
     boolean lagsKnown = true;
-    public Outcome last;
+    public AssignmentResult last;
     int moved;
     public int rebalances;
 
-    /** Who assigns; the judge looks at our own assignor only. */
-    public Function<Group, Outcome> assignor = LearnerAssignment::assign;
+    /** The assignor of the group; {@link InvariantChecker} checks only ours. */
+    public Function<Group, AssignmentResult> assignor = LearnerAssignment::assign;
 
-    public boolean isJudged = true;
+    public boolean isChecked = true;
 
     /** How often an active began at another process than before, and how often without a ready copy. */
     public int changes;
@@ -98,18 +104,18 @@ public final class Cluster {
             last = assignor.apply(view);
             rebalances++;
             moved += (int) last.moved();
-            if (isJudged) {
-                Judge.check(this, view, last);
+            if (isChecked) {
+                InvariantChecker.check(this, view, last);
             }
             again = apply(last);
         }
     }
 
     /** Return whether an active was revoked that another process is to get in the next rebalance. */
-    private boolean apply(Outcome outcome) {
+    private boolean apply(AssignmentResult result) {
         Map<String, String> owners = owners();
         boolean revoked = false;
-        for (Map.Entry<String, Outcome.Placement> part : outcome.placements().entrySet()) {
+        for (Map.Entry<String, AssignmentResult.Placement> part : result.placements().entrySet()) {
             Node node = nodes.get(part.getKey());
             node.fed.clear();
             node.fed.addAll(part.getValue().standbys());

@@ -3,6 +3,10 @@ package dev.streamapp.assignor.core;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -113,7 +117,7 @@ class ConvergenceTest {
 
     private static void removeEmptied(Cluster cluster) {
         Group view = cluster.view();
-        cluster.nodes.entrySet().removeIf(node -> Judge.leaves(view, node.getKey()) && node.getValue().actives.isEmpty());
+        cluster.nodes.entrySet().removeIf(node -> InvariantChecker.leaves(view, node.getKey()) && node.getValue().actives.isEmpty());
         if (cluster.nodes.isEmpty()) {
             cluster.nodes.put("p0", new Cluster.Node(1));
         }
@@ -133,7 +137,7 @@ class ConvergenceTest {
             assertTrue(turns++ <= bound, "not converged after " + bound + " turns");
             turn(cluster);
         }
-        Judge.checkBalance(cluster);
+        InvariantChecker.checkBalance(cluster);
         checkFixed(cluster);
     }
 
@@ -144,10 +148,10 @@ class ConvergenceTest {
 
     private static void checkEmptied(Cluster cluster) {
         Group view = cluster.view();
-        boolean somebodyStays = cluster.nodes.keySet().stream().anyMatch(process -> !Judge.leaves(view, process));
+        boolean somebodyStays = cluster.nodes.keySet().stream().anyMatch(process -> !InvariantChecker.leaves(view, process));
         if (somebodyStays) {
             cluster.nodes.forEach((process, node) ->
-                assertTrue(!Judge.leaves(view, process) || node.actives.isEmpty() && node.fed.isEmpty(), process + " was to be emptied"));
+                assertTrue(!InvariantChecker.leaves(view, process) || node.actives.isEmpty() && node.fed.isEmpty(), process + " was to be emptied"));
         }
     }
 

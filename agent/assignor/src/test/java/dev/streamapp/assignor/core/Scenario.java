@@ -2,6 +2,12 @@ package dev.streamapp.assignor.core;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Process;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -105,20 +111,20 @@ record Scenario(String name, JsonNode story, JsonNode round) {
     }
 
     /** Write an outcome so that it can be compared as a whole. */
-    static String told(Outcome outcome) {
+    static String told(AssignmentResult result) {
         Map<String, Set<String>> actives = new TreeMap<>();
         Map<String, Set<String>> standbys = new TreeMap<>();
-        outcome.placements().forEach((process, placement) -> {
+        result.placements().forEach((process, placement) -> {
             actives.put(process, new TreeSet<>(placement.actives()));
             if (!placement.standbys().isEmpty()) {
                 standbys.put(process, new TreeSet<>(placement.standbys()));
             }
         });
         Set<String> learners = new TreeSet<>();
-        outcome.learners().forEach(one -> learners.add(one.task() + " " + one.process() + (one.ready() ? " ready" : " learning")));
-        String followUp = outcome.followUp().map(wish -> wish.purpose().word() + " " + wish.millis()).orElse("none");
-        return "actives " + actives + "\nstandbys " + standbys + "\nlearners " + learners + "\nmoved " + outcome.moved()
-            + "\nfollow-up " + followUp + "\nfell back " + outcome.fellBack();
+        result.learners().forEach(one -> learners.add(one.task() + " " + one.process() + (one.ready() ? " ready" : " learning")));
+        String followUp = result.followUp().map(wish -> wish.purpose().word() + " " + wish.millis()).orElse("none");
+        return "actives " + actives + "\nstandbys " + standbys + "\nlearners " + learners + "\nmoved " + result.moved()
+            + "\nfollow-up " + followUp + "\nfell back " + result.fellBack();
     }
 
     @Override

@@ -2,6 +2,8 @@ package dev.streamapp.assignor.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Process;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

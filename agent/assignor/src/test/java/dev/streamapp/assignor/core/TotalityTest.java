@@ -3,6 +3,12 @@ package dev.streamapp.assignor.core;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.streamapp.assignor.core.model.Announcement;
+import dev.streamapp.assignor.core.model.AssignmentResult;
+import dev.streamapp.assignor.core.model.Group;
+import dev.streamapp.assignor.core.model.Process;
+import dev.streamapp.assignor.core.model.Settings;
+import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -21,7 +27,7 @@ class TotalityTest {
     @Test
     void nothingInNothingOut() {
         assertEquals(Map.of(), LearnerAssignment.assign(null).placements());
-        Outcome nobody = LearnerAssignment.assign(new Group(null, List.of(new Task("0_0", "0", true, 1)), true, null, null));
+        AssignmentResult nobody = LearnerAssignment.assign(new Group(null, List.of(new Task("0_0", "0", true, 1)), true, null, null));
         assertEquals(Map.of(), nobody.placements());
     }
 
@@ -29,10 +35,10 @@ class TotalityTest {
     void garbageGivesAValidAssignmentOfTheAssignorsOwn() {
         for (int seed = 0; seed < 5_000; seed++) {
             Group group = garbage(new Random(seed));
-            Outcome outcome = LearnerAssignment.assign(group);
-            assertEquals("", outcome.fellBack(), "seed " + seed);
-            checkValid(group, outcome, "seed " + seed);
-            assertEquals(Scenario.told(outcome), Scenario.told(LearnerAssignment.assign(group)), "seed " + seed);
+            AssignmentResult result = LearnerAssignment.assign(group);
+            assertEquals("", result.fellBack(), "seed " + seed);
+            checkValid(group, result, "seed " + seed);
+            assertEquals(Scenario.told(result), Scenario.told(LearnerAssignment.assign(group)), "seed " + seed);
         }
     }
 
@@ -40,9 +46,9 @@ class TotalityTest {
     void thePlanThatCannotGoWrongIsValidForGarbageToo() {
         for (int seed = 0; seed < 2_000; seed++) {
             Group group = garbage(new Random(seed));
-            Outcome outcome = Fallback.of(group, "tried");
-            assertEquals("tried", outcome.fellBack());
-            checkValid(group, outcome, "seed " + seed);
+            AssignmentResult result = FallbackAssignment.of(group, "tried");
+            assertEquals("tried", result.fellBack());
+            checkValid(group, result, "seed " + seed);
         }
     }
 
@@ -50,15 +56,15 @@ class TotalityTest {
     void faultsAreFound() {
         Task task = new Task("0_0", "0", true, 1);
         Group group = new Group(List.of(process("a"), process("b")), List.of(task), true, Announcement.empty(), null);
-        Outcome.Placement both = new Outcome.Placement(Set.of("0_0"), Set.of("0_0"));
-        Outcome.Placement active = new Outcome.Placement(Set.of("0_0"), Set.of());
-        Outcome.Placement standby = new Outcome.Placement(Set.of(), Set.of("0_0"));
-        Outcome.Placement foreign = new Outcome.Placement(Set.of("9_9"), Set.of());
-        Outcome.Placement none = new Outcome.Placement(Set.of(), Set.of());
-        assertEquals("", Validity.fault(group, Map.of("a", active, "b", standby)));
-        for (Map<String, Outcome.Placement> wrong : List.of(Map.of("a", active), Map.of("a", both, "b", none), Map.of("a", active, "b", active),
+        AssignmentResult.Placement both = new AssignmentResult.Placement(Set.of("0_0"), Set.of("0_0"));
+        AssignmentResult.Placement active = new AssignmentResult.Placement(Set.of("0_0"), Set.of());
+        AssignmentResult.Placement standby = new AssignmentResult.Placement(Set.of(), Set.of("0_0"));
+        AssignmentResult.Placement foreign = new AssignmentResult.Placement(Set.of("9_9"), Set.of());
+        AssignmentResult.Placement none = new AssignmentResult.Placement(Set.of(), Set.of());
+        assertEquals("", AssignmentValidator.firstFault(group, Map.of("a", active, "b", standby)));
+        for (Map<String, AssignmentResult.Placement> wrong : List.of(Map.of("a", active), Map.of("a", both, "b", none), Map.of("a", active, "b", active),
             Map.of("a", standby, "b", none), Map.of("a", active, "b", foreign), Map.of("a", active, "b", none, "c", none))) {
-            assertTrue(!Validity.fault(group, wrong).isEmpty(), wrong.toString());
+            assertTrue(!AssignmentValidator.firstFault(group, wrong).isEmpty(), wrong.toString());
         }
     }
 
@@ -66,12 +72,12 @@ class TotalityTest {
         return new Process(id, 1, Set.of(), Set.of(), Map.of());
     }
 
-    private static void checkValid(Group group, Outcome outcome, String seed) {
+    private static void checkValid(Group group, AssignmentResult result, String seed) {
         Set<String> processes = new HashSet<>();
         group.processes().forEach(process -> processes.add(process.id()));
-        assertEquals(processes, outcome.placements().keySet(), seed);
+        assertEquals(processes, result.placements().keySet(), seed);
         List<String> actives = new ArrayList<>();
-        outcome.placements().values().forEach(placement -> {
+        result.placements().values().forEach(placement -> {
             actives.addAll(placement.actives());
             placement.standbys().forEach(task -> assertTrue(!placement.actives().contains(task), seed));
         });

@@ -1,5 +1,7 @@
 package dev.streamapp.examples.counter;
 
+import dev.streamapp.examples.counter.settings.InvalidSettingException;
+import dev.streamapp.examples.counter.settings.Settings;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -19,10 +21,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The application: counts records per key until it is told to stop, or describes the topology it would run.
+ * The application: it counts records per key until SIGTERM, or prints its topology.
  *
- * <p>Exit codes: 2 for a wrong setting, 1 when a stream thread failed or the application could not start, and after a
- * SIGTERM the JVM's own 143, once the application has closed.
+ * <p>Exit codes: 2 for a wrong setting, 1 if a stream thread failed or the application could not start. After a SIGTERM
+ * it is the JVM's own 143, once the application has closed.
  */
 public final class Counter {
     private static final Logger LOG = LoggerFactory.getLogger(Counter.class);
@@ -49,29 +51,29 @@ public final class Counter {
                 return 0;
             }
             if (!arguments.isEmpty()) {
-                throw new BadSetting("arguments", String.join(" ", arguments), DESCRIBE + ", or none");
+                throw new InvalidSettingException("arguments", String.join(" ", arguments), DESCRIBE + ", or none");
             }
             Settings settings = Settings.from(environment);
             settings.warnings().forEach(line -> err.println("counter: warning: " + line));
             ensureWritable(settings.streams().get(StreamsConfig.STATE_DIR_CONFIG).toString());
             return count(settings);
-        } catch (BadSetting e) {
+        } catch (InvalidSettingException e) {
             err.println("counter: " + e.getMessage());
-            return BadSetting.EXIT_CODE;
+            return InvalidSettingException.EXIT_CODE;
         } catch (KafkaException | IllegalArgumentException e) {
             Throwable root = root(e);
             err.println("counter: cannot start: " + root.getMessage());
             boolean setting = root instanceof ConfigException || root instanceof IllegalArgumentException;
-            return setting ? BadSetting.EXIT_CODE : 1;
+            return setting ? InvalidSettingException.EXIT_CODE : 1;
         }
     }
 
     /** Give the text of the topology that these settings make. It needs no broker, so none has to be named. */
-    private static String describe(Map<String, String> environment) throws BadSetting {
+    private static String describe(Map<String, String> environment) throws InvalidSettingException {
         Map<String, String> complete = new HashMap<>(environment);
         complete.merge("BOOTSTRAP_SERVERS", "unused:1", (named, unused) -> named.isBlank() ? unused : named);
         Settings settings = Settings.from(complete);
-        return settings.shape().build(settings).describe().toString().strip();
+        return settings.topology().describe().toString().strip();
     }
 
     private static int count(Settings settings) {
@@ -79,7 +81,7 @@ public final class Counter {
         properties.putAll(settings.streams());
         CompletableFuture<Throwable> failure = new CompletableFuture<>();
         // Not in a try-with-resources: the hook below closes it, in every way in which this process can end.
-        KafkaStreams streams = new KafkaStreams(settings.shape().build(settings), properties);
+        KafkaStreams streams = new KafkaStreams(settings.topology(), properties);
         streams.setStateListener((now, before) -> LOG.info("{}", now));
         streams.setUncaughtExceptionHandler(exception -> {
             failure.complete(exception);
@@ -93,7 +95,7 @@ public final class Counter {
 
     private static void close(KafkaStreams streams, Settings settings) {
         long start = System.nanoTime();
-        // Without options where they say nothing else: then this jar also runs on a Kafka Streams that lacks their class.
+        // Options only if needed: the jar then also runs on a Kafka Streams without their class.
         boolean closed = settings.leaveOnClose()
                 ? streams.close(settings.closeOptions())
                 : streams.close(settings.closeTimeout());
@@ -105,15 +107,15 @@ public final class Counter {
         }
     }
 
-    private static void ensureWritable(String stateDirectory) throws BadSetting {
+    private static void ensureWritable(String stateDirectory) throws InvalidSettingException {
         Path path = Path.of(stateDirectory);
         try {
             Files.createDirectories(path);
         } catch (IOException e) {
-            throw new BadSetting("STATE_DIR", path + " cannot be created (" + e + ")", WRITABLE);
+            throw new InvalidSettingException("STATE_DIR", path + " cannot be created (" + e + ")", WRITABLE);
         }
         if (!Files.isWritable(path)) {
-            throw new BadSetting("STATE_DIR", path + " cannot be written", WRITABLE);
+            throw new InvalidSettingException("STATE_DIR", path + " cannot be written", WRITABLE);
         }
     }
 

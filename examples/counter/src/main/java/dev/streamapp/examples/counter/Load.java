@@ -1,11 +1,15 @@
 package dev.streamapp.examples.counter;
 
+import dev.streamapp.examples.counter.load.PreloadCommand;
+import dev.streamapp.examples.counter.load.SteadyCommand;
+import dev.streamapp.examples.counter.load.TopicsCommand;
+import dev.streamapp.examples.counter.settings.Durations;
 import java.time.Duration;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 
 /**
- * The command line that gives the application something to count.
+ * The command line of the load generator, which writes the application's input.
  *
  * <p>Exit codes: 0 done, 1 failed, 2 wrong option. Every failure is one line on stderr.
  */
@@ -21,7 +25,7 @@ public final class Load {
 
     /** Run one command and end with its exit code. */
     public static void main(String[] args) {
-        // A broker that cannot be reached is said once, at the end, and not every second by the client.
+        // The command reports an unreachable broker once, at its end. The client would do so every second.
         System.setProperty("org.slf4j.simpleLogger.defaultLogLevel", "error");
         System.exit(commandLine().execute(args));
     }

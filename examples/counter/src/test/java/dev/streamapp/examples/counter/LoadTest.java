@@ -2,6 +2,7 @@ package dev.streamapp.examples.counter;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.streamapp.examples.counter.load.TopicsCommand;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;

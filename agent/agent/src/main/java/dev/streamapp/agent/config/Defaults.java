@@ -1,0 +1,113 @@
+package dev.streamapp.agent.config;
+
+import dev.streamapp.agent.assignor.AssignorInstaller;
+import dev.streamapp.agent.kafka.Limitation;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Decides which unset settings get another default.
+ *
+ * <p>It decides again for each StreamsConfig, so the report matches the settings in use.
+ * Explicit settings win: a value in the main consumer's settings stays.
+ */
+public final class Defaults {
+
+    static final String ASSIGNOR = "task.assignor.class";
+    static final String INTERNAL_ASSIGNOR = "internal.task.assignor.class";
+    public static final String STOCK_ASSIGNOR = "org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor";
+    static final String HEARTBEAT = "heartbeat.interval.ms";
+    static final int HEARTBEAT_MILLIS = 500;
+    private static final String SESSION = "session.timeout.ms";
+    private static final int HEARTBEATS_IN_A_SESSION = 3;
+    private final Set<String> enabled;
+    private final AssignorInstaller assignor;
+
+    /** The new values, by setting, and the limitations. */
+    record Decision(Map<String, Object> given, List<Limitation> limitations) { }
+
+    public Defaults(Set<String> enabled, AssignorInstaller assignor) {
+        this.enabled = enabled;
+        this.assignor = assignor;
+    }
+
+    public boolean enabled(String name) {
+        return enabled.contains(name);
+    }
+
+    /**
+     * Decides the defaults for one configuration.
+     *
+     * @param config every setting of the StreamsConfig with its value or default
+     * @param consumer the main consumer's settings from Kafka Streams, without the values of this class
+     * @param session the consumer's default of {@code session.timeout.ms}, in milliseconds
+     */
+    Decision decide(Map<?, ?> config, Map<?, ?> consumer, long session, ClassLoader loader) {
+        Map<String, Object> given = new LinkedHashMap<>();
+        List<Limitation> limitations = new ArrayList<>();
+        decideAssignor(config, consumer, loader, given, limitations);
+        decideHeartbeat(config, consumer, session, given, limitations);
+        return new Decision(given, limitations);
+    }
+
+    static String protocol(Map<?, ?> config) {
+        return String.valueOf(config.get("group.protocol")).toLowerCase(Locale.ROOT).equals("streams") ? "streams" : "classic";
+    }
+
+    private void decideAssignor(Map<?, ?> config, Map<?, ?> consumer, ClassLoader loader, Map<String, Object> given, List<Limitation> limitations) {
+        Object own = consumer.get(ASSIGNOR) != null ? consumer.get(ASSIGNOR) : consumer.get(INTERNAL_ASSIGNOR);
+        if (AssignorInstaller.NAME.equals(className(own))) {
+            return;
+        }
+        if (!enabled("assignor")) {
+            limitations.add(new Limitation("assignor", "STREAMAPP_AGENT_DEFAULTS does not name it", Limitation.Kind.SwitchedOff));
+        } else if (protocol(config).equals("streams")) {
+            limitations.add(new Limitation("assignor", "with group.protocol=streams the broker assigns", Limitation.Kind.StreamsProtocol));
+        } else if (!config.containsKey(ASSIGNOR)) {
+            limitations.add(new Limitation("assignor", "this release does not know " + ASSIGNOR + " (it came with 3.8)", Limitation.Kind.OlderStreams));
+        } else if (own != null) {
+            limitations.add(new Limitation("assignor", "the application sets its own: " + className(own), Limitation.Kind.OwnAssignor));
+        } else {
+            AssignorInstaller.Result result = assignor.install(loader);
+            if (result.isInstalled()) {
+                given.put(ASSIGNOR, AssignorInstaller.NAME);
+            } else {
+                limitations.add(result.limitation());
+            }
+        }
+    }
+
+    private void decideHeartbeat(Map<?, ?> config, Map<?, ?> consumer, long sessionDefault, Map<String, Object> given, List<Limitation> limitations) {
+        if (!enabled("heartbeat")) {
+            limitations.add(new Limitation("heartbeat", "STREAMAPP_AGENT_DEFAULTS does not name it", Limitation.Kind.SwitchedOff));
+        } else if (protocol(config).equals("streams")) {
+            limitations.add(new Limitation("heartbeat", "with group.protocol=streams the broker sets it", Limitation.Kind.StreamsProtocol));
+        } else if (consumer.get(HEARTBEAT) == null) {
+            long session = number(consumer.get(SESSION), sessionDefault);
+            if (session >= (long) HEARTBEATS_IN_A_SESSION * HEARTBEAT_MILLIS) {
+                given.put(HEARTBEAT, HEARTBEAT_MILLIS);
+            } else {
+                limitations.add(new Limitation("heartbeat", SESSION + " of " + session + " ms is too short for it", Limitation.Kind.Failed));
+            }
+        }
+    }
+
+    static String className(Object setting) {
+        return setting instanceof Class<?> type ? type.getName() : setting == null ? null : setting.toString();
+    }
+
+    public static long number(Object value, long otherwise) {
+        if (value instanceof Number number) {
+            return number.longValue();
+        }
+        try {
+            return value == null ? otherwise : Long.parseLong(value.toString().trim());
+        } catch (NumberFormatException e) {
+            return otherwise;
+        }
+    }
+}

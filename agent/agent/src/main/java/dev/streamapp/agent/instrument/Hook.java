@@ -1,0 +1,58 @@
+package dev.streamapp.agent.instrument;
+
+import dev.streamapp.agent.assignor.AssignorInstaller;
+import dev.streamapp.agent.config.Defaults;
+import dev.streamapp.agent.config.InstanceConfig;
+import dev.streamapp.agent.instance.CleanUpCounter;
+import dev.streamapp.agent.instance.Instances;
+import dev.streamapp.agent.instance.LeaveOnClose;
+import dev.streamapp.agent.kafka.KafkaApi;
+import dev.streamapp.agent.runtime.WarningLog;
+import java.util.function.BiFunction;
+
+/**
+ * The function that the advices in Kafka's classes call, with values of JDK types.
+ *
+ * <p>It throws nothing. A null result means that Kafka's method runs unchanged.
+ */
+public final class Hook implements BiFunction<Object, Object, Object> {
+
+    /** The key of the hook in the registry. */
+    public static final String KEY = "hook";
+    private final Parts parts;
+
+    /** The parts of the agent that the advices reach. */
+    public record Parts(Instances instances, Defaults defaults, LeaveOnClose leaveOnClose, AssignorInstaller assignor, Runnable firstInstance) { }
+
+    public Hook(Parts parts) {
+        this.parts = parts;
+    }
+
+    @Override
+    public Object apply(Object event, Object arguments) {
+        try {
+            Object[] values = (Object[]) arguments;
+            switch ((String) event) {
+                case "constructed" -> {
+                    parts.instances().constructed(values[0], (Object[]) values[1]);
+                    parts.firstInstance().run();
+                }
+                case "consumerConfigs" -> InstanceConfig.complete(parts.defaults(), values[0], values[1]);
+                case "close" -> {
+                    return parts.leaveOnClose().close(values[0], values[1]);
+                }
+                case "cleaning" -> {
+                    return CleanUpCounter.tasksBefore(parts.instances().find(values[0]));
+                }
+                case "cleaned" -> CleanUpCounter.update(parts.instances().find(values[0]), values[1]);
+                case "loadClass" -> {
+                    return parts.assignor().definedClass((Class<?>) values[0]);
+                }
+                default -> { }
+            }
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+            WarningLog.warn("the agent failed at " + event + ", the application goes on without it: " + KafkaApi.reason(e));
+        }
+        return null;
+    }
+}

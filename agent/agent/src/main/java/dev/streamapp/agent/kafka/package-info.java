@@ -1,0 +1,2 @@
+/** Kafka Streams by reflection, its state directory, and the limits that a release sets. */
+package dev.streamapp.agent.kafka;

@@ -1,0 +1,66 @@
+package dev.streamapp.agent.report;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import dev.streamapp.agent.announcement.AnnouncementState;
+import dev.streamapp.agent.assignor.AssignorRounds;
+import dev.streamapp.agent.kafka.Limitation;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+
+/** Builds the report from the last probe and from the values at the moment of the request. */
+public final class Report {
+
+    private final String podUid;
+    private final String version;
+    private final String incarnation = UUID.randomUUID().toString();
+    private final AnnouncementState announcementState;
+    private final AssignorRounds rounds;
+
+    public Report(String podUid, AnnouncementState announcementState, AssignorRounds rounds) {
+        this.podUid = podUid;
+        String implementation = Report.class.getPackage().getImplementationVersion();
+        this.version = implementation == null ? "unknown" : implementation;
+        this.announcementState = announcementState;
+        this.rounds = rounds;
+    }
+
+    /** Returns a report in the form of {@code report.schema.json}. */
+    public JsonObject of(Probe probe, boolean complete) {
+        JsonObject agent = new JsonObject();
+        agent.addProperty("version", version);
+        agent.addProperty("java", System.getProperty("java.version", "unknown"));
+        if (!podUid.isEmpty()) {
+            agent.addProperty("podUid", podUid);
+        }
+        agent.addProperty("incarnation", incarnation);
+        agent.addProperty("sequence", probe.sequence());
+        agent.addProperty("ageMillis", TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - probe.beganAt()));
+        JsonObject report = new JsonObject();
+        report.addProperty("version", 1);
+        report.add("agent", agent);
+        report.add("announcement", announcementState.now().json());
+        report.add("instances", withRounds(probe.instances()));
+        JsonArray limitations = new JsonArray();
+        if (!complete) {
+            limitations.add(new Limitation("configuration", "an instance of this JVM could not be taken; this report does not show it", Limitation.Kind.Failed).json());
+        }
+        report.add("asides", limitations);
+        return report;
+    }
+
+    private JsonArray withRounds(JsonArray instances) {
+        JsonArray all = new JsonArray();
+        for (JsonElement element : instances) {
+            JsonObject instance = element.getAsJsonObject();
+            JsonObject round = rounds.last(instance.get("applicationId").getAsString());
+            if (round != null && instance.has("assignor")) {
+                instance = instance.deepCopy();
+                instance.getAsJsonObject("assignor").add("lastRound", round);
+            }
+            all.add(instance);
+        }
+        return all;
+    }
+}

@@ -1,0 +1,2 @@
+/** Reads the instances, and makes the report and the answer to the readiness probe. */
+package dev.streamapp.agent.report;

@@ -1,0 +1,2 @@
+/** Threads and warnings of the agent. Neither may disturb the application. */
+package dev.streamapp.agent.runtime;

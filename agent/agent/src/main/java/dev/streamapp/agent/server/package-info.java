@@ -1,0 +1,2 @@
+/** The HTTP server: token, deadlines and routes. */
+package dev.streamapp.agent.server;

@@ -1,0 +1,44 @@
+package dev.streamapp.agent.kafka;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import com.google.gson.JsonObject;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class StateDirectoryTest {
+
+    @Test
+    void everyFileCountsAndFreeIsWhatTheVolumeSays(@TempDir Path folder) throws IOException {
+        Files.createDirectories(folder.resolve("0_1/rocksdb/counts"));
+        Files.write(folder.resolve("0_1/rocksdb/counts/000012.sst"), new byte[70_000]);
+        Files.write(folder.resolve("kafka-streams-process-metadata"), new byte[60]);
+        JsonObject json = said(new StateDirectory(folder));
+        assertEquals(70_060, json.get("stateBytes").getAsLong());
+        long free = Files.getFileStore(folder).getUsableSpace();
+        assertEquals(free, json.get("freeBytes").getAsLong(), free * 0.05);
+    }
+
+    @Test
+    void itIsNotReadAgainForEveryReport(@TempDir Path folder) throws IOException {
+        StateDirectory state = new StateDirectory(folder);
+        assertEquals(0, said(state).get("stateBytes").getAsLong());
+        Files.write(folder.resolve("more"), new byte[500]);
+        assertEquals(0, said(state).get("stateBytes").getAsLong());
+    }
+
+    @Test
+    void whereNothingLiesNothingIsSaid(@TempDir Path folder) {
+        assertFalse(said(new StateDirectory(folder.resolve("missing"))).has("stateBytes"));
+    }
+
+    private static JsonObject said(StateDirectory state) {
+        JsonObject json = new JsonObject();
+        state.addTo(json);
+        return json;
+    }
+}

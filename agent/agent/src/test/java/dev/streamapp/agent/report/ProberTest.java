@@ -1,0 +1,34 @@
+package dev.streamapp.agent.report;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+
+class ProberTest {
+
+    private static final int MORE_THAN_WAIT = 5;
+
+    @Test
+    void aLookThatCouldNotBeginDoesNotKeepLaterOnesFromIt() throws InterruptedException {
+        Prober prober = new Prober(List::of);
+        CountDownLatch open = new CountDownLatch(1);
+        CountDownLatch done = new CountDownLatch(MORE_THAN_WAIT);
+        for (int work = 0; work < MORE_THAN_WAIT; work++) {
+            prober.runLater(() -> {
+                try {
+                    open.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+                done.countDown();
+            });
+        }
+        assertTrue(prober.probe().isEmpty());
+        open.countDown();
+        done.await();
+        assertEquals(1, prober.probe().orElseThrow().sequence());
+    }
+}

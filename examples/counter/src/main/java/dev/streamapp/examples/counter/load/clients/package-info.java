@@ -1,0 +1,2 @@
+/** The load generator's Kafka clients. */
+package dev.streamapp.examples.counter.load.clients;
