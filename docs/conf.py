@@ -21,7 +21,7 @@ extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 root_doc = "README"
 include_patterns = [
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "THIRD-PARTY-LICENSES.md", "docs/**.md"),
     *(f"{part}/**/README.md" for part in ("agent", "charts", "examples")),
 ]
 exclude_patterns = ["**/target/**", "**/.*"]
@@ -74,7 +74,14 @@ NAVIGATION = {
         "docs/agent-matrix",
         "docs/decisions/README",
     ],
-    "Contribute": ["CONTRIBUTING", "docs/lab", "agent/agent/README", "examples/*/README", "CHANGELOG"],
+    "Contribute": [
+        "CONTRIBUTING",
+        "docs/lab",
+        "agent/agent/README",
+        "examples/*/README",
+        "CHANGELOG",
+        "THIRD-PARTY-LICENSES",
+    ],
 }
 """Pages by part, in order; patterns are those of `Path.glob`. A page that is in none of them fails the build."""
 
