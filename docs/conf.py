@@ -21,7 +21,7 @@ extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 root_doc = "README"
 include_patterns = [
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "THIRD-PARTY-LICENSES.md", "docs/**.md"),
     *(f"{part}/**/README.md" for part in ("agent", "charts", "examples")),
 ]
 exclude_patterns = ["**/target/**", "**/.*"]
@@ -52,6 +52,7 @@ NAVIGATION = {
         "docs/how-to/plain-main",
         "docs/how-to/*",
         "docs/kafka-rights",
+        "SECURITY",
     ],
     "Reference": [
         "docs/resource",
@@ -74,7 +75,14 @@ NAVIGATION = {
         "docs/agent-matrix",
         "docs/decisions/README",
     ],
-    "Contribute": ["CONTRIBUTING", "docs/lab", "agent/agent/README", "examples/*/README", "CHANGELOG"],
+    "Contribute": [
+        "CONTRIBUTING",
+        "docs/lab",
+        "agent/agent/README",
+        "examples/*/README",
+        "CHANGELOG",
+        "THIRD-PARTY-LICENSES",
+    ],
 }
 """Pages by part, in order; patterns are those of `Path.glob`. A page that is in none of them fails the build."""
 

@@ -37,6 +37,11 @@ KAFKA = LAB / "images" / "kafka"
 COUNTER = EXAMPLES / "counter"
 OPERATOR = REPOSITORY / "operator" / "images" / "operator"
 ANALYTICS = REPOSITORY / "operator" / "images" / "analytics"
+LICENCES = {
+    f"licenses/{path.name}": path
+    for path in (*python_packages.LICENCES, REPOSITORY / "operator" / "images" / "GO-LICENSE")
+}
+"""What an image with a program in Go has to bring along; the others have it in the product's wheel."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ def counter(versions: Versions, cache: Cache, base: BuiltImage | None = None) ->
 
 def seed(versions: Versions, cache: Cache) -> Image:
     """Describe the image of the init container that prepares a pod's volume."""
-    return Image("streamapp/seed", "lab", SEED / "Dockerfile", {"seed": init_program(SEED, "seed", versions, cache)})
+    context = {"seed": init_program(SEED, "seed", versions, cache), **LICENCES}
+    return Image("streamapp/seed", "lab", SEED / "Dockerfile", context)
 
 
 def agent(versions: Versions, cache: Cache) -> Image:
@@ -122,6 +128,7 @@ def agent(versions: Versions, cache: Cache) -> Image:
     context = {
         "bring": init_program(AGENT, "bring", versions, cache),
         maven.AGENT_JAR: maven.agent_jar(versions, cache) / maven.AGENT_JAR,
+        **LICENCES,
     }
     return Image("streamapp/agent", "lab", AGENT / "Dockerfile", context)
 

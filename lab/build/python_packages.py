@@ -16,6 +16,8 @@ from lab.settings import REPOSITORY
 from lab.terminal import step
 
 PYTHON = "3.11"
+LICENCES = tuple(REPOSITORY / name for name in ("LICENSE", "NOTICE", "THIRD-PARTY-LICENSES.md"))
+"""What the wheel has beside the sources."""
 _LOCK = REPOSITORY / "uv.lock"
 _PROJECT = REPOSITORY / "pyproject.toml"
 _SOURCES = REPOSITORY / "operator" / "streamapp"
@@ -46,7 +48,8 @@ def product(cache: Cache) -> Path:
             _uv([*_INSTALL, "--no-deps", wheel, "--target", folder], cache.log("product"))
 
     sources = {str(path.relative_to(_SOURCES)): path for path in sorted(_SOURCES.rglob("*.py"))}
-    return cache.entry("product", content_key({"project": _PROJECT, **sources}), build)
+    licences = {path.name: path for path in LICENCES}
+    return cache.entry("product", content_key({"project": _PROJECT, **licences, **sources}), build)
 
 
 def _uv(arguments: Command, log: Path) -> None:
