@@ -3,7 +3,7 @@
 
 Pages, and the schema of the flight record.
 
-Run as `uv run python -m docs.generate`; a test compares what lies here with what this would write.
+`make generate` runs it; a test compares what lies here with what this would write.
 """
 
 import json

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.settings import REPOSITORY
 from streamapp.cli import completion
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
@@ -93,7 +94,7 @@ def test_the_script_of_bash_completes(
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m streamapp.cli "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2] / "operator"))
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "operator"))
     line = (
         f"source {script}; "
         "COMP_WORDS=(kubectl-streamapp status wor); COMP_CWORD=2; "

@@ -6,11 +6,11 @@ import pty
 import subprocess
 import sys
 import termios
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab.settings import REPOSITORY
 from tests.builders import a_snapshot, a_wish
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
@@ -70,9 +70,8 @@ def test_without_a_yes_and_a_terminal_nothing_is_released(
 def test_on_a_terminal_it_asks(cluster: Cluster, typed: str, code: int, annotation: Json) -> None:
     cluster.put(held())
     main, side = pty.openpty()
-    root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-m", "streamapp.cli", "release", "wordcount", "--reason", "why"]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(root / "operator")}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY / "operator")}
     process = subprocess.Popen(
         [*command, "--kubeconfig", str(cluster.kubeconfig)],
         stdin=side,

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
+from lab.settings import REPOSITORY
 from streamapp.cli.screens.live import Picture, frame
 from streamapp.kube.client import watch
 from streamapp.kube.client.errors import UnavailableError
@@ -184,7 +184,7 @@ class Terminal:
         main, self._side = pty.openpty()
         self._main = main
         environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "50"}
-        environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[2] / "operator")
+        environment["PYTHONPATH"] = str(REPOSITORY / "operator")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "streamapp.cli", *arguments, "--kubeconfig", str(cluster.kubeconfig)],
             stdin=self._side,
