@@ -83,6 +83,7 @@ def test_each_shell_has_a_script(run: Run, shell: str) -> None:
     assert run("completion", "tcsh").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)  # a process of its own, on a machine that may have much else to do
 def test_the_script_of_bash_completes(
     cluster: Cluster, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

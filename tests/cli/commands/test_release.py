@@ -62,6 +62,7 @@ def test_without_a_yes_and_a_terminal_nothing_is_released(
     assert cluster.written == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "code", "annotation"),
     [("y\n", 0, {RELEASE: "h-1 why"}), ("n\n", 1, {}), ("\n", 1, {}), ("\x03", 130, {})],

@@ -228,6 +228,7 @@ def on_a_terminal(cluster: Cluster) -> Iterator[Callable[..., Terminal]]:
         terminal.process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)  # a process of its own, on a machine that may have much else to do
 def test_on_a_terminal_it_is_a_live_screen_that_leaves_its_last_picture(
     cluster: Cluster, on_a_terminal: Callable[..., Terminal]
