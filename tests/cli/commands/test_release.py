@@ -87,7 +87,7 @@ def test_on_a_terminal_it_asks(cluster: Cluster, typed: str, code: int, annotati
         said = read_until(main, "Release hold h-1 of demo/wordcount? [y/N]")
         assert "2 tasks have no caught-up copy" in one_line(said)
         os.write(main, typed.encode())
-        assert process.wait(30) == code
+        assert process.wait(120) == code
     finally:
         process.kill()
         process.wait()

@@ -210,7 +210,7 @@ class Terminal:
         except OSError:
             pass  # how a terminal says that the other side is gone
         os.close(self._main)
-        return self.process.wait(20)
+        return self.process.wait(120)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tests.controller.doubles.bench import KEY, a_bench
 LONG = 0.2
 
 
+@pytest.mark.slow
 def test_decisions_that_take_long_do_not_keep_the_loop_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[float] = []
 
