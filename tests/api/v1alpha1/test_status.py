@@ -29,69 +29,72 @@ from tests.support.state_table import GroupCondition, HoldState, LearnerState, W
 Json = dict[str, Any]
 
 
-HELD_STATUS: Json = {
-    "observedGeneration": 1,
-    "replicas": 3,
-    "selector": "streamapp.dev/app=wordcount",
-    "statefulSetReplicas": 3,
-    "readyReplicas": 3,
-    "learnerSource": "Standbys",
-    "groupProtocol": "classic",
-    "convergence": {
-        "state": "Converging",
-        "progress": 0,
-        "tasks": 6,
-        "running": 6,
-        "learners": 6,
-        "caughtUp": 0,
-        "remainingLag": 240_000,
-        "eta": "never",
-        "slowest": [
-            {"task": "0_0", "ordinal": 1, "lag": 50_000},
-            {"task": "0_1", "ordinal": 1, "lag": 50_000},
-            {"task": "0_2", "ordinal": 2, "lag": 50_000},
-        ],
-    },
-    "scaleDown": {
-        "holdId": "h-1",
-        "target": 2,
-        "since": "2026-11-21T11:59:00Z",
-        "lastProgress": "2026-11-21T12:00:00Z",
-        "nextOrdinal": 2,
-        "waitingFor": 2,
-        "eta": "never",
-        "reason": "LearnersCatchingUp",
-    },
-    "members": [
-        {
-            "ordinal": ordinal,
-            "processId": str(example.process_id(ordinal)),
-            "volume": f"state-wordcount-{ordinal}",
-            "active": 2,
-            "learners": 2,
-        }
-        for ordinal in range(3)
-    ],
-    "lastSteps": [],
-}
-HELD_CONDITIONS = {
-    "Ready": "True",
-    "Reconciling": "False",
-    "Stalled": "False",
-    "Converged": "False",
-    "ScaleDownHeld": "True",
-    "ProcessIdentityStable": "True",
-    "KafkaReachable": "True",
-    "LearnersAvailable": "True",
-    "AutoscalingHealthy": "True",
-}
+MEMBERS = [
+    {
+        "ordinal": ordinal,
+        "processId": str(example.process_id(ordinal)),
+        "volume": f"state-wordcount-{ordinal}",
+        "active": 2,
+        "learners": 2,
+    }
+    for ordinal in range(3)
+]
+
+
+def a_held_scale_down() -> Json:
+    return {
+        "observedGeneration": 1,
+        "replicas": 3,
+        "selector": "streamapp.dev/app=wordcount",
+        "statefulSetReplicas": 3,
+        "readyReplicas": 3,
+        "learnerSource": "Standbys",
+        "groupProtocol": "classic",
+        "convergence": {
+            "state": "Converging",
+            "progress": 0,
+            "tasks": 6,
+            "running": 6,
+            "learners": 6,
+            "caughtUp": 0,
+            "remainingLag": 240_000,
+            "eta": "never",
+            "slowest": [
+                {"task": "0_0", "ordinal": 1, "lag": 50_000},
+                {"task": "0_1", "ordinal": 1, "lag": 50_000},
+                {"task": "0_2", "ordinal": 2, "lag": 50_000},
+            ],
+        },
+        "scaleDown": {
+            "holdId": "h-1",
+            "target": 2,
+            "since": "2026-11-21T11:59:00Z",
+            "lastProgress": "2026-11-21T12:00:00Z",
+            "nextOrdinal": 2,
+            "waitingFor": 2,
+            "eta": "never",
+            "reason": "LearnersCatchingUp",
+        },
+        "members": MEMBERS,
+        "lastSteps": [],
+    }
 
 
 def test_a_held_scale_down_is_reported_in_full() -> None:
     status = held_status()
     conditions = status.pop("conditions")
-    assert status == HELD_STATUS
-    assert {condition["type"]: condition["status"] for condition in conditions} == HELD_CONDITIONS
+    assert status == a_held_scale_down()
+    assert {condition["type"]: condition["status"] for condition in conditions} == {
+        "Ready": "True",
+        "Reconciling": "False",
+        "Stalled": "False",
+        "Converged": "False",
+        "ScaleDownHeld": "True",
+        "ProcessIdentityStable": "True",
+        "KafkaReachable": "True",
+        "LearnersAvailable": "True",
+        "AutoscalingHealthy": "True",
+    }
 
 
 def test_a_condition_is_a_reason_with_its_note_its_particulars_and_its_time() -> None:
