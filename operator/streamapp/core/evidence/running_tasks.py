@@ -4,7 +4,6 @@ Used by the gates, by `closings` and by `convergence`. "Assigned" is what the le
 member itself said when it joined, and is therefore known one join later; or what the agent in its JVM says now.
 """
 
-from collections import defaultdict
 from collections.abc import Container, Mapping
 
 from streamapp.core.evidence.membership import MemberPlacement
@@ -16,37 +15,39 @@ from streamapp.core.facts.tasks import TaskSet
 
 def active_holders(group: GroupDescription) -> Mapping[TaskId, tuple[Member, ...]]:
     """The members that each task is assigned to as active; once per member, however many inputs the task has."""
-    holders: dict[TaskId, list[Member]] = defaultdict(list)
+    holders: dict[TaskId, tuple[Member, ...]] = {}
     for member in group.members:
         if member.assignment is not None:
+            alone = (member,)
             for task in member.assignment.active:
-                holders[task].append(member)
-    return {task: tuple(members) for task, members in holders.items()}
+                holders[task] = (*holders[task], member) if task in holders else alone
+    return holders
 
 
-def running_tasks(group: GroupDescription, task_set: TaskSet, believed: Container[str]) -> frozenset[TaskId]:
+def running_tasks(
+    holders: Mapping[TaskId, tuple[Member, ...]], task_set: TaskSet, believed: Container[str]
+) -> frozenset[TaskId]:
     """The tasks that exactly one member holds, which says that it processes them and is one to be believed.
 
     Args:
-        group: A reading.
+        holders: The members that each task is assigned to as active.
         task_set: The tasks there are.
         believed: IDs of members whose word counts. For a decision: those that took part in a join that was watched.
     """
-    holders = active_holders(group)
-    return frozenset(
-        task.id
-        for task in task_set.tasks
-        if len(holders.get(task.id, ())) == 1
-        and holders[task.id][0].id in believed
-        and holders[task.id][0].runs(task.id, frozenset(task.source_partitions), stateful=task.stateful)
-    )
+    running = set()
+    for task in task_set.tasks:
+        members = holders.get(task.id, ())
+        if len(members) == 1 and members[0].id in believed and members[0].runs(task):
+            running.add(task.id)
+    return frozenset(running)
 
 
 def running_by_agents(
-    group: GroupDescription, placement: MemberPlacement, reports: Mapping[Ordinal, AgentReport]
+    holders: Mapping[TaskId, tuple[Member, ...]],
+    placement: MemberPlacement,
+    reports: Mapping[Ordinal, AgentReport],
 ) -> frozenset[TaskId]:
     """The tasks that exactly one member holds, and that the agent in that member's pod sees running."""
-    holders = active_holders(group)
     running: set[TaskId] = set()
     for ordinal, report in reports.items():
         members = placement.members(ordinal)

@@ -11,6 +11,7 @@ from enum import Enum
 
 from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
+from streamapp.core.facts.tasks import TaskFacts
 from streamapp.core.reasons import Reason
 
 
@@ -95,17 +96,17 @@ class Member:
         """The process it belongs to, as far as shown."""
         return None if self.subscription is None else self.subscription.process_id
 
-    def runs(self, task: TaskId, partitions: frozenset[TopicPartition], *, stateful: bool) -> bool:
+    def runs(self, task: TaskFacts) -> bool:
         """Tell whether this member is known to process the task, and not merely to have been given it.
 
         The subscription is older than the assignment. So a task that was running at the join and is still assigned
         runs on; one that was assigned only now may still be restoring, and nobody can tell before the next join.
         """
-        if self.subscription is None or self.assignment is None or task not in self.assignment.active:
+        if self.subscription is None or self.assignment is None or task.id not in self.assignment.active:
             return False
-        if stateful:
-            return self.subscription.offsets.get(task) is NoOffsets.RUNNING
-        return partitions <= self.subscription.owned_partitions
+        if task.stateful:
+            return self.subscription.offsets.get(task.id) is NoOffsets.RUNNING
+        return self.subscription.owned_partitions.issuperset(task.source_partitions)
 
 
 @dataclass(frozen=True, slots=True)
