@@ -234,7 +234,7 @@ class GroupWatch:
             return
         believed = frozenset[str]() if reading.rebalance is None else reading.rebalance.rejoined_members
         holders = active_holders(reading.group)
-        running = running_tasks(holders, task_set, believed)
+        running = running_tasks(reading.group, holders, task_set, believed)
         place = members_of_running_pods(place_members(reading.group, workload), workload)
         by_task = {task: place[holders[task][0].id] for task in running if holders[task][0].id in place}
         given = {task for task, members in holders.items() if any(member.id in place for member in members)}

@@ -9,22 +9,22 @@ an agent whose tasks the brokers have assigned to that pod. How far a copy is is
 of thousands of tasks nearly all run on a pod that stays.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from streamapp.core.evidence.agent_views import AgentView
 from streamapp.core.evidence.membership import MemberPlacement
-from streamapp.core.facts.agent_reports import LocalTask, TaskState
-from streamapp.core.facts.group import Applied, Assignment, Member, NoOffsets, ObservedRebalance, OffsetSum
+from streamapp.core.evidence.running_tasks import holders_of
+from streamapp.core.facts.agent_reports import TaskState
+from streamapp.core.facts.group import Applied, NoOffsets, ObservedRebalance, OffsetSum
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import (
     EndOffsets,
     Measured,
     RunningActive,
     TaskLag,
-    TaskTarget,
     Unknown,
     copy_lag,
     lag_to,
@@ -72,27 +72,45 @@ class ReadSince:
     ends: EndOffsets
 
 
-Position = OffsetSum | Mapping[str, int] | None
-"""What a holder reports of one task: a sum of offsets, positions by store, or nothing."""
+Position = OffsetSum | Mapping[str, int]
+"""How far a holder says that its copy of one task is: as a sum of offsets, or as positions by store."""
 
-Holders = Mapping[TaskId, Sequence[tuple[Ordinal, Position]]]
+Holder = tuple[Ordinal, Mapping[TaskId, Position]]
+"""A pod, and how far its copies are; a task that is missing there has no known position."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CopyMap:
-    """All copies of all stateful tasks, as one reading shows them; made by `map_copies` or `map_copies_by_agents`."""
+    """All copies of all stateful tasks, as one reading shows them; made by `map_copies` or `map_copies_by_agents`.
 
-    task_set: TaskSet
-    since: ReadSince
-    earlier: ReadSince | None
-    """The reading before, to tell the input rate."""
-    running: Mapping[TaskId, Sequence[Ordinal]]
-    """Where each task is active and known to run."""
-    standbys: Holders
-    """Every standby and warm-up that counts."""
-    restoring: Holders
-    """Where tasks are assigned as active, but not known to run; how far they are is an upper bound."""
-    _targets: dict[TaskId, TaskTarget | Unknown] = field(default_factory=dict, init=False, repr=False, compare=False)
+    Attributes:
+        task_set: The tasks there are.
+        since: From when the positions are, and the ends that were read after them.
+        earlier: The same of the reading before, to derive the input rate.
+    """
+
+    def __init__(self, task_set: TaskSet, since: ReadSince, earlier: ReadSince | None) -> None:
+        self.task_set = task_set
+        self.since = since
+        self.earlier = earlier
+        self._running: list[tuple[frozenset[TaskId], Ordinal]] = []
+        self._standbys: list[tuple[frozenset[TaskId], Holder]] = []
+        self._restoring: list[tuple[frozenset[TaskId], Holder]] = []
+        self._lagging_by_limit: dict[int, tuple[int, frozenset[TaskId]]] = {}
+
+    def add_running(self, ordinal: Ordinal, tasks: frozenset[TaskId]) -> None:
+        """Add the tasks that are active on a pod, and known to run."""
+        if tasks:
+            self._running.append((tasks, ordinal))
+
+    def add_standbys(self, ordinal: Ordinal, tasks: frozenset[TaskId], positions: Mapping[TaskId, Position]) -> None:
+        """Add the standbys and warm-ups of a pod that count."""
+        if tasks:
+            self._standbys.append((tasks, (ordinal, positions)))
+
+    def add_restoring(self, ordinal: Ordinal, tasks: frozenset[TaskId], positions: Mapping[TaskId, Position]) -> None:
+        """Add the tasks that are active on a pod, but not known to run; how far they are is an upper bound."""
+        if tasks:
+            self._restoring.append((tasks, (ordinal, positions)))
 
     @property
     def ends(self) -> EndOffsets:
@@ -101,18 +119,14 @@ class CopyMap:
 
     def copies(self, task: TaskFacts) -> tuple[Copy, ...]:
         """Every copy of a task that counts, running or standby, the nearest first; unknown ones come last."""
-        running = (Copy(ordinal, RunningActive()) for ordinal in self.running.get(task.id, ()))
-        holders = self.standbys.get(task.id, ())
-        standbys = (Copy(ordinal, self._lag(task, position)) for ordinal, position in holders)
+        running = (Copy(ordinal, RunningActive()) for ordinal in self._running_on.get(task.id, ()))
+        standbys = (Copy(holder[0], self._lag(task, holder)) for holder in self._standby_on.get(task.id, ()))
         return tuple(sorted((*running, *standbys), key=_nearness))
 
     def restores(self, task: TaskFacts) -> tuple[Copy, ...]:
         """Where a task is assigned as active, but not known to run."""
-        holders = self.restoring.get(task.id, ())
-        return tuple(
-            Copy(ordinal, RunningActive() if position is NoOffsets.RUNNING else self._lag(task, position))
-            for ordinal, position in holders
-        )
+        holders = self._restoring_on.get(task.id, ())
+        return tuple(Copy(holder[0], self._lag(task, holder, is_active=True)) for holder in holders)
 
     def best(self, task: TaskFacts, stays: Callable[[Ordinal], bool]) -> Copy | None:
         """The nearest copy of a task on a pod that stays."""
@@ -120,57 +134,74 @@ class CopyMap:
 
     def waits(self, stays: Callable[[Ordinal], bool], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that no pod which stays could take over at once, in the order of their IDs."""
-        ordinals = {ordinal for running in self.running.values() for ordinal in running}
-        staying = frozenset(ordinal for ordinal in ordinals if stays(ordinal))
-        running = self.running
-        doubtful = (task for task in self.task_set.stateful if staying.isdisjoint(running.get(task.id, ())))
+        run_on = frozenset[TaskId]().union(*(tasks for tasks, ordinal in self._running if stays(ordinal)))
+        doubtful = (task for task in self.task_set.stateful if task.id not in run_on)
         waits = (self._wait(task, stays, limit) for task in doubtful)
         return tuple(wait for wait in waits if wait is not None)
 
     def behind(self, limit: int, ordinal: Ordinal | None = None) -> tuple[TaskWait, ...]:
         """The stateful tasks that a pod restores, or has a standby of that is not caught up; of all pods or of one."""
         waits: list[TaskWait] = []
+        lagging_tasks = self._lagging_standbys(limit)[1]
         for task in self.task_set.stateful:
-            if task.id in self.restoring:
+            if task.id in self._restoring_on:
                 copies = self.restores(task)
                 waits.extend(TaskWait(task.id, Reason.TasksRestoring, copy, self._left(task, copy)) for copy in copies)
-            if self._caught_up(task, limit) < len(self.standbys.get(task.id, ())):
+            if task.id in lagging_tasks:
                 lagging = (copy for copy in self.copies(task) if not is_caught_up(copy.lag, limit))
                 waits.extend(self._lagging(task, copy, limit) for copy in lagging)
         return tuple(wait for wait in waits if wait.best is not None and ordinal in (None, wait.best.ordinal))
 
     def standbys_caught_up(self, limit: int) -> int:
         """How many standbys could take over at once."""
-        return sum(self._caught_up(task, limit) for task in self.task_set.stateful)
+        return self._lagging_standbys(limit)[0]
 
-    def _caught_up(self, task: TaskFacts, limit: int) -> int:
-        """How many standbys of one task are caught up."""
-        count = 0
-        for _, position in self.standbys.get(task.id, ()):
-            if isinstance(position, Applied):
-                target = self._target(task)
-                left = target.records_left(position.offset_sum) if isinstance(target, TaskTarget) else None
-            else:
-                lag = self._lag(task, position)
-                left = lag.records if isinstance(lag, Measured) else None
-            count += left is not None and left <= limit
-        return count
+    def _lagging_standbys(self, limit: int) -> tuple[int, frozenset[TaskId]]:
+        """How many standbys are caught up; the tasks with one that is not, or of unknown lag."""
+        if limit not in self._lagging_by_limit:
+            caught_up, lagging = 0, set()
+            for tasks, holder in self._standbys:
+                for task in filter(None, map(self.task_set.get, tasks & self.task_set.stateful_ids)):
+                    if self._is_within(task, holder, limit):
+                        caught_up += 1
+                    else:
+                        lagging.add(task.id)
+            self._lagging_by_limit[limit] = caught_up, frozenset(lagging)
+        return self._lagging_by_limit[limit]
 
-    def _lag(self, task: TaskFacts, position: Position) -> TaskLag:
+    def _is_within(self, task: TaskFacts, holder: Holder, limit: int) -> bool:
+        """As `is_caught_up` of the lag of a standby, without a value for each of thousands."""
+        position = holder[1].get(task.id)
+        if not isinstance(position, Applied):
+            return is_caught_up(self._lag(task, holder), limit)
+        target = task_target(task, self.since.ends)
+        left = None if isinstance(target, Unknown) else target.records_left(position.offset_sum)
+        return left is not None and left <= limit
+
+    @cached_property
+    def _running_on(self) -> Mapping[TaskId, tuple[Ordinal, ...]]:
+        return holders_of(self._running)
+
+    @cached_property
+    def _standby_on(self) -> Mapping[TaskId, tuple[Holder, ...]]:
+        return holders_of(self._standbys)
+
+    @cached_property
+    def _restoring_on(self) -> Mapping[TaskId, tuple[Holder, ...]]:
+        return holders_of(self._restoring)
+
+    def _lag(self, task: TaskFacts, holder: Holder, *, is_active: bool = False) -> TaskLag:
+        position = holder[1].get(task.id)
         if isinstance(position, Applied):
-            return lag_to(self._target(task), position.offset_sum)
+            return lag_to(task_target(task, self.ends), position.offset_sum)
         if isinstance(position, Mapping):
             by_changelog = task.by_changelog(position)
             if by_changelog is None:
                 return Unknown("its agent does not tell all of its positions")
             return copy_lag(task, by_changelog, self.ends)
+        if is_active and position is NoOffsets.RUNNING:
+            return RunningActive()
         return Unknown("its holder reports no offsets for it")
-
-    def _target(self, task: TaskFacts) -> TaskTarget | Unknown:
-        known = self._targets.get(task.id)
-        if known is None:
-            known = self._targets[task.id] = task_target(task, self.ends)
-        return known
 
     def _wait(self, task: TaskFacts, stays: Callable[[Ordinal], bool], limit: int) -> TaskWait | None:
         best = self.best(task, stays)
@@ -236,45 +267,21 @@ def map_copies(
     An active that restores is no copy: it blocks the task while it does, however near it is. Nor is a directory that
     merely lies on a disk.
     """
-    running: dict[TaskId, list[Ordinal]] = defaultdict(list)
-    standbys: dict[TaskId, list[tuple[Ordinal, Position]]] = defaultdict(list)
-    restoring: dict[TaskId, list[tuple[Ordinal, Position]]] = defaultdict(list)
+    copies = CopyMap(task_set, ReadSince(rebalance.began_at, ends), earlier)
     for pod in workload.pods:
         has_run = _has_run_since(pod, rebalance)
         for member in placement.members(pod.ordinal):
-            counts = has_run and member.id in rebalance.rejoined_members
-            _sort_tasks(member, pod.ordinal, running if counts else None, standbys if counts else None, restoring)
-    return CopyMap(
-        task_set=task_set,
-        since=ReadSince(rebalance.began_at, ends),
-        earlier=earlier,
-        running=running,
-        standbys=standbys,
-        restoring=restoring,
-    )
-
-
-def _sort_tasks(
-    member: Member,
-    ordinal: Ordinal,
-    running: dict[TaskId, list[Ordinal]] | None,
-    standbys: dict[TaskId, list[tuple[Ordinal, Position]]] | None,
-    restoring: dict[TaskId, list[tuple[Ordinal, Position]]],
-) -> None:
-    """Put the tasks that a member was given where they belong; None: the member's word does not count."""
-    if member.subscription is None or member.assignment is None:
-        return
-    offsets, active = member.subscription.offsets, member.assignment.active
-    for task in active:
-        position = offsets.get(task)
-        if running is not None and position is NoOffsets.RUNNING:
-            running[task].append(ordinal)
-        else:
-            restoring[task].append((ordinal, position))
-    if standbys is not None:
-        for task in member.assignment.standby:
-            if task not in active:
-                standbys[task].append((ordinal, offsets.get(task)))
+            if member.subscription is None or member.assignment is None:
+                continue
+            active, offsets = member.assignment.active, member.subscription.offsets
+            if not has_run or member.id not in rebalance.rejoined_members:
+                copies.add_restoring(pod.ordinal, active, offsets)
+                continue
+            running = active & member.subscription.running
+            copies.add_running(pod.ordinal, running)
+            copies.add_restoring(pod.ordinal, active - running, offsets)
+            copies.add_standbys(pod.ordinal, member.assignment.standby - active, offsets)
+    return copies
 
 
 def map_copies_by_agents(task_set: TaskSet, placement: MemberPlacement, view: AgentView) -> CopyMap:
@@ -285,30 +292,19 @@ def map_copies_by_agents(task_set: TaskSet, placement: MemberPlacement, view: Ag
     ends = view.ends
     if not isinstance(ends, EndOffsets):
         ends = EndOffsets(read_at=view.as_of, partitions={}, committed={})
-    running: dict[TaskId, list[Ordinal]] = defaultdict(list)
-    standbys: dict[TaskId, list[tuple[Ordinal, Position]]] = defaultdict(list)
-    restoring: dict[TaskId, list[tuple[Ordinal, Position]]] = defaultdict(list)
+    copies = CopyMap(task_set, ReadSince(view.as_of, ends), None)
     for ordinal, report in view.reports.items():
         given = [one.assignment for one in placement.members(ordinal) if one.assignment is not None]
-        for task in report.tasks or ():
-            if not _is_given(task, given):
-                continue
-            if task.is_active and task.state is TaskState.RUNNING:
-                running[task.id].append(ordinal)
-            else:
-                (restoring if task.is_active else standbys)[task.id].append((ordinal, task.positions))
-    return CopyMap(
-        task_set=task_set,
-        since=ReadSince(view.as_of, ends),
-        earlier=None,
-        running=running,
-        standbys=standbys,
-        restoring=restoring,
-    )
-
-
-def _is_given(task: LocalTask, given: list[Assignment]) -> bool:
-    return any(task.id in (one.active if task.is_active else one.standby) for one in given)
+        active = frozenset[TaskId]().union(*(one.active for one in given))
+        standby = frozenset[TaskId]().union(*(one.standby for one in given))
+        tasks = report.tasks or ()
+        as_active = {task.id: task.positions for task in tasks if task.is_active}
+        as_standby = {task.id: task.positions for task in tasks if not task.is_active}
+        running = active & {task.id for task in tasks if task.is_active and task.state is TaskState.RUNNING}
+        copies.add_running(ordinal, running)
+        copies.add_restoring(ordinal, (active & as_active.keys()) - running, as_active)
+        copies.add_standbys(ordinal, standby & as_standby.keys(), as_standby)
+    return copies
 
 
 def is_caught_up(lag: TaskLag, limit: int) -> bool:

@@ -47,7 +47,7 @@ class ReadingEvidence:
     def running(self, task_set: TaskSet, believed: frozenset[str]) -> frozenset[TaskId]:
         """The tasks that run, by the word of these members (IDs)."""
         if believed not in self._running:
-            self._running[believed] = running_tasks(self.active_holders, task_set, believed)
+            self._running[believed] = running_tasks(self.group, self.active_holders, task_set, believed)
         return self._running[believed]
 
     def running_by_agents(self, reports: Mapping[Ordinal, AgentReport]) -> frozenset[TaskId]:

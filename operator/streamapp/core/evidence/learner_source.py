@@ -168,8 +168,7 @@ def detect(group: GroupDescription, task_set: TaskSet) -> LearnerSource | Learne
 
     While tasks are still to move, warm-ups look like standbys on the wire; a single process has nowhere to put one.
     """
-    stateful = {task.id for task in task_set.stateful}
-    if not stateful:
+    if not task_set.stateful_ids:
         return LearnersUnknown("no task has state")
     if group.state is not GroupState.STABLE or not group.is_decoded:
         return LearnersUnknown("the group is not stable")
@@ -178,5 +177,5 @@ def detect(group: GroupDescription, task_set: TaskSet) -> LearnerSource | Learne
     assignments = [member.assignment for member in group.members if member.assignment is not None]
     if any(assignment.follow_up is not FollowUp.NONE for assignment in assignments):
         return LearnersUnknown("tasks are still to move, and their warm-ups look like standbys")
-    has_standby = any(assignment.standby & stateful for assignment in assignments)
+    has_standby = not all(assignment.standby.isdisjoint(task_set.stateful_ids) for assignment in assignments)
     return LearnerSource.STANDBYS if has_standby else LearnerSource.NONE

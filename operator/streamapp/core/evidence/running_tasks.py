@@ -4,42 +4,71 @@ Used by the gates, by `closings` and by `convergence`. "Assigned" is what the le
 member itself said when it joined, and is therefore known one join later; or what the agent in its JVM says now.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
+from typing import TypeVar
 
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReport, TaskState
-from streamapp.core.facts.group import GroupDescription, Member
+from streamapp.core.facts.group import GroupDescription, Member, NoOffsets
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
+
+Holder = TypeVar("Holder")
 
 
 def active_holders(group: GroupDescription) -> Mapping[TaskId, tuple[Member, ...]]:
     """The members that each task is assigned to as active; once per member, however many inputs the task has."""
-    holders: dict[TaskId, tuple[Member, ...]] = {}
-    for member in group.members:
-        if member.assignment is not None:
-            alone = (member,)
-            for task in member.assignment.active:
-                holders[task] = (*holders[task], member) if task in holders else alone
+    given = ((member.assignment.active, member) for member in group.members if member.assignment is not None)
+    return holders_of(given)
+
+
+def holders_of(given: Iterable[tuple[Collection[TaskId], Holder]]) -> dict[TaskId, tuple[Holder, ...]]:
+    """Turn tasks by holder into holders by task. Whole dictionaries at a time: a large application has thousands."""
+    holders: dict[TaskId, tuple[Holder, ...]] = {}
+    for tasks, holder in given:
+        added: dict[TaskId, tuple[Holder, ...]] = dict.fromkeys(tasks, (holder,))
+        if not holders.keys().isdisjoint(added):
+            added = {task: (*holders.get(task, ()), holder) for task in tasks}
+        holders.update(added)
     return holders
 
 
 def running_tasks(
-    holders: Mapping[TaskId, tuple[Member, ...]], task_set: TaskSet, believed: Container[str]
+    group: GroupDescription,
+    holders: Mapping[TaskId, tuple[Member, ...]],
+    task_set: TaskSet,
+    believed: Container[str],
 ) -> frozenset[TaskId]:
     """The tasks that exactly one member holds, which says that it processes them and is one to be believed.
 
     Args:
-        holders: The members that each task is assigned to as active.
+        group: A reading.
+        holders: The members that each task is assigned to as active, in that reading.
         task_set: The tasks there are.
         believed: IDs of members whose word counts. For a decision: those that took part in a join that was watched.
     """
-    running = set()
-    for task in task_set.tasks:
-        members = holders.get(task.id, ())
-        if len(members) == 1 and members[0].id in believed and members[0].runs(task):
-            running.add(task.id)
-    return frozenset(running)
+    running: set[TaskId] = set()
+    for member in group.members:
+        if member.assignment is not None and member.subscription is not None and member.id in believed:
+            active = member.assignment.active
+            running |= active & member.subscription.running & task_set.stateful_ids
+            running.update(task for task in active & task_set.stateless_ids if runs(member, task_set.get(task)))
+    if group.active_assignments == len(holders):
+        return frozenset(running)
+    return frozenset(task for task in running if len(holders[task]) == 1)
+
+
+def runs(member: Member, task: TaskFacts | None) -> bool:
+    """Tell whether a member is known to process a task that is assigned to it, and not merely to have been given it.
+
+    The subscription is older than the assignment. So a task that was running at the join and is still assigned runs on;
+    one that was assigned only now may still be restoring, and the group shows that at the next join at the earliest.
+    """
+    if task is None or member.subscription is None:
+        return False
+    if task.stateful:
+        return member.subscription.offsets.get(task.id) is NoOffsets.RUNNING
+    return member.subscription.owned_partitions.issuperset(task.source_partitions)
 
 
 def running_by_agents(

@@ -7,6 +7,7 @@ copy that stays in the group only moves forward.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.tasks import TaskFacts
@@ -75,9 +76,11 @@ class EndsUnreadable:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTarget:
-    """What a copy of one task has to reach: sums of offsets over all changelogs of the task."""
+class TaskTarget(NamedTuple):
+    """What a copy of one task has to reach: sums of offsets over all changelogs of the task.
+
+    A tuple, since a decision about a large application makes thousands.
+    """
 
     last: int
     """The largest sum of positions that a copy can have."""
@@ -96,7 +99,8 @@ class TaskTarget:
         """Records between a sum of positions and the end: the smaller of two upper bounds. None: beyond the end."""
         if position > self.last:
             return None
-        return min(max(0, self.to_apply - position), self.readable)
+        left = self.to_apply - position
+        return 0 if left < 0 else min(left, self.readable)
 
 
 def task_target(task: TaskFacts, ends: EndOffsets) -> TaskTarget | Unknown:

@@ -63,6 +63,8 @@ class TaskSet:
     """The IDs of all tasks."""
     stateful: tuple[TaskFacts, ...] = field(init=False, repr=False, compare=False)
     """The tasks that have state to lose."""
+    stateful_ids: frozenset[TaskId] = field(init=False, repr=False, compare=False)
+    stateless_ids: frozenset[TaskId] = field(init=False, repr=False, compare=False)
     _by_id: Mapping[TaskId, TaskFacts] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,6 +81,8 @@ class TaskSet:
         object.__setattr__(self, "tasks", tuple(by_id.values()))
         object.__setattr__(self, "ids", frozenset(by_id))
         object.__setattr__(self, "stateful", tuple(task for task in self.tasks if task.stateful))
+        object.__setattr__(self, "stateful_ids", frozenset(task.id for task in self.stateful))
+        object.__setattr__(self, "stateless_ids", self.ids - self.stateful_ids)
         object.__setattr__(self, "_by_id", MappingProxyType(by_id))
 
     @property

@@ -195,7 +195,7 @@ def _counts(case: GateInput, copies: CopyMap, limit: int) -> Counts | None:
     group = case.group()
     if not isinstance(group, GroupDescription):
         return None
-    stateful = {task.id for task in copies.task_set.stateful}
+    stateful = copies.task_set.stateful_ids
     assigned = [member.assignment for member in group.members if member.assignment is not None]
     learners = sum(len(assignment.standby & stateful) for assignment in assigned)
     running = case.running(group.member_ids - members_of_the_dead(case))

@@ -84,8 +84,11 @@ def every_task_is_active_once(case: GateInput) -> Refusal | None:
     holders = case.active_holders()
     if isinstance(holders, Refusal):
         return holders
-    twice = sorted(task for task, members in holders.items() if len(members) > 1)
-    if twice:
+    group = case.group()
+    if isinstance(group, Refusal):
+        return group
+    if group.active_assignments != len(holders):
+        twice = sorted(task for task, members in holders.items() if len(members) > 1)
         return Refusal(Reason.TaskAssignedTwice, f"task {first_few(twice)}")
     task_set = case.task_set()
     if isinstance(task_set, Refusal):
