@@ -193,7 +193,7 @@ class PlanBuilder:
 
     def _must_be_written(self, before: HoldRecord, wanted: HoldRecord) -> bool:
         """Each write wakes our own watch: unchanged content is not written, the clock alone not often."""
-        if wanted.told != before.told:
+        if wanted.without_clock != before.without_clock:
             return True
         counted = None if before.hold is None else before.hold.progress.counted_at
         if counted is None or replace(wanted, epoch=before.epoch) == before:

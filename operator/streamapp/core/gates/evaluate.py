@@ -14,7 +14,7 @@ from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.readings import earlier_reading
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.containers import ObservedMembers
-from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.hold_record import Forced
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import Gate, GateInput, input_now
@@ -140,9 +140,10 @@ def _agreed(case: GateInput, rules: _Rules) -> GroupReading | Refusal:
 
 def _permission(case: GateInput, earliest: GroupReading, override: CoverageOverride | None) -> Approval:
     observed: tuple[ObservedMembers, ...] = ()
-    if isinstance(case.reading.group, GroupDescription):
-        ordinals = case.candidate.ordinals
-        seen = observe_members(case.reading.group, case.snapshot.workload, ordinals, earliest.ended_at)
+    latest = case.evidence.of(case.reading)
+    if latest is not None:
+        ordinals, workload = case.candidate.ordinals, case.snapshot.workload
+        seen = observe_members(latest.group, workload, ordinals, earliest.ended_at, latest.placement)
         observed = since_first_seen(seen, case.snapshot.observed)
     return Approval(
         candidate=case.candidate,
