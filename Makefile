@@ -6,6 +6,8 @@ UV := uv run --frozen
 LAB := $(UV) python -m lab
 # From nothing each time: Sphinx warns only of pages that it reads.
 SPHINX := $(UV) sphinx-build --quiet --fresh-env --nitpicky --fail-on-warning --keep-going --conf-dir docs
+# Each process of the tests would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
