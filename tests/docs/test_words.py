@@ -4,9 +4,7 @@ Generated pages are among the pages, so that descriptions of the resource and te
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -26,24 +24,27 @@ BANNED = {
     r"(?:is|are) to be|(?:has|have) to have": "must",
     r"take the wheel|break the glass": "scale manually; switch the guard off",
 }
-"""Pattern, and what to write instead."""
+"""Pattern, and what to write instead. Code in backticks may have them: names of fields and files stay."""
 
-ALLOWED = {
-    "docs/command-line.md": {"wish": "the sample of a change in the flight record has this field"},
-    "docs/flight-record.md": {"wish": "a field of the record", "nudge": "a kind of line", "granted": "a field"},
+BANNED_LEFT: dict[str, int] = {
+    "docs/command-line.md": 25,
+    "docs/diagnoses.md": 23,
+    "docs/metrics.md": 1,
+    "docs/reasons.md": 98,
+    "docs/resource.md": 3,
+    "docs/values.md": 5,
 }
-"""Words that a page needs in their plain meaning, and why. Code in backticks needs no entry."""
-
-GENERATED = ("reasons", "diagnoses", "metrics", "resource", "state-table", "values", "command-line")
-"""Pages that are made from texts elsewhere; `BANNED_LEFT` counts what those texts still have."""
-
-BANNED_LEFT: dict[str, int] = {}
-"""Banned words that are left, page by page. Lower a number when texts get better; never raise one."""
+"""Banned words in pages that are made from texts elsewhere. Lower a number when texts get better; never raise one."""
 
 LONGEST = 25
 """Words of a sentence."""
 
-LONG_SENTENCES: dict[str, int] = {}
+LONG_SENTENCES: dict[str, int] = {
+    "docs/command-line.md": 15,
+    "docs/reasons.md": 2,
+    "docs/resource.md": 1,
+    "docs/values.md": 1,
+}
 """Longer sentences that are left, page by page. Lower a number when the page gets better; never raise one."""
 
 PAGES = sorted(
@@ -56,11 +57,16 @@ PAGES = sorted(
 
 
 def prose(page: str) -> str:
-    """The text without code, addresses of links and comments; of the change log what is not released."""
+    """The text of a page without code; of the change log, what is not released."""
     text = (REPOSITORY / page).read_text()
-    if page == "CHANGELOG.md":
-        text = text.split("\n## Unreleased\n")[1].split("\n## ")[0]
-    text = re.sub(r"^ *```.*?^ *```|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
+    return without_code(text.split("\n## Unreleased\n")[1].split("\n## ")[0] if page == "CHANGELOG.md" else text)
+
+
+def without_code(text: str) -> str:
+    """The text without blocks of code and comments, whose lines stay, addresses of links, and code in backticks."""
+    text = re.sub(
+        r"^ *```.*?^ *```|<!--.*?-->", lambda it: "\n" * it[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL
+    )
     return re.sub(r"``.+?``|`[^`]+`", "`code`", re.sub(r"\]\([^)]*\)", "]", text))
 
 
@@ -75,20 +81,19 @@ def words(sentence: str) -> int:
     return len(re.findall(r"[\w`][\w`'’./%-]*", sentence))
 
 
-def banned(text: str, allowed: Mapping[str, str]) -> list[str]:
+def banned(text: str) -> list[str]:
     """Each banned word with its line's number and what to write instead."""
     return [
         f"{number}: {match[0]!r}, write: {instead}"
         for pattern, instead in BANNED.items()
         for number, line in enumerate(text.splitlines(), start=1)
         for match in re.finditer(rf"\b(?:{pattern})\b", line, flags=re.IGNORECASE)
-        if match[0].lower() not in allowed
     ]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_has_no_banned_word(page: str) -> None:
-    found = banned(prose(page), ALLOWED.get(page, {}))
+    found = banned(prose(page))
     assert len(found) <= BANNED_LEFT.get(page, 0), "\n".join(found)
 
 
@@ -103,6 +108,13 @@ def test_a_cap_is_that_of_a_page(caps: Mapping[str, int]) -> None:
     assert set(caps) - set(PAGES) == set()
 
 
-def test_what_is_checked_is_what_a_reader_reads() -> None:
-    text = "Nobody heard it.\n```\nnobody\n```\nSee [who](nobody.md) and `nobody`.\n"
-    assert banned(re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL), {})[0].startswith("1: 'Nobody'")
+def test_code_and_addresses_are_not_prose_and_lines_keep_their_numbers() -> None:
+    text = "See [the page](nobody.md) and `nobody`.\n```\nnobody\n```\nNobody heard it.\n"
+    assert banned(without_code(text)) == [
+        "5: 'Nobody', write: the actor: the operator, the user, the broker",
+        "5: 'heard', write: receive",
+    ]
+
+
+def test_a_sentence_ends_with_its_line_its_cell_and_its_mark() -> None:
+    assert [words(it) for it in sentences("One two. Three: `code` four\n| five six | seven |\n")] == [2, 1, 2, 2, 1]
