@@ -32,7 +32,7 @@ hooks: setup ## Install the Git hooks: quick checks at each commit, types at eac
 
 ##@ Check
 
-check: ## Tier 1, no root, 3 minutes: format, lint, types, layers, links of the documentation, unit tests
+check: ## Tier 1, no root, a few minutes: format, lint, types, layers, links of the documentation, unit tests
 	uv lock --check
 	$(UV) ruff format --check .
 	$(UV) ruff check .
