@@ -87,7 +87,7 @@ def _version() -> Schema:
             _column("Ready", ".status.readyReplicas", "integer", "Pods that are ready."),
             _column("Converged", _condition("Converged"), "string", "Whether nothing moves any more."),
             _column("Held", _condition("ScaleDownHeld"), "string", "Whether pods are kept until copies are ready."),
-            _column("ETA", ".status.convergence.eta", "string", "How long until copies are caught up."),
+            _column("ETA", ".status.convergence.estimatedCompletionTime", "string", "When copies will be caught up."),
             _column("Age", ".metadata.creationTimestamp", "date", "How old the StreamApp is."),
         ],
         "schema": {"openAPIV3Schema": _root()},

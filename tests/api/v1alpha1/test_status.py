@@ -48,7 +48,7 @@ def test_a_held_scale_down_is_told_in_full() -> None:
             "learners": 6,
             "caughtUp": 0,
             "remainingLag": 240_000,
-            "eta": "never",
+            "lagFalling": False,
             "slowest": [
                 {"task": "0_0", "ordinal": 1, "lag": 50_000},
                 {"task": "0_1", "ordinal": 1, "lag": 50_000},
@@ -62,7 +62,7 @@ def test_a_held_scale_down_is_told_in_full() -> None:
             "lastProgress": "2026-11-21T12:00:00Z",
             "nextOrdinal": 2,
             "waitingFor": 2,
-            "eta": "never",
+            "lagFalling": False,
             "reason": "LearnersCatchingUp",
         },
         "members": [

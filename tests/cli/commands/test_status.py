@@ -107,7 +107,7 @@ def test_json_has_the_figures_and_the_whole_status(cluster: Cluster, run: Run) -
         "readyReplicas": 3,
         "converged": False,
         "held": True,
-        "eta": "never",
+        "lagFalling": False,
         "createdAt": "2026-11-20T12:00:00+00:00",
         "toldAt": "2026-11-21T12:00:00+00:00",
     }

@@ -21,7 +21,7 @@ def lines(*resources: Json, width: int, with_namespace: bool = False) -> list[st
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_no_figure_and_no_reason_is_cut(width: int) -> None:
     resource = a_resource(held_status(), {"spec.replicas": 2}, name=LONG)
-    resource["status"]["scaleDown"]["eta"] = "3m20s"
+    resource["status"]["scaleDown"]["estimatedCompletionTime"] = "2026-11-21T12:03:20Z"
     told = lines(resource, width=width, with_namespace=True)
     first = told[1].split()
     assert max(map(len, told)) <= width

@@ -91,8 +91,10 @@ class ConvergenceStatus(ApiModel):
     """Of these, within `acceptableRecoveryLag`."""
     remaining_lag: Records | None = None
     """Records that copies and restoring tasks still have to apply before they are caught up."""
-    eta: Annotated[str, Field(max_length=32)] | None = None
-    """How long still, as a duration; `never` where it does not come nearer; absent where that is unknown."""
+    estimated_completion_time: datetime | None = None
+    """When every copy will be caught up, rounded up; absent if unknown, or if the lag is not decreasing."""
+    lag_falling: bool | None = None
+    """Whether the lag decreases. False also if more than a year would be left. Absent if unknown."""
     slowest: Annotated[tuple[SlowTask, ...], Field(max_length=MOST_SLOWEST, json_schema_extra=_ATOMIC)] = ()
     """The tasks that are furthest behind."""
 
@@ -121,8 +123,10 @@ class ScaleDownStatus(ApiModel):
     """The pod that goes next."""
     waiting_for: Count = 0
     """Tasks without a caught-up copy on a pod that stays."""
-    eta: Annotated[str, Field(max_length=32)] | None = None
-    """How long still until these are caught up; `never` where they do not come nearer; absent where it is unknown."""
+    estimated_completion_time: datetime | None = None
+    """When the awaited copies will be caught up, rounded up; absent if unknown, or if their lag is not decreasing."""
+    lag_falling: bool | None = None
+    """Whether their lag decreases. False also if more than a year would be left. Absent if unknown."""
     reason: ReasonName
     """Why the next pod does not go yet, or that it goes."""
     forced: ForcedStatus | None = None

@@ -104,10 +104,10 @@ def _state(view: View) -> Text:
 
 def _eta(view: View) -> str:
     going, convergence = view.status.scale_down, view.status.convergence
-    told = going.eta if going is not None and going.waiting_for else convergence.eta if convergence else None
+    part = going if going is not None and going.waiting_for else convergence
     if view.state in {State.SETTLED, State.UNANSWERED, State.DELETING}:
         return ""
-    match view.left(told):
+    match view.left(part):
         case None:
             return ""
         case Never():
