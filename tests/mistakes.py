@@ -25,9 +25,9 @@ WRONG_AGENTS: Mapping[str, Wrong] = {
         {"spec.learners.source": "OnDemand"},
     ),
     "a source of copies that only a status has": Wrong(
-        "spec.learners.source must be '', 'Standbys' or 'OnDemand', not 'None'",
+        "spec.learners.source must be 'Standbys' or 'OnDemand', not 'None'",
         {"spec.learners.source": "None"},
-        server_says='Unsupported value: "None": supported values: "", "Standbys", "OnDemand"',
+        server_says='Unsupported value: "None": supported values: "Standbys", "OnDemand"',
     ),
     "a default of the agent's twice": Wrong(
         "spec.agent.defaults must name nothing twice", {"spec.agent.defaults": ["leave", "leave"]}

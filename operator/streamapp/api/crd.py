@@ -81,14 +81,16 @@ def _version() -> Schema:
             },
         },
         "additionalPrinterColumns": [
-            _column("Desired", ".spec.replicas", "integer", "Replicas that are wished for."),
-            _column("Granted", ".status.statefulSetReplicas", "integer", "Replicas of the StatefulSet."),
-            _column("Actual", ".status.replicas", "integer", "Pods that exist."),
-            _column("Ready", ".status.readyReplicas", "integer", "Pods that are ready."),
-            _column("Converged", _condition("Converged"), "string", "Whether nothing moves any more."),
-            _column("Held", _condition("ScaleDownHeld"), "string", "Whether pods are kept until copies are ready."),
+            _column("Desired", ".spec.replicas", "integer", "Desired replicas."),
+            _column("Current", ".status.statefulSetReplicas", "integer", "Replicas of the StatefulSet."),
+            _column("Ready", ".status.readyReplicas", "integer", "Ready pods."),
+            _column("Converged", _condition("Converged"), "string", "Whether every task runs and every copy is ready."),
+            _column("Held", _condition("ScaleDownHeld"), "string", "Whether a scale-down waits for copies."),
             _column("ETA", ".status.convergence.estimatedCompletionTime", "string", "When copies will be caught up."),
-            _column("Age", ".metadata.creationTimestamp", "date", "How old the StreamApp is."),
+            _column("Age", ".metadata.creationTimestamp", "date", "Age of the StreamApp."),
+            _wide("Reason", _condition("ScaleDownHeld", "reason"), "Reason of the last decision."),
+            _wide("Stalled", _condition("Stalled"), "Whether the StreamApp needs intervention."),
+            _wide("Message", _condition("ScaleDownHeld", "message"), "Message of the last decision."),
         ],
         "schema": {"openAPIV3Schema": _root()},
     }
@@ -98,8 +100,13 @@ def _column(name: str, path: str, kind: str, description: str) -> Schema:
     return {"name": name, "type": kind, "description": description, "jsonPath": path}
 
 
-def _condition(name: str) -> str:
-    return f'.status.conditions[?(@.type=="{name}")].status'
+def _wide(name: str, path: str, description: str) -> Schema:
+    """A column that `kubectl get -o wide` shows."""
+    return {**_column(name, path, "string", description), "priority": 1}
+
+
+def _condition(name: str, field: str = "status") -> str:
+    return f'.status.conditions[?(@.type=="{name}")].{field}'
 
 
 def _root() -> Schema:

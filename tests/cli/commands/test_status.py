@@ -44,10 +44,10 @@ def test_status_without_a_name_has_one_line_each(cluster: Cluster, run: Run) -> 
     ran = run("status")
     assert ran.code == 0
     assert [line.split() for line in ran.out.splitlines()] == [
-        ["name", "desired", "granted", "actual", "ready", "converged", "state", "eta", "age"],
-        ["counts", "3", "3", "3", "3", "yes", "settled", "1d"],
-        ["new", "3", "none", "?", "?", "?", "unanswered", "1d"],
-        ["words", "2", "3", "3", "3", "0", "%", "held", "LearnersCatchingUp", "never", "1d"],
+        ["name", "desired", "current", "ready", "converged", "state", "eta", "age"],
+        ["counts", "3", "3", "3", "yes", "settled", "1d"],
+        ["new", "3", "none", "?", "?", "unanswered", "1d"],
+        ["words", "2", "3", "3", "0", "%", "held", "LearnersCatchingUp", "never", "1d"],
     ]
 
 

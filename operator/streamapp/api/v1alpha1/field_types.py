@@ -52,6 +52,9 @@ class Text:
         return {**schema, "x-kubernetes-validations": [{"rule": rule, "message": self.message}]}
 
 
+INT32: dict[str, Any] = {"format": "int32"}
+INT64: dict[str, Any] = {"format": "int64"}
+
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SEGMENT = r"([^/:.][^/:]*|\.[^/:.][^/:]*|\.\.[^/:]+)"
 _HOST = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"

@@ -13,6 +13,8 @@ from pydantic import Field, StrictBool, StrictInt
 from streamapp.api.v1alpha1.cel_rules import ApiModel, Rule, unchangeable
 from streamapp.api.v1alpha1.durations import DurationText
 from streamapp.api.v1alpha1.field_types import (
+    INT32,
+    INT64,
     ApplicationId,
     Brokers,
     ContainerName,
@@ -159,7 +161,6 @@ class State(ApiModel):
 class Source(Enum):
     """Where copies of tasks are to come from."""
 
-    DETECTED = ""
     STANDBYS = "Standbys"
     ON_DEMAND = "OnDemand"
 
@@ -167,13 +168,13 @@ class Source(Enum):
 class Learners(ApiModel):
     """What is known of the copies of tasks on other pods, from which a task goes on when its pod leaves."""
 
-    source: Source = Source.DETECTED
-    """Where copies come from. Empty: whatever is detected. Standbys: `num.standby.replicas` of at least 1. OnDemand:
-    they are made when a pod is to leave, by the task assignor that the agent brings; needs `agent.enabled`."""
+    source: Source | None = None
+    """Where copies come from. Absent: the operator detects the source. Standbys: `num.standby.replicas` is at least 1.
+    OnDemand: the agent's task assignor makes copies before a pod leaves. It needs `agent.enabled`."""
     rebalance: Rebalance = Rebalance.CONSERVATIVE
     """With source OnDemand, when tasks move to a pod that learns them. Conservative: all at once, when all its copies
     are caught up. Eager: each as soon as its copy is caught up."""
-    acceptable_recovery_lag: Annotated[StrictInt, Field(ge=0, le=MOST_RECORDS)] = 10_000
+    acceptable_recovery_lag: Annotated[StrictInt, Field(ge=0, le=MOST_RECORDS, json_schema_extra=INT64)] = 10_000
     """The application's own `acceptable.recovery.lag`, in records: a copy no further behind is caught up."""
     assignor: Assignor = Assignor.HIGH_AVAILABILITY
     """What assigns the application's tasks. HighAvailability: the default assignor, which gives a task to a caught-up
@@ -217,7 +218,7 @@ class Agent(ApiModel):
     """Variable of the application's container to which `-javaagent` is added. JDK_JAVA_OPTIONS: read by the `java`
     launcher alone, from Java 9 on. JAVA_TOOL_OPTIONS: read by every JVM in the container, `jcmd` and `keytool`
     included."""
-    port: Annotated[StrictInt, Field(ge=1, le=65535)] = 7711
+    port: Annotated[StrictInt, Field(ge=1, le=65535, json_schema_extra=INT32)] = 7711
     """Port of the pod at which the agent answers the operator."""
     defaults: Annotated[tuple[AgentDefault, ...], Field(max_length=3)] = Field(
         default=tuple(AgentDefault), json_schema_extra={"x-kubernetes-list-type": "atomic"}
@@ -287,7 +288,7 @@ class StreamAppSpec(ApiModel):
             holds=lambda spec: not spec.container or has_container(spec.template, spec.container),
         ),
         Rule(
-            cel="self.learners.source != 'OnDemand' || self.agent.enabled",
+            cel="!has(self.learners.source) || self.learners.source != 'OnDemand' || self.agent.enabled",
             message="must not be OnDemand unless agent.enabled is true: the agent brings the assignor",
             field="learners.source",
             holds=lambda spec: spec.learners.source is not Source.ON_DEMAND or spec.agent.enabled,
@@ -299,7 +300,7 @@ class StreamAppSpec(ApiModel):
         ),
     )
 
-    replicas: Annotated[StrictInt, Field(ge=0, le=MOST_REPLICAS)] = 1
+    replicas: Annotated[StrictInt, Field(ge=0, le=MOST_REPLICAS, json_schema_extra=INT32)] = 1
     """Pods that are wished for. Raised at once; lowered one pod at a time, when copies allow it. The operator never
     writes it; leave it out of Git where an autoscaler drives it."""
     application_id: ApplicationId = Field(

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from streamapp.api.v1alpha1.cel_rules import ApiModel
 from streamapp.api.v1alpha1.durations import DurationText
+from streamapp.api.v1alpha1.field_types import INT32, INT64
 from streamapp.core.actions.decision import Answer
 from streamapp.core.facts.policy import LearnerSource
 
@@ -23,8 +24,8 @@ MOST_MESSAGE = 4096
 MOST_LINE = 1024
 
 Span = Annotated[timedelta, DurationText()]
-Count = Annotated[int, Field(ge=0, le=2**31 - 1, json_schema_extra={"format": "int32"})]
-Records = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1, json_schema_extra=INT32)]
+Records = Annotated[int, Field(ge=0, json_schema_extra=INT64)]
 Line = Annotated[str, Field(max_length=MOST_LINE)]
 TaskName = Annotated[str, Field(max_length=32)]
 ReasonName = Annotated[str, Field(min_length=1, max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
@@ -79,7 +80,7 @@ class ConvergenceStatus(ApiModel):
 
     state: ConvergenceState
     """Converged, Converging, or Unknown."""
-    progress: Annotated[int, Field(ge=0, le=100, json_schema_extra={"format": "int32"})] | None = None
+    progress: Annotated[int, Field(ge=0, le=100, json_schema_extra=INT32)] | None = None
     """Percentage of the lag at the beginning that is worked off, the best so far."""
     tasks: Count | None = None
     """Tasks of the topology."""
@@ -179,7 +180,7 @@ class ConditionStatus(ApiModel):
     """Which."""
     status: Answer
     """True, False or Unknown."""
-    observed_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+    observed_generation: Annotated[int, Field(ge=0, json_schema_extra=INT64)]
     """The generation of the StreamApp that it speaks of."""
     last_transition_time: datetime
     """When the status last changed."""
@@ -192,7 +193,7 @@ class ConditionStatus(ApiModel):
 class StreamAppStatus(ApiModel):
     """What the operator answers."""
 
-    observed_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})] | None = None
+    observed_generation: Annotated[int, Field(ge=0, json_schema_extra=INT64)] | None = None
     """The generation of the StreamApp that was last decided about."""
     replicas: Count = 0
     """Pods that exist, those that are about to go included: what an autoscaler's average is divided by."""
