@@ -174,9 +174,9 @@ def test_a_step_that_is_found_finished_twice_is_told_once() -> None:
 
 
 def test_a_forced_step_says_so() -> None:
-    forced = Forced(ForcedBy.RELEASE, "the copies are of no use")
+    forced = Forced(ForcedBy.OVERRIDE, "the copies are of no use")
     status = answer(a_snapshot(record=a_record(step=a_step(forced=forced))))
-    assert status["lastSteps"][0]["forced"] == {"by": "Release", "reason": "the copies are of no use"}
+    assert status["lastSteps"][0]["forced"] == {"by": "Override", "reason": "the copies are of no use"}
 
 
 def test_ten_steps_are_kept() -> None:

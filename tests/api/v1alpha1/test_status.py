@@ -109,7 +109,7 @@ def test_a_condition_that_asks_for_something_says_what() -> None:
     assert (learners["status"], learners["message"]) == (
         "False",
         "A stateful task has no copy on any pod that stays, and the application makes none. Set `num.standby.replicas` "
-        "to at least 1, or override coverage for this hold with the annotation `streamapp.dev/release`.",
+        "to at least 1, or override coverage for this hold with the annotation `streamapp.dev/override`.",
     )
 
 

@@ -59,7 +59,7 @@ def test_steps_holds_events_and_writers_stand_in_the_order_of_time(cluster: Clus
     resource = a_resource(held_status(), {"spec.replicas": 2})
     resource["status"]["lastSteps"] = [
         a_step(heldDuration="4m10s", downtimeMax="640ms", downtimeUncertainty="500ms"),
-        a_step(**{"from": 5, "to": 4, "at": zulu(1200), "forced": {"by": "Release", "reason": "the disk is full"}}),
+        a_step(**{"from": 5, "to": 4, "at": zulu(1200), "forced": {"by": "Override", "reason": "the disk is full"}}),
     ]
     desired: Json = {"f:spec": {"f:replicas": {}}}
     resource["metadata"]["managedFields"].append(an_author("kube-controller-manager", 300, desired, "scale"))
@@ -69,7 +69,7 @@ def test_steps_holds_events_and_writers_stand_in_the_order_of_time(cluster: Clus
     assert [one["what"] for one in told] == ["Created", "Growing", "Step", "Step", "Wish", "Growing", "HoldBegan"]
     assert [one["at"] for one in told] == sorted(one["at"] for one in told)
     assert told[2]["message"] == (
-        "5 to 4: not known for how long held, took 12s, worst gap not seen; overridden by Release: the disk is full"
+        "5 to 4: not known for how long held, took 12s, worst gap not seen; overridden by Override: the disk is full"
     )
     assert told[2]["warning"] is True
     assert told[3]["message"] == "4 to 3: held for 4m10s, took 12s, worst gap 140ms to 640ms"
@@ -151,7 +151,7 @@ def test_without_the_right_to_events_the_rest_is_told(cluster: Cluster, run: Run
 
 
 def test_who_held_released_and_paused_is_told(cluster: Cluster, run: Run) -> None:
-    notes = {"streamapp.dev/hold": "disks", "streamapp.dev/release": "h-1 why"}
+    notes = {"streamapp.dev/hold": "disks", "streamapp.dev/override": "h-1 why"}
     resource = a_resource(SETTLED, {"metadata.annotations": notes, "spec.paused": True})
     held, released = (owning_the_annotation(name) for name in notes)
     resource["metadata"]["managedFields"] += [

@@ -126,8 +126,8 @@ def test_a_finished_step_says_how_long_users_waited_as_far_as_it_was_seen(fields
 
 def test_what_overrides_coverage_is_named() -> None:
     status = held_status()
-    status["scaleDown"]["forced"] = {"by": "Release", "reason": "INC-7"}
-    assert "overridden   Release: INC-7" in screen(a_resource(status))
+    status["scaleDown"]["forced"] = {"by": "Override", "reason": "INC-7"}
+    assert "overridden   Override: INC-7" in screen(a_resource(status))
 
 
 def test_a_sound_application_asks_for_nothing() -> None:

@@ -60,7 +60,7 @@ class ForcedBy(Enum):
     """Where a user's word against coverage was given."""
 
     POLICY = "Policy"
-    RELEASE = "Release"
+    OVERRIDE = "Override"
     TIMEOUT = "Timeout"
 
 
@@ -104,7 +104,7 @@ class ForcedStatus(ApiModel):
     """A user's word against coverage."""
 
     by: ForcedBy
-    """Policy: policy Immediate. Release: an annotation that names this hold. Timeout: onTimeout Proceed."""
+    """Policy: policy Immediate. Override: an annotation that names this hold. Timeout: onTimeout Proceed."""
     reason: Line
     """Why, in the user's words."""
 
@@ -113,7 +113,7 @@ class ScaleDownStatus(ApiModel):
     """The scale-down that goes on."""
 
     hold_id: Annotated[str, Field(max_length=64)] | None = None
-    """Names this hold, for `streamapp.dev/release`; absent before it is on record."""
+    """Names this hold, for `streamapp.dev/override`; absent before it is on record."""
     target: Count
     """Replicas at its end."""
     since: datetime | None = None

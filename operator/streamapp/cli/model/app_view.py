@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from streamapp.api.managed_fields import asked_at, told_at
-from streamapp.api.names import HOLD, RELEASE
+from streamapp.api.names import HOLD, OVERRIDE
 from streamapp.api.status.conditions import is_sound
 from streamapp.api.status.translate import NO_REASON
 from streamapp.api.v1alpha1.status import ConditionStatus, ConvergenceStatus, ScaleDownStatus, StreamAppStatus
@@ -109,8 +109,8 @@ class View:
 
     @property
     def user_release(self) -> str | None:
-        """The hold that somebody released (`streamapp.dev/release`); None where nobody did."""
-        hold_id = self.found.metadata.annotations.get(RELEASE, "").strip().partition(" ")[0]
+        """The hold that somebody released (`streamapp.dev/override`); None where nobody did."""
+        hold_id = self.found.metadata.annotations.get(OVERRIDE, "").strip().partition(" ")[0]
         return hold_id or None
 
     @property

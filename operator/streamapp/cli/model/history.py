@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from streamapp.api.managed_fields import Author, authors_of
-from streamapp.api.names import GROUP, HOLD, KIND, RELEASE
+from streamapp.api.names import GROUP, HOLD, KIND, OVERRIDE
 from streamapp.api.v1alpha1.status import LastStep
 from streamapp.cli.model.app_view import View
 from streamapp.cli.model.phrases import gap_text
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 _NOTABLE = frozenset(
     {
         *(Reason.HoldBegan, Reason.HoldCancelled, Reason.GaveUp, Reason.LargeDrop, Reason.StepClosed),
-        *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout, Reason.StepSlow),
+        *(Reason.ForcedByPolicy, Reason.ForcedByOverride, Reason.ForcedByTimeout, Reason.StepSlow),
         *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.BeingDeleted),
         *(Reason.Paused, Reason.DryRun, Reason.HeldByUser, Reason.ZeroNotAllowed),
     }
@@ -153,7 +153,7 @@ def entries_of_writers(resource: Mapping[str, Any], view: View) -> Iterator[Entr
         yield from _written(author, "Wish", "wrote the wish; as it stands it is {}", str(view.found.replicas))
     for author in authors_of(resource, *annotations, HOLD)[:1]:
         yield from _written(author, "Held", "held every scale-down: {}", view.user_hold or "")
-    for author in authors_of(resource, *annotations, RELEASE)[:1]:
+    for author in authors_of(resource, *annotations, OVERRIDE)[:1]:
         yield from _written(author, "Released", "released hold {}", view.user_release or "")
     for author in authors_of(resource, "spec", "paused")[:1]:
         paused = (resource.get("spec") or {}).get("paused") is True

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
+from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, claim_of
 from streamapp.api.objects import manifests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentSide, moved_since
@@ -254,7 +254,7 @@ def _wish(app: Json) -> tuple[object, ...]:
         metadata["generation"],
         metadata.get("deletionTimestamp"),
         said.get(HOLD),
-        said.get(RELEASE),
+        said.get(OVERRIDE),
     )
 
 

@@ -27,7 +27,7 @@ log = structlog.get_logger()
 _WARNINGS = frozenset(
     {
         *(Reason.LargeDrop, Reason.NoProgress, Reason.GaveUp, Reason.StepSlow, Reason.EvictionMissed),
-        *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout),
+        *(Reason.ForcedByPolicy, Reason.ForcedByOverride, Reason.ForcedByTimeout),
         *(Reason.AutoscalerAimsAtStatefulSet, Reason.TwoWritersOfReplicas),
         *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.MaxIdleTimeTooLong),
     }
