@@ -22,7 +22,7 @@ def an_event(name: str, ago: float, changes: Json | None = None) -> Json:
         "metadata": {"name": name, "namespace": "demo"},
         "eventTime": zulu(ago),
         "reportingController": "streamapp.dev/operator",
-        "reason": "Growing",
+        "reason": "ScaledUp",
         "note": f"The note of {name}.",
         "type": "Normal",
         "regarding": {
@@ -66,7 +66,7 @@ def test_steps_holds_events_and_writers_stand_in_the_order_of_time(cluster: Clus
     cluster.put(resource)
     tell(cluster, an_event("late", 100), an_event("early", 2000))
     told = entries(run)
-    assert [one["what"] for one in told] == ["Created", "Growing", "Step", "Step", "Wish", "Growing", "HoldBegan"]
+    assert [one["what"] for one in told] == ["Created", "ScaledUp", "Step", "Step", "Wish", "ScaledUp", "HoldBegan"]
     assert [one["at"] for one in told] == sorted(one["at"] for one in told)
     assert told[2]["message"] == (
         "5 to 4: not known for how long held, took 12s, worst gap not seen; overridden by Override: the disk is full"
@@ -93,10 +93,10 @@ def test_the_table_has_times_at_every_width(cluster: Cluster, run: Run, monkeypa
     narrow = run("history", "wordcount", "--all").out.splitlines()
     assert narrow[0] == "demo/wordcount"
     assert narrow[1].split() == ["when", "(UTC)", "what"]
-    assert narrow[-1].split(maxsplit=3) == ["11-21", "11:58:30", "Growing", "The note of it."]
+    assert narrow[-1].split(maxsplit=3) == ["11-21", "11:58:30", "ScaledUp", "The note of it."]
     monkeypatch.setenv("COLUMNS", "120")
     wide = run("history", "wordcount", "--all").out.splitlines()
-    assert one_line(wide[-1]) == "2026-11-21 11:58:30 UTC, 1m30s ago Growing operator The note of it."
+    assert one_line(wide[-1]) == "2026-11-21 11:58:30 UTC, 1m30s ago ScaledUp operator The note of it."
 
 
 def test_since_leaves_out_what_is_older(cluster: Cluster, run: Run) -> None:

@@ -90,10 +90,10 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
     keep(there, *STORY)
     tell(
         cluster,
-        an_event("began", 60, {"reason": "HoldBegan"}),
-        an_event("closed", 587, {"reason": "StepClosed"}),
+        an_event("began", 60, {"reason": "HoldStarted"}),
+        an_event("closed", 587, {"reason": "StepCompleted"}),
         an_event("behind", 60, {"reason": "LearnersCatchingUp"}),
-        an_event("drop", 59, {"reason": "LargeDrop", "type": "Warning"}),
+        an_event("drop", 59, {"reason": "LargeDropRequested", "type": "Warning"}),
         an_event("gitops", 60, {"reason": "LearnersCatchingUp", "reportingController": "gitops"}),
     )
     assert told(run) == [
@@ -106,7 +106,7 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
         ("record", "HoldBegan", "operator"),
         ("record", "LearnersCatchingUp", "operator"),
         ("event", "LearnersCatchingUp", "gitops"),
-        ("event", "LargeDrop", "operator"),
+        ("event", "LargeDropRequested", "operator"),
     ]
     assert [one["message"] for one in entries(run) if one["source"] == "record"] == [
         "The operator found that 4 replicas are wished for.",

@@ -18,6 +18,7 @@ from streamapp.cli.model.phrases import gap_text
 from streamapp.cli.text import durations
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.reasons import Reason
+from streamapp.core.status.events import reasons_of_event
 
 Json = dict[str, Any]
 
@@ -99,6 +100,11 @@ def granted(from_replicas: int | None, to_replicas: int | None) -> object:
 def is_notable(name: str) -> bool:
     """Tell whether a reason of the operator's is about the course of a scale-down, or a refusal, and no inner state."""
     return name not in Reason.__members__ or Reason[name] in _NOTABLE
+
+
+def _reasons(event: str) -> list[str]:
+    """Return the names of the reasons that an Event of the operator stands for."""
+    return sorted(one.name for one in reasons_of_event(event)) or [event]
 
 
 def in_order(entries: Iterable[Entry], since: datetime | None) -> tuple[Entry, ...]:
@@ -189,9 +195,9 @@ def entries_of_events(events: Iterable[Mapping[str, Any]], view: View) -> Iterat
                 what=what,
                 told=f"{plain(str(event.get('note', '')))}{_times(event)}",
                 by=by,
-                known_as=((reason(what), at),) if by == "operator" else (),
+                known_as=tuple((reason(name), at) for name in _reasons(what)) if by == "operator" else (),
                 is_warning=event.get("type") == "Warning",
-                is_detail=by == "operator" and not is_notable(what),
+                is_detail=by == "operator" and not any(map(is_notable, _reasons(what))),
             )
 
 
