@@ -80,8 +80,9 @@ METRICS = f"""# Metrics
 
 {NOTE.format(source="`streamapp.controller.metrics`")}
 
-What the operator shows at `/metrics`; [operations.md](operations.md#what-to-watch) says when to look.
-`namespace` and `name` are those of the StreamApp, and what is shown of one goes with it.
+The operator serves these at `/metrics`; [operations.md](operations.md#what-to-watch) says when to look.
+`namespace` and `name` are those of the StreamApp; its metrics end when it is deleted.
+`result` is `success` or `error`.
 A histogram has the endings `_bucket`, `_sum` and `_count`.
 
 | Metric | Type | Labels | Meaning |

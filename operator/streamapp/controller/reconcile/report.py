@@ -26,6 +26,8 @@ log = structlog.get_logger()
 
 
 class Reporter:
+    """Reports for all applications; remembers what it logged last of each."""
+
     def __init__(self, client: KubeClient, metrics: Metrics, instance: str) -> None:
         self._client = client
         self._metrics = metrics
@@ -57,7 +59,7 @@ class Reporter:
                 reason=decision.reason.name,
                 message=decision.message,
                 desired=gathered.snapshot.app.desired.replicas,
-                granted=_granted(gathered),
+                current=_granted(gathered),
                 plan=[type(step).__name__ for step in decision.plan],
                 withheld=[type(step).__name__ for step in decision.withheld],
             )
@@ -97,7 +99,7 @@ class Reporter:
         workload, now = gathered.snapshot.workload, gathered.snapshot.now
         counts = {
             "desired": gathered.snapshot.app.desired.replicas,
-            "granted": _granted(gathered),
+            "current": _granted(gathered),
             "actual": len(workload.pods),
             "ready": workload.ready,
         }
