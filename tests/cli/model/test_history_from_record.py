@@ -90,10 +90,10 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
     keep(there, *STORY)
     tell(
         cluster,
-        an_event("began", 60, {"reason": "HoldBegan"}),
-        an_event("closed", 587, {"reason": "StepClosed"}),
+        an_event("began", 60, {"reason": "HoldStarted"}),
+        an_event("closed", 587, {"reason": "StepCompleted"}),
         an_event("behind", 60, {"reason": "LearnersCatchingUp"}),
-        an_event("drop", 59, {"reason": "LargeDrop", "type": "Warning"}),
+        an_event("drop", 59, {"reason": "LargeDropRequested", "type": "Warning"}),
         an_event("gitops", 60, {"reason": "LearnersCatchingUp", "reportingController": "gitops"}),
     )
     assert told(run) == [
@@ -106,7 +106,7 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
         ("record", "HoldBegan", "operator"),
         ("record", "LearnersCatchingUp", "operator"),
         ("event", "LearnersCatchingUp", "gitops"),
-        ("event", "LargeDrop", "operator"),
+        ("event", "LargeDropRequested", "operator"),
     ]
     assert [one["message"] for one in entries(run) if one["source"] == "record"] == [
         "The operator found that 4 replicas are wished for.",
@@ -235,19 +235,19 @@ def test_a_new_recorder_repeats_nothing_and_the_wish_that_it_missed_is_told(ther
 
 
 def test_an_override_keeps_the_reason_that_the_status_has(there: OperatorThere, cluster: Cluster, run: Run) -> None:
-    forced = {"by": "Release", "reason": "the disk is full"}
+    forced = {"by": "Override", "reason": "the disk is full"}
     resource = cluster.get("wordcount")
     resource["status"]["lastSteps"] = [a_step(forced=forced)]
     cluster.put(resource)
-    keep(there, line(flight.StepClosed, 587, 4, **CLOSED, forced_by="Release"))
+    keep(there, line(flight.StepClosed, 587, 4, **CLOSED, forced_by="Override"))
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
     assert (step["source"], step["warning"]) == ("status", True)
-    assert step["message"].endswith("overridden by Release: the disk is full")
+    assert step["message"].endswith("overridden by Override: the disk is full")
     resource["status"]["lastSteps"] = []
     cluster.put(resource)
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
     assert (step["source"], step["warning"]) == ("record", True)
-    assert step["message"].endswith("worst gap not seen, hold h-0, overridden by Release")
+    assert step["message"].endswith("worst gap not seen, hold h-0, overridden by Override")
 
 
 def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, cluster: Cluster, run: Run) -> None:
