@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from streamapp.analytics.synthetic.fleet import Fleet
 from streamapp.analytics.synthetic.generate import generate, planted
-from streamapp.flightrecord.schema import RECORD, Sample, schema
+from streamapp.flightrecord.schema import RECORD, SampleLine, schema
 
 SMALL = Fleet(apps=3, days=1, tasks=4, file_seconds=21_600)
 
@@ -43,8 +43,8 @@ def test_a_seed_makes_the_same_record_and_another_seed_another(tmp_path: Path) -
 def test_copies_catch_up_at_the_rates_that_are_planted(tmp_path: Path) -> None:
     list(generate(SMALL, tmp_path))
     rates = planted(tmp_path).rates
-    samples = [record for record in map(RECORD.validate_json, lines(tmp_path)) if isinstance(record, Sample)]
-    runs: dict[tuple[str, str, str, int], list[Sample]] = {}
+    samples = [record for record in map(RECORD.validate_json, lines(tmp_path)) if isinstance(record, SampleLine)]
+    runs: dict[tuple[str, str, str, int], list[SampleLine]] = {}
     behind = [one for one in samples if one.role.value == "LEARNER" and (one.end_offset or 0) > (one.offset or 0)]
     for one in behind:
         if one.app != "app-001":  # It has the sick volume.
