@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import altair as alt
 
+from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.series import PHASES
 
 UNIT: Final = "{unit}"
@@ -168,7 +169,7 @@ def _skew(_reasons: Sequence[str]) -> Any:
         )
         .add_params(_zoom())
     )
-    bad = alt.Chart().mark_rule(strokeDash=[4, 4], color="#D55E00").encode(y=alt.datum(1.5))
+    bad = alt.Chart().mark_rule(strokeDash=[4, 4], color="#D55E00").encode(y=alt.datum(SKEWED))
     return alt.layer(line, bad, data=alt.NamedData("skew")).properties(height=180)
 
 
@@ -279,7 +280,8 @@ CHARTS: Final[dict[str, Chart]] = {
     ),
     "skew": Chart(
         "Spread of tasks",
-        "Stateful tasks per thread on the busiest process over the mean one; 1 is even, above 1.5 counts as bad.",
+        "Stateful tasks per thread on the busiest process over the mean one; 1 is even, above "
+        f"{SKEWED:g} counts as bad.",
         "Which process ran which task is not in the record.",
         "skew",
         _skew,

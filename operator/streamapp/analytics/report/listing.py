@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import answer, count, duration, hours, rate, ratio, share
 from streamapp.analytics.report.tables import Row, shown
 
@@ -170,7 +171,7 @@ LISTINGS: Final[dict[str, Listing]] = {
             ("max_share", "largest part on one process", share),
             ("imbalance", "busiest over mean (ratio)", ratio),
             ("gini", "Gini (ratio)", ratio),
-            ("bad_s", "above 1.5 for", duration),
+            ("bad_s", f"above {SKEWED:g} for", duration),
             ("seen_s", "seen for", duration),
         ),
         ("dt",),

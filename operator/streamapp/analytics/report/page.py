@@ -19,6 +19,7 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, unit
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
 from streamapp.analytics.report.facts import App, applications
@@ -194,6 +195,7 @@ def html(told: Report) -> str:
         data=data,
         fleet_charts=[(name, CHARTS[name]) for name in OF_FLEET],
         fleet=fleet,
+        skewed=f"{SKEWED:g}",
         sentence=fleet_sentence(told.apps, told.tables) if told.apps else "No application was seen.",
         caveats=caveats(told.tables),
         span=span(told.apps),

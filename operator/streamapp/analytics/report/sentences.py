@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
+from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, ratio, share
 from streamapp.analytics.report.facts import App, Direction, direction
 from streamapp.analytics.report.series import culprit
 from streamapp.analytics.report.tables import Tables, shown
 
 MOST_NAMES: Final = 3
-SKEWED: Final = 1.5
-"""As in `g_skew_daily`: from there on tasks count as badly spread."""
 
 
 def _steps(told: Direction, word: str) -> str:

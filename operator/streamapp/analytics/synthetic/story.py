@@ -4,7 +4,7 @@ Called by `generate`. Samples stay columns of numbers; the few other lines are d
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -263,8 +263,3 @@ class Story:
 def _lag(one: Learner, app: App, at: Any) -> Any:
     """What a learner still owes; it falls by what it restores beyond what is appended."""
     return np.maximum(one.lag - (one.gross - app.append[one.task]) * (at - one.began), 0.0)
-
-
-def day_of(start: datetime, day: int) -> datetime:
-    """The beginning of a day of the fleet."""
-    return start + timedelta(days=day)
