@@ -25,13 +25,13 @@ from streamapp.analytics.build import Build, Built, require_bronze
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.expire import Keep, Removed, remove_old
 from streamapp.analytics.progress import Bars, Lines, Stages
-from streamapp.analytics.report import page as pages
+from streamapp.analytics.report import page
 from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.spark.cluster import check_workers
 from streamapp.analytics.spark.options import FOLDER, OUTPUT, Command, engine_options, pairs
 from streamapp.analytics.spark.session import Engine, close_session, cores_of, of_spark, open_session
 from streamapp.analytics.synthetic.fleet import Fleet
-from streamapp.analytics.synthetic.generate import generate as generated
+from streamapp.analytics.synthetic.generate import write_record
 from streamapp.analytics.tables.bronze_schemas import QUARANTINE
 
 
@@ -104,8 +104,8 @@ def _print_topic(done: Ingested, topic: str) -> None:
     if not done.rows:
         click.echo(f"nothing new in topic {topic}")
         return
-    told = f"{done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
-    click.echo(f"topic {topic}, {done.rows} lines: {told}{_left_out(done)}")
+    counts = f"{done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
+    click.echo(f"topic {topic}, {done.rows} lines: {counts}{_left_out(done)}")
 
 
 def _print_build(done: Built) -> None:
@@ -141,8 +141,8 @@ def _keep(command: Command) -> Command:
 
     keep, kept = Keep(), cast("Command", taken)
     for layer, days in (("gold", keep.gold), ("silver", keep.silver), ("bronze", keep.bronze)):
-        told = f"Days that {layer} keeps, back from the newest one; 0: for ever."
-        option = click.option(f"--keep-{layer}", default=days, show_default=True, type=click.IntRange(0), help=told)
+        text = f"Days that {layer} keeps, back from the newest one; 0: for ever."
+        option = click.option(f"--keep-{layer}", default=days, show_default=True, type=click.IntRange(0), help=text)
         kept = option(kept)
     return kept
 
@@ -193,11 +193,11 @@ def _record(command: Command) -> Command:
         if bool(record) == bool(kafka):
             raise click.UsageError("Name files of the record, or --kafka BOOTSTRAP; one of them.")
         if kafka:
-            found = _Input((), Topic(kafka, topic, properties_in(kafka_properties)), connector_jars(jars), max_bad)
+            source = _Input((), Topic(kafka, topic, properties_in(kafka_properties)), connector_jars(jars), max_bad)
         else:
             record_files(record)
-            found = _Input(record, None, "", max_bad)
-        return command(source=found, **others)
+            source = _Input(record, None, "", max_bad)
+        return command(source=source, **others)
 
     bad = "Share of bad lines above which the run fails."
     properties = "Folder with the consumer's properties (TLS, SASL), a file each."
@@ -242,7 +242,7 @@ MOST = "Most with a page."
 
 def _limits(command: Command) -> Command:
     """The options that say how much is on the page."""
-    apps = click.option("--apps", default=pages.MOST_APPS, show_default=True, type=click.IntRange(1), help=MOST)
+    apps = click.option("--apps", default=page.MOST_APPS, show_default=True, type=click.IntRange(1), help=MOST)
     days = click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="Last days with figures.")
     return days(apps(command))
 
@@ -260,18 +260,18 @@ def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None
 
 def _written(
     root: Path, days: int, apps: int, out: Path, as_json: Path | None = None, as_markdown: Path | None = None
-) -> pages.Report:
+) -> page.Report:
     tables = read_tables(root, days)
-    told = pages.report(tables, datetime.now(UTC), apps)
-    written = {out: pages.html(told)}
+    made = page.make_report(tables, datetime.now(UTC), apps)
+    written = {out: page.html(made)}
     if as_json is not None:
-        written[as_json] = json.dumps(pages.figures(told), indent=1, allow_nan=False) + "\n"
+        written[as_json] = json.dumps(page.figures(made), indent=1, allow_nan=False) + "\n"
     if as_markdown is not None:
-        written[as_markdown] = pages.markdown(told)
+        written[as_markdown] = page.markdown(made)
     for path, text in written.items():
-        pages.write(path, text)
-        click.echo(f"{path}: {_size(path)}, {len(told.apps)} applications, {len(tables.days)} days")
-    return told
+        page.write(path, text)
+        click.echo(f"{path}: {_size(path)}, {len(made.apps)} applications, {len(tables.days)} days")
+    return made
 
 
 def _size(path: Path) -> str:
@@ -299,7 +299,7 @@ def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep
             )
         _print_build(Build(spark, root, stage_display(spark)).run())
     _print_removed(remove_old(root, keep))
-    click.echo("\n" + pages.markdown(_written(root, days, apps, out or root / "report.html")))
+    click.echo("\n" + page.markdown(_written(root, days, apps, out or root / "report.html")))
 
 
 @analytics.command(short_help="Make up a record to try it with.")
@@ -314,6 +314,6 @@ def generate(folder: Path, apps: int, days: int, tasks: int, pods: int, seed: in
     """Write a made-up flight record into FOLDER, with what is true of it in truth.json."""
     _require_writable(folder, "FOLDER")
     files = lines = size = 0
-    for path, count in generated(Fleet(apps=apps, days=days, tasks=tasks, pods=pods, seed=seed, bug=bug), folder):
+    for path, count in write_record(Fleet(apps=apps, days=days, tasks=tasks, pods=pods, seed=seed, bug=bug), folder):
         files, lines, size = files + 1, lines + count, size + path.stat().st_size
     click.echo(f"{lines} lines in {files} files, {size / 1e6:.1f} MB, in {folder}")
