@@ -94,7 +94,7 @@ class TaskGapLog:
             return
         pods = pods_of_members(placement)
         holders = active_holders(group)
-        for task in sorted(running_tasks(group, task_set, rebalance.rejoined_members)):
+        for task in sorted(running_tasks(group, holders, task_set, rebalance.rejoined_members)):
             member = holders[task][0]
             ordinal = pods.get(member.id)
             if ordinal is not None and ordinal in alive:
