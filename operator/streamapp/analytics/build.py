@@ -317,8 +317,8 @@ class _Silver:
 
     def _episodes(self, later: set[str]) -> None:
         lines = self.source.read
-        wished = steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
-        events = steps.bounded(wished, self.draft.read("s_seen", later), lines("b_decision", later))
+        changes = steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
+        events = steps.bounded(changes, self.draft.read("s_seen", later), lines("b_decision", later))
         facts = Facts(
             pods=lines("b_pod", later),
             groups=lines("b_group", later),

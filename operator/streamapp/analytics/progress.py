@@ -17,7 +17,7 @@ POLL_SECONDS = 0.25
 
 @dataclass
 class Stages:
-    """Tells nobody; keeps the seconds that each stage took, in order."""
+    """Keeps the seconds that each stage took, in order; shows nothing."""
 
     took: dict[str, float] = field(default_factory=dict)
 
@@ -31,7 +31,7 @@ class Stages:
         self.ended(name)
 
     @contextmanager
-    def shown(self, name: str) -> Iterator[None]:  # noqa: ARG002 - whoever shows needs it
+    def shown(self, name: str) -> Iterator[None]:  # noqa: ARG002 - subclasses show it
         """What is shown while a stage goes on."""
         yield
 

@@ -8,14 +8,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from streamapp.core.evidence.membership import MemberPlacement
+from streamapp.core.evidence.membership import MemberPlacement, members_of_running_pods
 from streamapp.core.evidence.running_tasks import active_holders, running_tasks
 from streamapp.core.facts.agent_reports import AgentReport, TaskState
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import Workload
-from streamapp.flightrecord.layout import pods_of_members
 from streamapp.flightrecord.lines import Head
 from streamapp.flightrecord.schema import GapLine, SampleSource
 
@@ -83,22 +82,20 @@ class TaskGapLog:
             for run in self._runs.values():
                 run.at = max(run.at, reading.ended_at) if run.at == self._read_at else run.at
         else:
-            yield from self._gaps_in(head, reading, placement, alive, task_set)
+            yield from self._gaps_in(head, reading, members_of_running_pods(placement, workload), task_set)
         self._group_state, self._read_at = state, reading.ended_at
 
     def _gaps_in(
-        self, head: Head, reading: GroupReading, placement: MemberPlacement, alive: set[Ordinal], task_set: TaskSet
+        self, head: Head, reading: GroupReading, pods: Mapping[str, Ordinal], task_set: TaskSet
     ) -> Iterator[GapLine]:
         group, rebalance = reading.group, reading.rebalance
         if not isinstance(group, GroupDescription) or rebalance is None:
             return
-        pods = pods_of_members(placement)
         holders = active_holders(group)
         for task in sorted(running_tasks(group, holders, task_set, rebalance.rejoined_members)):
             member = holders[task][0]
-            ordinal = pods.get(member.id)
-            if ordinal is not None and ordinal in alive:
-                runner = Runner(ordinal, str(member.process_id or ""), member.id)
+            if member.id in pods:
+                runner = Runner(pods[member.id], str(member.process_id or ""), member.id)
                 yield from self._running_at(head, task, runner, reading.ended_at)
 
     def _use(self, source: SampleSource) -> None:
