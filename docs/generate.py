@@ -6,6 +6,7 @@ Pages, and the schema of the flight record.
 Run as `uv run python -m docs.generate`; a test compares what lies here with what this would write.
 """
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from streamapp.controller.metrics import Metrics
 from streamapp.core.doctor.diagnoses import Diagnosis
+from streamapp.core.gates import chains
+from streamapp.core.reason_row import Section
 from streamapp.core.reasons import Reason
 from streamapp.flightrecord import schema as flight_record
 from tests.support import state_table
@@ -50,9 +53,10 @@ REASONS = f"""# Reasons
 
 Conditions, Events, the hold record and `kubectl streamapp explain` use these names and texts.
 
-| Reason | What is the case | What to do |
-|---|---|---|
+A gate is a check before a pod is removed or restarted; the link leads to the file with its function.
 """
+
+REASON_COLUMNS = "| Reason | What is the case | What to do | Gate |\n| --- | --- | --- | --- |\n"
 
 DIAGNOSES = f"""# Diagnoses
 
@@ -113,7 +117,7 @@ def pages() -> dict[str, str]:
     """The text of each page, by file name."""
     texts = {
         "state-table.md": STATE_TABLE + state_table.markdown(),
-        "reasons.md": REASONS + "".join(_row(f"`{it.name}`", it.note, it.next_step) for it in Reason),
+        "reasons.md": REASONS + "".join(map(_reasons_of, Section)),
         "diagnoses.md": DIAGNOSES
         + "".join(_row(f"`{it.name}`", it.severity.value, it.title, it.why, it.fix) for it in Diagnosis),
         "metrics.md": METRICS + "".join(_row(*row) for row in sorted(_metrics(Metrics()))),
@@ -138,6 +142,20 @@ def values(schema: Schema, defaults: Schema) -> str:
 
 def _row(*cells: str) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _reasons_of(section: Section) -> str:
+    rows = (
+        _row(f"`{it.name}`", it.note, it.next_step, _gate(it.row.gate)) for it in Reason if it.row.section is section
+    )
+    return f"\n## {section.value}\n\n{REASON_COLUMNS}{''.join(rows)}"
+
+
+def _gate(name: str) -> str:
+    if not name:
+        return ""
+    path = Path(inspect.getfile(getattr(chains, name))).relative_to(DOCS.parent)
+    return f"[`{name}`](../{path.as_posix()})"
 
 
 def _decision(page: Path) -> str:

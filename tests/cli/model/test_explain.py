@@ -5,7 +5,6 @@ import re
 import pytest
 
 from streamapp.cli.model.explain import Question, explain
-from streamapp.core.gates.coverage_gates import OVERRIDABLE
 from streamapp.core.reasons import Reason
 from tests.builders import NOW, a_pod, a_record, a_snapshot, a_step, a_wish, an_unreadable, seconds
 from tests.cli.showing import Json, a_resource
@@ -213,4 +212,4 @@ def test_only_holds_that_a_release_can_end_are_advised_to_be_released() -> None:
         told = answers(resource)
         advised = any("streamapp.dev/release=" in sentence for sentence in told[Question.YOU_CAN])
         reason = resource["status"].get("scaleDown", {}).get("reason", "")
-        assert not advised or Reason[reason] in OVERRIDABLE
+        assert not advised or Reason[reason].row.is_overridable

@@ -16,22 +16,12 @@ from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.tasks import TaskSet
-from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import Key
 from streamapp.kube.objects import events, status
 
 log = structlog.get_logger()
-
-_WARNINGS = frozenset(
-    {
-        *(Reason.LargeDrop, Reason.NoProgress, Reason.GaveUp, Reason.StepSlow, Reason.EvictionMissed),
-        *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout),
-        *(Reason.AutoscalerAimsAtStatefulSet, Reason.TwoWritersOfReplicas),
-        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.MaxIdleTimeTooLong),
-    }
-)
 
 
 class Reporter:
@@ -41,7 +31,7 @@ class Reporter:
         self._client = client
         self._metrics = metrics
         self._instance = instance
-        self._told: dict[Key, tuple[Verdict, Reason]] = {}
+        self._told: dict[Key, tuple[Verdict, str]] = {}
 
     async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
         """Tell it; `done` where every step of the plan was made, else only what was found is told."""
@@ -57,7 +47,7 @@ class Reporter:
         self._metrics.forget(key.namespace, key.name)
 
     def _log(self, gathered: Gathered, decision: Decision) -> bool:
-        now = (decision.verdict, decision.reason)
+        now = (decision.verdict, decision.reason.name)
         changed = self._told.get(gathered.key) != now
         if changed:
             self._told[gathered.key] = now
@@ -96,8 +86,8 @@ class Reporter:
                 self._client,
                 gathered.live.app,
                 reason=event.reason.name,
-                note=said(event.reason, event.detail, with_next_step=event.reason in _WARNINGS),
-                warning=event.reason in _WARNINGS,
+                note=said(event.reason, event.detail, with_next_step=event.reason.row.is_warning),
+                warning=event.reason.row.is_warning,
                 at=now + count * timedelta(microseconds=1),
                 instance=self._instance,
             )

@@ -41,7 +41,7 @@ def probe_members(snapshot: Snapshot) -> tuple[Step, ...]:
     if not probes:
         return ()
     keys = tuple(MemberKey(probe.id, probe.instance_id) for probe in probes)
-    return (Evict(members=keys, end=None, reason=Reason.NudgeLeftOver),)
+    return (Evict(members=keys, end=None, reason=Reason.ProbeMemberLeft),)
 
 
 def new_process_ids(snapshot: Snapshot) -> tuple[Step, ...]:

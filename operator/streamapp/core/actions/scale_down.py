@@ -138,11 +138,11 @@ class _Held:
             return CoverageOverride(Reason.StoppingToZero)
         release = self.snapshot.app.release
         if release is not None and self._is_released:
-            return CoverageOverride(Reason.ForcedByRelease, Forced(ForcedBy.RELEASE, release.why))
+            return CoverageOverride(Reason.OverriddenByUser, Forced(ForcedBy.RELEASE, release.why))
         if self.policy.scale_down is ScaleDownPolicy.IMMEDIATE:
-            return CoverageOverride(Reason.ForcedByPolicy, Forced(ForcedBy.POLICY, self.policy.force_reason))
+            return CoverageOverride(Reason.OverriddenByPolicy, Forced(ForcedBy.POLICY, self.policy.force_reason))
         if self.policy.on_timeout is OnTimeout.PROCEED and self._is_timed_out(self.hold.progress):
-            return CoverageOverride(Reason.ForcedByTimeout, Forced(ForcedBy.TIMEOUT, self.policy.force_reason))
+            return CoverageOverride(Reason.OverriddenByTimeout, Forced(ForcedBy.TIMEOUT, self.policy.force_reason))
         return None
 
     def _last_of_all(self, candidate: RemovalCandidate) -> Refusal | None:
