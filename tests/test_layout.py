@@ -30,6 +30,8 @@ def test_the_standard_librarys_operator_wins_from_the_repository_root() -> None:
 LONGEST_FUNCTION = 45
 """Lines with the docstring and without decorators, which hold the tables of tests: what a screen shows."""
 LONGEST_FILE = 420
+CATALOGUES = {Path("operator/streamapp/core/reasons.py"): 800}
+"""Files of rows one after the other, which a reader searches and does not read through."""
 TABLE = 15
 """A test may state a whole expected value, and a file of tests one table more, as long as these further lines."""
 PYTHON = [path for part in ("operator", "lab", "tests") for path in sorted((REPOSITORY / part).rglob("*.py"))]
@@ -39,7 +41,7 @@ def too_long(path: Path, text: str) -> Iterator[str]:
     """Name the file and its functions that are longer than a reader should have to hold in mind."""
     more = TABLE if path.parts[0] == "tests" else 0
     lines = len(text.splitlines())
-    if lines > LONGEST_FILE + 2 * more:
+    if lines > CATALOGUES.get(path, LONGEST_FILE + 2 * more):
         yield f"{path}: {lines} lines"
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -83,7 +83,7 @@ class Reason(Enum):
         consequence="No copy of the state remains in a pod; the volumes remain.",
     )
     OverriddenByPolicy = _changes(
-        "`scaleDown.policy: Immediate` overrides coverage; all other gates passed.",
+        "The policy `scaleDown.policy: Immediate` overrides coverage; all other gates passed.",
         "Set `scaleDown.policy` back to Hold when the cause is gone.",
         is_warning=True,
         is_milestone=True,
@@ -97,7 +97,7 @@ class Reason(Enum):
     OverriddenByTimeout = _changes(
         "The hold made no progress for `scaleDown.timeout`.",
         "Find out why the copies did not catch up before the next scale-down.",
-        consequence="`onTimeout: Proceed` overrides coverage.",
+        consequence="The setting `onTimeout: Proceed` overrides coverage.",
         is_warning=True,
         is_milestone=True,
     )
@@ -155,7 +155,7 @@ class Reason(Enum):
         is_milestone=True,
     )
     DryRun = _user(
-        "`spec.dryRun` is set.",
+        "This is a dry run (`spec.dryRun`).",
         "Set `spec.dryRun` to false to apply the decisions.",
         consequence="The operator decides and reports everything, and changes nothing.",
         is_milestone=True,
@@ -182,7 +182,7 @@ class Reason(Enum):
         is_overridable=True,
         is_warning=True,
         is_milestone=True,
-        hold_ends="`onTimeout: GiveUp` ended it; a change of the spec starts a new scale-down.",
+        hold_ends="The setting `onTimeout: GiveUp` ended it; a change of the spec starts a new scale-down.",
     )
 
     # An earlier change is not complete.
@@ -643,7 +643,9 @@ class Reason(Enum):
         "Set `num.standby.replicas` to at least 1 to have restarts covered.",
         consequence="After all tasks were seen running, one pod is restarted with its volume.",
     )
-    RestartUncovered = _rollouts("`rollout.policy: Immediate` restarts pods one by one without a coverage check.")
+    RestartUncovered = _rollouts(
+        "The policy `rollout.policy: Immediate` restarts pods one by one without a coverage check."
+    )
 
     # Convergence, identity and steps.
 
