@@ -45,12 +45,17 @@ class Reason(Enum):
         """Tell whether the next step asks something of the user."""
         return not self.row.next_step.startswith(NO_ACTION.rstrip("."))
 
+    def __repr__(self) -> str:
+        """The name alone: the row would fill a screen."""
+        return f"Reason.{self.name}"
+
     # Changes in progress.
 
     Steady = _changes("Current replicas equal desired replicas.")
     StatefulSetMissing = _changes(
         "The StatefulSet does not exist yet, or it was deleted.",
         consequence="The operator creates it with at least as many replicas as it last had.",
+        gate="statefulset_is_observed",
         change_ends="It ends by itself, when the StatefulSet has its pods and all of them are ready.",
     )
     Growing = _changes(
@@ -318,7 +323,7 @@ class Reason(Enum):
         "Two pods run with the same process ID.",
         "A volume was copied with its process file: remove `kafka-streams-process-metadata` from one of them.",
         consequence="Kafka Streams treats them as one process.",
-        gate="no_process_id_is_doubled",
+        gate="no_process_id_is_duplicated",
     )
     ProcessIdMismatch = _facts(
         "A pod does not run with the process ID of its volume, or runs with that of another ordinal.",

@@ -23,7 +23,7 @@ from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import identity_holds, no_process_id_is_doubled
+from streamapp.core.gates.safety_gates import identity_holds, no_process_id_is_duplicated
 from streamapp.core.reasons import Reason
 from streamapp.core.status import state_age
 
@@ -119,7 +119,7 @@ def identity_is_stable(patient: Patient) -> Found:
         return _unchecked(Diagnosis.IdentityUnstable, unreadable or "")
     nobody = RemovalCandidate(RemovalKind.RESTART, ())
     case = GateInput(snapshot=snapshot, policy=patient.policy, candidate=nobody, reading=snapshot.latest)
-    refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
+    refusal = first_refusal((no_process_id_is_duplicated, identity_holds), case)
     if refusal is None:
         return ()
     if refusal.reason is Reason.ProcessIdUnrecorded:

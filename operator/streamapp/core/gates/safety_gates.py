@@ -112,7 +112,7 @@ def no_member_is_foreign(case: GateInput) -> Refusal | None:
     return None
 
 
-def no_process_id_is_doubled(case: GateInput) -> Refusal | None:
+def no_process_id_is_duplicated(case: GateInput) -> Refusal | None:
     """No two pods are one process for Kafka Streams."""
     placement = case.placement()
     if isinstance(placement, Refusal):
