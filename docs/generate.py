@@ -17,7 +17,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from streamapp.controller.metrics import Metrics
 from streamapp.core.doctor.diagnoses import Diagnosis
-from streamapp.core.gates import chains
+from streamapp.core.gates.chains import GATES
 from streamapp.core.reason_row import Section
 from streamapp.core.reasons import Reason
 from streamapp.flightrecord import schema as flight_record
@@ -154,7 +154,7 @@ def _reasons_of(section: Section) -> str:
 def _gate(name: str) -> str:
     if not name:
         return ""
-    path = Path(inspect.getfile(getattr(chains, name))).relative_to(DOCS.parent)
+    path = Path(inspect.getfile(GATES[name])).relative_to(DOCS.parent)
     return f"[`{name}`](../{path.as_posix()})"
 
 

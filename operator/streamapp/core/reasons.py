@@ -271,7 +271,7 @@ class Reason(Enum):
         "The operator cannot decode the subscription or the assignment of a member.",
         "If the application's Kafka version is new, upgrade the operator.",
         consequence="The tasks of that member are unknown, so scale-downs are held.",
-        gate="group_is_stable",
+        gate="brokers_answered",
         hides_convergence=True,
     )
     GroupEmpty = _facts(

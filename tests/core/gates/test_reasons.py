@@ -171,6 +171,11 @@ def test_every_reason_that_a_gate_can_give_names_a_gate_and_no_other_reason_does
     assert rows("gate") == given_by(ALL_GATES)
 
 
+def test_every_gate_is_found_by_its_name() -> None:
+    assert {name: gate for name, gate in chains.GATES.items() if gate.__name__ == name} == chains.GATES
+    assert set(chains.GATES.values()) == ALL_GATES
+
+
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason.row.gate], ids=lambda reason: reason.name)
 def test_the_gate_that_a_row_names_is_in_a_chain_and_can_give_the_reason(reason: Reason) -> None:
     assert reason.row.gate in {gate.__name__ for gate in ALL_GATES}

@@ -68,6 +68,11 @@ class Diagnosis(Enum):
             self.reason = None
             self.title, self.why, self.fix = title, why, fix
 
+    @classmethod
+    def of(cls, reason: Reason) -> "Diagnosis":
+        """The diagnosis of a reason that has one."""
+        return next(diagnosis for diagnosis in cls if diagnosis.reason is reason)
+
     # The resource.
 
     InvalidSpec = Severity.ERROR, Reason.InvalidSpec

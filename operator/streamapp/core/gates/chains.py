@@ -4,6 +4,8 @@
 here names. Who asks a list stands in its own words below.
 """
 
+from collections.abc import Mapping
+
 from streamapp.core.gates.agent_gates import (
     agents_agree,
     announcement_is_followed,
@@ -119,3 +121,7 @@ STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 
 STEP_END_BY_TASKS_GATES: tuple[Gate, ...] = (*STEP_END_GATES, topology_is_known, every_task_runs)
 """The same where it is known which tasks there are, or the step rested on that."""
+
+_CHAINS = (REMOVAL_GATES, COVERAGE_GATES, LEARNER_GATES, CONVERGENCE_GATES, STEP_END_BY_TASKS_GATES)
+GATES: Mapping[str, Gate] = {gate.__name__: gate for chain in _CHAINS for gate in chain}
+"""Every gate by its name, as the rows of `reasons` name it; the chains left out are parts of these."""
