@@ -41,14 +41,31 @@ Function = ast.FunctionDef
 
 @cache
 def functions() -> dict[str, list[Function]]:
-    """Every function and method of the two rooms, by name; a property has a dot before it."""
+    """Every function and method of the two rooms, by name; a method also as `Class.name`, a property after a dot."""
     found: dict[str, list[Function]] = {}
     for room in ("gates", "evidence"):
         for module in sorted((CORE / room).glob("*.py")):
             for node in ast.walk(ast.parse(module.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    _name_own_methods(node)
+                    for method in (one for one in node.body if isinstance(one, ast.FunctionDef)):
+                        found.setdefault(_key(f"{node.name}.{method.name}", method), []).append(method)
                 if isinstance(node, ast.FunctionDef):
-                    found.setdefault(f".{node.name}" if _is_property(node) else node.name, []).append(node)
+                    found.setdefault(_key(node.name, node), []).append(node)
     return found
+
+
+def _key(name: str, function: Function) -> str:
+    return f".{name}" if any("property" in ast.unparse(one) for one in function.decorator_list) else name
+
+
+def _name_own_methods(class_: ast.ClassDef) -> None:
+    """Write `self.name` as `self.Class.name`: other classes have methods of the name too."""
+    own = {node.name for node in class_.body if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(class_):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=attribute) if attribute in own:
+                node.attr = f"{class_.name}.{attribute}"
 
 
 @cache
@@ -67,7 +84,7 @@ class _Search:
         if name in self._entered:
             return
         self._entered.add(name)
-        yield from CARRIED.get(name, ())
+        yield from CARRIED.get(name.rpartition(".")[2], ())
         for function in functions()[name]:
             names = _bindings(function)
             for node in ast.walk(function):
@@ -82,6 +99,8 @@ class _Search:
                 if name not in seen:
                     for bound in names.get(name, ()):
                         yield from self._value(bound, names, seen | {name})
+                if name not in names and name in functions():
+                    yield from self.function(name)  # Handed on, to be called later.
             case ast.Call(func=ast.Name(id="Refusal"), args=[reason, *more]):
                 yield from self._values([reason, *more[1:]], names, seen)
             case ast.Call(func=called, args=arguments, keywords=keywords):
@@ -117,13 +136,9 @@ def _parts(node: ast.AST) -> Iterable[ast.AST]:
     return ast.iter_child_nodes(node)
 
 
-def _is_property(function: Function) -> bool:
-    return any("property" in ast.unparse(one) for one in function.decorator_list)
-
-
 def _bindings(function: Function) -> dict[str, list[ast.AST]]:
     """The expressions that each local name is bound to."""
-    names: dict[str, list[ast.AST]] = {}
+    names: dict[str, list[ast.AST]] = {one.arg: [] for one in (*function.args.args, *function.args.kwonlyargs)}
     for node in ast.walk(function):
         for target, value in _bound(node):
             match target, value:

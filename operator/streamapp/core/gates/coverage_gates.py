@@ -41,10 +41,10 @@ def agents_tell(case: GateInput) -> Refusal | None:
     if not case.policy.agent:
         return None
     if case.policy.assignor is not Assignor.UNKNOWN:
-        other = another_assignor(case.snapshot, case.policy)
+        other = another_assignor(case.evidence)
         if other is not None:
             return other
-    limit = limit_in_doubt(case.snapshot, case.policy)
+    limit = limit_in_doubt(case.evidence)
     return limit if limit is not None and limit.reason is Reason.RecoveryLagUnbounded else None
 
 
@@ -52,7 +52,7 @@ def the_source_that_is_demanded_is_in_force(case: GateInput) -> Refusal | None:
     """Where the user demands learners on demand, no pod goes by another rule; restarts may, to bring agents in."""
     if case.policy.source is not LearnerSource.ON_DEMAND or case.candidate.kind is RemovalKind.RESTART:
         return None
-    return why_not_on_demand(case.snapshot, case.policy)
+    return why_not_on_demand(case.evidence)
 
 
 def positions_are_known(case: GateInput) -> Refusal | None:
@@ -94,7 +94,7 @@ def _might_be_taken_up_again(task: TaskId, case: GateInput) -> bool:
 
 def refusal_of(waits: tuple[TaskWait, ...]) -> Refusal:
     """Name the worst of the tasks that are waited for; there is at least one."""
-    reason = min((wait.reason for wait in waits), key=lambda one: one.row.wait_rank)
+    reason = min({wait.reason for wait in waits}, key=lambda one: one.row.wait_rank)
     concerned = [wait for wait in waits if wait.reason is reason]
     worst = max(concerned, key=lambda wait: (wait.records_to_go or 0, wait.task))
     many = "1 task waits" if len(waits) == 1 else f"{len(waits)} tasks wait"
