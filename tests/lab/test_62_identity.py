@@ -83,10 +83,10 @@ def test_pods_are_kept_while_two_of_them_run_with_one_process_id(whole: Observed
     own, doubled = (process_id(each, whole.app.application.application_id) for each in (two, one))
     write_process_id(two, whole, doubled)
     whole.delete_pod(2)
-    wait_until_identity(whole, "False", "ProcessIdDoubled")
+    wait_until_identity(whole, "False", "ProcessIdDuplicated")
     assert doubled in whole.app.condition("ProcessIdentityStable")["message"]
     whole.app.scale(2)
-    whole.wait_until_held("ProcessIdDoubled")
+    whole.wait_until_held("ProcessIdDuplicated")
     granted, reasons = whole.watch_hold(15)
     assert (granted, "" in reasons) == ({3}, False)
     write_process_id(two, whole, own)

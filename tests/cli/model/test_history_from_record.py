@@ -115,7 +115,7 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
         "The wish went from 3 to 2.",
         "3 to 2: held for 1m so far, as hold h-1: LearnersCatchingUp 1m",
         "The scale-down 3 to 2 began as hold h-1.",
-        "Copies on the pods that stay are still behind. 2 tasks wait. Wished for 2, granted 3, 3 of 3 pods ready.",
+        "Copies on the remaining pods are still behind. 2 tasks wait. Wished for 2, granted 3, 3 of 3 pods ready.",
     ]
     assert there.proxied[0] == f"/api/v1/namespaces/{SYSTEM}/pods/operator-a:8080/proxy{PATH}"
 

@@ -14,7 +14,7 @@ from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
 PATH = f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers"
-IN_ORDER = ("True", "ScalingInOrder")
+IN_ORDER = ("True", "AutoscalingInOrder")
 Json = dict[str, Any]
 
 

@@ -6,25 +6,12 @@ from datetime import timedelta
 from streamapp.api.v1alpha1.durations import format_duration
 from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.model.app_view import State, View
-from streamapp.cli.model.told import reason_of
+from streamapp.cli.model.told import is_overridable, reason_of
 from streamapp.cli.text import durations
 from streamapp.core.facts.policy import OnTimeout
-from streamapp.core.gates.coverage_gates import OVERRIDABLE
 from streamapp.core.reasons import Reason
 
-_BY_ITSELF = {
-    Reason.StatefulSetMissing: "It ends by itself, when the StatefulSet has its pods and all of them are ready.",
-    Reason.Growing: "It ends by itself, when all pods that were granted exist and are ready.",
-    Reason.PodsNotReady: "It ends when every pod that was granted is ready.",
-}
 _OF_A_STEP = "It ends by itself, when the pod is gone, its members have left the group, and every task runs again."
-_OF_A_HOLD = {
-    Reason.HeldByUser: "It ends when somebody lifts it (`kubectl streamapp release`).",
-    Reason.ZeroNotAllowed: "It ends when zero replicas are allowed, or at least one is wished for.",
-    Reason.GaveUp: "It was ended by `onTimeout: GiveUp`, and begins anew when the spec changes.",
-    Reason.HoldRecordUnreadable: "It ends when the hold record can be read again or is removed.",
-    Reason.RolloutInProgress: "It goes on when every pod that stays has the newest template.",
-}
 
 
 def what_ends_it(view: View) -> Iterator[str]:
@@ -40,8 +27,8 @@ def what_ends_it(view: View) -> Iterator[str]:
 
 
 def _of_the_change(view: View, reason: Reason | None) -> str:
-    if reason in _BY_ITSELF:
-        return _BY_ITSELF[reason]
+    if reason is not None and reason.row.change_ends:
+        return reason.row.change_ends
     if view.status.scale_down is not None:
         return _OF_A_STEP
     return "It ends by itself, when every pod that stays has the newest template and is ready."
@@ -52,12 +39,12 @@ def _of_the_hold(view: View, reason: Reason | None) -> Iterator[str]:
     if going is None:
         return
     pod = "the next pod" if going.next_ordinal is None else f"pod {going.next_ordinal}"
-    if reason in _OF_A_HOLD:
-        yield _OF_A_HOLD[reason]
+    if reason is not None and reason.row.hold_ends:
+        yield reason.row.hold_ends
     elif reason is Reason.Stabilizing and isinstance(view.found, StreamApp):
         least = format_duration(view.found.spec.scale_down.stabilization_window)
         yield f"It goes on when the wish has been lower for {least} (`scaleDown.stabilizationWindow`)."
-    elif reason in OVERRIDABLE:
+    elif is_overridable(reason):
         yield (
             "It goes on when every stateful task runs on, or has a caught-up copy on, a pod that remains without "
             f"{pod}, in two readings in a row; then {pod} goes, and the one below it is judged afresh."
@@ -66,7 +53,7 @@ def _of_the_hold(view: View, reason: Reason | None) -> Iterator[str]:
         yield f"It goes on when that is no longer so and every stateful task is covered without {pod}."
     if granted is not None and reason is not Reason.GaveUp:
         yield f"Raising the replicas to {granted} or more calls it off at once."
-    if going.hold_id is not None and reason in OVERRIDABLE - {Reason.GaveUp}:
+    if going.hold_id is not None and is_overridable(reason) and reason is not Reason.GaveUp:
         yield from _of_the_timeout(view)
 
 

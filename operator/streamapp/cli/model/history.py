@@ -22,16 +22,6 @@ from streamapp.core.status.events import reasons_of_event
 
 Json = dict[str, Any]
 
-_NOTABLE = frozenset(
-    {
-        *(Reason.HoldBegan, Reason.HoldCancelled, Reason.GaveUp, Reason.LargeDrop, Reason.StepClosed),
-        *(Reason.ForcedByPolicy, Reason.ForcedByOverride, Reason.ForcedByTimeout, Reason.StepSlow),
-        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.BeingDeleted),
-        *(Reason.Paused, Reason.DryRun, Reason.HeldByUser, Reason.ZeroNotAllowed),
-    }
-)
-"""Beside these, reasons come and go with every look, and what they add up to is told by holds and steps."""
-
 
 class Source(Enum):
     """Who tells it; the value is the word for it."""
@@ -99,7 +89,7 @@ def granted(from_replicas: int | None, to_replicas: int | None) -> object:
 
 def is_notable(name: str) -> bool:
     """Tell whether a reason of the operator's is about the course of a scale-down, or a refusal, and no inner state."""
-    return name not in Reason.__members__ or Reason[name] in _NOTABLE
+    return name not in Reason.__members__ or Reason[name].row.is_milestone
 
 
 def _reasons(event: str) -> list[str]:

@@ -8,8 +8,7 @@ from streamapp.api.names import HOLD, OVERRIDE
 from streamapp.cli.errors import CliError
 from streamapp.cli.model.app_view import View
 from streamapp.cli.model.phrases import counted
-from streamapp.cli.model.told import reason_of
-from streamapp.core.gates.coverage_gates import OVERRIDABLE
+from streamapp.cli.model.told import is_overridable, reason_of
 from streamapp.core.reasons import Reason
 
 Json = dict[str, Any]
@@ -134,7 +133,7 @@ def _what_still_holds(view: View) -> Iterator[str]:
     reason = None if going is None else reason_of(going.reason)
     if view.user_hold is not None:
         yield f"The scale-down waits all the same while somebody holds it ({view.user_hold})."
-    if going is not None and reason not in OVERRIDABLE:
+    if going is not None and not is_overridable(reason):
         yield f"What it waits for now ({going.reason}) is not overridden by a release: it goes on waiting for that."
     if view.doubt is not None:
         yield f"{view.doubt.what} {view.doubt.next_step}"

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator
 
 from streamapp.cli.model.app_view import State, View
-from streamapp.cli.model.told import NOTHING, advice_of, reason_of
-from streamapp.core.gates.coverage_gates import OVERRIDABLE
+from streamapp.cli.model.told import advice_of, is_overridable, reason_of
+from streamapp.core.reason_row import NO_ACTION
 from streamapp.core.reasons import Reason
 
 
@@ -19,7 +19,7 @@ def what_you_can_do(view: View) -> Iterator[str]:
         yield Reason.BeingDeleted.next_step
         return
     needed = [*_about_doubts(view), *_about_conditions(view)]
-    yield from dict.fromkeys(needed or [NOTHING])
+    yield from dict.fromkeys(needed or [NO_ACTION])
     yield from _about_a_hold(view)
 
 
@@ -51,7 +51,7 @@ def _about_a_hold(view: View) -> Iterator[str]:
             "To call it off, unless an autoscaler sets its own number again: "
             f"`kubectl streamapp scale {target} {granted}`"
         )
-    if going.hold_id is not None and going.forced is None and reason in OVERRIDABLE:
+    if going.hold_id is not None and going.forced is None and is_overridable(reason):
         yield (
             "To let the pods of this one scale-down go without caught-up copies, behind every other check; tasks that "
             "have no copy are restored from their changelogs, and their users wait: "

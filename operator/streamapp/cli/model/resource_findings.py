@@ -21,22 +21,6 @@ from streamapp.core.reasons import Reason
 
 AUTOSCALING_HEALTHY = "AutoscalingHealthy"
 
-_OF_REASON = {
-    Reason.BrokersUnreachable.name: Diagnosis.BrokersUnreachable,
-    Reason.GroupProtocolUnsupported.name: Diagnosis.GroupProtocolUnsupported,
-    Reason.GroupUndecodable.name: Diagnosis.GroupUndecodable,
-    Reason.TopologyUnknown.name: Diagnosis.TopologyUnknown,
-    Reason.EndOffsetsUnread.name: Diagnosis.EndOffsetsUnread,
-    Reason.AgentSilent.name: Diagnosis.AgentSilent,
-    Reason.RecoveryLagUnbounded.name: Diagnosis.LagLimitUnbounded,
-    Reason.RecoveryLagUnclear.name: Diagnosis.LagLimitsDisagree,
-    Reason.MaxIdleTimeTooLong.name: Diagnosis.MaxIdleTimeTooLong,
-    Reason.InvalidSpec.name: Diagnosis.InvalidSpec,
-    Reason.ApplicationIdTaken.name: Diagnosis.ApplicationIdTaken,
-    Reason.ForeignStatefulSet.name: Diagnosis.ForeignStatefulSet,
-}
-"""What the reason of a condition stands for, whichever condition has it."""
-
 
 def of_resource(view: View) -> Examination:
     """What is told by the resource alone, whatever the operator answers."""
@@ -117,13 +101,18 @@ def _of_agents(view: View) -> Iterator[Finding]:
             yield replace(_kubernetes(diagnosis, f"pod {named}: {what}"), ordinals=ordinals)
 
 
+def _diagnosis_of(reason: str) -> Diagnosis | None:
+    """What the reason of a condition means, whichever condition has it."""
+    return next((one for one in Diagnosis if one.reason is not None and one.reason.name == reason), None)
+
+
 def _of_condition(condition: ConditionStatus) -> Finding | None:
     if condition.type not in {"KafkaReachable", "ProcessIdentityStable", "LearnersAvailable", "Stalled"}:
         return None
     if condition.type == "Stalled" and condition.status is not Answer.TRUE:
         return None
     is_good = condition.status is Answer.TRUE and condition.type != "Stalled"
-    diagnosis = _OF_REASON.get(condition.reason)
+    diagnosis = _diagnosis_of(condition.reason)
     if is_good and diagnosis is not Diagnosis.MaxIdleTimeTooLong:
         return None
     if RIGHT.search(condition.message):

@@ -16,7 +16,7 @@ from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.tasks import TaskSet
-from streamapp.core.status.events import event_reason
+from streamapp.core.status.events import event_of
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import Key
@@ -83,13 +83,13 @@ class Reporter:
         news += (warning for warning in decision.warnings if warning not in memory.warned)
         memory.warned = frozenset(decision.warnings)
         for count, event in enumerate(event for event in news if memory.not_yet_reported(event, now)):
-            published = event_reason(event.reason)
+            is_warning = event.reason.row.is_warning
             await events.publish(
                 self._client,
                 gathered.live.app,
-                reason=published.name,
-                note=said(event.reason, event.detail, with_next_step=published.is_warning),
-                warning=published.is_warning,
+                reason=event_of(event.reason),
+                note=said(event.reason, event.detail, with_next_step=is_warning),
+                warning=is_warning,
                 at=now + count * timedelta(microseconds=1),
                 instance=self._instance,
             )

@@ -186,5 +186,5 @@ def _next(highest: Epoch, snapshot: Snapshot) -> Epoch:
 
 def _why(wanted: frozenset[ProcessId], *, is_renewal: bool) -> Reason:
     if not wanted:
-        return Reason.NobodyLeaves
+        return Reason.AnnouncementWithdrawn
     return Reason.AnnouncementRenewed if is_renewal else Reason.LearnersWanted

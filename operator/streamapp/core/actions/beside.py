@@ -36,7 +36,7 @@ def probe_members(evidence: Evidence) -> tuple[Step, ...]:
     if latest is None or not latest.placement.probe_members:
         return ()
     keys = tuple(MemberKey(probe.id, probe.instance_id) for probe in latest.placement.probe_members)
-    return (Evict(members=keys, end=None, reason=Reason.NudgeLeftOver),)
+    return (Evict(members=keys, end=None, reason=Reason.ProbeMemberLeft),)
 
 
 def new_process_ids(evidence: Evidence) -> tuple[Step, ...]:

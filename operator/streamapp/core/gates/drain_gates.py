@@ -26,9 +26,6 @@ from streamapp.core.gates.coverage_gates import (
 )
 from streamapp.core.reasons import Reason
 
-MOVING = frozenset({Reason.GroupRebalancing, Reason.FollowUpScheduled, Reason.TaskUnassigned})
-"""What the group shows while it learns and moves; how far that is says more."""
-
 
 def pods_are_drained(case: GateInput) -> Refusal | None:
     """Every pod that goes holds no task; else how far all those that leave are from it."""
