@@ -28,7 +28,7 @@ _GROWTH_TITLES = ("scale-up", "to the StatefulSet (s)", "to converged (s)")
 @click.option("--rate", default=200, show_default=True, help="Records a second of each steady load.")
 @click.option("--held", default=10, show_default=True, help="Held scale-ins in each case.")
 @click.option("--plain", default=6, show_default=True, help="Plain scale-ins beside them.")
-@click.option("--unaided", default=2, show_default=True, help="Scale-ups without nudges.")
+@click.option("--unaided", default=2, show_default=True, help="Scale-ups without triggered rebalances.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
 @click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Write the tables of all runs here.")
 def bench(
@@ -66,7 +66,7 @@ def _tables(found: Benchmark) -> Iterable[tuple[str, Sequence[str], list[Row]]]:
         grown = [(f"{each.granted_after:.3f}", f"{each.grown_after:.1f}") for each in case.steps[1:]]
         yield f"scale-up, {case.name}", _GROWTH_TITLES, _numbered(grown)
         if case.unaided:
-            title = f"scale-up without nudges, {case.name}, probing every {PROBING_SECONDS} s (default: 600 s)"
+            title = f"scale-up, no rebalance triggered, {case.name}, probing every {PROBING_SECONDS} s (default: 600 s)"
             yield title, (_GROWTH_TITLES[0], _GROWTH_TITLES[2]), _numbered([(f"{each:.1f}",) for each in case.unaided])
     yield "plain StatefulSet, at-least-once", _PLAIN_TITLES, _numbered([_gaps(each) for each in found.plain])
 

@@ -62,7 +62,7 @@ class Drain:
     """Seconds from the announcement until a survivor had a copy of each that had caught up."""
     drained_after: float
     """Until it held nothing, and all tasks were at work elsewhere."""
-    nudges: int
+    triggered_rebalances: int
     stopped_after: float
     """Seconds from SIGTERM to the end of the process."""
     exit_code: int

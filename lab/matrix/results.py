@@ -63,7 +63,7 @@ def _drain_notes(drain: Drain) -> list[str]:
     others = UNKNOWN if drain.gaps.others is None else f"{drain.gaps.others:.2f} s"
     quiet = UNKNOWN if drain.gaps.quiet is None else f"{drain.gaps.quiet:.2f} s"
     notes = [
-        f"{drain.moved} tasks, learned in {drain.learned_after:.1f} s, {drain.nudges} nudges",
+        f"{drain.moved} tasks, learned in {drain.learned_after:.1f} s, {drain.triggered_rebalances} rebalances",
         f"others {others}, quiet {quiet}",
     ]
     if drain.lost:

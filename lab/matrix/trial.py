@@ -33,7 +33,7 @@ AFTER_STOP_SECONDS = 6.0
 SETTLE_SECONDS = 2.0
 """How long the last outputs of a window may take."""
 PATIENCE_SECONDS = 8.0
-"""After so long without an end the group is nudged again, as the operator would."""
+"""After this time without an end the lab triggers a rebalance again, as the operator does."""
 _POLL_SECONDS = 0.2
 _KAFKA_STREAMS = "org.apache.kafka.streams.KafkaStreams"
 
@@ -148,10 +148,10 @@ class Trial:
         leaving, staying = _process_id(words[leaver]), _process_id(words[leaver - 1])
         announced, started_at = _now_ms(), time.monotonic()
         self._agents.tell([leaving])
-        self._nudge(staying)
+        self._trigger_rebalance(staying)
         self._wait("learners caught up", lambda: self._learned(leaver, moving))
         learned_after = time.monotonic() - started_at
-        nudges = 1 + self._nudge_until_empty(leaver, staying)
+        triggered_rebalances = 1 + self._trigger_until_empty(leaver, staying)
         drained_after = time.monotonic() - started_at
         time.sleep(SETTLE_SECONDS)
         before = self._owners(leaver)
@@ -170,7 +170,7 @@ class Trial:
                 moved=len(moving),
                 learned_after=learned_after,
                 drained_after=drained_after,
-                nudges=nudges,
+                triggered_rebalances=triggered_rebalances,
                 stopped_after=stopped_after,
                 exit_code=exit_code,
                 left=left,
@@ -183,8 +183,8 @@ class Trial:
 
         return measure
 
-    def _nudge(self, staying: ProcessId) -> None:
-        group.nudge_once_stable(self.broker.bootstrap, self.application.names.application_id, staying)
+    def _trigger_rebalance(self, staying: ProcessId) -> None:
+        group.trigger_rebalance_once_stable(self.broker.bootstrap, self.application.names.application_id, staying)
 
     def _learned(self, leaver: int, moving: Sequence[TaskId]) -> bool:
         """Whether the survivors have a copy of each of these tasks that has caught up, by the agents' positions."""
@@ -203,22 +203,24 @@ class Trial:
             raise NotYetError("learners", told, "see the agents' reports")
         return True
 
-    def _nudge_until_empty(self, leaver: int, staying: ProcessId) -> int:
-        """Nudge until the process holds nothing and all tasks are at work elsewhere; give the number of nudges."""
-        nudges = 0
+    def _trigger_until_empty(self, leaver: int, staying: ProcessId) -> int:
+        """Trigger rebalances until the process has no tasks and all tasks run elsewhere; count them."""
+        triggered_rebalances = 0
         while True:
-            self._nudge(staying)
-            nudges += 1
+            self._trigger_rebalance(staying)
+            triggered_rebalances += 1
             patience = time.monotonic() + PATIENCE_SECONDS
             while time.monotonic() < patience:
                 if self._emptied(leaver):
-                    return nudges
+                    return triggered_rebalances
                 time.sleep(_POLL_SECONDS)
             if time.monotonic() > self._until:
                 tasks = self._agents.word(leaver).report.tasks
                 held = "unknown" if tasks is None else ", ".join(str(task.id) for task in tasks)
                 raise LabError(
-                    f"process {leaver}: not emptied", f"after {nudges} nudges it holds {held}", "see the logs"
+                    f"process {leaver}: not emptied",
+                    f"after {triggered_rebalances} rebalances it holds {held}",
+                    "see the logs",
                 )
 
     def _emptied(self, leaver: int) -> bool:

@@ -65,7 +65,7 @@ class Case:
     steps: tuple[HeldStep, ...]
     counts: CountReport
     unaided: tuple[float, ...]
-    """Seconds that scale-ups took to converge without nudges."""
+    """Seconds that scale-ups took to converge without triggered rebalances."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Benchmarker:
         self._memory: list[float] = []
 
     def run(self, held: int, plain: int, unaided: int) -> Benchmark:
-        """Make so many held steps in each case, plain scale-ins, and scale-ups without nudges."""
+        """Make so many held steps in each case, plain scale-ins, and scale-ups without triggered rebalances."""
         began_at = datetime.now(UTC)
         alone = self._application("plain", exactly_once=False)
         cases = {name: self._application(name, exactly_once=name == "exactly-once") for name in CASES}

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import KafkaAccessError
 from streamapp.kafka.connection.settings import read_settings
-from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
+from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
 from streamapp.wire.errors import UndecodableError
 
 PAUSE_SECONDS = 0.1
@@ -125,7 +125,7 @@ def generation(bootstrap: str, application_id: str) -> int:
     """
 
     async def read() -> int:
-        cluster = Cluster(read_settings(bootstrap, {}), application_id)
+        cluster = KafkaCluster(read_settings(bootstrap, {}), application_id)
         try:
             reading = await read_group(cluster.group, _DEADLINE_SECONDS)
         finally:
@@ -137,7 +137,7 @@ def generation(bootstrap: str, application_id: str) -> int:
 
 
 async def _record(bootstrap: str, application_id: str, found: Layouts, ends: threading.Event) -> None:
-    cluster = Cluster(read_settings(bootstrap, {}), application_id)
+    cluster = KafkaCluster(read_settings(bootstrap, {}), application_id)
     try:
         while not ends.is_set():
             try:
@@ -145,14 +145,14 @@ async def _record(bootstrap: str, application_id: str, found: Layouts, ends: thr
             except (KafkaAccessError, UndecodableError):
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
-            if reading.state is GroupState.STABLE:
+            if reading.state is ClassicGroupState.STABLE:
                 found.note(_layout(reading))
             await asyncio.sleep(PAUSE_SECONDS)
     finally:
         cluster.close()
 
 
-def _layout(reading: GroupReading) -> Layout:
+def _layout(reading: DecodedGroup) -> Layout:
     active: dict[int, frozenset[str]] = {}
     copies: dict[int, frozenset[str]] = {}
     for member in reading.members:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from streamapp.agents.answers import Outcome, Place, Read, Told
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
 from streamapp.agents.client import AgentClient
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
 from streamapp.core.facts.hold_record import Epoch
@@ -39,8 +39,8 @@ async def a_client(deadline_seconds: float = 2.0, at_once: int = 8) -> AsyncIter
         await client.close()
 
 
-def read_from(place: Place, deadline_seconds: float = 2.0) -> Callable[[], Any]:
-    async def ask() -> Read:
+def read_from(place: AgentAddress, deadline_seconds: float = 2.0) -> Callable[[], Any]:
+    async def ask() -> AgentReading:
         async with a_client(deadline_seconds) as client:
             (found,) = await client.read([place], "wordcount", TOKEN)
             return found
@@ -48,19 +48,19 @@ def read_from(place: Place, deadline_seconds: float = 2.0) -> Callable[[], Any]:
     return ask
 
 
-def answer_of(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[Read, AgentServer]:
+def answer_of(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[AgentReading, AgentServer]:
     """Ask a server that gives this answer."""
 
-    async def play() -> tuple[Read, AgentServer]:
+    async def play() -> tuple[AgentReading, AgentServer]:
         async with AgentServer(answer).serving() as server:
             return await read_from(server.place, deadline_seconds)(), server
 
     return asyncio.run(play())
 
 
-def sentence(found: Read, server: AgentServer | Place) -> str:
+def sentence(found: AgentReading, server: AgentServer | AgentAddress) -> str:
     """Why an agent is silent, without the words that every such sentence begins with."""
-    place = server if isinstance(server, Place) else server.place
+    place = server if isinstance(server, AgentAddress) else server.place
     assert isinstance(found.word, AgentSilent)
     assert found.word.ordinal == Ordinal(1)
     beginning = f"agent of pod wordcount-1 at 127.0.0.1:{place.port}: "
@@ -221,7 +221,7 @@ def test_a_port_where_nobody_listens_is_named() -> None:
 
 
 def test_an_ipv6_address_is_spoken_to_and_named_in_brackets() -> None:
-    async def play() -> tuple[Read, Place]:
+    async def play() -> tuple[AgentReading, AgentAddress]:
         async with AgentServer(told("", 500), address="::1").serving() as server:
             return await read_from(server.place)(), server.place
 
@@ -240,7 +240,7 @@ def test_an_address_that_is_none_is_a_sentence_too() -> None:
 
 
 def test_one_silent_agent_does_not_hold_up_the_others() -> None:
-    async def play() -> list[Read]:
+    async def play() -> list[AgentReading]:
         async with (
             AgentServer().serving() as sound,
             raw_server(lambda _: asyncio.Event().wait()) as silent,
@@ -269,8 +269,8 @@ def test_all_are_asked_together_but_no_more_than_the_limit() -> None:
     assert asyncio.run(play(3)) == 3
 
 
-def tell(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[Told, AgentServer]:
-    async def play() -> tuple[Told, AgentServer]:
+def tell(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[AnnouncementResult, AgentServer]:
+    async def play() -> tuple[AnnouncementResult, AgentServer]:
         async with AgentServer(answer).serving() as server, a_client(deadline_seconds) as client:
             (one,) = await client.announce([server.place], NEWS, TOKEN)
             return one, server
@@ -280,7 +280,7 @@ def tell(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[Told, Agent
 
 def test_an_announcement_that_is_taken_is_told_with_its_epoch() -> None:
     one, server = tell()
-    assert one == Told(ordinal=Ordinal(1), outcome=Outcome.TAKEN, epoch=EPOCH)
+    assert one == AnnouncementResult(ordinal=Ordinal(1), outcome=AnnouncementOutcome.TAKEN, epoch=EPOCH)
     assert server.asked == [("PUT", "/streamapp/v1/leaving", NEWS)]
     assert server.tokens == [f"Bearer {TOKEN}"]
 
@@ -306,7 +306,7 @@ def test_an_announcement_that_is_taken_is_told_with_its_epoch() -> None:
 def test_an_announcement_that_is_refused_says_why(answer: Any, epoch: Epoch | None, says: str) -> None:
     one, server = tell(answer)
     why = f"agent of pod wordcount-1 at 127.0.0.1:{server.port}: {says}"
-    assert one == Told(ordinal=Ordinal(1), outcome=Outcome.REFUSED, epoch=epoch, why=why)
+    assert one == AnnouncementResult(ordinal=Ordinal(1), outcome=AnnouncementOutcome.REFUSED, epoch=epoch, why=why)
 
 
 def test_an_announcement_without_an_answer_may_have_been_taken() -> None:
@@ -315,7 +315,7 @@ def test_an_announcement_without_an_answer_may_have_been_taken() -> None:
         raise AssertionError
 
     one, server = tell(dawdle, SHORT)
-    assert (one.outcome, one.epoch) == (Outcome.FAILED, None)
+    assert (one.outcome, one.epoch) == (AnnouncementOutcome.FAILED, None)
     assert one.why == f"agent of pod wordcount-1 at 127.0.0.1:{server.port}: {NO_WHOLE}"
 
 

@@ -18,7 +18,7 @@ from lab.scenarios.disturbances import kill_container
 from lab.scenarios.layouts import Layout, Layouts, layouts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.core.facts.group import GroupDescription
 from tests.lab.agents_door import LEAVING, address, ask, bearer, report
@@ -132,7 +132,7 @@ def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: O
     """The operator's last word is spoken here in its place: it would have taken the pod before it could be removed."""
     with operator_deployment.absent(one.app.kubectl):
         announce(one, leaving=2, ttl_seconds=60)
-        asyncio.run(nudge(one))
+        asyncio.run(trigger_rebalance(one))
         wait_for(seen, "what was announced happens", lambda now: now.holds_nothing(2))
         wait_for(seen, "it is forgotten, and every pod works", shared(3))
         assert one.app.granted() == 3
@@ -215,10 +215,10 @@ def announce(one: ObservedApp, *, leaving: int, ttl_seconds: int) -> None:
         assert ask(address(one, ordinal), "PUT", LEAVING, bearer(one), json.dumps(word).encode())[0] == 200
 
 
-async def nudge(one: ObservedApp) -> None:
+async def trigger_rebalance(one: ObservedApp) -> None:
     """Let the group rebalance, as the operator does."""
     group = connect(
-        Wiring(
+        ClusterAccess(
             bootstrap=one.bootstrap,
             properties=(),
             application_id=one.app.application.application_id,
@@ -230,6 +230,6 @@ async def nudge(one: ObservedApp) -> None:
     try:
         found = (await group.describe()).group
         assert isinstance(found, GroupDescription)
-        await group.nudge(found.members[0].id)
+        await group.trigger_rebalance(found.members[0].id)
     finally:
         group.close()

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.leader.leadership import Alone
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
@@ -45,7 +45,7 @@ class _Operator(Operator):
         super().__init__(settings, client, loop.now, loop.time, instance.agents, leadership=leadership)
         self._instance = instance
 
-    def connect(self, _: Wiring) -> ApplicationGroup:
+    def connect(self, _: ClusterAccess) -> ApplicationGroup:
         return self._instance.group
 
 

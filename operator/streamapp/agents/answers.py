@@ -12,7 +12,7 @@ from streamapp.core.facts.ids import Ordinal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class AgentAddress:
     """Where an agent is."""
 
     ordinal: Ordinal
@@ -33,7 +33,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class AgentReading:
     """What was heard of one agent."""
 
     word: AgentReport | AgentSilent
@@ -41,7 +41,7 @@ class Read:
     """The text of `Topology#describe()`; None where the agent does not know it, or is silent."""
 
 
-class Outcome(Enum):
+class AnnouncementOutcome(Enum):
     """What became of an announcement."""
 
     TAKEN = "taken"
@@ -51,11 +51,11 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class AnnouncementResult:
     """What came of telling one agent."""
 
     ordinal: Ordinal
-    outcome: Outcome
+    outcome: AnnouncementOutcome
     epoch: Epoch | None
     """The one that the agent knows by now, where it said so."""
     why: str = ""

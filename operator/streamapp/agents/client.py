@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import aiohttp
 
-from streamapp.agents.answers import Outcome, Place, Read, Told
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.wire.agent_report import MOST_BYTES, Expected, NotOurReportError, read_report
 from streamapp.wire.announcement import epoch_in, error_in
@@ -39,7 +39,7 @@ class _NoAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _HttpAnswer:
     status: int
     body: bytes
 
@@ -64,15 +64,17 @@ class AgentClient:
         if session is not None:
             await session.close()
 
-    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:
+    async def read(self, places: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
         """Ask all of these for their reports at the same time; one answer for each, in their order."""
         return await asyncio.gather(*(self._read(place, application_id, token) for place in places))
 
-    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:
+    async def announce(
+        self, places: Iterable[AgentAddress], announcement: bytes, token: str
+    ) -> list[AnnouncementResult]:
         """Tell all of these at the same time; one outcome for each, in their order."""
         return await asyncio.gather(*(self._announce(place, announcement, token) for place in places))
 
-    async def _read(self, place: Place, application_id: str, token: str) -> Read:
+    async def _read(self, place: AgentAddress, application_id: str, token: str) -> AgentReading:
         try:
             async with self._turns:
                 asked_at = self.now()
@@ -89,30 +91,32 @@ class AgentClient:
             return _silent(place, f"{error}; if the agent is newer than the operator, upgrade the operator")
         except _NoAnswerError as error:
             return _silent(place, str(error))
-        return Read(found.report, found.topology)
+        return AgentReading(found.report, found.topology)
 
-    async def _announce(self, place: Place, announcement: bytes, token: str) -> Told:
+    async def _announce(self, place: AgentAddress, announcement: bytes, token: str) -> AnnouncementResult:
         try:
             async with self._turns:
                 answer = await self._ask("PUT", place, _LEAVING, token, _MOST_TOLD, announcement)
         except _NoAnswerError as error:
-            return Told(ordinal=place.ordinal, outcome=Outcome.FAILED, epoch=None, why=f"agent of {place}: {error}")
+            return AnnouncementResult(
+                ordinal=place.ordinal, outcome=AnnouncementOutcome.FAILED, epoch=None, why=f"agent of {place}: {error}"
+            )
         known = epoch_in(answer.body)
         if answer.status == 200:
-            return Told(ordinal=place.ordinal, outcome=Outcome.TAKEN, epoch=known)
+            return AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=known)
         why = f"agent of {place}: {_refusal(answer)}"
-        return Told(ordinal=place.ordinal, outcome=Outcome.REFUSED, epoch=known, why=why)
+        return AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.REFUSED, epoch=known, why=why)
 
     async def _ask(
-        self, method: str, place: Place, path: str, token: str, most: int, body: bytes | None = None
-    ) -> _Answer:
+        self, method: str, place: AgentAddress, path: str, token: str, most: int, body: bytes | None = None
+    ) -> _HttpAnswer:
         headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         headers |= {} if body is None else {"Content-Type": "application/json"}
         try:
             async with self._pool().request(
                 method, f"http://{place.host}:{place.port}{path}", data=body, headers=headers, allow_redirects=False
             ) as response:
-                return _Answer(response.status, await _bounded(response, most))
+                return _HttpAnswer(response.status, await _bounded(response, most))
         except TimeoutError:
             raise _NoAnswerError(f"no whole answer within {self.deadline_seconds:g} s; {_UNREACHABLE}") from None
         except aiohttp.ClientConnectorError as error:
@@ -145,7 +149,7 @@ async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
     return b"".join(chunks)
 
 
-def _refusal(answer: _Answer) -> str:
+def _refusal(answer: _HttpAnswer) -> str:
     if answer.status == 401:
         return _ROTATED
     said = error_in(answer.body)
@@ -167,5 +171,5 @@ def _cause(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _silent(place: Place, why: str) -> Read:
-    return Read(AgentSilent(place.ordinal, f"agent of {place}: {why}"))
+def _silent(place: AgentAddress, why: str) -> AgentReading:
+    return AgentReading(AgentSilent(place.ordinal, f"agent of {place}: {why}"))

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from streamapp.agents.answers import Place, Read, Told
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementResult
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import TopicPartition
@@ -18,7 +18,7 @@ from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 
 
 class KafkaStepError(Exception):
-    """A nudge or an eviction that was not made; says of which group, why, and what to do."""
+    """A rebalance trigger or an eviction failed; names the group, the cause and the next step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class ApplicationGroup(Protocol):
     async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
         """Read how long these topics keep records and tombstones, or why that is not known."""
 
-    async def nudge(self, like_member: str) -> None:
-        """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""
+    async def trigger_rebalance(self, like_member: str) -> None:
+        """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""
@@ -61,10 +61,12 @@ class ApplicationGroup(Protocol):
 class AgentAccess(Protocol):
     """The agents in all pods."""
 
-    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:
+    async def read(self, places: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
         """Ask all of these for their reports at the same time; one answer for each, in their order."""
 
-    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:
+    async def announce(
+        self, places: Iterable[AgentAddress], announcement: bytes, token: str
+    ) -> list[AnnouncementResult]:
         """Tell all of these at the same time; one outcome for each, in their order."""
 
     async def close(self) -> None:

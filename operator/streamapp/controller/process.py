@@ -18,10 +18,10 @@ import structlog
 
 from streamapp.agents.client import AgentClient
 from streamapp.api.objects.manifests import Installation
-from streamapp.controller.agents.access import AgentSide
+from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.keys import KeyFile, NoKeys
-from streamapp.controller.apps.apps import Applications, Wiring
-from streamapp.controller.apps.group_poller import Pace
+from streamapp.controller.apps.apps import Applications, ClusterAccess
+from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.http import routes
 from streamapp.controller.http.answers import Answers
@@ -29,7 +29,7 @@ from streamapp.controller.http.probes import Health, serve
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import ALONE, Leadership
-from streamapp.controller.leader.thread_loop import Apart, OwnLoop
+from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
 from streamapp.controller.reconcile.apply import Applier
@@ -38,7 +38,7 @@ from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.controller.reconcile.report import Reporter
 from streamapp.controller.reconcile.watches import kopf_settings, registry_for
 from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
-from streamapp.controller.record.reader import History
+from streamapp.controller.record.reader import RecordHistory
 from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.policy import Timing
@@ -105,7 +105,7 @@ class Operator:
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         self.metrics.leader.set_function(lambda: float(leadership.leads()))
         self.metrics.lease_transitions.set_function(lambda: leadership.transitions)
-        pace = Pace(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
+        pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         self.applications = Applications(self.connect, pace, self.queue.add, now)
         installation = Installation(
             name=settings.installation,
@@ -113,7 +113,7 @@ class Operator:
             agent_image=settings.agent_image,
             accepted=self.keys.accepted,
         )
-        side = AgentSide(self.agents, self.keys, self.metrics)
+        side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now)
         self._reconciler = Reconciler(
             Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership),
@@ -124,7 +124,7 @@ class Operator:
             self.recording.recorder,
         )
         folder = Path(settings.record_folder) if settings.record_folder else None
-        self.history = History(folder, leadership.leads)
+        self.history = RecordHistory(folder, leadership.leads)
         self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership)
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
@@ -191,7 +191,7 @@ class Operator:
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)
 
-    def connect(self, wiring: Wiring) -> ApplicationGroup:
+    def connect(self, wiring: ClusterAccess) -> ApplicationGroup:
         """Give the Kafka side of an application."""
         return connect(wiring, self.settings.kafka_deadline_seconds)
 
@@ -239,10 +239,10 @@ async def _election(settings: Settings, observe: Callable[[str, str, int], None]
     async def connected() -> KubeClient:
         return KubeClient(await own_configuration(), deadline_seconds=timing.request, at_once=2, observe=observe)
 
-    async with OwnLoop.running("election") as own:
+    async with ThreadLoop.running("election") as own:
         client = await own.run(connected())
         try:
-            yield Apart(Elector(client, lease_key(settings), identity_of(settings), timing), own)
+            yield RemoteLeadership(Elector(client, lease_key(settings), identity_of(settings), timing), own)
         finally:
             await own.run(client.close())
 

@@ -22,7 +22,7 @@ from kio.schema.types import TopicName
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64
 
 from streamapp.core.facts.ids import TopicPartition
-from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import unexpected
@@ -50,7 +50,7 @@ class Producer:
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kafka-record")
-        self._pool = Pool(settings, Dialler(settings, self._executor))
+        self._pool = Pool(settings, Connector(settings, self._executor))
         self._topic = topic
 
     def close(self) -> None:

@@ -52,7 +52,7 @@ HostPartitions = Mapping[Host, frozenset[TopicPartition]]
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class DecodedAssignment:
     """A member's whole assignment."""
 
     version: int
@@ -69,7 +69,7 @@ class Assignment:
     next_rebalance: NextRebalance
 
 
-def decode_assignment(data: bytes) -> Assignment:
+def decode_assignment(data: bytes) -> DecodedAssignment:
     """Decode a member's assignment as `DescribeGroups` gives it; UndecodableError for anything else."""
     reader = Reader("ConsumerProtocolAssignment", data)
     version = reader.int16("version")
@@ -82,7 +82,7 @@ def decode_assignment(data: bytes) -> Assignment:
     return decode_assignment_info(user_data, partitions)
 
 
-def decode_assignment_info(data: bytes, partitions: tuple[TopicPartition, ...]) -> Assignment:
+def decode_assignment_info(data: bytes, partitions: tuple[TopicPartition, ...]) -> DecodedAssignment:
     """Decode the user data of an assignment of these `partitions`; UndecodableError for anything but versions 7–11."""
     reader = Reader("AssignmentInfo", data)
     version = reader.int32("usedVersion")
@@ -96,7 +96,9 @@ def decode_assignment_info(data: bytes, partitions: tuple[TopicPartition, ...]) 
     error_code = reader.int32("errCode")
     next_rebalance = _next_rebalance(reader)
     reader.end()
-    return Assignment(version, common, active, standby, active_by_host, standby_by_host, error_code, next_rebalance)
+    return DecodedAssignment(
+        version, common, active, standby, active_by_host, standby_by_host, error_code, next_rebalance
+    )
 
 
 def _task_id(reader: Reader) -> TaskId:

@@ -4,13 +4,15 @@ import asyncio
 
 from structlog.typing import EventDict
 
-from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.apps.kafka_group import UnreachableGroup, connect
 from streamapp.core.facts.topic_configs import ConfigUnread
 
 
-def a_wiring(*properties: tuple[str, str], fault: str | None = None) -> Wiring:
-    return Wiring(bootstrap="kafka:9092", properties=properties, application_id="wordcount", topology="", fault=fault)
+def a_wiring(*properties: tuple[str, str], fault: str | None = None) -> ClusterAccess:
+    return ClusterAccess(
+        bootstrap="kafka:9092", properties=properties, application_id="wordcount", topology="", fault=fault
+    )
 
 
 def test_client_properties_that_have_no_meaning_here_are_told_by_name_alone(log_lines: list[EventDict]) -> None:

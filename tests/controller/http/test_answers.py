@@ -14,7 +14,7 @@ import pytest
 
 from streamapp.api.http.messages import Findings, OperatorTold, Tasks, findings_path, read, tasks_path
 from streamapp.controller.http import answers as answering
-from streamapp.controller.http import sending
+from streamapp.controller.http import routes
 from streamapp.controller.http.answers import KEPT_SECONDS, Answers
 from streamapp.controller.http.probes import Health, serve
 from streamapp.controller.http.routes import of_answers
@@ -169,7 +169,7 @@ def test_who_does_not_lead_answers_nothing_but_who_it_is() -> None:
 
 def test_an_answer_is_refused_while_too_many_are_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play(door: Door) -> None:
-        monkeypatch.setattr(sending, "MOST_AT_ONCE", 0)
+        monkeypatch.setattr(routes, "MOST_AT_ONCE", 0)
         assert await door.ask(TASKS) == (503, b"too many answers are on their way: ask again in some seconds")
 
     at_the_door(play)

@@ -174,7 +174,7 @@ def test_an_api_server_that_does_not_answer_is_not_waited_for_by_many_nor_long(
 
     async def play() -> None:
         client = Silent()
-        known = autoscalers.Autoscaling(client, lambda: 0.0)
+        known = autoscalers.AutoscalerLister(client, lambda: 0.0)
         assert known.replica_writers(KEY, {}) == NOT_LISTED
         first = asyncio.create_task(known.look(KEY.namespace))
         await asyncio.sleep(0)

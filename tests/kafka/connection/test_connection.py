@@ -21,7 +21,7 @@ from kio.schema.sasl_authenticate.v1.response import SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1.response import SaslHandshakeResponse
 
 from streamapp.kafka.connection.connection import MAX_FRAME, Connection
-from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.errors import (
     BrokerUnreachableError,
     BrokerUnsupportedError,
@@ -41,7 +41,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 async def dialled(settings: KafkaSettings) -> Connection:
     with ThreadPoolExecutor(max_workers=1) as executor:
-        return await Dialler(settings, executor).dial(settings.bootstrap[0], "a-test")
+        return await Connector(settings, executor).dial(settings.bootstrap[0], "a-test")
 
 
 async def asked(broker: ScriptedBroker, tls: Tls | None = None, sasl: Sasl | None = None) -> FindCoordinatorResponse:

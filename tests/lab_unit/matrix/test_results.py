@@ -19,7 +19,7 @@ DRAIN = Drain(
     moved=2,
     learned_after=1.28,
     drained_after=3.24,
-    nudges=2,
+    triggered_rebalances=2,
     stopped_after=1.1,
     exit_code=143,
     left=True,
@@ -36,7 +36,7 @@ def test_a_drain_with_all_its_figures() -> None:
     assert row(DRAINED) == (
         *("Spring Boot fat jar 4.1.1", "4.2.1", "17.0.15", "FatLoader", "LearnerTaskAssignor", "3.2", "0.50"),
         "unknown",
-        "2 tasks, learned in 1.3 s, 2 nudges; others 0.19 s, quiet 0.21 s; by JDK_JAVA_OPTIONS",
+        "2 tasks, learned in 1.3 s, 2 rebalances; others 0.19 s, quiet 0.21 s; by JDK_JAVA_OPTIONS",
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from streamapp.agents.answers import Outcome, Place, Read
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.keys import KeyFile, NoKeys
 from streamapp.controller.metrics import Metrics
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class AgentSide:
+class AgentGateway:
     """All agents, with the keys to them."""
 
     access: AgentAccess
@@ -39,12 +39,12 @@ class AgentSide:
     _announced: dict[Key, tuple[Epoch, list[str]]] = field(default_factory=dict, init=False)
     """What was announced last and whom it did not reach: a renewal is told only where that changes."""
 
-    async def ask(self, key: Key, found: StreamApp, pods: Iterable[Pod]) -> list[Read]:
+    async def ask(self, key: Key, found: StreamApp, pods: Iterable[Pod]) -> list[AgentReading]:
         """Ask the agents of all pods that run at the same time; one answer each, in the order of their ordinals."""
         running = sorted((pod for pod in pods if pod.is_running), key=lambda pod: pod.ordinal)
         keys = self.keys.read()
         if isinstance(keys, NoKeys):
-            reads = [Read(AgentSilent(pod.ordinal, keys.why)) for pod in running]
+            reads = [AgentReading(AgentSilent(pod.ordinal, keys.why)) for pod in running]
         else:
             places, without = _places(key, found, running)
             heard = await self.access.read(places, found.spec.application_id, token(keys[0], found.metadata.uid))
@@ -65,10 +65,10 @@ class AgentSide:
         told = await self.access.announce(places, content, token(keys[0], found.metadata.uid))
         for one in told:
             self._counted(key, one.outcome)
-        failures = [one.why for one in told if one.outcome is not Outcome.TAKEN]
+        failures = [one.why for one in told if one.outcome is not AnnouncementOutcome.TAKEN]
         failures += [read.word.why for read in without if isinstance(read.word, AgentSilent)]
         for _ in without:
-            self._counted(key, Outcome.FAILED)
+            self._counted(key, AnnouncementOutcome.FAILED)
         self._log_announcement(key, step, failures)
 
     def forget(self, key: Key) -> None:
@@ -91,7 +91,7 @@ class AgentSide:
             failures=failures,
         )
 
-    def _counted(self, key: Key, outcome: Outcome) -> None:
+    def _counted(self, key: Key, outcome: AnnouncementOutcome) -> None:
         self.metrics.announcements.labels(key.namespace, key.name, outcome.value).inc()
 
     def _count(self, key: Key, word: AgentReply) -> None:
@@ -106,7 +106,7 @@ class AgentSide:
             log.info("agent heard again", app=str(key), ordinal=word.ordinal)
 
 
-def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[Read]) -> str:
+def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[AgentReading]) -> str:
     """Tell what the agents say otherwise than they did, as a sentence; empty where they say the same.
 
     A position that has grown is no change, since every copy that was caught up still is.
@@ -127,14 +127,14 @@ def _tasks(report: AgentReport) -> tuple[object, ...]:
     return report.pod_uid, report.incarnation, report.process_id, report.is_ours, tasks
 
 
-def _places(key: Key, found: StreamApp, pods: Iterable[Pod]) -> tuple[list[Place], list[Read]]:
+def _places(key: Key, found: StreamApp, pods: Iterable[Pod]) -> tuple[list[AgentAddress], list[AgentReading]]:
     """Where these pods' agents are, and who has no address to ask at."""
     places, without = [], []
     for pod in pods:
         name = f"{key.name}-{pod.ordinal}"
         if not pod.ips:
-            without.append(Read(AgentSilent(pod.ordinal, f"agent of pod {name}: the pod has no address yet")))
+            without.append(AgentReading(AgentSilent(pod.ordinal, f"agent of pod {name}: the pod has no address yet")))
             continue
         port = found.spec.agent.port
-        places.append(Place(ordinal=pod.ordinal, pod=name, pod_uid=pod.uid, address=pod.ips[0], port=port))
+        places.append(AgentAddress(ordinal=pod.ordinal, pod=name, pod_uid=pod.uid, address=pod.ips[0], port=port))
     return places, without

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from streamapp.api.validation.parse import StreamApp
-from streamapp.controller.agents.access import AgentSide
+from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.topology import told_by_all
 from streamapp.controller.apps.apps import Application
 from streamapp.controller.apps.memory import Memory
@@ -24,10 +24,10 @@ from streamapp.kube.objects import from_json
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class AgentPoller:
     """Hears the agents of all applications."""
 
-    agents: AgentSide
+    agents: AgentGateway
     now: Callable[[], datetime]
 
     async def hear(

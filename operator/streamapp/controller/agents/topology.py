@@ -7,7 +7,7 @@ had stays in force, and no pod goes anyway.
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from streamapp.agents.answers import Read
+from streamapp.agents.answers import AgentReading
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.topology import Topology, parse_topology
 from streamapp.core.facts.workload import Workload
@@ -18,7 +18,7 @@ def _parsed(text: str) -> Topology | TopologyUnknown:
     return parse_topology(text)
 
 
-def told_by_all(reads: Sequence[Read]) -> str:
+def told_by_all(reads: Sequence[AgentReading]) -> str:
     """The text that every one of these agents tells and that can be understood; empty where there is none."""
     texts = {read.topology for read in reads}
     text = texts.pop() if len(texts) == 1 else None

@@ -12,9 +12,8 @@ from typing import Any
 
 from streamapp.api.status.translate import as_rival
 from streamapp.api.validation.parse import StreamApp, parse
-from streamapp.controller.apps.group_poller import GroupWatch, Pace
-from streamapp.controller.apps.last_pass import LastPass
-from streamapp.controller.apps.memory import Memory
+from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
+from streamapp.controller.apps.memory import LastPass, Memory
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.kube.client.client import Json
@@ -22,7 +21,7 @@ from streamapp.kube.client.kinds import Key
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class ClusterAccess:
     """All that a connection to an application's group depends on; another one means another connection."""
 
     bootstrap: str
@@ -34,7 +33,7 @@ class Wiring:
     """Why there are no properties, where the Secret could not be read."""
 
 
-Connect = Callable[[Wiring], ApplicationGroup]
+Connect = Callable[[ClusterAccess], ApplicationGroup]
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class Application:
 
     memory: Memory
     wiring: Hashable = None
-    watch: GroupWatch | None = None
+    watch: GroupPoller | None = None
     polling: asyncio.Task[None] | None = None
     last: LastPass | None = None
     """What the last pass gathered; None before the first."""
@@ -63,7 +62,7 @@ class Applications:
     def __init__(
         self,
         connect: Connect,
-        pace: Pace,
+        pace: PollIntervals,
         changed: Callable[[Key], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -98,7 +97,7 @@ class Applications:
         """Give an application that a pass has already seen."""
         return self._known.get(key)
 
-    def wire(self, key: Key, application: Application, wiring: Wiring) -> None:
+    def wire(self, key: Key, application: Application, wiring: ClusterAccess) -> None:
         """See that its group is polled over these connections."""
         if application.wiring == wiring:
             return
@@ -106,7 +105,7 @@ class Applications:
         application.memory.forget_group()
         application.wiring = wiring
         group = self._connect(wiring)
-        watch = GroupWatch(group, application.memory, self._pace, lambda: self._changed(key), self._now)
+        watch = GroupPoller(group, application.memory, self._pace, lambda: self._changed(key), self._now)
         application.watch = watch
         application.polling = asyncio.create_task(watch.run(), name=f"poll {key}")
 

@@ -4,9 +4,9 @@ One task per application, beside the passes: a broker that swallows packets cost
 growing it not even those. Decides nothing; asks the queue for a pass when something looks different, or always while
 something is under way.
 
-A *join* is followed so: while two looks in a row show other subscriptions, the members joined between them. Its
-beginning is no earlier than the earlier look (or than a nudge sent since), its end no later than the later one; the
-ends of the changelogs are read right after that, and their tails where a copy seems to stand still before them.
+If two consecutive polls show different subscriptions, the members joined between them. The join began no earlier than
+the earlier poll, or than a rebalance trigger since, and ended no later than the later poll. The ends of the changelogs
+are read right after that; their tails are read too, if a copy seems to have stopped before the end.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ log = structlog.get_logger()
 
 ASK_AGAIN_AFTER = timedelta(seconds=10)
 """A topology that is not known is asked for no more often; it makes the broker list every topic."""
-NUDGE_HEARD_WITHIN = timedelta(seconds=30)
-"""A nudge that nobody joined after for so long was in vain."""
+TRIGGER_EXPIRES_AFTER = timedelta(seconds=30)
+"""A trigger had no effect if no member joins within this time."""
 CONFIGS_KEPT = timedelta(hours=1)
 """Settings of topics change rarely, and nothing waits for them."""
 CONFIGS_ASKED_AGAIN_AFTER = timedelta(minutes=10)
@@ -43,7 +43,7 @@ CONFIGS_ASKED_AGAIN_AFTER = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PollIntervals:
     """Seconds between two polls."""
 
     idle: float
@@ -52,7 +52,7 @@ class Pace:
 
 
 @dataclass(slots=True)
-class _Look:
+class _MemberJoins:
     """What the joins of the next look are compared with."""
 
     began_at: datetime
@@ -61,14 +61,14 @@ class _Look:
     """False where a rebalance was under way: whoever joins next may have begun before this look."""
 
 
-class GroupWatch:
+class GroupPoller:
     """Polls one group for as long as `run` runs."""
 
     def __init__(
         self,
         group: ApplicationGroup,
         memory: Memory,
-        pace: Pace,
+        pace: PollIntervals,
         changed: Callable[[], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -77,9 +77,9 @@ class GroupWatch:
         self._pace = pace
         self._changed = changed
         self._now = now
-        self._before: _Look | None = None
+        self._before: _MemberJoins | None = None
         self._join: ObservedRebalance | None = None
-        self._nudged_at: datetime | None = None
+        self._triggered_at: datetime | None = None
         self._asked_at = datetime.min.replace(tzinfo=UTC)
         self._configs_asked_at = self._asked_at
         self._is_busy = True
@@ -96,10 +96,10 @@ class GroupWatch:
             self._woken.set()
         self._is_busy = is_busy
 
-    def nudged(self) -> None:
+    def expect_rebalance(self) -> None:
         """A rebalance was just asked for: the next join begins now."""
-        self._nudged_at = self._now()
-        self._memory.rebalances = rebalance_trigger.sent(self._memory.rebalances, self._nudged_at)
+        self._triggered_at = self._now()
+        self._memory.rebalances = rebalance_trigger.sent(self._memory.rebalances, self._triggered_at)
         self._woken.set()
 
     async def run(self) -> None:
@@ -136,7 +136,7 @@ class GroupWatch:
     def _begin_anew(self) -> None:
         """Forget what has times of a clock that was set back: it would pass for new until the clock is there again."""
         self._memory.readings, self._memory.rebalances = (), RebalanceHistory()
-        self._before, self._join, self._nudged_at = None, None, None
+        self._before, self._join, self._triggered_at = None, None, None
         self._asked_at = datetime.min.replace(tzinfo=UTC)
 
     def _saw_nothing(self, why: str) -> None:
@@ -155,9 +155,9 @@ class GroupWatch:
         if group.state is not GroupState.STABLE:
             empty = group.state in {GroupState.EMPTY, GroupState.DEAD}
             if empty or self._before is None:
-                self._before, self._join = _Look(began_at, is_known=empty), None
+                self._before, self._join = _MemberJoins(began_at, is_known=empty), None
             return
-        before, self._before = self._before, _Look(began_at, poll.joins)
+        before, self._before = self._before, _MemberJoins(began_at, poll.joins)
         if before is not None and before.joins == poll.joins and before.is_known:
             await self._complete_ends()
             return
@@ -169,12 +169,12 @@ class GroupWatch:
     async def _joined(
         self, group: GroupDescription, looked_at: datetime, settled_at: datetime, rejoined_members: frozenset[str]
     ) -> ObservedRebalance:
-        nudged_at, self._nudged_at = self._nudged_at, None
+        triggered_at, self._triggered_at = self._triggered_at, None
         task_set = self._memory.task_set = await self._universe(settled_at)
         ends = await self._ends(task_set)
         if isinstance(task_set, TaskSet) and isinstance(ends, EndOffsets):
             ends = await self._with_tails(task_set, group, ends)
-        began_at = max(looked_at, nudged_at) if nudged_at is not None else looked_at
+        began_at = max(looked_at, triggered_at) if triggered_at is not None else looked_at
         return ObservedRebalance(began_at=began_at, settled_at=settled_at, rejoined_members=rejoined_members, ends=ends)
 
     async def _universe(self, now: datetime) -> TaskSet | TopologyUnknown:
@@ -250,9 +250,9 @@ class GroupWatch:
     def _interval(self) -> float:
         latest = self._memory.readings[0].group if self._memory.readings else None
         settled = {GroupState.STABLE, GroupState.EMPTY, GroupState.DEAD}
-        if self._nudged_at is not None and self._now() - self._nudged_at > NUDGE_HEARD_WITHIN:
-            self._nudged_at = None
-        if self._nudged_at is not None or (isinstance(latest, GroupDescription) and latest.state not in settled):
+        if self._triggered_at is not None and self._now() - self._triggered_at > TRIGGER_EXPIRES_AFTER:
+            self._triggered_at = None
+        if self._triggered_at is not None or (isinstance(latest, GroupDescription) and latest.state not in settled):
             return self._pace.rebalance
         return self._pace.busy if self._is_busy else self._pace.idle
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import structlog
 
-from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError, Poll
 from streamapp.core.facts import group as core
 from streamapp.core.facts.containers import MemberKey
@@ -28,22 +28,22 @@ from streamapp.core.facts.topology import (
     universe_of,
 )
 from streamapp.core.reasons import Reason
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import GroupNotClassicError, KafkaAccessError
 from streamapp.kafka.connection.settings import KafkaSettings, read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict
-from streamapp.kafka.group.groups import GroupReading, read_group
-from streamapp.kafka.group.rebalance import GhostLeft, NotNudged, nudge
+from streamapp.kafka.group.groups import DecodedGroup, read_group
+from streamapp.kafka.group.rebalance import ProbeNotRemoved, RebalanceSkipped, trigger_rebalance
 from streamapp.kafka.topics.offsets import committed
-from streamapp.wire.assignment import Assignment, NoRebalanceScheduled
+from streamapp.wire.assignment import DecodedAssignment, NoRebalanceScheduled
 from streamapp.wire.errors import UndecodableError
-from streamapp.wire.members import Member
-from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, TaskPosition
+from streamapp.wire.members import DecodedMember
+from streamapp.wire.subscription import DecodedSubscription, PositionSum, RunningActivePosition, TaskPosition
 
 log = structlog.get_logger()
 
 
-def connect(wiring: Wiring, deadline_seconds: float) -> ApplicationGroup:
+def connect(wiring: ClusterAccess, deadline_seconds: float) -> ApplicationGroup:
     """Give the Kafka side of an application; nothing is connected before the first look."""
     try:
         if wiring.fault is not None:
@@ -87,9 +87,9 @@ class UnreachableGroup:
         """Say why."""
         return dict.fromkeys(topics, ConfigUnread(self.why))
 
-    async def nudge(self, like_member: str) -> None:
+    async def trigger_rebalance(self, like_member: str) -> None:
         """Refuse."""
-        raise KafkaStepError(f"nudge like {like_member}: {self.why}")
+        raise KafkaStepError(f"trigger rebalance like {like_member}: {self.why}")
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Refuse."""
@@ -100,11 +100,11 @@ class KafkaGroup:
     """One application's group and topics on one cluster."""
 
     def __init__(self, settings: KafkaSettings, application_id: str, topology: str, *, deadline_seconds: float) -> None:
-        self._cluster = Cluster(settings, application_id)
+        self._cluster = KafkaCluster(settings, application_id)
         self._application_id = application_id
         self._topology: Topology | TopologyUnknown | None = parse_topology(topology) if topology.strip() else None
         self._deadline_seconds = deadline_seconds
-        self._last: GroupReading | None = None
+        self._last: DecodedGroup | None = None
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""
@@ -178,20 +178,27 @@ class KafkaGroup:
         except KafkaAccessError as error:
             return dict.fromkeys(wanted, ConfigUnread(str(error)))
 
-    async def nudge(self, like_member: str) -> None:
-        """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""
+    async def trigger_rebalance(self, like_member: str) -> None:
+        """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
+        what = f"group {self._application_id}: trigger rebalance"
         members = () if self._last is None else self._last.members
         model = next((each.subscription for each in members if each.member_id == like_member), None)
         if model is None:
-            raise KafkaStepError(f"group {self._application_id}: nudge: member {like_member} is not there any more")
+            raise KafkaStepError(
+                f"group {self._application_id}: trigger rebalance: member {like_member} has left the group"
+            )
         try:
-            outcome = await nudge(self._cluster.group, model, self._deadline_seconds)
+            outcome = await trigger_rebalance(self._cluster.group, model, self._deadline_seconds)
         except (KafkaAccessError, UndecodableError) as error:
             raise KafkaStepError(str(error)) from error
-        if isinstance(outcome, NotNudged):
-            raise KafkaStepError(f"group {self._application_id}: nudge: the group is {outcome.refusal.value} by now")
-        if isinstance(outcome, GhostLeft):
-            raise KafkaStepError(f"group {self._application_id}: nudge: the phantom could not leave: {outcome.why}")
+        if isinstance(outcome, RebalanceSkipped):
+            raise KafkaStepError(
+                f"group {self._application_id}: trigger rebalance: the group is {outcome.reason.value} now"
+            )
+        if isinstance(outcome, ProbeNotRemoved):
+            raise KafkaStepError(
+                f"group {self._application_id}: trigger rebalance: the probe member could not leave: {outcome.why}"
+            )
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""
@@ -217,7 +224,7 @@ def _changelogs(task_set: TaskSet) -> tuple[frozenset[TopicPartition], frozenset
     return task_set.changelogs, frozenset(sources)
 
 
-def _evidence(reading: GroupReading | None) -> GroupEvidence:
+def _evidence(reading: DecodedGroup | None) -> GroupEvidence:
     members = () if reading is None else reading.members
     active: dict[TaskId, frozenset[TopicPartition]] = {}
     stateful: set[TaskId] = set()
@@ -233,7 +240,7 @@ def _evidence(reading: GroupReading | None) -> GroupEvidence:
     return GroupEvidence(active=active, stateful=frozenset(stateful), subscribed=frozenset(subscribed))
 
 
-def _member(member: Member) -> core.Member:
+def _member(member: DecodedMember) -> core.Member:
     return core.Member(
         id=member.member_id,
         client_id=member.client_id,
@@ -244,7 +251,7 @@ def _member(member: Member) -> core.Member:
     )
 
 
-def _subscription(said: Subscription) -> core.Subscription:
+def _subscription(said: DecodedSubscription) -> core.Subscription:
     return core.Subscription(
         process_id=said.info.process_id,
         offsets=MappingProxyType({task: _position(position) for task, position in said.info.positions.items()}),
@@ -255,10 +262,10 @@ def _subscription(said: Subscription) -> core.Subscription:
 def _position(position: TaskPosition) -> core.OffsetSum:
     if isinstance(position, PositionSum):
         return core.Applied(position.offsets)
-    return core.NoOffsets.RUNNING if isinstance(position, RunningActive) else core.NoOffsets.UNKNOWN
+    return core.NoOffsets.RUNNING if isinstance(position, RunningActivePosition) else core.NoOffsets.UNKNOWN
 
 
-def _assignment(given: Assignment) -> core.Assignment:
+def _assignment(given: DecodedAssignment) -> core.Assignment:
     is_done = isinstance(given.next_rebalance, NoRebalanceScheduled)
     return core.Assignment(
         active=frozenset(given.active),
@@ -267,7 +274,7 @@ def _assignment(given: Assignment) -> core.Assignment:
     )
 
 
-def _join_mark(said: Subscription) -> tuple[object, ...]:
+def _join_mark(said: DecodedSubscription) -> tuple[object, ...]:
     """Give what a join changes: Streams counts its joins, the consumer names the generation it came from.
 
     The positions are there for clients too old for either.

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.actions.decision import Event
 from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
-from streamapp.core.facts.snapshot import DesiredSample, Episode, RebalanceHistory
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import DesiredSample, Episode, RebalanceHistory, Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
@@ -32,7 +34,7 @@ LOOKS_KEPT = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RejectedObjects:
     """Objects that the API server did not accept."""
 
     generation: int
@@ -40,6 +42,20 @@ class Refusal:
     why: str
     until: datetime
     """Then it is tried again: an admission policy may have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastPass:
+    """One pass."""
+
+    found: StreamApp | InvalidStreamApp
+    snapshot: Snapshot
+    policy: ScalingPolicy
+
+    @property
+    def uid(self) -> str:
+        """Of the StreamApp."""
+        return self.snapshot.app.uid
 
 
 @dataclass(slots=True)
@@ -78,7 +94,7 @@ class Memory:
     """The warnings of the last decision that was told."""
     is_taken_over: bool = False
     """Whether this process has written its own epoch into the hold record it found."""
-    refusal: Refusal | None = None
+    refusal: RejectedObjects | None = None
     """Why the API server did not accept the objects that the spec makes."""
     status_written_at: datetime | None = None
     failure: PassFailure | None = None
@@ -102,7 +118,7 @@ class Memory:
 
     def refuse(self, generation: int, why: str, at: datetime) -> None:
         """Remember that the API server did not accept what the spec makes."""
-        self.refusal = Refusal(generation, why, at + REFUSED_FOR)
+        self.refusal = RejectedObjects(generation, why, at + REFUSED_FOR)
 
     def record_terminations(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
         """Remember how containers ended; the first trusted report of each stays.

@@ -17,7 +17,7 @@ from streamapp.api.http.build import findings_told, tasks_told, template_facts
 from streamapp.api.http.messages import OperatorTold, with_time
 from streamapp.controller.agents.keys import KeyFile, NoKeys
 from streamapp.controller.apps.apps import Application, Applications
-from streamapp.controller.apps.last_pass import LastPass
+from streamapp.controller.apps.memory import LastPass
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.settings import Settings
 from streamapp.core.doctor.examine import examine
@@ -35,7 +35,7 @@ MOST_WAITING = 32
 """Readers that wait for a build; more are sent away."""
 
 
-class Question(Enum):
+class Endpoint(Enum):
     """What is asked about an application."""
 
     TASKS = "tasks"
@@ -43,7 +43,7 @@ class Question(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An HTTP status with its body: JSON, or one sentence where it is no success."""
 
     status: int
@@ -56,7 +56,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedBody:
     last: LastPass
     until: float
     body: bytes
@@ -80,11 +80,11 @@ class Answers:
         self._leads = leads
         self._now = now
         self._monotonic = monotonic
-        self._kept: OrderedDict[tuple[Question, Key], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[Endpoint, Key], _CachedBody] = OrderedDict()
         self._building = asyncio.Lock()
         self._waiting = 0
 
-    def about_operator(self) -> Answer:
+    def about_operator(self) -> HttpAnswer:
         """Who this is; every replica tells it."""
         told = OperatorTold(
             release=release(),
@@ -93,34 +93,36 @@ class Answers:
             leads=self._leads(),
             agent_key=not isinstance(self._keys.read(), NoKeys),
         )
-        return Answer(200, told.as_json())
+        return HttpAnswer(200, told.as_json())
 
-    async def about(self, question: Question, key: Key) -> Answer:
+    async def about(self, question: Endpoint, key: Key) -> HttpAnswer:
         """The tasks of a StreamApp, or what is wrong with it."""
         if not self._leads():
-            return Answer(503, b"this replica of the operator does not lead: ask the holder of the Lease")
+            return HttpAnswer(503, b"this replica of the operator does not lead: ask the holder of the Lease")
         application = self._applications.find(key)
         last = None if application is None else application.last
         if application is None or last is None:
             if self._applications.knows(key):
-                return Answer(503, f"StreamApp {key}: no pass has been made yet, ask again in some seconds".encode())
-            return Answer(
+                return HttpAnswer(
+                    503, f"StreamApp {key}: no pass has been made yet, ask again in some seconds".encode()
+                )
+            return HttpAnswer(
                 404, f"StreamApp {key}: this operator does not know it; it may watch other namespaces".encode()
             )
         body = self._young(question, key, last)
         if body is None:
             if self._waiting >= MOST_WAITING:
-                return Answer(503, b"too many are asking: ask again in some seconds")
+                return HttpAnswer(503, b"too many are asking: ask again in some seconds")
             body = await self._built(question, key, application, last)
-        return Answer(200, with_time(body, self._now()))
+        return HttpAnswer(200, with_time(body, self._now()))
 
-    def _young(self, question: Question, key: Key, last: LastPass) -> bytes | None:
+    def _young(self, question: Endpoint, key: Key, last: LastPass) -> bytes | None:
         kept = self._kept.get((question, key))
         if kept is None or kept.last.uid != last.uid:
             return None
         return kept.body if self._monotonic() < kept.until else None
 
-    async def _built(self, question: Question, key: Key, application: Application, last: LastPass) -> bytes:
+    async def _built(self, question: Endpoint, key: Key, application: Application, last: LastPass) -> bytes:
         self._waiting += 1
         try:
             async with self._building:
@@ -131,7 +133,7 @@ class Answers:
                 body = await asyncio.to_thread(_build, question, key, patient)
                 ended_at = self._monotonic()
                 kept_for = max(KEPT_SECONDS, KEPT_TIMES * (ended_at - began_at))
-                self._kept[question, key] = _Kept(last, ended_at + kept_for, body)
+                self._kept[question, key] = _CachedBody(last, ended_at + kept_for, body)
                 self._kept.move_to_end((question, key))
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)
@@ -158,10 +160,10 @@ def release() -> str:
         return "unknown"
 
 
-def _build(question: Question, key: Key, patient: Patient) -> bytes:
+def _build(question: Endpoint, key: Key, patient: Patient) -> bytes:
     """Make the body; runs in a thread, on values that nobody changes."""
     as_of = patient.snapshot.now
-    if question is Question.TASKS:
+    if question is Endpoint.TASKS:
         table = task_table(patient.snapshot, patient.policy)
         return tasks_told(key.namespace, key.name, table, as_of=as_of).as_json()
     return findings_told(key.namespace, key.name, examine(patient), as_of=as_of).as_json()

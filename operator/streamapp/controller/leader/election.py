@@ -22,7 +22,7 @@ from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import Key
 from streamapp.kube.objects import leases
-from streamapp.kube.objects.leases import Holding, Lease
+from streamapp.kube.objects.leases import Lease, LeaseSpec
 
 log = structlog.get_logger()
 
@@ -237,7 +237,7 @@ class Elector:
     async def _take(self) -> None:
         is_ours, at = self._is_ours(), leases.stamp(self._now())
         before = self._lease.says if is_ours and self._lease is not None else None
-        mine = Holding(
+        mine = LeaseSpec(
             holder=self.identity,
             seconds=self._timing.lease,
             transitions=self.transitions + (not is_ours),

@@ -16,7 +16,7 @@ T = TypeVar("T")
 LONGEST_END_SECONDS = 5.0
 
 
-class OwnLoop:
+class ThreadLoop:
     """One such loop."""
 
     def __init__(self, name: str) -> None:
@@ -35,7 +35,7 @@ class OwnLoop:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, name: str) -> AsyncIterator["OwnLoop"]:
+    async def running(cls, name: str) -> AsyncIterator["ThreadLoop"]:
         """Start one, and end it with the block."""
         own = cls(name)
         own._thread.start()
@@ -45,14 +45,14 @@ class OwnLoop:
             await asyncio.to_thread(own._end)
 
 
-class Apart:
+class RemoteLeadership:
     """A `leading.Leadership` that lives in such a loop, for whoever asks from another.
 
     What is awaited runs there. What is asked without waiting reads single values, which the other thread replaces
     whole.
     """
 
-    def __init__(self, of: Leadership, own: OwnLoop) -> None:
+    def __init__(self, of: Leadership, own: ThreadLoop) -> None:
         self._of, self._own = of, own
 
     @property

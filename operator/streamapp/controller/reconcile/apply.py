@@ -12,8 +12,8 @@ from typing import Any
 from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
 from streamapp.api.objects import manifests
 from streamapp.api.validation.parse import StreamApp
-from streamapp.controller.agents.access import AgentSide, moved_since
-from streamapp.controller.apps.group_poller import GroupWatch
+from streamapp.controller.agents.access import AgentGateway, moved_since
+from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
@@ -55,7 +55,7 @@ class Applier:
         installation: manifests.Installation,
         metrics: Metrics,
         monotonic: Callable[[], float] = seconds_since_boot,
-        agents: AgentSide | None = None,
+        agents: AgentGateway | None = None,
         *,
         leadership: Leadership = ALONE,
     ) -> None:
@@ -71,7 +71,7 @@ class Applier:
             WriteHoldRecord: self._record,
             CloseBudget: self._close_budget,
             OpenBudget: self._open_budget,
-            TriggerRebalance: self._nudge,
+            TriggerRebalance: self._trigger_rebalance,
             Announce: self._announce,
             Evict: self._evict,
             RecordProcessId: self._record_process_id,
@@ -161,10 +161,10 @@ class Applier:
         manifest = manifests.disruption_budget(gathered.found, self._installation, closed=is_closed)
         await owned_objects.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
 
-    async def _nudge(self, gathered: Gathered, step: TriggerRebalance) -> None:
+    async def _trigger_rebalance(self, gathered: Gathered, step: TriggerRebalance) -> None:
         watch = _watch(gathered)
-        await watch.group.nudge(step.like_member)
-        watch.nudged()
+        await watch.group.trigger_rebalance(step.like_member)
+        watch.expect_rebalance()
 
     async def _announce(self, gathered: Gathered, step: Announce) -> None:
         """Tell agents; who was not reached says so in the next report, and is told again."""
@@ -268,7 +268,7 @@ def _valid(gathered: Gathered) -> StreamApp:
     return gathered.found
 
 
-def _watch(gathered: Gathered) -> GroupWatch:
+def _watch(gathered: Gathered) -> GroupPoller:
     if gathered.application.watch is None:
         raise KafkaStepError(f"{gathered.key}: its group is not watched")
     return gathered.application.watch

@@ -25,20 +25,20 @@ DEADLINE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _NamespaceListing:
     """What one namespace answered, or why nothing is known."""
 
     at: float
     by_target: Mapping[str, tuple[Autoscaler, ...]] | ReplicaWritersUnknown
 
 
-class Autoscaling:
+class AutoscalerLister:
     """Knows those of all namespaces."""
 
     def __init__(self, client: KubeClient, monotonic: Callable[[], float]) -> None:
         self._client = client
         self._monotonic = monotonic
-        self._listed: dict[str, _Listed] = {}
+        self._listed: dict[str, _NamespaceListing] = {}
         self._again_at: dict[str, float] = {}
 
     async def look(self, namespace: str) -> None:
@@ -56,18 +56,18 @@ class Autoscaling:
         except (KubeError, TimeoutError) as error:
             self._failed(namespace, now, error)
         else:
-            self._listed[namespace] = _Listed(now, by_target(live))
+            self._listed[namespace] = _NamespaceListing(now, by_target(live))
 
     def _failed(self, namespace: str, now: float, error: KubeError | TimeoutError) -> None:
         """Note why there is no list; a token that is not taken just now says nothing of rights."""
         if isinstance(error, RefusedError | NotFoundError) and not isinstance(error, UnauthenticatedError):
             self._again_at[namespace] = now + ASKED_AGAIN_SECONDS
-            self._listed[namespace] = _Listed(now, ReplicaWritersUnknown(_why(error, namespace)))
+            self._listed[namespace] = _NamespaceListing(now, ReplicaWritersUnknown(_why(error, namespace)))
             return
         known = self._listed.get(namespace)
         if known is None or now - known.at > KEPT_SECONDS:
             told = str(error) or f"no answer within {DEADLINE_SECONDS:g} s"
-            self._listed[namespace] = _Listed(now, ReplicaWritersUnknown(f"They could not be listed: {told}"))
+            self._listed[namespace] = _NamespaceListing(now, ReplicaWritersUnknown(f"They could not be listed: {told}"))
 
     def replica_writers(self, key: Key, resource: Json) -> ReplicaWriters | ReplicaWritersUnknown:
         """Give who drives the StreamApp `resource`, as far as is known now."""

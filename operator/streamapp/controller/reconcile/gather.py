@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from streamapp.api.objects import manifests
 from streamapp.api.status.translate import app_of, policy_of
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
-from streamapp.controller.agents.access import AgentSide
-from streamapp.controller.agents.poller import Listening
+from streamapp.controller.agents.access import AgentGateway
+from streamapp.controller.agents.poller import AgentPoller
 from streamapp.controller.agents.topology import contradiction
-from streamapp.controller.apps.apps import Application, Applications, Wiring
+from streamapp.controller.apps.apps import Application, Applications, ClusterAccess
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
-from streamapp.controller.reconcile.autoscalers import Autoscaling
+from streamapp.controller.reconcile.autoscalers import AutoscalerLister
 from streamapp.core.evidence import eviction
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import App, Snapshot
@@ -67,16 +67,16 @@ class Gatherer:
         installation: manifests.Installation,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = seconds_since_boot,
-        agents: AgentSide | None = None,
+        agents: AgentGateway | None = None,
         *,
         leadership: Leadership = ALONE,
     ) -> None:
         self._client = client
         self._leadership = leadership
         self._agents = agents
-        self._listening = None if agents is None else Listening(agents, now)
+        self._listening = None if agents is None else AgentPoller(agents, now)
         self._monotonic = monotonic
-        self._autoscaling = Autoscaling(client, monotonic)
+        self._autoscaling = AutoscalerLister(client, monotonic)
         self._applications = applications
         self._installation = installation
         self._now = now
@@ -186,7 +186,7 @@ class Gatherer:
         if live is not None and found.replicas <= live["spec"]["replicas"]:
             await self._autoscaling.look(key.namespace)
 
-    async def _wiring(self, found: StreamApp, memory: Memory) -> Wiring:
+    async def _wiring(self, found: StreamApp, memory: Memory) -> ClusterAccess:
         kafka, properties, fault = found.spec.kafka, {}, None
         if kafka.config_secret_ref is not None:
             name = kafka.config_secret_ref.name
@@ -195,7 +195,7 @@ class Gatherer:
                 properties = {name: base64.b64decode(text).decode() for name, text in secret.get("data", {}).items()}
             except (KubeError, ValueError) as error:
                 fault = f"secret {name}: {error}"
-        return Wiring(
+        return ClusterAccess(
             bootstrap=kafka.bootstrap_servers,
             properties=tuple(sorted(properties.items())),
             application_id=found.spec.application_id,

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from streamapp.controller.apps.apps import Applications
-from streamapp.controller.apps.last_pass import LastPass
+from streamapp.controller.apps.memory import LastPass
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered, Gatherer
 from streamapp.controller.reconcile.report import Reporter, gap_seen, log
 from streamapp.controller.reconcile.turns import Turns
-from streamapp.controller.record.recorder import Recorder
+from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.decide import decide
 from streamapp.core.doctor.subject import PassFailure
@@ -38,14 +38,14 @@ class Reconciler:
         reporter: Reporter,
         applications: Applications,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        recorder: Recorder | None = None,
+        recorder: PassRecorder | None = None,
     ) -> None:
         self._now = now
         self._gatherer = gatherer
         self._applier = applier
         self._reporter = reporter
         self._applications = applications
-        self._recorder = recorder or Recorder.off()
+        self._recorder = recorder or PassRecorder.off()
         self._turns = Turns()
 
     async def reconcile(self, key: Key) -> float | None:

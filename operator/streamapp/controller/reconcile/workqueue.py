@@ -43,7 +43,7 @@ class QueueObserver(Protocol):
 
 
 @dataclass(slots=True)
-class _Place:
+class _KeyState:
     """What is known of one key."""
 
     due_at: float | None = None
@@ -61,7 +61,7 @@ class KeyQueue(Generic[K]):
         self._work = work
         self._pauses = pauses
         self._observer = observer
-        self._places: dict[K, _Place] = {}
+        self._places: dict[K, _KeyState] = {}
         self._closed = False
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class KeyQueue(Generic[K]):
         if self._closed:
             return
         self._observer.added()
-        self._want(key, self._places.setdefault(key, _Place()), after_seconds)
+        self._want(key, self._places.setdefault(key, _KeyState()), after_seconds)
 
     def oldest_seconds(self) -> float:
         """How long the key that is due longest has waited or run; 0 where none is."""
@@ -100,7 +100,7 @@ class KeyQueue(Generic[K]):
         running = [place.started_at for place in places if place.task is not None]
         return running + [place.due_at for place in places if place.task is None and place.due_at is not None]
 
-    def _want(self, key: K, place: _Place, after_seconds: float) -> None:
+    def _want(self, key: K, place: _KeyState, after_seconds: float) -> None:
         now = asyncio.get_running_loop().time()
         due_at = max(now + after_seconds, place.started_at + self._pauses.gap_seconds)
         if place.due_at is None or due_at < place.due_at:
@@ -108,17 +108,17 @@ class KeyQueue(Generic[K]):
         if place.task is None:
             self._arm(key, place, place.due_at)
 
-    def _arm(self, key: K, place: _Place, due_at: float) -> None:
+    def _arm(self, key: K, place: _KeyState, due_at: float) -> None:
         if place.timer is not None:
             place.timer.cancel()
         place.timer = asyncio.get_running_loop().call_at(due_at, self._start, key, place)
 
-    def _start(self, key: K, place: _Place) -> None:
+    def _start(self, key: K, place: _KeyState) -> None:
         place.timer, place.due_at = None, None
         place.started_at = asyncio.get_running_loop().time()
         place.task = asyncio.create_task(self._pass(key, place), name=f"pass {key}")
 
-    async def _pass(self, key: K, place: _Place) -> None:
+    async def _pass(self, key: K, place: _KeyState) -> None:
         again: float | None = None
         try:
             again = await self._work(key)
@@ -133,10 +133,10 @@ class KeyQueue(Generic[K]):
             place.task = None
             self._after(key, place, again)
 
-    def _finished(self, place: _Place, result: str) -> None:
+    def _finished(self, place: _KeyState, result: str) -> None:
         self._observer.finished(asyncio.get_running_loop().time() - place.started_at, result)
 
-    def _after(self, key: K, place: _Place, again: float | None) -> None:
+    def _after(self, key: K, place: _KeyState, again: float | None) -> None:
         if self._closed:
             return
         if again is not None:

@@ -16,8 +16,8 @@ from pathlib import Path
 import structlog
 
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.record.files import Limits, OpenFile, keep_within, recover
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.files import OpenFile, RecordLimits, keep_within, recover
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 
 log = structlog.get_logger()
 
@@ -30,12 +30,12 @@ LOOK_AROUND_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RecordFiles:
     """Where files go, and when they are closed."""
 
     folder: Path
     recorder: str
-    limits: Limits
+    limits: RecordLimits
     close_seconds: float
     close_bytes: int
     flush_seconds: float = 10.0
@@ -47,7 +47,7 @@ class RecordWriter:
 
     def __init__(
         self,
-        place: Place,
+        place: RecordFiles,
         queue: RecordQueue,
         metrics: Metrics,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -60,7 +60,7 @@ class RecordWriter:
         self._monotonic = monotonic
         self._file: OpenFile | None = None
         self._opened_at = self._looked_at = float("-inf")
-        self._taken: deque[Entry] = deque()
+        self._taken: deque[QueuedLine] = deque()
         self._dropped_told = 0
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="flight record", daemon=True)
@@ -119,9 +119,9 @@ class RecordWriter:
         if self._file is not None and self._monotonic() - self._opened_at >= self._place.close_seconds:
             self._close()
 
-    def _piece(self) -> list[Entry]:
+    def _piece(self) -> list[QueuedLine]:
         """The next lines; at least one, however long it is."""
-        found: list[Entry] = []
+        found: list[QueuedLine] = []
         size = 0
         for entry in self._taken:
             size += len(entry.text)

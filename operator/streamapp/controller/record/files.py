@@ -26,7 +26,7 @@ _PIECE = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RecordLimits:
     """What finished files may take."""
 
     total_bytes: int
@@ -34,7 +34,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CleanupResult:
     """What is there after the oldest were removed."""
 
     total_bytes: int
@@ -137,7 +137,7 @@ def every_file(folder: Path) -> list[tuple[float, Path]]:
     return sorted(found)
 
 
-def keep_within(folder: Path, limits: Limits, now: float, room_for: int = 0) -> Kept:
+def keep_within(folder: Path, limits: RecordLimits, now: float, room_for: int = 0) -> CleanupResult:
     """Remove the oldest whole files until the limits hold, with so many bytes left for the file that is open."""
     files = finished(folder)
     total, removed = sum(size for _, size, _ in files), 0
@@ -147,7 +147,7 @@ def keep_within(folder: Path, limits: Limits, now: float, room_for: int = 0) -> 
         total, removed = total - size, removed + 1
         with contextlib.suppress(OSError):
             path.parent.rmdir()  # which does nothing where anything is left in it
-    return Kept(total, max(0.0, now - files[0][0]) if files else 0.0, removed)
+    return CleanupResult(total, max(0.0, now - files[0][0]) if files else 0.0, removed)
 
 
 def recover(folder: Path) -> int:

@@ -13,7 +13,7 @@ MOST_BYTES = 16 * 1024 * 1024
 """Lines that wait; an application of 5,000 tasks, all behind, makes as much in a minute."""
 
 
-class Entry(NamedTuple):
+class QueuedLine(NamedTuple):
     """One line."""
 
     seq: int
@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 class RecordQueue:
     """Keeps lines until they are taken, in the order of their numbers."""
 
-    def __init__(self, told_of_dropped: Callable[[int, int], Entry], most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, told_of_dropped: Callable[[int, int], QueuedLine], most_bytes: int = MOST_BYTES) -> None:
         """Begin empty.
 
         Args:
@@ -35,7 +35,7 @@ class RecordQueue:
         self.told_of_dropped = told_of_dropped
         self._most_bytes = most_bytes
         self._changed = threading.Condition()
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[QueuedLine] = deque()
         self._bytes = 0
         self._last_dropped = 0
         self._dropped = 0
@@ -48,7 +48,7 @@ class RecordQueue:
         """Whether nothing more will come."""
         return self._is_closed
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[QueuedLine]) -> None:
         """Keep these; the oldest go where there is no room."""
         with self._changed:
             for entry in entries:
@@ -69,7 +69,7 @@ class RecordQueue:
             self._is_closed = True
             self._changed.notify()
 
-    def take(self, patience: float) -> list[Entry]:
+    def take(self, patience: float) -> list[QueuedLine]:
         """Wait until there is much to do, or so many seconds; then give all there is."""
         with self._changed:
             if not self._is_closed and not self._is_much():

@@ -38,18 +38,18 @@ Files = list[tuple[float, Path]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HistoryAnswer:
     """An HTTP status with its body: JSON, or one sentence where it is no success."""
 
     status: int
     body: str
 
 
-_NO_RECORD = Told(404, f"{NO_RECORD}: STREAMAPP_RECORD_FOLDER names no folder")
+_NO_RECORD = HistoryAnswer(404, f"{NO_RECORD}: STREAMAPP_RECORD_FOLDER names no folder")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordExcerpt:
     """What was read."""
 
     lines: list[Line]
@@ -58,7 +58,7 @@ class Found:
     """Time of the oldest line of any application; None where there is none yet."""
 
 
-class History:
+class RecordHistory:
     """Reads the record for whoever asks."""
 
     def __init__(self, folder: Path | None, leads: Callable[[], bool]) -> None:
@@ -66,7 +66,7 @@ class History:
         self._leads = leads
         self._is_reading = False
 
-    async def about(self, key: Key, since: str) -> Told:
+    async def about(self, key: Key, since: str) -> HistoryAnswer:
         """What happened with one StreamApp since a time (ISO 8601 with its zone; empty: ever)."""
         refusal = self._refusal()
         if refusal is not None or self._folder is None:
@@ -74,30 +74,32 @@ class History:
         try:
             after = _time(since)
         except ValueError:
-            return Told(400, f"since={since!r} is no time: give it like 2026-11-21T12:00:00Z")
+            return HistoryAnswer(400, f"since={since!r} is no time: give it like 2026-11-21T12:00:00Z")
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 read = await self._read(self._folder, key, after)
         except TimeoutError:
-            return Told(503, f"the disk of the flight record has not answered for {PATIENCE_SECONDS:g} s")
+            return HistoryAnswer(503, f"the disk of the flight record has not answered for {PATIENCE_SECONDS:g} s")
         except OSError as error:
-            return Told(503, f"the flight record cannot be read: {error}")
+            return HistoryAnswer(503, f"the flight record cannot be read: {error}")
         told = {"v": 1, "namespace": key.namespace, "app": key.name, "isWhole": read.is_whole, "lines": read.lines}
-        return Told(200, json.dumps(told | ({} if read.begins_at is None else {"beginsAt": read.begins_at})))
+        return HistoryAnswer(200, json.dumps(told | ({} if read.begins_at is None else {"beginsAt": read.begins_at})))
 
-    def _refusal(self) -> Told | None:
+    def _refusal(self) -> HistoryAnswer | None:
         if not self._leads():
-            return Told(503, "this replica of the operator does not lead: ask the holder of the Lease")
+            return HistoryAnswer(503, "this replica of the operator does not lead: ask the holder of the Lease")
         if self._is_reading:
-            return Told(503, "somebody else is reading the flight record, or its disk does not answer: ask again")
+            return HistoryAnswer(
+                503, "somebody else is reading the flight record, or its disk does not answer: ask again"
+            )
         return None
 
-    async def _read(self, folder: Path, key: Key, since: datetime) -> "Found":
+    async def _read(self, folder: Path, key: Key, since: datetime) -> RecordExcerpt:
         """Read in a thread that the end of the process does not wait for."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[Found] = loop.create_future()
+        done: asyncio.Future[RecordExcerpt] = loop.create_future()
 
-        def tell(found: Found | Exception) -> None:
+        def tell(found: RecordExcerpt | Exception) -> None:
             self._is_reading = False
             if done.cancelled():
                 return
@@ -107,10 +109,10 @@ class History:
                 done.set_result(found)
 
         def read() -> None:
-            found: Found | Exception
+            found: RecordExcerpt | Exception
             try:
                 files = every_file(folder)
-                found = Found(*notable(files, key, since), beginning(files))
+                found = RecordExcerpt(*notable(files, key, since), beginning(files))
             except Exception as error:  # noqa: BLE001 (told to whoever asked)
                 found = error
             if not loop.is_closed():

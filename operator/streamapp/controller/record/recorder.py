@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 from streamapp.core.actions.decision import Step
 from streamapp.flightrecord.changes import FlightLog, Look
 from streamapp.flightrecord.lines import StepMade
@@ -27,7 +27,7 @@ MOST_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class RecorderIdentity:
     """Who writes, on every line."""
 
     recorder: str
@@ -36,7 +36,7 @@ class Name:
     version: str = ""
     """Of the operator."""
 
-    def mark(self, seq: int, mark: Mark, at: datetime, dropped: int = 0) -> Entry:
+    def mark(self, seq: int, mark: Mark, at: datetime, dropped: int = 0) -> QueuedLine:
         """A word of the recorder about itself."""
         line = RecorderLine(
             cluster=self.cluster,
@@ -50,14 +50,14 @@ class Name:
             dropped=dropped,
             operator_version=self.version,
         )
-        return Entry(seq, to_line(line))
+        return QueuedLine(seq, to_line(line))
 
 
 @dataclass(slots=True)
-class Recorder:
+class PassRecorder:
     """Keeps the record of all applications in one process."""
 
-    name: Name
+    name: RecorderIdentity
     queues: tuple[RecordQueue, ...]
     """Each gets every line."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -72,9 +72,9 @@ class Recorder:
     """What went wrong in here; each is told once."""
 
     @classmethod
-    def off(cls) -> "Recorder":
+    def off(cls) -> "PassRecorder":
         """One that records nothing."""
-        return cls(Name(""), ())
+        return cls(RecorderIdentity(""), ())
 
     @property
     def is_on(self) -> bool:
@@ -132,16 +132,16 @@ class Recorder:
         return known[1]
 
     def _add(self, key: Key, lines: Iterable[Record]) -> None:
-        entries: list[Entry] = []
+        entries: list[QueuedLine] = []
         if not self._next:
             entries.append(self.name.mark(self._number(), Mark.STARTED, self.now()))
         about = str(key).encode()
         for line in lines:
             seq = self._number()
-            entries.append(Entry(seq, to_line(line.model_copy(update={"seq": seq})), about))
+            entries.append(QueuedLine(seq, to_line(line.model_copy(update={"seq": seq})), about))
         self._put(entries)
 
-    def _put(self, entries: list[Entry]) -> None:
+    def _put(self, entries: list[QueuedLine]) -> None:
         for queue in self.queues:
             queue.add(entries)
 

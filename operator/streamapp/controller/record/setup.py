@@ -14,10 +14,10 @@ from pathlib import Path
 import structlog
 
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.record.file_writer import Place, RecordWriter
-from streamapp.controller.record.files import Limits
-from streamapp.controller.record.queue import Entry, RecordQueue
-from streamapp.controller.record.recorder import Name, Recorder
+from streamapp.controller.record.file_writer import RecordFiles, RecordWriter
+from streamapp.controller.record.files import RecordLimits
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
+from streamapp.controller.record.recorder import PassRecorder, RecorderIdentity
 from streamapp.controller.record.topic_writer import TopicWriter, properties_in
 from streamapp.controller.settings import Settings
 from streamapp.flightrecord.schema import Mark
@@ -37,7 +37,7 @@ _NO_PROPERTIES = "see that the Secret is there and has a key for each property, 
 class Recording:
     """Everything that keeps the record."""
 
-    recorder: Recorder
+    recorder: PassRecorder
     writer: RecordWriter | None = None
     topic: TopicWriter | None = None
 
@@ -61,9 +61,9 @@ def recording(
     settings: Settings, metrics: Metrics, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> Recording:
     """Put the parts together; nothing is recorded where no folder and no broker is named."""
-    name = Name(_made_up(settings.instance), settings.cluster_name, metadata.version("streamapp-operator"))
+    name = RecorderIdentity(_made_up(settings.instance), settings.cluster_name, metadata.version("streamapp-operator"))
 
-    def told_of_dropped(seq: int, dropped: int) -> Entry:
+    def told_of_dropped(seq: int, dropped: int) -> QueuedLine:
         return name.mark(seq, Mark.DROPPED, now(), dropped)
 
     queues: list[RecordQueue] = []
@@ -78,15 +78,15 @@ def recording(
         else:
             queues.append(RecordQueue(told_of_dropped))
             topic = TopicWriter(producer, queues[-1], metrics)
-    recorder = Recorder(name, tuple(queues), now, metrics.record_errors.labels("pass").inc)
+    recorder = PassRecorder(name, tuple(queues), now, metrics.record_errors.labels("pass").inc)
     return Recording(recorder, writer, topic)
 
 
-def _place(settings: Settings, name: Name) -> Place:
-    return Place(
+def _place(settings: Settings, name: RecorderIdentity) -> RecordFiles:
+    return RecordFiles(
         folder=Path(settings.record_folder),
         recorder=name.recorder,
-        limits=Limits(settings.record_bytes, settings.record_age_seconds),
+        limits=RecordLimits(settings.record_bytes, settings.record_age_seconds),
         close_seconds=settings.record_close_seconds,
         close_bytes=settings.record_close_bytes,
     )

@@ -13,7 +13,7 @@ from typing import Protocol
 import structlog
 
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 from streamapp.kafka.connection.errors import KafkaAccessError, RecordsTooLargeError
 from streamapp.kafka.producer import Message
 
@@ -44,7 +44,7 @@ class TopicWriter:
         self._outlet = outlet
         self._queue = queue
         self._metrics = metrics
-        self._taken: deque[Entry] = deque()
+        self._taken: deque[QueuedLine] = deque()
         self._most_bytes = PIECE
         self._failures = 0
         self._dropped_told = 0
@@ -101,7 +101,7 @@ class TopicWriter:
             self._taken.popleft()
         self._metrics.record_lines.labels("topic").inc(len(piece))
 
-    def _make_smaller(self, piece: list[Entry], error: RecordsTooLargeError) -> None:
+    def _make_smaller(self, piece: list[QueuedLine], error: RecordsTooLargeError) -> None:
         """Take less at a time; a single line that is too large is lost, lest all others wait behind it for ever."""
         if len(piece) > 1:
             self._most_bytes = sum(_size(one) for one in piece) // 2
@@ -122,8 +122,8 @@ class TopicWriter:
             trace = None if isinstance(error, KafkaAccessError) else error
             log.warning("flight record not sent", error=str(error), exc_info=trace)
 
-    def _piece(self) -> list[Entry]:
-        found: list[Entry] = []
+    def _piece(self) -> list[QueuedLine]:
+        found: list[QueuedLine] = []
         size = 0
         for entry in self._taken:
             size += _size(entry)
@@ -133,7 +133,7 @@ class TopicWriter:
         return found
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: QueuedLine) -> int:
     return len(entry.text) + len(entry.key)
 
 

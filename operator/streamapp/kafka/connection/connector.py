@@ -16,7 +16,7 @@ from streamapp.kafka.connection.errors import BrokerUnreachableError, InvalidSet
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
 
 
-class Dialler:
+class Connector:
     """Knows the settings of one cluster and opens connections with them."""
 
     def __init__(self, settings: KafkaSettings, executor: Executor) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from kio.static.protocol import RequestPayload
 
 from streamapp.kafka.connection.connection import Connection, Response
-from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.errors import BrokerUnreachableError, KafkaAccessError
 from streamapp.kafka.connection.settings import Address, KafkaSettings
 
@@ -19,7 +19,7 @@ CLIENT_ID = "streamapp-operator"
 
 
 @dataclass
-class _Place:
+class _Broker:
     """One broker: its connection, if any, and whose turn it is."""
 
     connection: Connection | None = None
@@ -29,10 +29,10 @@ class _Place:
 class Pool:
     """The brokers of one cluster."""
 
-    def __init__(self, settings: KafkaSettings, dialler: Dialler) -> None:
+    def __init__(self, settings: KafkaSettings, dialler: Connector) -> None:
         self._bootstrap = settings.bootstrap
         self._dialler = dialler
-        self._places: dict[Address, _Place] = {}
+        self._places: dict[Address, _Broker] = {}
 
     def close(self) -> None:
         """Drop every connection."""
@@ -47,7 +47,7 @@ class Pool:
 
     async def ask(self, address: Address, request: RequestPayload, response: type[Response]) -> Response:
         """Send a repeatable request to one broker; the errors of a connection."""
-        place = self._places.setdefault(address, _Place())
+        place = self._places.setdefault(address, _Broker())
         async with place.turn:
             if place.connection is not None and place.connection.usable:
                 try:

@@ -17,7 +17,7 @@ from streamapp.kafka.connection.settings import Address
 from streamapp.kafka.topics.topics import metadata
 
 
-class NeighbourReader:
+class PrefixReader:
     """Reads the groups of one cluster."""
 
     def __init__(self, pool: Pool) -> None:

@@ -60,7 +60,7 @@ class TailReader:
         what = names(topics_of(ends))
         async with within(deadline_seconds, f"{what}: tail"):
             leaders = leaders_of(await metadata(self._pool, topics_of(ends)), ends, "tail")
-            looks = {partition: _Look(partition, end) for partition, end in ends.items()}
+            looks = {partition: _TailScan(partition, end) for partition, end in ends.items()}
             # Not cancelled by the first failure: a connection with half an answer is lost.
             done = await asyncio.gather(
                 *(self._follow(leader, [looks[each] for each in led]) for leader, led in leaders.items()),
@@ -71,7 +71,7 @@ class TailReader:
                 raise failed
         return {partition: look.result() for partition, look in looks.items()}
 
-    async def _follow(self, leader: Address, looks: Sequence["_Look"]) -> None:
+    async def _follow(self, leader: Address, looks: Sequence["_TailScan"]) -> None:
         for _ in range(ROUNDS):
             waiting = sorted((look for look in looks if not look.is_done), key=lambda look: -look.idle_rounds)
             if not waiting:
@@ -81,7 +81,7 @@ class TailReader:
 
 
 @dataclass
-class _Look:
+class _TailScan:
     """How far one partition is read: windows from the end backwards, each of them forwards."""
 
     partition: TopicPartition
@@ -165,7 +165,7 @@ class _Look:
             self._upper, self._at = lower, self._lower()
 
 
-def _fetch(looks: Iterable[_Look]) -> FetchRequest:
+def _fetch(looks: Iterable[_TailScan]) -> FetchRequest:
     # One topic entry each: a leader fills its answer in the order of the request, which grouping by topic would change.
     topics = (
         FetchTopic(
@@ -190,7 +190,7 @@ def _fetch(looks: Iterable[_Look]) -> FetchRequest:
     )
 
 
-def _absorb(answer: FetchResponse, looks: Sequence[_Look]) -> None:
+def _absorb(answer: FetchResponse, looks: Sequence[_TailScan]) -> None:
     if answer.error_code is not ErrorCode.none:
         raise failure(answer.error_code, looks[0].what, f"READ on topic {looks[0].partition.topic}")
     found = {

@@ -95,7 +95,7 @@ class KubeClient:
 
     async def listing(
         self, kind: Kind, namespace: str | None, *, selector: str = "", name: str | None = None, fields: str = ""
-    ) -> "Listing":
+    ) -> "ObjectList":
         """Read the same, or the one of this name, with the version of the whole from which a watch can go on.
 
         `fields` is a field selector, for kinds that have more of them than the name.
@@ -108,7 +108,7 @@ class KubeClient:
             page = await self._ask("GET", kind, kind.path(namespace), query)
             objects += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in page["items"]]
             if not page["metadata"].get("continue"):
-                return Listing(objects, page["metadata"].get("resourceVersion", ""))
+                return ObjectList(objects, page["metadata"].get("resourceVersion", ""))
             query["continue"] = page["metadata"]["continue"]
 
     async def watch(
@@ -289,7 +289,7 @@ class KubeClient:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ObjectList:
     """Objects, and the version of the whole."""
 
     objects: list[Json]

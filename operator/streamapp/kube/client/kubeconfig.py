@@ -26,7 +26,7 @@ class NoAccessError(KubeError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class ClusterConnection:
     """How the API server is reached, and where to look."""
 
     configuration: Configuration
@@ -41,7 +41,7 @@ class Access:
         return str(self.configuration.host)
 
 
-async def access(kubeconfig: str | None, context: str | None, environment: Mapping[str, str]) -> Access:
+async def access(kubeconfig: str | None, context: str | None, environment: Mapping[str, str]) -> ClusterConnection:
     """Find out how to reach the cluster; NoAccessError if that cannot be told.
 
     Args:
@@ -80,7 +80,7 @@ def _usual_places(environment: Mapping[str, str]) -> list[str]:
     return [str(Path(part).expanduser()) for part in named or ["~/.kube/config"]]
 
 
-async def _of_files(files: list[str], context: str | None) -> Access:
+async def _of_files(files: list[str], context: str | None) -> ClusterConnection:
     what = f"kubeconfig {' and '.join(files)}"
     configuration = Configuration()
     try:
@@ -88,7 +88,7 @@ async def _of_files(files: list[str], context: str | None) -> Access:
         loader = await load_kube_config(os.pathsep.join(files), context, configuration)
         chosen: dict[str, Any] = loader.current_context
         namespace = chosen["context"].get("namespace") or _DEFAULT_NAMESPACE
-        return Access(configuration=configuration, context=str(chosen["name"]), namespace=namespace)
+        return ClusterConnection(configuration=configuration, context=str(chosen["name"]), namespace=namespace)
     except (ConfigException, yaml.YAMLError, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         why = " ".join(str(error).split()) or type(error).__name__
         raise NoAccessError(what, why, "compare it with what `kubectl config view` shows") from error
@@ -116,7 +116,7 @@ def _choose(contexts: list[str]) -> str:
     return f"choose one with --context: {', '.join(contexts[:10])}"
 
 
-def _of_service_account() -> Access:
+def _of_service_account() -> ClusterConnection:
     configuration = Configuration()
     try:
         load_incluster_config(configuration)
@@ -125,4 +125,6 @@ def _of_service_account() -> Access:
         raise NoAccessError(
             "the pod's service account", str(error), "mount its token, or name a kubeconfig with --kubeconfig"
         ) from error
-    return Access(configuration=configuration, context="service account", namespace=namespace or _DEFAULT_NAMESPACE)
+    return ClusterConnection(
+        configuration=configuration, context="service account", namespace=namespace or _DEFAULT_NAMESPACE
+    )

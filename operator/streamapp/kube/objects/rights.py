@@ -13,7 +13,7 @@ from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import ACCESS_REVIEWS
 
 
-class Where(Enum):
+class RightScope(Enum):
     """In which namespaces a right is needed."""
 
     WATCHED = "watched"
@@ -33,7 +33,7 @@ class Right:
     verbs: tuple[str, ...]
     why: str
     """A sentence."""
-    where: Where = Where.WATCHED
+    where: RightScope = RightScope.WATCHED
     optional: bool = False
     """Whether the operator does all its work without it, and only tells less."""
     named: bool = False
@@ -116,7 +116,7 @@ RIGHTS: tuple[Right, ...] = (
         resource="leases",
         verbs=("get", "patch"),
         why="One of the operator's replicas leads, by this Lease.",
-        where=Where.OWN,
+        where=RightScope.OWN,
         named=True,
     ),
     Right(
@@ -124,7 +124,7 @@ RIGHTS: tuple[Right, ...] = (
         resource="leases",
         verbs=("create",),
         why="Makes that Lease; a name cannot be asked for here.",
-        where=Where.OWN,
+        where=RightScope.OWN,
     ),
 )
 

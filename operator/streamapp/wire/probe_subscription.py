@@ -7,14 +7,14 @@ more stream thread of a real process: so they carry that process's identity and 
 
 import struct
 
-from streamapp.wire.subscription import Subscription, SubscriptionInfo
+from streamapp.wire.subscription import DecodedSubscription, SubscriptionInfo
 
 _NO_GENERATION = -1
 _UNIQUE_FIELD = 0
 _NO_ERROR = 0
 
 
-def encode_phantom(model: Subscription) -> bytes:
+def encode_probe_subscription(model: DecodedSubscription) -> bytes:
     """Encode a subscription that owns nothing, in `model`'s versions and for `model`'s process.
 
     Copied are what the assignor takes to be the same for all threads of a process: process id, topics, endpoint, client
