@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import Command, run
+from lab.build.subprocesses import Command, run
 from lab.errors import LabError
 from lab.settings import Versions
 from lab.terminal import step

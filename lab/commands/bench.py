@@ -8,8 +8,8 @@ from statistics import median
 import click
 from rich.table import Table
 
-from lab.commands.inside import inside
 from lab.commands.measure import require_kept
+from lab.commands.node_namespace import in_node_namespace
 from lab.scenarios.benchmark import PROBING_SECONDS, Benchmark, Benchmarker
 from lab.scenarios.plain_scale_in import ScaleIn
 from lab.terminal import results
@@ -35,7 +35,7 @@ def bench(
     *, records: int, rate: int, held: int, plain: int, unaided: int, json_file: Path | None, markdown: Path | None
 ) -> None:
     """Measure held and plain scale-ins of three applications at the same time."""
-    with inside() as session:
+    with in_node_namespace() as session:
         found = Benchmarker(session, records, rate).run(held, plain, unaided)
     for title, titles, rows in _tables(found):
         results.print(f"\n{title}", style="bold")

@@ -12,10 +12,10 @@ import click
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl
-from lab.commands.inside import inside
+from lab.commands.live_table import watching
 from lab.commands.measure import require_kept
-from lab.commands.watching import watching
-from lab.meter.compared import count_table, gap_bars, step_table, worst_table
+from lab.commands.node_namespace import in_node_namespace
+from lab.meter.comparison import count_table, gap_bars, step_table, worst_table
 from lab.meter.costs import Cost, compared, cost_table, steps_of
 from lab.meter.counts import CountReport
 from lab.meter.measure import measure_gaps
@@ -59,7 +59,7 @@ def demo(*, records: int, rate: int, exactly_once: bool, json_file: Path | None,
         Contender("standby", application("standby", 1, "demo-standby"), {}),
     )
     plain = application("plain", 1, "demo-plain")
-    with inside() as session:
+    with in_node_namespace() as session:
         found = HeldAgainstPlain(session, contenders, plain, watching).run()
         _show(found)
         if json_file:

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.matrix.outcome import Drain, Found, Outcome, Verdict
+from lab.matrix.trial_result import Drain, Found, TrialResult, Verdict
 
 UNKNOWN = "unknown"
 NONE = "–"
@@ -17,7 +17,7 @@ TITLES = (
 )
 
 
-def row(outcome: Outcome) -> tuple[str, ...]:
+def row(outcome: TrialResult) -> tuple[str, ...]:
     """Give the cells of one line; what was not measured is a dash, what could not be is `unknown`."""
     cell, found, drain = outcome.cell, outcome.found, outcome.drain
     return (
@@ -49,7 +49,7 @@ def _gap(drain: Drain | None, of: Callable[[Drain], float | None]) -> str:
     return UNKNOWN if seconds is None else f"{seconds:.2f}"
 
 
-def _notes(outcome: Outcome) -> list[str]:
+def _notes(outcome: TrialResult) -> list[str]:
     """Say what is not in the other columns; a failure comes first."""
     notes = [f"{outcome.verdict.value}: {_line(outcome.note)}"] if outcome.note else []
     if outcome.drain is not None:
@@ -83,7 +83,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def table(outcomes: Sequence[Outcome]) -> RenderableType:
+def table(outcomes: Sequence[TrialResult]) -> RenderableType:
     """Give it for a terminal: the figures as a table, and below it the notes, which are long."""
     made = Table(*TITLES[:-1], box=None, pad_edge=False, header_style="bold")
     for column in made.columns:
@@ -97,7 +97,7 @@ def table(outcomes: Sequence[Outcome]) -> RenderableType:
     return Group(made, notes)
 
 
-def markdown(outcomes: Sequence[Outcome], began_at: datetime, records: int, rate: int) -> str:
+def markdown(outcomes: Sequence[TrialResult], began_at: datetime, records: int, rate: int) -> str:
     """Give it as Markdown, with when and under what load it was measured."""
     lines = [
         f"### Run of {began_at:%Y-%m-%d %H:%M} UTC",
@@ -114,7 +114,7 @@ def markdown(outcomes: Sequence[Outcome], began_at: datetime, records: int, rate
     return "\n".join(lines)
 
 
-def _sum(outcomes: Sequence[Outcome]) -> str:
+def _sum(outcomes: Sequence[TrialResult]) -> str:
     counts = ((verdict, sum(each.verdict is verdict for each in outcomes)) for verdict in Verdict)
     return ", ".join(f"{count} {verdict.value}" for verdict, count in counts) + "."
 

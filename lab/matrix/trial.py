@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError, NotYetError
-from lab.matrix import group, load
+from lab.matrix import group, word_load
 from lab.matrix.agents import Agents, Word
 from lab.matrix.applications import Application
 from lab.matrix.broker import PARTITIONS, Broker
 from lab.matrix.cells import Launcher
-from lab.matrix.gauge import Moments, gauge
-from lab.matrix.learning import CAUGHT_UP, actives, all_at_work, behind, changelogs, is_empty
-from lab.matrix.outcome import Drain, Found, Outcome, Verdict
+from lab.matrix.learner_progress import CAUGHT_UP, actives, all_at_work, behind, changelogs, is_empty
+from lab.matrix.measurement import Moments, gauge
 from lab.matrix.processes import Process, free_ports, loader_of, started
+from lab.matrix.trial_result import Drain, Found, TrialResult, Verdict
 from lab.meter.topics import Broker as Topics
 from lab.meter.topics import Isolation
 from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
@@ -67,11 +67,11 @@ class Trial:
         self._agents = Agents(self.application.names.application_id, free_ports(PROCESSES))
         self._until = time.monotonic() + LIMIT_SECONDS
 
-    def run(self) -> Outcome:
+    def run(self) -> TrialResult:
         """Try it to its end; LabError says what went wrong."""
         names = self.application.names
         self.broker.create(names.input_topic, names.output_topic)
-        words = load.preload(self.broker.bootstrap, names.input_topic, self.size.records)
+        words = word_load.preload(self.broker.bootstrap, names.input_topic, self.size.records)
         with ExitStack() as stack:
             for ordinal in range(PROCESSES):
                 self._processes.append(stack.enter_context(self._start(ordinal)))
@@ -79,9 +79,9 @@ class Trial:
             if self.application.cell.aside is not None:
                 return self._must_be_aside(found)
             self._settle()
-            with load.steady(self.broker.bootstrap, names.input_topic, words, self.size.rate):
+            with word_load.steady(self.broker.bootstrap, names.input_topic, words, self.size.rate):
                 drained = self._drain()
-            return Outcome(self.application.cell, Verdict.DRAINED, found[0], drained())
+            return TrialResult(self.application.cell, Verdict.DRAINED, found[0], drained())
 
     @contextmanager
     def _start(self, ordinal: int) -> Iterator[Process]:
@@ -108,13 +108,13 @@ class Trial:
         pairs = zip(self._agents.words(), self._processes, strict=True)
         return [_found(word, loader_of(_KAFKA_STREAMS, process, java)) for word, process in pairs]
 
-    def _must_be_aside(self, found: Sequence[Found]) -> Outcome:
+    def _must_be_aside(self, found: Sequence[Found]) -> TrialResult:
         cell = self.application.cell
         wanted = cell.aside.value if cell.aside else ""
         if all(each.aside.startswith(wanted) for each in found):
-            return Outcome(cell, Verdict.STEPPED_ASIDE, found[0], note=found[0].aside)
+            return TrialResult(cell, Verdict.STEPPED_ASIDE, found[0], note=found[0].aside)
         said = "; ".join(each.aside or "the assignor is at work" for each in found)
-        return Outcome(cell, Verdict.FAILED, found[0], note=f"it should step aside ({wanted}), and says: {said}")
+        return TrialResult(cell, Verdict.FAILED, found[0], note=f"it should step aside ({wanted}), and says: {said}")
 
     def _settle(self) -> None:
         """Wait until our assignor is in force everywhere, all tasks are at work, and all was read that was written."""

@@ -17,9 +17,8 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
 from lab.meter.measure import check_counts
 from lab.scenarios import demo_application, operator_deployment
-from lab.scenarios.audit import written
+from lab.scenarios.api_changes import WatchHistory, watch_history, writes_since
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.history import History, recorded
 from lab.scenarios.observed_app import ObservedApp, record_of, remove_all, start_all, unique_name
 from lab.scenarios.plain_scale_in import PlainScaleIn, ScaleIn
 from lab.terminal import step
@@ -178,7 +177,7 @@ class Benchmarker:
     def _case(self, name: str, one: ObservedApp, held: int, unaided: int) -> Case:
         steps = []
         grown = Grown(0.0, 0.0)
-        with recorded(self._session, one.app.namespace, "statefulsets") as history:
+        with watch_history(self._session, one.app.namespace, "statefulsets") as history:
             for turn in range(held):
                 if turn:
                     grown = self._grow(one)
@@ -198,12 +197,12 @@ class Benchmarker:
         wait_until_shared(one, BEFORE, 240)
         one.app.wait_until_converged(BEFORE)
         grown_after = time.monotonic() - began
-        events = written(one.app.namespace, wished)
+        events = writes_since(one.app.namespace, wished)
         asked = next(each for each in events if each.what == "streamapps/scale" and not each.by_operator)
         granted = next(each for each in events if each.what == "statefulsets" and each.by_operator)
         return Grown((granted.at - asked.at).total_seconds(), grown_after)
 
-    def _step(self, one: ObservedApp, history: History, grown: "Grown") -> HeldStep:
+    def _step(self, one: ObservedApp, history: WatchHistory, grown: "Grown") -> HeldStep:
         quiet, old = one.clock(), one.group.ownership()
         time.sleep(SETTLE_SECONDS)
         wished, began = datetime.now(UTC), one.clock()
@@ -214,7 +213,7 @@ class Benchmarker:
         judged = _judged_at(history)
         patch = next(
             each
-            for each in written(one.app.namespace, judged)
+            for each in writes_since(one.app.namespace, judged)
             if each.what == "statefulsets" and each.by_operator and each.at >= judged
         )
         (closed, *_) = one.app.status()["lastSteps"]
@@ -285,7 +284,7 @@ def wait_until_shared(one: ObservedApp, replicas: int, timeout_seconds: float) -
     wait_until(f"{one.app.namespace}: tasks shared by {replicas}", shared, timeout_seconds, 0.5)
 
 
-def _judged_at(history: History) -> datetime:
+def _judged_at(history: WatchHistory) -> datetime:
     """When the facts of the newest step were complete, as the hold record says."""
     steps = [record_of(each.object).get("step") for each in history.changes()]
     newest = [each for each in steps if each is not None][-1]

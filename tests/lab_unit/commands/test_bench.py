@@ -15,7 +15,7 @@ from lab.commands import bench
 from lab.errors import LabError
 from lab.meter.counts import CountReport, Inputs, Outputs, compare
 from lab.meter.gaps import Gap, GapReport, PartitionGap, Window
-from lab.meter.table import Move
+from lab.meter.table import MeasuredMove
 from lab.scenarios.benchmark import Benchmark, Benchmarker, Case, HeldStep
 from lab.scenarios.plain_scale_in import ScaleIn
 
@@ -36,7 +36,7 @@ def _report(*seconds: float) -> GapReport:
 
 
 def _scale_in(moved: float) -> ScaleIn:
-    return ScaleIn(_report(0.1, 0.2), _report(moved, 0.5), {0: Move("counter-2", "counter-1")})
+    return ScaleIn(_report(0.1, 0.2), _report(moved, 0.5), {0: MeasuredMove("counter-2", "counter-1")})
 
 
 def _step(moved: float, *restores: int) -> HeldStep:

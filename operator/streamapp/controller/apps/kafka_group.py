@@ -184,21 +184,15 @@ class KafkaGroup:
         members = () if self._last is None else self._last.members
         model = next((each.subscription for each in members if each.member_id == like_member), None)
         if model is None:
-            raise KafkaStepError(
-                f"group {self._application_id}: trigger rebalance: member {like_member} has left the group"
-            )
+            raise KafkaStepError(f"{what}: member {like_member} has left the group")
         try:
             outcome = await trigger_rebalance(self._cluster.group, model, self._deadline_seconds)
         except (KafkaAccessError, UndecodableError) as error:
             raise KafkaStepError(str(error)) from error
         if isinstance(outcome, RebalanceSkipped):
-            raise KafkaStepError(
-                f"group {self._application_id}: trigger rebalance: the group is {outcome.reason.value} now"
-            )
+            raise KafkaStepError(f"{what}: the group is {outcome.reason.value} now")
         if isinstance(outcome, ProbeNotRemoved):
-            raise KafkaStepError(
-                f"group {self._application_id}: trigger rebalance: the probe member could not leave: {outcome.why}"
-            )
+            raise KafkaStepError(f"{what}: the probe member could not leave: {outcome.why}")
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""

@@ -79,7 +79,7 @@ class Drain:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialResult:
     """Of one cell."""
 
     cell: Cell

@@ -23,7 +23,7 @@ _DEADLINE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Layout:
+class TaskLayout:
     """One stable layout. Pods are told apart by the ordinal in their seeded process ID."""
 
     at: datetime
@@ -40,7 +40,7 @@ class Layout:
         """Whether an ordinal has neither an active nor a copy."""
         return not (self.active.get(ordinal) or self.copies.get(ordinal))
 
-    def same_as(self, other: "Layout") -> bool:
+    def same_as(self, other: "TaskLayout") -> bool:
         """Whether nothing but the time differs."""
         return (self.active, self.copies) == (other.active, other.copies)
 
@@ -61,14 +61,14 @@ class Move:
 
 
 @dataclass
-class Layouts:
+class TaskLayouts:
     """What was seen so far, oldest first; two neighbours always differ."""
 
-    seen: list[Layout] = field(default_factory=list)
+    seen: list[TaskLayout] = field(default_factory=list)
     failure: BaseException | None = None
     """What ended the recording before its time: nothing that is seen here is the latest then."""
 
-    def note(self, layout: Layout) -> None:
+    def note(self, layout: TaskLayout) -> None:
         """Add one, if it is another."""
         if not self.seen or not self.seen[-1].same_as(layout):
             self.seen.append(layout)
@@ -92,15 +92,15 @@ class Layouts:
                     owners[task], since[task] = ordinal, number
         return found
 
-    def at(self, moment: datetime) -> Layout:
+    def at(self, moment: datetime) -> TaskLayout:
         """The last layout that was seen by then."""
         return [one for one in self.seen if one.at <= moment][-1]
 
 
 @contextmanager
-def layouts(bootstrap: str, application_id: str) -> Iterator[Layouts]:
+def layouts(bootstrap: str, application_id: str) -> Iterator[TaskLayouts]:
     """Record the group's layouts until the block is left."""
-    found, ends = Layouts(), threading.Event()
+    found, ends = TaskLayouts(), threading.Event()
 
     def record() -> None:
         try:
@@ -136,7 +136,7 @@ def generation(bootstrap: str, application_id: str) -> int:
     return asyncio.run(read())
 
 
-async def _record(bootstrap: str, application_id: str, found: Layouts, ends: threading.Event) -> None:
+async def _record(bootstrap: str, application_id: str, found: TaskLayouts, ends: threading.Event) -> None:
     cluster = KafkaCluster(read_settings(bootstrap, {}), application_id)
     try:
         while not ends.is_set():
@@ -152,7 +152,7 @@ async def _record(bootstrap: str, application_id: str, found: Layouts, ends: thr
         cluster.close()
 
 
-def _layout(reading: DecodedGroup) -> Layout:
+def _layout(reading: DecodedGroup) -> TaskLayout:
     active: dict[int, frozenset[str]] = {}
     copies: dict[int, frozenset[str]] = {}
     for member in reading.members:
@@ -161,7 +161,7 @@ def _layout(reading: DecodedGroup) -> Layout:
         ordinal = ordinal_of(member.subscription.info.process_id)
         active[ordinal] = active.get(ordinal, frozenset()) | _names(member.assignment.active)
         copies[ordinal] = copies.get(ordinal, frozenset()) | _names(member.assignment.standby)
-    return Layout(datetime.now(UTC), active, copies)
+    return TaskLayout(datetime.now(UTC), active, copies)
 
 
 def ordinal_of(process_id: ProcessId) -> int:

@@ -1,15 +1,15 @@
 from datetime import UTC, datetime, timedelta
 
-from lab.scenarios.layouts import Layout, Layouts, Move
+from lab.scenarios.task_layouts import Move, TaskLayout, TaskLayouts
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def layouts(*both: tuple[dict[int, str], dict[int, str]]) -> Layouts:
-    found = Layouts()
+def layouts(*both: tuple[dict[int, str], dict[int, str]]) -> TaskLayouts:
+    found = TaskLayouts()
     for number, (active, copies) in enumerate(both):
         found.note(
-            Layout(
+            TaskLayout(
                 BEGAN + timedelta(seconds=number),
                 {ordinal: frozenset(tasks.split()) for ordinal, tasks in active.items()},
                 {ordinal: frozenset(tasks.split()) for ordinal, tasks in copies.items()},
