@@ -61,11 +61,11 @@ def answer_of(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[AgentR
 def sentence(found: AgentReading, server: AgentServer | AgentAddress) -> str:
     """Why an agent is silent, without the words that every such sentence begins with."""
     place = server if isinstance(server, AgentAddress) else server.place
-    assert isinstance(found.word, AgentSilent)
-    assert found.word.ordinal == Ordinal(1)
+    assert isinstance(found.reply, AgentSilent)
+    assert found.reply.ordinal == Ordinal(1)
     beginning = f"agent of pod wordcount-1 at 127.0.0.1:{place.port}: "
-    assert found.word.why.startswith(beginning), found.word.why
-    return found.word.why.removeprefix(beginning)
+    assert found.reply.why.startswith(beginning), found.reply.why
+    return found.reply.why.removeprefix(beginning)
 
 
 def told(body: bytes | str, status: int = 200, headers: Mapping[str, str] | None = None) -> Any:
@@ -77,8 +77,8 @@ def told(body: bytes | str, status: int = 200, headers: Mapping[str, str] | None
 
 def test_a_report_is_asked_for_with_the_token_and_read() -> None:
     found, server = answer_of()
-    assert isinstance(found.word, AgentReport)
-    assert (found.word.sequence, found.word.as_of) == (7, ASKED_AT - timedelta(milliseconds=250))
+    assert isinstance(found.reply, AgentReport)
+    assert (found.reply.sequence, found.reply.as_of) == (7, ASKED_AT - timedelta(milliseconds=250))
     assert found.topology == "Topologies:\n   Sub-topology: 0\n"
     assert server.asked == [("GET", "/streamapp/v1/report", b"")]
     assert server.tokens == [f"Bearer {TOKEN}"]
@@ -226,8 +226,8 @@ def test_an_ipv6_address_is_spoken_to_and_named_in_brackets() -> None:
             return await read_from(server.place)(), server.place
 
     found, place = asyncio.run(play())
-    assert isinstance(found.word, AgentSilent)
-    assert found.word.why == (
+    assert isinstance(found.reply, AgentSilent)
+    assert found.reply.why == (
         f"agent of pod wordcount-1 at [::1]:{place.port}: it answered 500; look at the agent's version"
     )
 
@@ -235,8 +235,8 @@ def test_an_ipv6_address_is_spoken_to_and_named_in_brackets() -> None:
 def test_an_address_that_is_none_is_a_sentence_too() -> None:
     place = replace(AgentServer().place, address="not an address", port=1)
     found = asyncio.run(read_from(place)())
-    assert isinstance(found.word, AgentSilent)
-    assert found.word.why.startswith("agent of pod wordcount-1 at not an address:1: ")
+    assert isinstance(found.reply, AgentSilent)
+    assert found.reply.why.startswith("agent of pod wordcount-1 at not an address:1: ")
 
 
 def test_one_silent_agent_does_not_hold_up_the_others() -> None:
@@ -250,8 +250,8 @@ def test_one_silent_agent_does_not_hold_up_the_others() -> None:
             return await client.read(places, "wordcount", TOKEN)
 
     silent, *others = asyncio.run(play())
-    assert isinstance(silent.word, AgentSilent)
-    assert [one.word.ordinal for one in others if isinstance(one.word, AgentReport)] == [5, 3]
+    assert isinstance(silent.reply, AgentSilent)
+    assert [one.reply.ordinal for one in others if isinstance(one.reply, AgentReport)] == [5, 3]
 
 
 def test_all_are_asked_together_but_no_more_than_the_limit() -> None:
@@ -262,7 +262,7 @@ def test_all_are_asked_together_but_no_more_than_the_limit() -> None:
     async def play(at_once: int) -> int:
         async with AgentServer(slowly).serving() as server, a_client(at_once=at_once) as client:
             found = await client.read([server.place] * 12, "wordcount", TOKEN)
-            assert all(isinstance(one.word, AgentReport) for one in found)
+            assert all(isinstance(one.reply, AgentReport) for one in found)
             return server.together
 
     assert asyncio.run(play(12)) == 12
@@ -329,7 +329,7 @@ def test_a_closed_client_opens_anew_when_it_is_asked_again() -> None:
         async with AgentServer().serving() as server, a_client() as client:
             for _ in range(2):
                 (found,) = await client.read([server.place], "wordcount", TOKEN)
-                assert isinstance(found.word, AgentReport)
+                assert isinstance(found.reply, AgentReport)
                 await client.close()
 
     asyncio.run(play())

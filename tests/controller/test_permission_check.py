@@ -28,7 +28,7 @@ class Rights:
     ready: int = 200
     denied: set[tuple[str, str]] = field(default_factory=set)
     """Verb and resource."""
-    asked: list[dict[str, str]] = field(default_factory=list)
+    reviews: list[dict[str, str]] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def rights(tmp_path: Path) -> Iterator[Rights]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked = body["spec"]["resourceAttributes"]
-            state.asked.append(asked)
+            state.reviews.append(asked)
             allowed = (asked["verb"], asked["resource"]) not in state.denied
             self.say(201, {**body, "status": {"allowed": allowed}})
 
@@ -96,9 +96,9 @@ def test_where_everything_is_there_all_of_it_is_listed_and_the_exit_code_is_0(ch
     lines = told.splitlines()
     assert (code, lines[-1]) == (0, f"all {ASKED + 2} checked, nothing lacks")
     assert [line.split()[0] for line in lines[1:-2]] == ["yes"] * (ASKED + 2)
-    assert {each.get("namespace") for each in rights.asked if each["resource"] == "leases"} == {"own"}
-    assert {each.get("namespace") for each in rights.asked if each["resource"] != "leases"} == {None}
-    named = {each["verb"]: each.get("name") for each in rights.asked if each["resource"] == "leases"}
+    assert {each.get("namespace") for each in rights.reviews if each["resource"] == "leases"} == {"own"}
+    assert {each.get("namespace") for each in rights.reviews if each["resource"] != "leases"} == {None}
+    named = {each["verb"]: each.get("name") for each in rights.reviews if each["resource"] == "leases"}
     assert named == {"get": "streamapp-operator", "patch": "streamapp-operator", "create": None}
 
 
@@ -125,7 +125,7 @@ def test_one_that_is_optional_is_told_and_fails_nothing(check: Any, rights: Righ
 
 def test_no_lease_is_asked_for_where_none_is_used(check: Any, rights: Rights) -> None:
     check()
-    assert "leases" not in {each["resource"] for each in rights.asked}
+    assert "leases" not in {each["resource"] for each in rights.reviews}
 
 
 def test_a_definition_that_is_not_installed_and_an_operator_that_is_not_ready_fail(check: Any, rights: Rights) -> None:

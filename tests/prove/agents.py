@@ -41,23 +41,23 @@ class PortedAgents:
     witness: Witness
     now: Callable[[], datetime]
 
-    async def read(self, places: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:  # noqa: ARG002 (the real one's)
+    async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:  # noqa: ARG002 (the real one's)
         """Ask all of them; one answer may be missing, or be an old one."""
         fates = await self._arrive()
         self.group.advance()
-        words = [self._fated(place, self._word(place), fates) for place in places]
+        words = [self._fated(place, self._word(place), fates) for place in addresses]
         self.witness.looked(self.process)
         await self._after(fates)
         return [AgentReading(word) for word in words]
 
     async def announce(
         self,
-        places: Iterable[AgentAddress],
+        addresses: Iterable[AgentAddress],
         announcement: bytes,
         token: str,  # noqa: ARG002 (the real one's)
     ) -> list[AnnouncementResult]:
         """Tell all of them; one may not hear it."""
-        asked = list(places)
+        asked = list(addresses)
         fates = await self._arrive()
         said = json.loads(announcement)
         deaf = {fate.which for fate in fates if fate.what == "silent"}

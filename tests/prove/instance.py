@@ -129,11 +129,11 @@ class Instance:
             if not self._open.is_set():
                 self._loop.call_later(1.0, tell)  # it lies in the socket until somebody reads
             elif plural == "streamapps":
-                self.operator.heard_of_app(KEY, resource, is_gone=is_gone)
+                self.operator.on_streamapp_event(KEY, resource, is_gone=is_gone)
             elif plural == "pods":
-                self.operator.heard_of_pod(KEY, resource)
+                self.operator.on_pod_event(KEY, resource)
             else:
-                self.operator.heard_of_child(KEY, WATCHED[plural])
+                self.operator.on_owned_event(KEY, WATCHED[plural])
 
         return tell
 

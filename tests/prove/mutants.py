@@ -123,7 +123,7 @@ def _no_second_look() -> Iterator[Any]:
     async def still_holds(self: Applier, gathered: Gathered, to_replicas: int | None) -> None:
         """Trust what was read."""
 
-    yield patch.object(Applier, "_still_holds", still_holds)
+    yield patch.object(Applier, "_check_again", still_holds)
 
 
 def _no_take_over() -> Iterator[Any]:

@@ -36,7 +36,7 @@ class AgentAddress:
 class AgentReading:
     """What was heard of one agent."""
 
-    word: AgentReport | AgentSilent
+    reply: AgentReport | AgentSilent
     topology: str | None = None
     """The text of `Topology#describe()`; None where the agent does not know it, or is silent."""
 

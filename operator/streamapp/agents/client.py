@@ -64,57 +64,62 @@ class AgentClient:
         if session is not None:
             await session.close()
 
-    async def read(self, places: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
+    async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
         """Ask all of these for their reports at the same time; one answer for each, in their order."""
-        return await asyncio.gather(*(self._read(place, application_id, token) for place in places))
+        return await asyncio.gather(*(self._read(address, application_id, token) for address in addresses))
 
     async def announce(
-        self, places: Iterable[AgentAddress], announcement: bytes, token: str
+        self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
     ) -> list[AnnouncementResult]:
         """Tell all of these at the same time; one outcome for each, in their order."""
-        return await asyncio.gather(*(self._announce(place, announcement, token) for place in places))
+        return await asyncio.gather(*(self._announce(address, announcement, token) for address in addresses))
 
-    async def _read(self, place: AgentAddress, application_id: str, token: str) -> AgentReading:
+    async def _read(self, address: AgentAddress, application_id: str, token: str) -> AgentReading:
         try:
             async with self._turns:
                 asked_at = self.now()
-                answer = await self._ask("GET", place, _REPORT, token, MOST_BYTES)
+                answer = await self._ask("GET", address, _REPORT, token, MOST_BYTES)
             if answer.status != 200:
-                return _silent(place, _refusal(answer))
+                return _silent(address, _refusal(answer))
             expected = Expected(
-                ordinal=place.ordinal, pod_uid=place.pod_uid, application_id=application_id, asked_at=asked_at
+                ordinal=address.ordinal, pod_uid=address.pod_uid, application_id=application_id, asked_at=asked_at
             )
-            found = read_report(answer.body, expected)
+            report = read_report(answer.body, expected)
         except NotOurReportError as error:
-            return _silent(place, f"{error}; see that the pod's `application.id` is {application_id}, in one instance")
+            return _silent(
+                address, f"{error}; see that the pod's `application.id` is {application_id}, in one instance"
+            )
         except UndecodableError as error:
-            return _silent(place, f"{error}; if the agent is newer than the operator, upgrade the operator")
+            return _silent(address, f"{error}; if the agent is newer than the operator, upgrade the operator")
         except _NoAnswerError as error:
-            return _silent(place, str(error))
-        return AgentReading(found.report, found.topology)
+            return _silent(address, str(error))
+        return AgentReading(report.report, report.topology)
 
-    async def _announce(self, place: AgentAddress, announcement: bytes, token: str) -> AnnouncementResult:
+    async def _announce(self, address: AgentAddress, announcement: bytes, token: str) -> AnnouncementResult:
         try:
             async with self._turns:
-                answer = await self._ask("PUT", place, _LEAVING, token, _MOST_TOLD, announcement)
+                answer = await self._ask("PUT", address, _LEAVING, token, _MOST_TOLD, announcement)
         except _NoAnswerError as error:
             return AnnouncementResult(
-                ordinal=place.ordinal, outcome=AnnouncementOutcome.FAILED, epoch=None, why=f"agent of {place}: {error}"
+                ordinal=address.ordinal,
+                outcome=AnnouncementOutcome.FAILED,
+                epoch=None,
+                why=f"agent of {address}: {error}",
             )
-        known = epoch_in(answer.body)
+        epoch = epoch_in(answer.body)
         if answer.status == 200:
-            return AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=known)
-        why = f"agent of {place}: {_refusal(answer)}"
-        return AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.REFUSED, epoch=known, why=why)
+            return AnnouncementResult(ordinal=address.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=epoch)
+        why = f"agent of {address}: {_refusal(answer)}"
+        return AnnouncementResult(ordinal=address.ordinal, outcome=AnnouncementOutcome.REFUSED, epoch=epoch, why=why)
 
     async def _ask(
-        self, method: str, place: AgentAddress, path: str, token: str, most: int, body: bytes | None = None
+        self, method: str, address: AgentAddress, path: str, token: str, most: int, body: bytes | None = None
     ) -> _HttpAnswer:
         headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         headers |= {} if body is None else {"Content-Type": "application/json"}
         try:
-            async with self._pool().request(
-                method, f"http://{place.host}:{place.port}{path}", data=body, headers=headers, allow_redirects=False
+            async with self._http_session().request(
+                method, f"http://{address.host}:{address.port}{path}", data=body, headers=headers, allow_redirects=False
             ) as response:
                 return _HttpAnswer(response.status, await _bounded(response, most))
         except TimeoutError:
@@ -124,7 +129,7 @@ class AgentClient:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _NoAnswerError(f"the answer broke off ({_cause(error)}); look at the pod's log if it lasts") from None
 
-    def _pool(self) -> aiohttp.ClientSession:
+    def _http_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # A pod's address may belong to another pod a moment later: no connection is used twice.
@@ -152,16 +157,16 @@ async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
 def _refusal(answer: _HttpAnswer) -> str:
     if answer.status == 401:
         return _ROTATED
-    said = error_in(answer.body)
-    known = epoch_in(answer.body)
-    told = [f"it answered {answer.status}", *([said] if said else [])]
-    if answer.status == 409 and known is not None:
-        told.append(f"it knows the epoch {known.lease}/{known.counter}: another operator has spoken since")
+    error = error_in(answer.body)
+    epoch = epoch_in(answer.body)
+    parts = [f"it answered {answer.status}", *([error] if error else [])]
+    if answer.status == 409 and epoch is not None:
+        parts.append(f"it knows the epoch {epoch.lease}/{epoch.counter}: another operator has spoken since")
     elif answer.status == 404:
-        told.append("something else than the agent listens there; see `spec.agent.port`")
-    elif not said:
-        told.append("look at the agent's version")
-    return "; ".join(told)
+        parts.append("something else than the agent listens there; see `spec.agent.port`")
+    elif not error:
+        parts.append("look at the agent's version")
+    return "; ".join(parts)
 
 
 def _cause(error: Exception) -> str:
@@ -171,5 +176,5 @@ def _cause(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _silent(place: AgentAddress, why: str) -> AgentReading:
-    return AgentReading(AgentSilent(place.ordinal, f"agent of {place}: {why}"))
+def _silent(address: AgentAddress, why: str) -> AgentReading:
+    return AgentReading(AgentSilent(address.ordinal, f"agent of {address}: {why}"))

@@ -82,14 +82,14 @@ async def _check(settings: Settings) -> list[PermissionCheck]:
 async def _rights(client: KubeClient, settings: Settings) -> list[PermissionCheck]:
     watched: tuple[str | None, ...] = settings.namespaces or (None,)
     own: tuple[str | None, ...] = (settings.lease_namespace,) if settings.lease_namespace else ()
-    asked = [
+    checks = [
         (right, verb, what, namespace)
         for right in RIGHTS
         for namespace in (watched if right.where is RightScope.WATCHED else own)
-        for verb, what in right.asked()
+        for verb, what in right.reviews()
     ]
     answers = await asyncio.gather(
-        *(is_granted(client, right, verb, where, settings.lease_name) for right, verb, _, where in asked)
+        *(is_granted(client, right, verb, where, settings.lease_name) for right, verb, _, where in checks)
     )
     return [
         PermissionCheck(
@@ -99,7 +99,7 @@ async def _rights(client: KubeClient, settings: Settings) -> list[PermissionChec
             fix=_fix(right, verb, namespace),
             optional=right.optional,
         )
-        for (right, verb, what, namespace), answer in zip(asked, answers, strict=True)
+        for (right, verb, what, namespace), answer in zip(checks, answers, strict=True)
     ]
 
 

@@ -61,11 +61,11 @@ class ApplicationGroup(Protocol):
 class AgentAccess(Protocol):
     """The agents in all pods."""
 
-    async def read(self, places: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
+    async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
         """Ask all of these for their reports at the same time; one answer for each, in their order."""
 
     async def announce(
-        self, places: Iterable[AgentAddress], announcement: bytes, token: str
+        self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
     ) -> list[AnnouncementResult]:
         """Tell all of these at the same time; one outcome for each, in their order."""
 

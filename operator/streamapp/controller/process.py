@@ -128,16 +128,16 @@ class Operator:
         self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership)
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
-    def heard_of_app(self, key: Key, resource: Json, *, is_gone: bool) -> None:
+    def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
         """Remember the StreamApp for its rivals, and look at it."""
         self.metrics.watch_events.labels(STREAM_APPS.plural).inc()
         if is_gone:
-            self.applications.gone(key)
+            self.applications.remove(key)
         else:
-            self.applications.heard(key, resource)
+            self.applications.remember_resource(key, resource)
         self.queue.add(key)
 
-    def heard_of_pod(self, key: Key, pod: Json) -> None:
+    def on_pod_event(self, key: Key, pod: Json) -> None:
         """Remember how its containers ended, and look at its application."""
         self.metrics.watch_events.labels("pods").inc()
         application = self.applications.find(key)
@@ -145,7 +145,7 @@ class Operator:
             application.memory.record_terminations(from_json.container_ends(pod), self._now())
             self.queue.add(key)
 
-    def heard_of_child(self, key: Key, kind: Kind) -> None:
+    def on_owned_event(self, key: Key, kind: Kind) -> None:
         """Look at its application."""
         self.metrics.watch_events.labels(kind.plural).inc()
         if self.applications.find(key) is not None:
@@ -163,7 +163,7 @@ class Operator:
         """List all StreamApps again and again, until cancelled: a watch may have missed a deletion."""
         while True:
             try:
-                self._mark(await self._list())
+                self._mark_dirty(await self._list())
             except KubeError as error:
                 log.warning("resync failed", error=str(error))
                 await asyncio.sleep(self.settings.backoff_first_seconds)
@@ -177,16 +177,16 @@ class Operator:
         self.applications.close()
         await self.agents.close()
 
-    def _mark(self, resources: list[Json]) -> None:
-        found = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
-        for key, resource in found.items():
-            self.applications.heard(key, resource)
-        for key in {*found, *self.applications.keys()}:
+    def _mark_dirty(self, resources: list[Json]) -> None:
+        resources_by_key = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
+        for key, resource in resources_by_key.items():
+            self.applications.remember_resource(key, resource)
+        for key in {*resources_by_key, *self.applications.keys()}:
             self.queue.add(key)
 
     async def _list(self) -> list[Json]:
-        wanted = self.settings.namespaces or (None,)
-        return [one for namespace in wanted for one in await self.client.list(STREAM_APPS, namespace)]
+        namespaces = self.settings.namespaces or (None,)
+        return [one for namespace in namespaces for one in await self.client.list(STREAM_APPS, namespace)]
 
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)
@@ -224,8 +224,8 @@ async def run(settings: Settings) -> None:
         operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
         await operator.check()
-        told = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
-        server = await serve(settings.port, operator.health, operator.metrics, told)
+        route_defs = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
+        server = await serve(settings.port, operator.health, operator.metrics, route_defs)
         left_behind.push_async_callback(server.cleanup)
         left_behind.push_async_callback(operator.recording.close)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
@@ -267,14 +267,14 @@ async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[
             running = {stopping, *(asyncio.create_task(part, name=name) for name, part in work.items())}
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        done = {task for task in running if task.done()}
-        for task in {standing, *running} - done:
+        ended = {task for task in running if task.done()}
+        for task in {standing, *running} - ended:
             task.cancel()
         await operator.close(PATIENCE_SECONDS)
         await operator.leadership.release()
         # Only now: kopf takes seconds to end, in which another replica can begin.
         await asyncio.gather(standing, *running, return_exceptions=True)
-    for task in done:
+    for task in ended:
         log.info("stopping", because=f"{task.get_name()} ended" if task is not stopping else "told to")
         task.result()
 

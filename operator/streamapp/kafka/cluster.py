@@ -25,7 +25,7 @@ class KafkaCluster:
         self.group = Coordinator(self._pool, group_id)
         """For `groups.read_group`, `offsets.committed`, `rebalance.trigger_rebalance` and `eviction.evict`."""
         self.topics = TopicReader(self._pool)
-        self.neighbours = PrefixReader(self._pool)
+        self.prefixes = PrefixReader(self._pool)
         self.offsets = OffsetReader(self._pool)
         self.tails = TailReader(self._pool)
 

@@ -85,21 +85,21 @@ class Producer:
             ),
         )
         answer = await self._pool.ask(leader, request, ProduceResponse)
-        told = {one.index: one for topic in answer.responses for one in topic.partition_responses}
+        responses = {one.index: one for topic in answer.responses for one in topic.partition_responses}
         for number in packed:
             what = f"topic {self._topic} partition {number}: write"
-            if i32(number) not in told:
+            if i32(number) not in responses:
                 raise unexpected(what, "the broker says nothing about it")
-            code = told[i32(number)].error_code
+            code = responses[i32(number)].error_code
             if code is not ErrorCode.none:
                 raise failure(code, what, f"WRITE on topic {self._topic}")
 
 
 def _shares(messages: Sequence[Message], partitions: int) -> Mapping[int, list[Message]]:
-    found: defaultdict[int, list[Message]] = defaultdict(list)
+    messages_by_partition: defaultdict[int, list[Message]] = defaultdict(list)
     for message in messages:
-        found[crc32(message.key) % partitions].append(message)
-    return found
+        messages_by_partition[crc32(message.key) % partitions].append(message)
+    return messages_by_partition
 
 
 def _packed(shares: Mapping[int, list[Message]]) -> Mapping[int, bytes]:

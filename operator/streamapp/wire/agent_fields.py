@@ -39,11 +39,11 @@ _T = TypeVar("_T")
 Maybe = Annotated[_T | None, _NeverNull()]
 
 
-def _no_truth_value(said: Any) -> Any:
+def _no_truth_value(value: Any) -> Any:
     """Refuse `true`, which Python takes for 1."""
-    if isinstance(said, bool):
+    if isinstance(value, bool):
         raise ValueError("it should be a number")  # noqa: TRY004 (pydantic tells of this one)
-    return said
+    return value
 
 
 class _Fields(BaseModel):

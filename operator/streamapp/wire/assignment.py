@@ -118,7 +118,7 @@ def _active(reader: Reader, partitions: tuple[TopicPartition, ...]) -> TaskParti
     tasks: dict[TaskId, set[TopicPartition]] = {}
     for task, partition in zip(entries, sorted(partitions), strict=True):
         tasks.setdefault(task, set()).add(partition)
-    return MappingProxyType({task: frozenset(held) for task, held in tasks.items()})
+    return MappingProxyType({task: frozenset(partitions_of_task) for task, partitions_of_task in tasks.items()})
 
 
 def _standby(reader: Reader) -> TaskPartitions:

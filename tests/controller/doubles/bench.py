@@ -96,9 +96,9 @@ class Bench:
         """Have another process do the same."""
         application = applications.find(KEY)
         if application is not None and application.watch is not None:
-            for pod in self.pods.gone[self._told_of :]:
+            for pod in self.pods.deleted[self._told_of :]:
                 application.memory.record_terminations(from_json.container_ends(pod), self.clock.now())
-            self._told_of = len(self.pods.gone)
+            self._told_of = len(self.pods.deleted)
             await application.watch.poll()
         self._began_at = self.clock.now()
         try:

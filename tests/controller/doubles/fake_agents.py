@@ -46,26 +46,26 @@ class FakeAgents:
     told: list[tuple[list[int], bytes]] = field(default_factory=list)
     restoring: set[int] = field(default_factory=set)
     """Those whose tasks do not run yet."""
-    heard: dict[int, AnnouncementAck] = field(default_factory=dict)
+    acks: dict[int, AnnouncementAck] = field(default_factory=dict)
     """What each was told last."""
     expires_at: dict[int, datetime] = field(default_factory=dict)
     round: AssignorRun | None = None
     """The last assignment of our assignor, which ordinal 0 leads."""
 
-    async def read(self, places: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
+    async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
         """Say what runs."""
         assert application_id == "wordcount"
-        self.asked.append([place.ordinal for place in places])
+        self.asked.append([place.ordinal for place in addresses])
         self.tokens.add(token)
-        return [self._read(place) for place in places]
+        return [self._read(place) for place in addresses]
 
     async def announce(
-        self, places: Iterable[AgentAddress], announcement: bytes, token: str
+        self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
     ) -> list[AnnouncementResult]:
         """Take it."""
         self.tokens.add(token)
-        self.told.append(([place.ordinal for place in places], announcement))
-        for place in places:
+        self.told.append(([place.ordinal for place in addresses], announcement))
+        for place in addresses:
             if place.ordinal not in self.deaf:
                 self._hear(place.ordinal, json.loads(announcement))
         return [
@@ -77,7 +77,7 @@ class FakeAgents:
             )
             if place.ordinal in self.deaf
             else AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=Epoch(0, 1))
-            for place in places
+            for place in addresses
         ]
 
     async def close(self) -> None:
@@ -116,7 +116,7 @@ class FakeAgents:
     def _hear(self, ordinal: Ordinal, said: dict[str, Any]) -> None:
         processes = frozenset(map(ProcessId.parse, said["processIds"]))
         self.expires_at[ordinal] = self.now() + timedelta(seconds=said["ttlSeconds"])
-        self.heard[ordinal] = AnnouncementAck(
+        self.acks[ordinal] = AnnouncementAck(
             state=AnnouncementState.SET if processes else AnnouncementState.EMPTY,
             epoch=Epoch(**said["epoch"]),
             process_ids=processes,
@@ -124,7 +124,7 @@ class FakeAgents:
         )
 
     def _heard(self, ordinal: int) -> AnnouncementAck:
-        heard = self.heard.get(ordinal, AnnouncementAck(state=AnnouncementState.EMPTY))
+        heard = self.acks.get(ordinal, AnnouncementAck(state=AnnouncementState.EMPTY))
         left = self.expires_at.get(ordinal, self.now()) - self.now()
         if left <= timedelta(0):
             return AnnouncementAck(state=AnnouncementState.EMPTY, epoch=heard.epoch)

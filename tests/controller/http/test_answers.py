@@ -15,7 +15,7 @@ import pytest
 from streamapp.api.http.messages import Findings, OperatorTold, Tasks, findings_path, read, tasks_path
 from streamapp.controller.http import answers as answering
 from streamapp.controller.http import routes
-from streamapp.controller.http.answers import KEPT_SECONDS, Answers
+from streamapp.controller.http.answers import CACHE_SECONDS, Answers
 from streamapp.controller.http.probes import Health, serve
 from streamapp.controller.http.routes import of_answers
 from streamapp.controller.settings import Settings
@@ -51,7 +51,7 @@ class Door:
 
     async def found(self) -> dict[str, str]:
         """The particulars of what was found, by code, from a new build."""
-        self.bench.clock.move(KEPT_SECONDS)
+        self.bench.clock.move(CACHE_SECONDS)
         told = await self.findings()
         return {one.code: one.detail for one in told.findings if one.kind == Kind.FOUND.value}
 
@@ -141,11 +141,11 @@ def test_an_answer_is_built_anew_after_some_seconds_and_tells_its_age_meanwhile(
         await door.bench.run(lambda: door.bench.is_settled(5), 400)
         second = await door.tasks()
         assert (first.highest, second.highest) == (3, 4)
-        door.bench.clock.move(KEPT_SECONDS / 2)
+        door.bench.clock.move(CACHE_SECONDS / 2)
         third = await door.tasks()
         assert third.as_of == second.as_of
         assert third.told_at is not None
-        assert (third.told_at - third.as_of).total_seconds() >= KEPT_SECONDS / 2
+        assert (third.told_at - third.as_of).total_seconds() >= CACHE_SECONDS / 2
 
     at_the_door(play)
 
@@ -185,7 +185,7 @@ def test_what_is_not_known_is_not_found_and_what_was_not_looked_at_yet_is_asked_
         await door.bench.restart()
         async with a_door(door.bench) as anew:
             assert (await anew.ask(TASKS))[0] == 404
-            anew.bench.applications.heard(KEY, {})
+            anew.bench.applications.remember_resource(KEY, {})
             assert (await anew.ask(TASKS))[0] == 503
             await anew.bench.make_pass()
             assert (await anew.ask(TASKS))[0] == 200

@@ -195,7 +195,7 @@ def test_what_waits_for_a_disk_that_cannot_be_written_is_bounded_and_what_is_los
         disk.queue.add([line(seq, 100)])
         time.sleep(0.002)
     assert disk.count("errors") > 3
-    waiting = sum(len(entry.text) for entry in disk.writer._taken)
+    waiting = sum(len(entry.text) for entry in disk.writer._pending)
     assert waiting <= 6_000
     folder.unlink()
     assert disk.end()

@@ -26,7 +26,7 @@ async def read(*each: ResponsePayload | None) -> frozenset[str]:
         brokers[0].handlers["Metadata"] = always(answers.cluster([one.address for one in brokers], {}))
         cluster = KafkaCluster(brokers[0].settings(), "orders")
         try:
-            return await cluster.neighbours.longer_ids("orders", 5)
+            return await cluster.prefixes.longer_ids("orders", 5)
         finally:
             cluster.close()
 

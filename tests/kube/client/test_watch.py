@@ -40,7 +40,7 @@ class Follower:
         follows = ObjectWatch(
             connect=self._connect, kind=STREAM_APPS, namespace=namespace, name=name, pauses=(1, 2), sleep=self._sleep
         )
-        return follows.news()
+        return follows.events()
 
     async def _connect(self) -> KubeClient:
         self.connected += 1

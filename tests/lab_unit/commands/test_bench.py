@@ -55,7 +55,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, answered: int, tmp_path: Path) -> tupl
     def inside() -> Iterator[Session]:
         yield Session((), {"KAFKA_BOOTSTRAP": "127.0.0.1:1"})
 
-    monkeypatch.setattr(bench, "inside", inside)
+    monkeypatch.setattr(bench, "in_node_namespace", inside)
     monkeypatch.setattr(Benchmarker, "run", lambda *_: _benchmark(answered))
     files = ["--json", str(tmp_path / "bench.json"), "--markdown", str(tmp_path / "bench.md")]
     ran = CliRunner().invoke(bench.bench, files)

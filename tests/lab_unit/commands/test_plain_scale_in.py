@@ -30,7 +30,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, answered: int, json_file: Path) -> tup
     def inside() -> Iterator[Session]:
         yield Session((), {"KAFKA_BOOTSTRAP": "127.0.0.1:1"})
 
-    monkeypatch.setattr(plain_scale_in, "inside", inside)
+    monkeypatch.setattr(plain_scale_in, "in_node_namespace", inside)
     monkeypatch.setattr(PlainScaleIn, "run", lambda *_, **__: ScaleInResult((), _counts(answered)))
     ran = CliRunner().invoke(plain_scale_in.plain_scale_in, ["--json", str(json_file)])
     return ran.exit_code, ran.exception

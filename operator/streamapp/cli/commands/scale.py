@@ -158,7 +158,7 @@ async def _wait(where: Where, name: str, output: Output) -> int:
         streamapps.told(found, streamapps.title_of(key.namespace, name)),
         watch.display(console.console(), output, picture) as tell,
     ):
-        await watch.watch(following.news(), picture, tell)
+        await watch.watch(following.events(), picture, tell)
     return Exit.FINE if key in picture.objects else Exit.FAILED
 
 

@@ -39,36 +39,38 @@ class AgentGateway:
     _announced: dict[Key, tuple[Epoch, list[str]]] = field(default_factory=dict, init=False)
     """What was announced last and whom it did not reach: a renewal is told only where that changes."""
 
-    async def ask(self, key: Key, found: StreamApp, pods: Iterable[Pod]) -> list[AgentReading]:
+    async def read_reports(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod]) -> list[AgentReading]:
         """Ask the agents of all pods that run at the same time; one answer each, in the order of their ordinals."""
         running = sorted((pod for pod in pods if pod.is_running), key=lambda pod: pod.ordinal)
         keys = self.keys.read()
         if isinstance(keys, NoKeys):
-            reads = [AgentReading(AgentSilent(pod.ordinal, keys.why)) for pod in running]
+            readings = [AgentReading(AgentSilent(pod.ordinal, keys.why)) for pod in running]
         else:
-            places, without = _places(key, found, running)
-            heard = await self.access.read(places, found.spec.application_id, token(keys[0], found.metadata.uid))
-            reads = sorted([*heard, *without], key=lambda read: read.word.ordinal)
-        for read in reads:
-            self._count(key, read.word)
-        return reads
+            addresses, without = _addresses(key, streamapp, running)
+            readings = await self.access.read(
+                addresses, streamapp.spec.application_id, token(keys[0], streamapp.metadata.uid)
+            )
+            readings = sorted([*readings, *without], key=lambda read: read.reply.ordinal)
+        for read in readings:
+            self._count_reply(key, read.reply)
+        return readings
 
-    async def tell(self, key: Key, found: StreamApp, pods: Iterable[Pod], step: Announce) -> None:
+    async def announce(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod], step: Announce) -> None:
         """Tell the agents of these ordinals at the same time; what did not arrive is told in the log and counted."""
-        wanted = [pod for pod in pods if pod.ordinal in step.to]
+        targets = [pod for pod in pods if pod.ordinal in step.to]
         keys = self.keys.read()
         if isinstance(keys, NoKeys):
             log.warning("announcement not sent", app=str(key), why=keys.why)
             return
-        places, without = _places(key, found, wanted)
+        addresses, without = _addresses(key, streamapp, targets)
         content = announcement(step.process_ids, step.epoch, step.rebalance, step.ttl)
-        told = await self.access.announce(places, content, token(keys[0], found.metadata.uid))
-        for one in told:
-            self._counted(key, one.outcome)
-        failures = [one.why for one in told if one.outcome is not AnnouncementOutcome.TAKEN]
-        failures += [read.word.why for read in without if isinstance(read.word, AgentSilent)]
+        results = await self.access.announce(addresses, content, token(keys[0], streamapp.metadata.uid))
+        for one in results:
+            self._count_announcement(key, one.outcome)
+        failures = [one.why for one in results if one.outcome is not AnnouncementOutcome.TAKEN]
+        failures += [read.reply.why for read in without if isinstance(read.reply, AgentSilent)]
         for _ in without:
-            self._counted(key, AnnouncementOutcome.FAILED)
+            self._count_announcement(key, AnnouncementOutcome.FAILED)
         self._log_announcement(key, step, failures)
 
     def forget(self, key: Key) -> None:
@@ -80,8 +82,8 @@ class AgentGateway:
         if self._announced.get(key) == (step.epoch, failures):
             return
         self._announced[key] = (step.epoch, failures)
-        tell = log.warning if failures else log.info
-        tell(
+        write = log.warning if failures else log.info
+        write(
             "announced",
             app=str(key),
             to=list(step.to),
@@ -91,19 +93,19 @@ class AgentGateway:
             failures=failures,
         )
 
-    def _counted(self, key: Key, outcome: AnnouncementOutcome) -> None:
+    def _count_announcement(self, key: Key, outcome: AnnouncementOutcome) -> None:
         self.metrics.announcements.labels(key.namespace, key.name, outcome.value).inc()
 
-    def _count(self, key: Key, word: AgentReply) -> None:
-        result = "heard" if isinstance(word, AgentReport) else "silent"
+    def _count_reply(self, key: Key, reply: AgentReply) -> None:
+        result = "heard" if isinstance(reply, AgentReport) else "silent"
         self.metrics.agent_reads.labels(key.namespace, key.name, result).inc()
-        place = (key, word.ordinal)
-        if isinstance(word, AgentSilent):
-            if self._silent.get(place) != word.why:
-                log.warning("agent silent", app=str(key), ordinal=word.ordinal, why=word.why)
-            self._silent[place] = word.why
-        elif self._silent.pop(place, None) is not None:
-            log.info("agent heard again", app=str(key), ordinal=word.ordinal)
+        pod_key = (key, reply.ordinal)
+        if isinstance(reply, AgentSilent):
+            if self._silent.get(pod_key) != reply.why:
+                log.warning("agent silent", app=str(key), ordinal=reply.ordinal, why=reply.why)
+            self._silent[pod_key] = reply.why
+        elif self._silent.pop(pod_key, None) is not None:
+            log.info("agent heard again", app=str(key), ordinal=reply.ordinal)
 
 
 def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[AgentReading]) -> str:
@@ -112,11 +114,11 @@ def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[AgentReadin
     A position that has grown is no change, since every copy that was caught up still is.
     """
     for read in now:
-        word, earlier = read.word, before.get(read.word.ordinal)
-        if isinstance(word, AgentSilent):
-            return f"ordinal {word.ordinal} is silent: {word.why}"
-        if earlier is None or _tasks(word) != _tasks(earlier):
-            return f"tasks of ordinal {word.ordinal} have changed since"
+        reply, earlier = read.reply, before.get(read.reply.ordinal)
+        if isinstance(reply, AgentSilent):
+            return f"ordinal {reply.ordinal} is silent: {reply.why}"
+        if earlier is None or _tasks(reply) != _tasks(earlier):
+            return f"tasks of ordinal {reply.ordinal} have changed since"
     return ""
 
 
@@ -127,14 +129,14 @@ def _tasks(report: AgentReport) -> tuple[object, ...]:
     return report.pod_uid, report.incarnation, report.process_id, report.is_ours, tasks
 
 
-def _places(key: Key, found: StreamApp, pods: Iterable[Pod]) -> tuple[list[AgentAddress], list[AgentReading]]:
+def _addresses(key: Key, streamapp: StreamApp, pods: Iterable[Pod]) -> tuple[list[AgentAddress], list[AgentReading]]:
     """Where these pods' agents are, and who has no address to ask at."""
-    places, without = [], []
+    addresses, without = [], []
     for pod in pods:
         name = f"{key.name}-{pod.ordinal}"
         if not pod.ips:
             without.append(AgentReading(AgentSilent(pod.ordinal, f"agent of pod {name}: the pod has no address yet")))
             continue
-        port = found.spec.agent.port
-        places.append(AgentAddress(ordinal=pod.ordinal, pod=name, pod_uid=pod.uid, address=pod.ips[0], port=port))
-    return places, without
+        port = streamapp.spec.agent.port
+        addresses.append(AgentAddress(ordinal=pod.ordinal, pod=name, pod_uid=pod.uid, address=pod.ips[0], port=port))
+    return addresses, without

@@ -63,39 +63,39 @@ class Applications:
         self,
         connect: Connect,
         pace: PollIntervals,
-        changed: Callable[[Key], None],
+        request_pass: Callable[[Key], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._connect = connect
         self._pace = pace
-        self._changed = changed
+        self._request_pass = request_pass
         self._now = now
-        self._known: dict[Key, Application] = {}
+        self._applications: dict[Key, Application] = {}
         self._resources: dict[Key, Json] = {}
 
-    def heard(self, key: Key, resource: Json) -> None:
+    def remember_resource(self, key: Key, resource: Json) -> None:
         """Keep a StreamApp as it was last heard of."""
         self._resources[key] = resource
 
     def keys(self) -> Iterator[Key]:
         """Everybody who is known."""
-        return iter({*self._known, *self._resources})
+        return iter({*self._applications, *self._resources})
 
-    def knows(self, key: Key) -> bool:
+    def contains(self, key: Key) -> bool:
         """Tell whether there is such a StreamApp, whether or not a pass has seen it."""
-        return key in self._known or key in self._resources
+        return key in self._applications or key in self._resources
 
     def get(self, key: Key, uid: str) -> Application:
         """Give an application, with an empty memory if it is new."""
-        known = self._known.get(key)
-        if known is None or known.memory.uid != uid:
+        application = self._applications.get(key)
+        if application is None or application.memory.uid != uid:
             self.forget(key)
-            known = self._known[key] = Application(Memory(uid))
-        return known
+            application = self._applications[key] = Application(Memory(uid))
+        return application
 
     def find(self, key: Key) -> Application | None:
         """Give an application that a pass has already seen."""
-        return self._known.get(key)
+        return self._applications.get(key)
 
     def wire(self, key: Key, application: Application, wiring: ClusterAccess) -> None:
         """See that its group is polled over these connections."""
@@ -105,35 +105,35 @@ class Applications:
         application.memory.forget_group()
         application.wiring = wiring
         group = self._connect(wiring)
-        watch = GroupPoller(group, application.memory, self._pace, lambda: self._changed(key), self._now)
+        watch = GroupPoller(group, application.memory, self._pace, lambda: self._request_pass(key), self._now)
         application.watch = watch
         application.polling = asyncio.create_task(watch.run(), name=f"poll {key}")
 
     def forget(self, key: Key) -> None:
         """Let go of an application that is gone."""
-        known = self._known.pop(key, None)
-        if known is not None:
-            known.disconnect()
+        application = self._applications.pop(key, None)
+        if application is not None:
+            application.disconnect()
 
-    def gone(self, key: Key) -> None:
+    def remove(self, key: Key) -> None:
         """Forget it, and what was heard of it."""
         self.forget(key)
         self._resources.pop(key, None)
 
     def close(self) -> None:
         """Let go of all."""
-        for key in list(self._known):
+        for key in list(self._applications):
             self.forget(key)
 
-    def conflicting(self, key: Key, found: StreamApp) -> tuple[ConflictingStreamApp, ...]:
+    def conflicting(self, key: Key, streamapp: StreamApp) -> tuple[ConflictingStreamApp, ...]:
         """Give the other StreamApps with the same application ID on the same Kafka cluster, as last heard of."""
         others = (resource for other, resource in self._resources.items() if other != key)
         return tuple(
             as_rival(other)
             for resource in others
-            if _names_application(resource, found.spec.application_id)
+            if _names_application(resource, streamapp.spec.application_id)
             for other in [parse(resource)]
-            if isinstance(other, StreamApp) and _brokers(other) & _brokers(found)
+            if isinstance(other, StreamApp) and _brokers(other) & _brokers(streamapp)
         )
 
 
@@ -142,5 +142,5 @@ def _names_application(resource: Mapping[str, Any], application_id: str) -> bool
     return isinstance(spec, Mapping) and spec.get("applicationId") == application_id
 
 
-def _brokers(found: StreamApp) -> frozenset[str]:
-    return frozenset(server.strip() for server in found.spec.kafka.bootstrap_servers.split(","))
+def _brokers(streamapp: StreamApp) -> frozenset[str]:
+    return frozenset(server.strip() for server in streamapp.spec.kafka.bootstrap_servers.split(","))

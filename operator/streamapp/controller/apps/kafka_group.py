@@ -142,16 +142,16 @@ class KafkaGroup:
 
     async def ends(self, task_set: TaskSet) -> EndOffsets | EndsUnreadable:
         """Read the ends of all changelogs."""
-        wanted, from_source = _changelogs(task_set)
+        partitions, from_source = _changelogs(task_set)
         offsets, deadline = self._cluster.offsets, self._deadline_seconds
         try:
             # The start first: compaction may move it on, and a start behind the end would be no log.
-            starts = await offsets.log_starts(wanted, deadline)
+            starts = await offsets.log_starts(partitions, deadline)
             commits = await committed(self._cluster.group, from_source, deadline)
-            ends = await offsets.ends(wanted, deadline)
+            ends = await offsets.ends(partitions, deadline)
         except KafkaAccessError as error:
             return EndsUnreadable(str(error))
-        torn = next((each for each in sorted(wanted) if starts[each] > ends[each]), None)
+        torn = next((each for each in sorted(partitions) if starts[each] > ends[each]), None)
         if torn is not None:
             name = f"{torn.topic}-{torn.partition}"
             return EndsUnreadable(
@@ -159,7 +159,7 @@ class KafkaGroup:
             )
         return EndOffsets(
             read_at=datetime.now(UTC),
-            partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in wanted},
+            partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in partitions},
             committed={each: offset or 0 for each, offset in commits.items()},
         )
 
@@ -172,11 +172,11 @@ class KafkaGroup:
 
     async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
         """Read the settings of each topic; a right that is missing on one of them hides only that one's."""
-        wanted = frozenset(topics)
+        names = frozenset(topics)
         try:
-            return await self._cluster.topics.configs(wanted, self._deadline_seconds)
+            return await self._cluster.topics.configs(names, self._deadline_seconds)
         except KafkaAccessError as error:
-            return dict.fromkeys(wanted, ConfigUnread(str(error)))
+            return dict.fromkeys(names, ConfigUnread(str(error)))
 
     async def trigger_rebalance(self, like_member: str) -> None:
         """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
@@ -208,7 +208,7 @@ class KafkaGroup:
             application_id=self._application_id,
             partitions=await topics.partition_counts(sources, self._deadline_seconds),
             changelogs=await topics.changelogs(self._application_id, self._deadline_seconds),
-            other_applications=await self._cluster.neighbours.longer_ids(self._application_id, self._deadline_seconds),
+            other_applications=await self._cluster.prefixes.longer_ids(self._application_id, self._deadline_seconds),
         )
 
 
@@ -245,11 +245,11 @@ def _member(member: DecodedMember) -> core.Member:
     )
 
 
-def _subscription(said: DecodedSubscription) -> core.Subscription:
+def _subscription(subscription: DecodedSubscription) -> core.Subscription:
     return core.Subscription(
-        process_id=said.info.process_id,
-        offsets=MappingProxyType({task: _position(position) for task, position in said.info.positions.items()}),
-        owned_partitions=said.owned_partitions,
+        process_id=subscription.info.process_id,
+        offsets=MappingProxyType({task: _position(position) for task, position in subscription.info.positions.items()}),
+        owned_partitions=subscription.owned_partitions,
     )
 
 
@@ -259,19 +259,24 @@ def _position(position: TaskPosition) -> core.OffsetSum:
     return core.NoOffsets.RUNNING if isinstance(position, RunningActivePosition) else core.NoOffsets.UNKNOWN
 
 
-def _assignment(given: DecodedAssignment) -> core.Assignment:
-    is_done = isinstance(given.next_rebalance, NoRebalanceScheduled)
+def _assignment(assignment: DecodedAssignment) -> core.Assignment:
+    is_done = isinstance(assignment.next_rebalance, NoRebalanceScheduled)
     return core.Assignment(
-        active=frozenset(given.active),
-        standby=frozenset(given.standby),
+        active=frozenset(assignment.active),
+        standby=frozenset(assignment.standby),
         follow_up=core.FollowUp.NONE if is_done else core.FollowUp.SCHEDULED,
     )
 
 
-def _join_mark(said: DecodedSubscription) -> tuple[object, ...]:
+def _join_mark(subscription: DecodedSubscription) -> tuple[object, ...]:
     """Give what a join changes: Streams counts its joins, the consumer names the generation it came from.
 
     The positions are there for clients too old for either.
     """
-    positions: Mapping[TaskId, TaskPosition] = said.info.positions
-    return (said.info.unique_field, said.generation, said.owned_partitions, frozenset(positions.items()))
+    positions: Mapping[TaskId, TaskPosition] = subscription.info.positions
+    return (
+        subscription.info.unique_field,
+        subscription.generation,
+        subscription.owned_partitions,
+        frozenset(positions.items()),
+    )

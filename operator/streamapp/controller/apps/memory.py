@@ -21,15 +21,15 @@ from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
 from streamapp.core.status.gaps import RunningSeen
 
-ENDS_KEPT = timedelta(hours=1)
+CONTAINER_END_RETENTION = timedelta(hours=1)
 """Long after every session timeout: a member that is still listed then is alive or a static one."""
-WISHES_KEPT = timedelta(hours=25)
+DESIRED_RETENTION = timedelta(hours=25)
 """Longer than the longest `scaleDown.stabilizationWindow` (a day)."""
-EVENTS_KEPT = timedelta(minutes=10)
+EVENT_INTERVAL = timedelta(minutes=10)
 """The same Event is not told again within this."""
-REFUSED_FOR = timedelta(minutes=1)
+REJECTED_RETRY_AFTER = timedelta(minutes=1)
 """How long an object that the API server did not accept is not sent again."""
-LOOKS_KEPT = 600
+MOST_RUNNING_SAMPLES = 600
 """Looks at who runs what, from before a step until it is closed."""
 
 
@@ -48,7 +48,7 @@ class RejectedObjects:
 class LastPass:
     """One pass."""
 
-    found: StreamApp | InvalidStreamApp
+    streamapp: StreamApp | InvalidStreamApp
     snapshot: Snapshot
     policy: ScalingPolicy
 
@@ -73,33 +73,33 @@ class Memory:
     """What was heard of the agents; None while the application runs without."""
     topology: str = ""
     """The text that all agents told last; empty where they never agreed on one."""
-    told_topology: str = ""
+    reported_topology: str = ""
     """The same, of the last round of questions alone."""
     observed: tuple[ObservedMembers, ...] = ()
-    captured_at: datetime | None = None
+    observed_at: datetime | None = None
     """End of the reading that the captures were last brought up to."""
     ends: dict[str, ContainerEnd] = field(default_factory=dict)
     """By container ID."""
     rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)
     episode: Episode | None = None
-    looks: list[RunningSeen] = field(default_factory=list)
-    told: dict[Event, datetime] = field(default_factory=dict)
+    running_samples: list[RunningSeen] = field(default_factory=list)
+    published_events: dict[Event, datetime] = field(default_factory=dict)
     workload: Workload | None = None
     """As the last pass read it."""
     lag_limit: int | None = None
     """`acceptable_recovery_lag` as the last pass read it."""
-    keeps_state: bool = False
+    has_volumes: bool = False
     """Whether the last pass saw that ordinals have volumes; the settings of topics matter only to those."""
-    warned: frozenset[Event] = frozenset()
+    active_warnings: frozenset[Event] = frozenset()
     """The warnings of the last decision that was told."""
-    is_taken_over: bool = False
+    is_fenced: bool = False
     """Whether this process has written its own epoch into the hold record it found."""
-    refusal: RejectedObjects | None = None
+    rejection: RejectedObjects | None = None
     """Why the API server did not accept the objects that the spec makes."""
     status_written_at: datetime | None = None
     failure: PassFailure | None = None
     """How the last pass failed; None where it succeeded."""
-    children_kept: tuple[int, bool] | None = None
+    owned_objects_written: tuple[int, bool] | None = None
     """Generation of the StreamApp for which Service and budget were last written."""
 
     def forget_group(self) -> None:
@@ -109,16 +109,16 @@ class Memory:
     def record_desired(self, replicas: int, at: datetime) -> None:
         """Remember what is wished for from now on."""
         # A clock that was set back must not hide what was wished for before it was.
-        self.desired_samples = [DesiredSample(min(seen.at, at), seen.replicas) for seen in self.desired_samples]
+        self.desired_samples = [DesiredSample(min(sample.at, at), sample.replicas) for sample in self.desired_samples]
         if not self.desired_samples or self.desired_samples[-1].replicas != replicas:
             self.desired_samples.append(DesiredSample(at, replicas))
         # The last one before the horizon says what was wished for at the horizon.
-        while len(self.desired_samples) > 1 and self.desired_samples[1].at < at - WISHES_KEPT:
+        while len(self.desired_samples) > 1 and self.desired_samples[1].at < at - DESIRED_RETENTION:
             del self.desired_samples[0]
 
-    def refuse(self, generation: int, why: str, at: datetime) -> None:
+    def record_rejection(self, generation: int, why: str, at: datetime) -> None:
         """Remember that the API server did not accept what the spec makes."""
-        self.refusal = RejectedObjects(generation, why, at + REFUSED_FOR)
+        self.rejection = RejectedObjects(generation, why, at + REJECTED_RETRY_AFTER)
 
     def record_terminations(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
         """Remember how containers ended; the first trusted report of each stays.
@@ -128,21 +128,21 @@ class Memory:
         """
         for reported in ends:
             end = replace(reported, finished_at=min(reported.finished_at, at))
-            known = self.ends.get(end.container_id)
-            if known is None or (end.is_trusted and not known.is_trusted):
+            earlier = self.ends.get(end.container_id)
+            if earlier is None or (end.is_trusted and not earlier.is_trusted):
                 self.ends[end.container_id] = end
-        for old in [end for end in self.ends.values() if end.finished_at < at - ENDS_KEPT]:
+        for old in [end for end in self.ends.values() if end.finished_at < at - CONTAINER_END_RETENTION]:
             del self.ends[old.container_id]
 
     def not_yet_reported(self, event: Event, at: datetime) -> bool:
         """Tell whether an Event was not told yet, and remember that it is now."""
-        self.told = {one: when for one, when in self.told.items() if at - when < EVENTS_KEPT}
-        if event in self.told:
+        self.published_events = {one: when for one, when in self.published_events.items() if at - when < EVENT_INTERVAL}
+        if event in self.published_events:
             return False
-        self.told[event] = at
+        self.published_events[event] = at
         return True
 
-    def record_running(self, look: RunningSeen) -> None:
+    def record_running(self, sample: RunningSeen) -> None:
         """Remember who ran what."""
-        if not self.looks or self.looks[-1].at < look.at:
-            self.looks = [*self.looks[-LOOKS_KEPT:], look]
+        if not self.running_samples or self.running_samples[-1].at < sample.at:
+            self.running_samples = [*self.running_samples[-MOST_RUNNING_SAMPLES:], sample]

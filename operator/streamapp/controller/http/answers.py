@@ -25,11 +25,11 @@ from streamapp.core.doctor.subject import Patient
 from streamapp.core.status.task_table import task_table
 from streamapp.kube.client.kinds import Key
 
-KEPT_SECONDS = 5.0
+CACHE_SECONDS = 5.0
 """An answer that is younger is given again, even if a pass was made since."""
-KEPT_TIMES = 20
+CACHE_BUILD_FACTOR = 20
 """And for so many times as long as it took to make: readers cost a twentieth of a processor at most."""
-MOST_KEPT = 16
+MOST_CACHED = 16
 """Answers; the one of a large application has a megabyte or more."""
 MOST_WAITING = 32
 """Readers that wait for a build; more are sent away."""
@@ -80,20 +80,20 @@ class Answers:
         self._leads = leads
         self._now = now
         self._monotonic = monotonic
-        self._kept: OrderedDict[tuple[Endpoint, Key], _CachedBody] = OrderedDict()
+        self._cache: OrderedDict[tuple[Endpoint, Key], _CachedBody] = OrderedDict()
         self._building = asyncio.Lock()
         self._waiting = 0
 
     def about_operator(self) -> HttpAnswer:
         """Who this is; every replica tells it."""
-        told = OperatorTold(
+        document = OperatorTold(
             release=release(),
             instance=self._settings.instance,
             namespaces=self._settings.namespaces,
             leads=self._leads(),
             agent_key=not isinstance(self._keys.read(), NoKeys),
         )
-        return HttpAnswer(200, told.as_json())
+        return HttpAnswer(200, document.as_json())
 
     async def about(self, question: Endpoint, key: Key) -> HttpAnswer:
         """The tasks of a StreamApp, or what is wrong with it."""
@@ -102,41 +102,41 @@ class Answers:
         application = self._applications.find(key)
         last = None if application is None else application.last
         if application is None or last is None:
-            if self._applications.knows(key):
+            if self._applications.contains(key):
                 return HttpAnswer(
                     503, f"StreamApp {key}: no pass has been made yet, ask again in some seconds".encode()
                 )
             return HttpAnswer(
                 404, f"StreamApp {key}: this operator does not know it; it may watch other namespaces".encode()
             )
-        body = self._young(question, key, last)
+        body = self._cached(question, key, last)
         if body is None:
             if self._waiting >= MOST_WAITING:
                 return HttpAnswer(503, b"too many are asking: ask again in some seconds")
-            body = await self._built(question, key, application, last)
+            body = await self._build_body(question, key, application, last)
         return HttpAnswer(200, with_time(body, self._now()))
 
-    def _young(self, question: Endpoint, key: Key, last: LastPass) -> bytes | None:
-        kept = self._kept.get((question, key))
-        if kept is None or kept.last.uid != last.uid:
+    def _cached(self, question: Endpoint, key: Key, last: LastPass) -> bytes | None:
+        cached = self._cache.get((question, key))
+        if cached is None or cached.last.uid != last.uid:
             return None
-        return kept.body if self._monotonic() < kept.until else None
+        return cached.body if self._monotonic() < cached.until else None
 
-    async def _built(self, question: Endpoint, key: Key, application: Application, last: LastPass) -> bytes:
+    async def _build_body(self, question: Endpoint, key: Key, application: Application, last: LastPass) -> bytes:
         self._waiting += 1
         try:
             async with self._building:
-                young = self._young(question, key, last)
-                if young is not None:
-                    return young
+                body = self._cached(question, key, last)
+                if body is not None:
+                    return body
                 patient, began_at = self._patient(application, last), self._monotonic()
                 body = await asyncio.to_thread(_build, question, key, patient)
                 ended_at = self._monotonic()
-                kept_for = max(KEPT_SECONDS, KEPT_TIMES * (ended_at - began_at))
-                self._kept[question, key] = _CachedBody(last, ended_at + kept_for, body)
-                self._kept.move_to_end((question, key))
-                while len(self._kept) > MOST_KEPT:
-                    self._kept.popitem(last=False)
+                kept_for = max(CACHE_SECONDS, CACHE_BUILD_FACTOR * (ended_at - began_at))
+                self._cache[question, key] = _CachedBody(last, ended_at + kept_for, body)
+                self._cache.move_to_end((question, key))
+                while len(self._cache) > MOST_CACHED:
+                    self._cache.popitem(last=False)
                 return body
         finally:
             self._waiting -= 1
@@ -146,7 +146,7 @@ class Answers:
         return Patient(
             snapshot=last.snapshot,
             policy=last.policy,
-            template=template_facts(last.found),
+            template=template_facts(last.streamapp),
             no_agent_key=keys.why if isinstance(keys, NoKeys) else "",
             failure=application.memory.failure,
         )

@@ -39,14 +39,14 @@ class Health:
     def faults(self) -> list[str]:
         """What is wrong, as sentences; empty where nothing is."""
         now = asyncio.get_running_loop().time()
-        found = []
+        problems = []
         age = self.queue_age()
         if age > self.stuck_seconds:
-            found.append(f"queue: a key has waited or run for {age:.0f} s, allowed are {self.stuck_seconds:.0f} s")
+            problems.append(f"queue: a key has waited or run for {age:.0f} s, allowed are {self.stuck_seconds:.0f} s")
         for kind, at in self._listed_at.items():
             if now - at > MISSED_HEARTBEATS * self.heartbeat_seconds:
-                found.append(f"watch: {kind} could not be listed for {now - at:.0f} s")
-        return found
+                problems.append(f"watch: {kind} could not be listed for {now - at:.0f} s")
+        return problems
 
     def unready(self) -> str:
         """Why nothing can be expected of this process, as a sentence; empty where it can."""

@@ -76,8 +76,8 @@ def of_history(history: RecordHistory) -> list[web.RouteDef]:
 
     async def about(request: web.Request) -> web.Response:
         key = Key(request.match_info["namespace"], request.match_info["name"])
-        told = await history.about(key, request.query.get("since", ""))
-        kind = "application/json" if told.status == 200 else "text/plain"
-        return await sending.send(request, web.Response(status=told.status, text=told.body, content_type=kind))
+        answer = await history.about(key, request.query.get("since", ""))
+        kind = "application/json" if answer.status == 200 else "text/plain"
+        return await sending.send(request, web.Response(status=answer.status, text=answer.body, content_type=kind))
 
     return [web.get("/v1/apps/{namespace}/{name}/history", about)]

@@ -116,12 +116,12 @@ class Elector:
     def check(self) -> None:
         """Return if this process leads at this moment; else end it."""
         if not self.leads():
-            self._end(f"not renewed for {self._timing.renew:g} s; {self._fault or 'this process has stood still'}")
+            self._lose(f"not renewed for {self._timing.renew:g} s; {self._fault or 'this process has stood still'}")
 
     async def confirm(self) -> None:
         """Ask the API server whether the Lease is still this process's."""
         self.check()
-        self._see_own(await leases.find(self._client, self._key))
+        self._verify_own(await leases.find(self._client, self._key))
 
     def blind(self) -> str:
         """Why it is not known who leads."""
@@ -140,7 +140,7 @@ class Elector:
     async def look(self) -> bool:
         """Look once, take the Lease if it may be taken, and tell whether it is ours."""
         try:
-            self._saw(await leases.find(self._client, self._key))
+            self._note_read(await leases.find(self._client, self._key))
             if self._may_take():
                 await self._take()
         except ConflictError:
@@ -157,26 +157,28 @@ class Elector:
     async def keep(self) -> None:
         """Renew again and again; ends the process when that has not succeeded for too long."""
         while True:
-            await asyncio.sleep(min(self._pause(), self._left()))
+            await asyncio.sleep(min(self._pause(), self._seconds_left()))
             self.check()
             try:
-                async with asyncio.timeout(self._left()):
+                async with asyncio.timeout(self._seconds_left()):
                     await self.renew()
             except NotLeadingError:
                 raise
             except (KubeError, TimeoutError) as error:
                 self._fault = str(error) or self._fault or "no answer in time"
-                log.warning("lease not renewed", lease=str(self._key), error=self._fault, seconds_left=self._left())
+                log.warning(
+                    "lease not renewed", lease=str(self._key), error=self._fault, seconds_left=self._seconds_left()
+                )
 
     async def renew(self) -> None:
         """Renew once; KubeError where it is not known that this was done."""
         if not self._is_current:
-            self._see_own(await leases.find(self._client, self._key))
+            self._verify_own(await leases.find(self._client, self._key))
         try:
             await self._write_own()
         except ConflictError:
             # Somebody wrote something on it, or took it, or removed it; or an earlier try arrived after all.
-            self._see_own(await leases.find(self._client, self._key))
+            self._verify_own(await leases.find(self._client, self._key))
             await self._write_own()
 
     async def release(self) -> None:
@@ -202,7 +204,7 @@ class Elector:
             await leases.write(self._client, self._key, self._lease, free)
             log.info("lease given back", lease=str(self._key), transitions=self.transitions)
 
-    def _saw(self, lease: Lease | None) -> None:
+    def _note_read(self, lease: Lease | None) -> None:
         """Note what was read; only a change of what it says starts its time anew."""
         before, now = self._lease, self._monotonic()
         self._seen_at, self._fault = now, ""
@@ -250,7 +252,7 @@ class Elector:
             made = await leases.write(self._client, self._key, self._lease, mine)
         else:
             made = await leases.create(self._client, self._key, mine)
-        self._wrote(made, asked_at)
+        self._note_written(made, asked_at)
         log.info("leads", lease=str(self._key), transitions=self.transitions, after=from_whom or "nobody")
 
     async def _write_own(self) -> None:
@@ -259,20 +261,20 @@ class Elector:
         asked_at, at = self._monotonic(), leases.stamp(self._now())
         self._is_current = False
         says = replace(self._lease.says, seconds=self._timing.lease, renewed_at=at)
-        self._wrote(await leases.write(self._client, self._key, self._lease, says), asked_at)
+        self._note_written(await leases.write(self._client, self._key, self._lease, says), asked_at)
 
-    def _wrote(self, lease: Lease, asked_at: float) -> None:
+    def _note_written(self, lease: Lease, asked_at: float) -> None:
         """It is ours from when this was sent, since nobody can have seen it before."""
         self._lease, self._is_current = lease, True
         self._seen_at, self._fault = self._monotonic(), ""
         self._still_since, self._held_until = self._seen_at, asked_at + self._timing.renew
 
-    def _see_own(self, lease: Lease | None) -> None:
+    def _verify_own(self, lease: Lease | None) -> None:
         if lease is None or lease.says.holder != self.identity:
-            self._end("it is gone" if lease is None else f"it is held by {lease.says.holder or 'nobody'}")
+            self._lose("it is gone" if lease is None else f"it is held by {lease.says.holder or 'nobody'}")
         self._lease = lease
 
-    def _end(self, why: str) -> NoReturn:
+    def _lose(self, why: str) -> NoReturn:
         was_leading, self._held_until = self._held_until != -inf, -inf
         if was_leading:
             log.error("lease lost, the process ends", lease=str(self._key), why=why, transitions=self.transitions)
@@ -297,7 +299,7 @@ class Elector:
             "STREAMAPP_LEASE_NAMESPACE and run one replica",
         )
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return max(0.0, self._held_until - self._monotonic())
 
     def _pause(self) -> float:

@@ -62,11 +62,11 @@ class Reconciler:
     async def _pass(self, key: Key) -> float | None:
         gathered = await self._gatherer.gather(key)
         if gathered is None:
-            self._applications.gone(key)
+            self._applications.remove(key)
             self._reporter.forget(key)
             self._recorder.forget(key)
             return None
-        gathered.application.last = LastPass(gathered.found, gathered.snapshot, gathered.policy)
+        gathered.application.last = LastPass(gathered.streamapp, gathered.snapshot, gathered.policy)
         if await self._applier.fence_hold_record(gathered):
             return AT_ONCE
         async with self._turns.turn():
@@ -98,12 +98,12 @@ class Reconciler:
     async def _apply(self, gathered: Gathered, decision: Decision) -> KubeError | KafkaStepError | None:
         """Make the plan; give what kept it from being finished."""
         try:
-            await self._applier.apply(gathered, decision.plan, self._recorder.hears_of(gathered.key))
+            await self._applier.apply(gathered, decision.plan, self._recorder.step_observer(gathered.key))
             if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
                 await self._applier.ensure_owned_objects(gathered, decision.plan)
         except InvalidError as error:
             memory, now = gathered.application.memory, gathered.snapshot.now
-            memory.refuse(gathered.snapshot.app.generation, str(error), now)
+            memory.record_rejection(gathered.snapshot.app.generation, str(error), now)
             return error
         except (KubeError, KafkaStepError) as error:
             return error
@@ -121,7 +121,7 @@ class Reconciler:
 def _look(gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> Look:
     """The pass as the flight record keeps it."""
     return Look(
-        found=gathered.found,
+        found=gathered.streamapp,
         resource=gathered.live.app,
         pods=gathered.live.pods,
         snapshot=gathered.snapshot,

@@ -41,7 +41,7 @@ class Reporter:
         self._client = client
         self._metrics = metrics
         self._instance = instance
-        self._told: dict[Key, tuple[Verdict, Reason]] = {}
+        self._logged: dict[Key, tuple[Verdict, Reason]] = {}
 
     async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
         """Tell it; `done` where every step of the plan was made, else only what was found is told."""
@@ -53,14 +53,14 @@ class Reporter:
 
     def forget(self, key: Key) -> None:
         """Drop what is known of an application that is gone."""
-        self._told.pop(key, None)
+        self._logged.pop(key, None)
         self._metrics.forget(key.namespace, key.name)
 
     def _log(self, gathered: Gathered, decision: Decision) -> bool:
         now = (decision.verdict, decision.reason)
-        changed = self._told.get(gathered.key) != now
+        changed = self._logged.get(gathered.key) != now
         if changed:
-            self._told[gathered.key] = now
+            self._logged[gathered.key] = now
             log.info(
                 "decision",
                 app=str(gathered.key),
@@ -76,7 +76,7 @@ class Reporter:
 
     async def _write_status(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        new = status_of(gathered.found, decision, gathered.snapshot, gathered.found.status, gap)
+        new = status_of(gathered.streamapp, decision, gathered.snapshot, gathered.streamapp.status, gap)
         old: dict[str, Any] = gathered.live.app.get("status", {})
         if decision.closed_step is not None:
             log.info("step closed", app=str(gathered.key), step=str(decision.closed_step), gap=str(gap))
@@ -86,12 +86,12 @@ class Reporter:
 
     async def _publish(self, gathered: Gathered, decision: Decision, *, changed: bool) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        told = list(decision.events)
+        to_publish = list(decision.events)
         if changed and decision.verdict in {Verdict.STALLED, Verdict.PAUSED}:
-            told.append(Event(decision.reason, decision.detail))
-        told += (warned for warned in decision.warnings if warned not in memory.warned)
-        memory.warned = frozenset(decision.warnings)
-        for count, event in enumerate(event for event in told if memory.not_yet_reported(event, now)):
+            to_publish.append(Event(decision.reason, decision.detail))
+        to_publish += (warned for warned in decision.warnings if warned not in memory.active_warnings)
+        memory.active_warnings = frozenset(decision.warnings)
+        for count, event in enumerate(event for event in to_publish if memory.not_yet_reported(event, now)):
             await events.publish(
                 self._client,
                 gathered.live.app,
@@ -140,7 +140,7 @@ def gap_seen(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:
     step, task_set = decision.closed_step, gathered.snapshot.task_set
     if step is None or not isinstance(task_set, TaskSet):
         return None
-    looks = gathered.application.memory.looks
+    looks = gathered.application.memory.running_samples
     before = [look for look in looks if look.at <= step.granted_at]
     since = [*before[-1:], *(look for look in looks if look.at > step.granted_at)]
     return worst_gap(since, task_set.ids) if before else None

@@ -90,9 +90,9 @@ class OpenFile:
         os.close(self._file)
 
     def _append(self, packed: bytes) -> None:
-        left = memoryview(packed)
-        while left:
-            left = left[os.write(self._file, left) :]
+        remaining = memoryview(packed)
+        while remaining:
+            remaining = remaining[os.write(self._file, remaining) :]
         self.size += len(packed)
 
     def _take_back(self, before: "zlib._Compress", good: int) -> None:
@@ -117,24 +117,24 @@ def shown(path: Path) -> Path:
 
 def finished(folder: Path) -> list[tuple[float, int, Path]]:
     """Every whole file, oldest first: when it was finished (seconds since 1970), its bytes, its path."""
-    found = []
+    files = []
     for path in folder.glob(f"*/*{SUFFIX}"):
         if not path.name.startswith("."):
             try:
                 status = path.stat()
             except FileNotFoundError:
                 continue  # somebody took it away meanwhile
-            found.append((status.st_mtime, status.st_size, path))
-    return sorted(found)
+            files.append((status.st_mtime, status.st_size, path))
+    return sorted(files)
 
 
 def every_file(folder: Path) -> list[tuple[float, Path]]:
     """Every file there is, those that are being written too, oldest first: when it was last written, and its path."""
-    found = [(at, path) for at, _, path in finished(folder)]
+    files = [(at, path) for at, _, path in finished(folder)]
     for path in folder.glob(f"*/.*{SUFFIX}{OPEN}"):
         with contextlib.suppress(FileNotFoundError):
-            found.append((path.stat().st_mtime, path))
-    return sorted(found)
+            files.append((path.stat().st_mtime, path))
+    return sorted(files)
 
 
 def keep_within(folder: Path, limits: RecordLimits, now: float, room_for: int = 0) -> CleanupResult:
@@ -186,10 +186,10 @@ def _up_to_the_fault(unpack: "zlib._Decompress", piece: bytes) -> bytes:
 
 
 def _recover(path: Path) -> bool:
-    left = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         try:
-            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
         final = shown(path)
@@ -198,7 +198,7 @@ def _recover(path: Path) -> bool:
         path.unlink(missing_ok=True)
         return True
     finally:
-        os.close(left)
+        os.close(descriptor)
 
 
 def sound_lines(path: Path) -> Iterator[bytes]:

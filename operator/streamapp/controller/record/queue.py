@@ -25,14 +25,14 @@ class QueuedLine(NamedTuple):
 class RecordQueue:
     """Keeps lines until they are taken, in the order of their numbers."""
 
-    def __init__(self, told_of_dropped: Callable[[int, int], QueuedLine], most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, dropped_marker: Callable[[int, int], QueuedLine], most_bytes: int = MOST_BYTES) -> None:
         """Begin empty.
 
         Args:
-            told_of_dropped: Makes the line with this number, which says that so many were lost.
-            most_bytes: What may wait.
+            dropped_marker: Makes the line with this sequence number that reports so many dropped lines.
+            most_bytes: Limit on the bytes that wait.
         """
-        self.told_of_dropped = told_of_dropped
+        self.dropped_marker = dropped_marker
         self._most_bytes = most_bytes
         self._changed = threading.Condition()
         self._entries: deque[QueuedLine] = deque()
@@ -74,12 +74,12 @@ class RecordQueue:
         with self._changed:
             if not self._is_closed and not self._is_much():
                 self._changed.wait(patience)
-            taken = list(self._entries)
+            lines = list(self._entries)
             if self._dropped:
-                taken.insert(0, self.told_of_dropped(self._last_dropped, self._dropped))
+                lines.insert(0, self.dropped_marker(self._last_dropped, self._dropped))
             self._entries.clear()
             self._bytes = self._dropped = 0
-            return taken
+            return lines
 
     def pause(self, seconds: float) -> None:
         """Wait so long, or until it is closed."""

@@ -82,8 +82,10 @@ class RecordHistory:
             return HistoryAnswer(503, f"the disk of the flight record has not answered for {PATIENCE_SECONDS:g} s")
         except OSError as error:
             return HistoryAnswer(503, f"the flight record cannot be read: {error}")
-        told = {"v": 1, "namespace": key.namespace, "app": key.name, "isWhole": read.is_whole, "lines": read.lines}
-        return HistoryAnswer(200, json.dumps(told | ({} if read.begins_at is None else {"beginsAt": read.begins_at})))
+        document = {"v": 1, "namespace": key.namespace, "app": key.name, "isWhole": read.is_whole, "lines": read.lines}
+        return HistoryAnswer(
+            200, json.dumps(document | ({} if read.begins_at is None else {"beginsAt": read.begins_at}))
+        )
 
     def _refusal(self) -> HistoryAnswer | None:
         if not self._leads():
@@ -97,30 +99,30 @@ class RecordHistory:
     async def _read(self, folder: Path, key: Key, since: datetime) -> RecordExcerpt:
         """Read in a thread that the end of the process does not wait for."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[RecordExcerpt] = loop.create_future()
+        result: asyncio.Future[RecordExcerpt] = loop.create_future()
 
-        def tell(found: RecordExcerpt | Exception) -> None:
+        def finish(outcome: RecordExcerpt | Exception) -> None:
             self._is_reading = False
-            if done.cancelled():
+            if result.cancelled():
                 return
-            if isinstance(found, Exception):
-                done.set_exception(found)
+            if isinstance(outcome, Exception):
+                result.set_exception(outcome)
             else:
-                done.set_result(found)
+                result.set_result(outcome)
 
         def read() -> None:
-            found: RecordExcerpt | Exception
+            outcome: RecordExcerpt | Exception
             try:
                 files = every_file(folder)
-                found = RecordExcerpt(*notable(files, key, since), beginning(files))
+                outcome = RecordExcerpt(*notable(files, key, since), beginning(files))
             except Exception as error:  # noqa: BLE001 (told to whoever asked)
-                found = error
+                outcome = error
             if not loop.is_closed():
-                loop.call_soon_threadsafe(tell, found)
+                loop.call_soon_threadsafe(finish, outcome)
 
         self._is_reading = True
         threading.Thread(target=read, name="flight record reader", daemon=True).start()
-        return await done
+        return await result
 
 
 def beginning(files: Files) -> str | None:
@@ -134,21 +136,21 @@ def beginning(files: Files) -> str | None:
 
 def notable(files: Files, key: Key, since: datetime) -> tuple[list[Line], bool]:
     """Give the lines worth telling, oldest first, and whether those are all since then that there are."""
-    began, found = time.monotonic(), list[Line]()
+    began, history = time.monotonic(), list[Line]()
     is_whole = True
     for at, path in reversed(files):
         if at < since.timestamp():
             break
-        if len(found) >= MOST_LINES or time.monotonic() - began > LONGEST_SECONDS:
+        if len(history) >= MOST_LINES or time.monotonic() - began > LONGEST_SECONDS:
             is_whole = False
             break
         lines = list(_of_one_file(path, key, since, began))
         if lines and lines[-1] is None:
             is_whole = False
         # Only changes count: a hold that stands for an hour would leave no room for what came before it.
-        found += _changes([line for line in lines if line is not None])
-    found.sort(key=lambda line: (line["ts"], line["seq"]))
-    changes = list(_changes(found))
+        history += _changes([line for line in lines if line is not None])
+    history.sort(key=lambda line: (line["ts"], line["seq"]))
+    changes = list(_changes(history))
     return changes[-MOST_LINES:], is_whole and len(changes) <= MOST_LINES
 
 
@@ -184,7 +186,7 @@ def _changes(lines: list[Line]) -> Iterator[Line]:
 def _time(text: str) -> datetime:
     if not text:
         return datetime(1970, 1, 1, tzinfo=UTC)
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None:
         raise ValueError("it has no zone")
-    return found
+    return parsed

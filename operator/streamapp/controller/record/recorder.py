@@ -65,7 +65,7 @@ class PassRecorder:
     """Called for each pass of which nothing could be told."""
     _logs: dict[Key, tuple[str, FlightLog]] = field(default_factory=dict)
     """With the UID of the StreamApp that each belongs to."""
-    _made: dict[Key, list[StepMade]] = field(default_factory=dict)
+    _steps: dict[Key, list[StepMade]] = field(default_factory=dict)
     """Steps of passes that are under way."""
     _next: int = 0
     _failed: set[str] = field(default_factory=set)
@@ -81,18 +81,18 @@ class PassRecorder:
         """Whether anybody writes."""
         return bool(self.queues)
 
-    def hears_of(self, key: Key) -> Callable[[Step, bool], None]:
+    def step_observer(self, key: Key) -> Callable[[Step, bool], None]:
         """Give what is to be told of the steps of one pass."""
-        made = self._made[key] = []
+        steps = self._steps[key] = []
 
-        def hear(step: Step, is_done: bool) -> None:
-            made.append(StepMade(step, self.now(), is_done))
+        def observe(step: Step, is_done: bool) -> None:
+            steps.append(StepMade(step, self.now(), is_done))
 
-        return hear
+        return observe
 
     def record(self, key: Key, look: Look) -> None:
         """Add what is news in this pass; the steps that were made are known here."""
-        made = tuple(self._made.pop(key, ()))
+        made = tuple(self._steps.pop(key, ()))
         if not self.is_on:
             return
         try:
@@ -109,7 +109,7 @@ class PassRecorder:
     def forget(self, key: Key) -> None:
         """Drop what is known of an application that is gone."""
         self._logs.pop(key, None)
-        self._made.pop(key, None)
+        self._steps.pop(key, None)
 
     def stop(self) -> None:
         """Add the last line, and have the writers end."""
@@ -119,8 +119,8 @@ class PassRecorder:
             queue.close()
 
     def _log(self, key: Key, uid: str) -> FlightLog:
-        known = self._logs.get(key)
-        if known is None or known[0] != uid:
+        entry = self._logs.get(key)
+        if entry is None or entry[0] != uid:
             head: dict[str, Any] = {
                 "cluster": self.name.cluster,
                 "namespace": key.namespace,
@@ -128,8 +128,8 @@ class PassRecorder:
                 "uid": uid,
                 "recorder": self.name.recorder,
             }
-            known = self._logs[key] = (uid, FlightLog(head))
-        return known[1]
+            entry = self._logs[key] = (uid, FlightLog(head))
+        return entry[1]
 
     def _add(self, key: Key, lines: Iterable[Record]) -> None:
         entries: list[QueuedLine] = []

@@ -63,20 +63,20 @@ def recording(
     """Put the parts together; nothing is recorded where no folder and no broker is named."""
     name = RecorderIdentity(_made_up(settings.instance), settings.cluster_name, metadata.version("streamapp-operator"))
 
-    def told_of_dropped(seq: int, dropped: int) -> QueuedLine:
+    def dropped_marker(seq: int, dropped: int) -> QueuedLine:
         return name.mark(seq, Mark.DROPPED, now(), dropped)
 
     queues: list[RecordQueue] = []
     writer, topic = None, None
     if settings.record_folder:
-        queues.append(RecordQueue(told_of_dropped))
+        queues.append(RecordQueue(dropped_marker))
         writer = RecordWriter(_place(settings, name), queues[-1], metrics, now)
     if settings.record_bootstrap:
         producer = _producer(settings)
         if producer is None:
             metrics.record_errors.labels("topic").inc()
         else:
-            queues.append(RecordQueue(told_of_dropped))
+            queues.append(RecordQueue(dropped_marker))
             topic = TopicWriter(producer, queues[-1], metrics)
     recorder = PassRecorder(name, tuple(queues), now, metrics.record_errors.labels("pass").inc)
     return Recording(recorder, writer, topic)

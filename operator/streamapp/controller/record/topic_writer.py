@@ -44,10 +44,10 @@ class TopicWriter:
         self._outlet = outlet
         self._queue = queue
         self._metrics = metrics
-        self._taken: deque[QueuedLine] = deque()
+        self._pending: deque[QueuedLine] = deque()
         self._most_bytes = PIECE
         self._failures = 0
-        self._dropped_told = 0
+        self._dropped_counted = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -64,7 +64,7 @@ class TopicWriter:
                     await self._send()
             except TimeoutError:
                 log.warning("flight record not sent", why=f"no answer within {patience_seconds:g} s")
-        lost = len(self._taken) + len(self._queue.take(0))
+        lost = len(self._pending) + len(self._queue.take(0))
         self._metrics.record_dropped.labels("topic").inc(lost)
         self._outlet.close()
 
@@ -76,13 +76,13 @@ class TopicWriter:
 
     async def _send(self) -> bool:
         """Send all there is, piece by piece; False where it has to be tried again."""
-        if not self._taken:
-            self._taken.extend(self._queue.take(0))
+        if not self._pending:
+            self._pending.extend(self._queue.take(0))
             dropped = self._queue.dropped_in_all
-            self._metrics.record_dropped.labels("topic").inc(dropped - self._dropped_told)
-            self._dropped_told = dropped
+            self._metrics.record_dropped.labels("topic").inc(dropped - self._dropped_counted)
+            self._dropped_counted = dropped
         try:
-            while self._taken:
+            while self._pending:
                 await self._send_some()
         except Exception as error:  # noqa: BLE001 (nobody else would ever send anything again)
             self._failed(error)
@@ -98,7 +98,7 @@ class TopicWriter:
             self._make_smaller(piece, error)
             return
         for _ in piece:
-            self._taken.popleft()
+            self._pending.popleft()
         self._metrics.record_lines.labels("topic").inc(len(piece))
 
     def _make_smaller(self, piece: list[QueuedLine], error: RecordsTooLargeError) -> None:
@@ -106,11 +106,11 @@ class TopicWriter:
         if len(piece) > 1:
             self._most_bytes = sum(_size(one) for one in piece) // 2
             return
-        lost = self._taken.popleft()
+        lost = self._pending.popleft()
         # The line that says so is small, and has the lost one's number, as after lines that had no room.
-        told = self._queue.told_of_dropped(lost.seq, 1)
-        if _size(told) < _size(lost):
-            self._taken.appendleft(told)
+        marker = self._queue.dropped_marker(lost.seq, 1)
+        if _size(marker) < _size(lost):
+            self._pending.appendleft(marker)
         self._metrics.record_dropped.labels("topic").inc()
         self._metrics.record_errors.labels("topic").inc()
         log.warning("line of the flight record not sent", seq=lost.seq, bytes=_size(lost), error=str(error))
@@ -123,14 +123,14 @@ class TopicWriter:
             log.warning("flight record not sent", error=str(error), exc_info=trace)
 
     def _piece(self) -> list[QueuedLine]:
-        found: list[QueuedLine] = []
+        piece: list[QueuedLine] = []
         size = 0
-        for entry in self._taken:
+        for entry in self._pending:
             size += _size(entry)
-            if found and size > self._most_bytes:
+            if piece and size > self._most_bytes:
                 break
-            found.append(entry)
-        return found
+            piece.append(entry)
+        return piece
 
 
 def _size(entry: QueuedLine) -> int:

@@ -37,11 +37,11 @@ class PrefixReader:
                 *(self._pool.ask(each, ListGroupsRequest(), ListGroupsResponse) for each in brokers),
                 return_exceptions=True,
             )
-        found: set[str] = set()
+        group_ids: set[str] = set()
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
             if answer.error_code is not ErrorCode.none:
                 raise failure(answer.error_code, what, "DESCRIBE on the groups of this prefix")
-            found |= {str(group.group_id) for group in answer.groups}
-        return frozenset(each for each in found if each.startswith(f"{application_id}-"))
+            group_ids |= {str(group.group_id) for group in answer.groups}
+        return frozenset(each for each in group_ids if each.startswith(f"{application_id}-"))

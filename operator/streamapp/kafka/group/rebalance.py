@@ -211,7 +211,7 @@ class _Probe:
                 while True:
                     try:
                         connection = connection or await self._coordinator.connect(CLIENT_ID)
-                        if await self._left(connection, join, member_id):
+                        if await self._leave_once(connection, join, member_id):
                             return None
                     except KafkaAccessError as error:
                         why = str(error)
@@ -225,7 +225,7 @@ class _Probe:
             if connection is not None:
                 connection.close()
 
-    async def _left(self, connection: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str) -> bool:
+    async def _leave_once(self, connection: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str) -> bool:
         member = MemberToEvict(member_id)
         answer = await connection.ask(leave_request(self._group_id, [member], REASON), LeaveGroupResponse)
         result = leave_results(self._group_id, [member], answer)[member]

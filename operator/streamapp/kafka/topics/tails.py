@@ -62,11 +62,11 @@ class TailReader:
             leaders = leaders_of(await metadata(self._pool, topics_of(ends)), ends, "tail")
             looks = {partition: _TailScan(partition, end) for partition, end in ends.items()}
             # Not cancelled by the first failure: a connection with half an answer is lost.
-            done = await asyncio.gather(
+            results = await asyncio.gather(
                 *(self._follow(leader, [looks[each] for each in led]) for leader, led in leaders.items()),
                 return_exceptions=True,
             )
-        for failed in done:
+        for failed in results:
             if failed is not None:
                 raise failed
         return {partition: look.result() for partition, look in looks.items()}
@@ -91,7 +91,7 @@ class _TailScan:
     _window: int = 0
     _upper: int = field(init=False)
     _at: int = field(init=False)
-    _found: int | None = None
+    _data_end: int | None = None
     _answer: Tail | None = None
 
     def __post_init__(self) -> None:
@@ -136,8 +136,8 @@ class _TailScan:
         # What came after the end was read is of no concern.
         below = [batch for batch in batches.whole if batch.base_offset < self.end.end]
         aborted = (Aborted(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ())
-        found = data_end(below, aborted)
-        self._found = self._found if found is None else min(found, self.end.end)
+        data_end_offset = data_end(below, aborted)
+        self._data_end = self._data_end if data_end_offset is None else min(data_end_offset, self.end.end)
         before = self._at
         if batches.whole:
             self._at = max(self._at, batches.whole[-1].last_offset + 1)
@@ -154,8 +154,8 @@ class _TailScan:
         if self._at < self._upper:
             return
         lower = self._lower()
-        if self._found is not None:
-            self._answer = self._found
+        if self._data_end is not None:
+            self._answer = self._data_end
         elif lower == self.end.log_start:
             self._answer = lower
         elif self._window + 1 == len(WINDOWS):
@@ -193,7 +193,7 @@ def _fetch(looks: Iterable[_TailScan]) -> FetchRequest:
 def _absorb(answer: FetchResponse, looks: Sequence[_TailScan]) -> None:
     if answer.error_code is not ErrorCode.none:
         raise failure(answer.error_code, looks[0].what, f"READ on topic {looks[0].partition.topic}")
-    found = {
+    answers_by_partition = {
         TopicPartition(topic.topic, each.partition_index): each
         for topic in answer.responses
         for each in topic.partitions
@@ -201,7 +201,7 @@ def _absorb(answer: FetchResponse, looks: Sequence[_TailScan]) -> None:
     # A leader that slows us down answers with nothing, which then says nothing.
     is_throttled = answer.throttle_time > timedelta(0)
     for place, look in enumerate(looks):
-        one = found.get(look.partition)
+        one = answers_by_partition.get(look.partition)
         if one is None:
             raise unexpected(look.what, "the leader's answer leaves it out")
         look.absorb(one, is_first=place == 0 and not is_throttled)

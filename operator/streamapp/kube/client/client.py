@@ -144,22 +144,22 @@ class KubeClient:
         """Tell whether the API server knows a kind (discovery)."""
         prefix = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
         try:
-            found = await self._ask("GET", kind, prefix)
+            resources = await self._ask("GET", kind, prefix)
         except NotFoundError:
             return False
-        return any(resource["name"] == kind.plural for resource in found["resources"])
+        return any(resource["name"] == kind.plural for resource in resources["resources"])
 
     async def versions(self, group: str) -> tuple[str, ...]:
         """Name the versions of a group that the API server serves (discovery); empty where it does not know it."""
         try:
-            found = await self._ask("GET", Kind(group, "", "", ""), f"/apis/{quote(group, safe='')}")
+            group_document = await self._ask("GET", Kind(group, "", "", ""), f"/apis/{quote(group, safe='')}")
         except NotFoundError:
             return ()
-        return tuple(str(one["version"]) for one in found["versions"])
+        return tuple(str(one["version"]) for one in group_document["versions"])
 
     async def proxied(self, namespace: str, pod: str, port: int, path: str) -> bytes:
         """Read something that a pod serves over HTTP, through the API server; what the pod refuses is an error too."""
-        return await self._sent("GET", PODS, f"{PODS.path(namespace, f'{pod}:{port}', 'proxy')}{path}")
+        return await self._send("GET", PODS, f"{PODS.path(namespace, f'{pod}:{port}', 'proxy')}{path}")
 
     async def apply(
         self,
@@ -233,11 +233,11 @@ class KubeClient:
         content_type: str = "application/json",
         last_check: Check | None = None,
     ) -> Json:
-        answer = await self._sent(method, kind, path, query, body, content_type=content_type, last_check=last_check)
-        found: Json = json.loads(answer)
-        return found
+        answer = await self._send(method, kind, path, query, body, content_type=content_type, last_check=last_check)
+        document: Json = json.loads(answer)
+        return document
 
-    async def _sent(
+    async def _send(
         self,
         method: str,
         kind: Kind,

@@ -97,13 +97,13 @@ async def _of_files(files: list[str], context: str | None) -> ClusterConnection:
 def _check_context(what: str, files: list[str], context: str | None) -> None:
     """Tell a context that is missing with what there is; the library's own words do not."""
     contents = _contents(files)
-    known = [one["name"] for content in contents for one in content.get("contexts") or ()]
+    names = [one["name"] for content in contents for one in content.get("contexts") or ()]
     current = next((name for content in contents if (name := content.get("current-context"))), None)
-    wanted = context or current
-    if wanted is None:
-        raise NoAccessError(what, "it has no current context", _choose(known))
-    if wanted not in known:
-        raise NoAccessError(what, f"it has no context {wanted}", _choose(get_close_matches(wanted, known) or known))
+    chosen = context or current
+    if chosen is None:
+        raise NoAccessError(what, "it has no current context", _choose(names))
+    if chosen not in names:
+        raise NoAccessError(what, f"it has no context {chosen}", _choose(get_close_matches(chosen, names) or names))
 
 
 def _contents(files: list[str]) -> list[Any]:

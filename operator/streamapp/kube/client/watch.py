@@ -66,7 +66,7 @@ class ObjectWatch:
     pauses: tuple[float, ...] = field(default_factory=lambda: PAUSES)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def news(self) -> AsyncGenerator[WatchEvent, None]:
+    async def events(self) -> AsyncGenerator[WatchEvent, None]:
         """Tell what happens, without end.
 
         Raises:
@@ -75,8 +75,8 @@ class ObjectWatch:
         failures, has_listed = 0, False
         while True:
             try:
-                async with aclosing(self._one_connection()) as told:
-                    async for one in told:
+                async with aclosing(self._one_connection()) as events:
+                    async for one in events:
                         if isinstance(one, ListEvent):
                             has_listed = True
                         else:
@@ -105,14 +105,14 @@ class ObjectWatch:
                     async for event in events:
                         version = event["object"]["metadata"]["resourceVersion"]
                         if event["type"] != "BOOKMARK":
-                            yield self._told(event)
+                            yield self._to_event(event)
                 if asyncio.get_running_loop().time() - began < 1:
                     # Something in between ends every watch at once.
                     await self.sleep(1)
         finally:
             await client.close()
 
-    def _told(self, event: Json) -> WatchEvent:
+    def _to_event(self, event: Json) -> WatchEvent:
         resource = {"apiVersion": self.kind.api_version, "kind": self.kind.name, **event["object"]}
         return DeleteEvent(_key(resource)) if event["type"] == "DELETED" else ChangeEvent(_key(resource), resource)
 

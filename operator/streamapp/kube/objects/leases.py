@@ -44,8 +44,8 @@ def stamp(now: datetime) -> str:
 
 async def find(client: KubeClient, key: Key) -> Lease | None:
     """Read it; None where there is none."""
-    found = await client.find(LEASES, key.namespace, key.name)
-    return None if found is None else _read(found)
+    document = await client.find(LEASES, key.namespace, key.name)
+    return None if document is None else _read(document)
 
 
 async def create(client: KubeClient, key: Key, says: LeaseSpec) -> Lease:
@@ -73,8 +73,8 @@ def _spec(says: LeaseSpec) -> Json:
     }
 
 
-def _read(found: Json) -> Lease:
-    spec: Json = found.get("spec") or {}
+def _read(document: Json) -> Lease:
+    spec: Json = document.get("spec") or {}
     says = LeaseSpec(
         holder=spec.get("holderIdentity") or "",
         seconds=float(spec.get("leaseDurationSeconds") or 0),
@@ -82,4 +82,4 @@ def _read(found: Json) -> Lease:
         acquired_at=spec.get("acquireTime") or "",
         renewed_at=spec.get("renewTime") or "",
     )
-    return Lease(found["metadata"]["uid"], found["metadata"]["resourceVersion"], says)
+    return Lease(document["metadata"]["uid"], document["metadata"]["resourceVersion"], says)

@@ -49,11 +49,16 @@ class Right:
 
         Where the namespace is None, all are meant.
         """
-        given = {"group": self.group, "resource": self.resource, "subresource": self.subresource, "verb": verb}
+        attributes_of_review = {
+            "group": self.group,
+            "resource": self.resource,
+            "subresource": self.subresource,
+            "verb": verb,
+        }
         place = {"namespace": namespace or "", "name": name if self.named else ""}
-        return {field: text for field, text in {**given, **place}.items() if text}
+        return {field: text for field, text in {**attributes_of_review, **place}.items() if text}
 
-    def asked(self) -> Iterator[tuple[str, str]]:
+    def reviews(self) -> Iterator[tuple[str, str]]:
         """Each verb with the resource, as a person would ask `kubectl auth can-i`."""
         whole = f"{self.resource}.{self.group}" if self.group else self.resource
         for verb in self.verbs:
