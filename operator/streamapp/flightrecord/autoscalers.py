@@ -1,6 +1,6 @@
 """Lines of the flight record about the autoscalers of an application: each when it comes, changes or goes.
 
-Called by `flight_log`. They are listed every half minute or so, and a line has the time of the pass that saw it.
+Called by `changes`. They are listed every half minute or so, and a line has the time of the pass that saw it.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Lines of the flight record about where things are: pods with their volumes, and the members of the group.
 
-Called by `flight_log`, which knows what is news.
+Called by `changes`, which knows what is news.
 """
 
 from collections import defaultdict

@@ -1,6 +1,6 @@
 """Lines of the flight record about what was decided and done: each from the values of one pass.
 
-Called by `flight_log`, which knows what is news. Numbers of lines (`seq`) are given by whoever writes them.
+Called by `changes`, which knows what is news. Numbers of lines (`seq`) are given by whoever writes them.
 """
 
 import heapq

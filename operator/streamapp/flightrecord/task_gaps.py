@@ -1,6 +1,6 @@
 """Lines of the flight record about gaps: a task runs again, elsewhere or after it had stopped.
 
-Called by `flight_log` with each look. Nobody watches a task all the time, so a gap is a range: at most from the last
+Called by `changes` with each look. Nobody watches a task all the time, so a gap is a range: at most from the last
 look that showed it running to the first one that shows it running again, at least as long as it was seen restoring.
 """
 

@@ -1,6 +1,6 @@
 """What one branch of the decision wants, before it is brought together with what goes on beside it.
 
-Made by `holding` and by the short branches in `planning`; only `planning` reads it.
+Made by `scale_down` and by the short branches in `decide`; only `decide` reads it.
 """
 
 from dataclasses import dataclass

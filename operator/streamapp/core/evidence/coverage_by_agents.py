@@ -1,6 +1,6 @@
 """Coverage on the word of the agents: which copies there are, by what each JVM says of its own tasks now.
 
-A copy counts only where the agent and the brokers both say that it is there. Called by `cases`; `coverage` says what
+A copy counts only where the agent and the brokers both say that it is there. Called by `case`; `coverage` says what
 becomes of the copies.
 """
 

@@ -1,6 +1,6 @@
 """The conditions of the resource, from a decision: each with a status, a reason and the particulars.
 
-Called by `planning` last. Laws: all of them always; never Reconciling and Stalled together; a held scale-down is a
+Called by `decide` last. Laws: all of them always; never Reconciling and Stalled together; a held scale-down is a
 healthy state, so that Helm and GitOps tools do not wait for its end.
 """
 
