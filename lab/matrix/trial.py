@@ -215,7 +215,7 @@ class Trial:
                     return triggered_rebalances
                 time.sleep(_POLL_SECONDS)
             if time.monotonic() > self._until:
-                tasks = self._agents.word(leaver).report.tasks
+                tasks = self._agents.reply(leaver).report.tasks
                 held = "unknown" if tasks is None else ", ".join(str(task.id) for task in tasks)
                 raise LabError(
                     f"process {leaver}: not emptied",
@@ -227,7 +227,7 @@ class Trial:
         try:
             self._agents.renew()
             survivors = [word.report for word in self._survivors(leaver)]
-            return is_empty(self._agents.word(leaver).report) and all_at_work(survivors, self._tasks())
+            return is_empty(self._agents.reply(leaver).report) and all_at_work(survivors, self._tasks())
         except NotYetError:
             return False
 
@@ -238,7 +238,7 @@ class Trial:
         return time.monotonic() - began
 
     def _survivors(self, leaver: int) -> list[Word]:
-        return [self._agents.word(ordinal) for ordinal in range(PROCESSES) if ordinal != leaver]
+        return [self._agents.reply(ordinal) for ordinal in range(PROCESSES) if ordinal != leaver]
 
     def _owners(self, leaver: int) -> dict[TaskId, int]:
         """Give the process of every task with state, those of the leaver left out."""

@@ -1,4 +1,4 @@
-"""What comes of a request to an agent: values, with a sentence wherever something went wrong.
+"""Results of requests to agents: values, each with a sentence if something went wrong.
 
 Made by `client`, read by the controller.
 """

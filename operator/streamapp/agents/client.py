@@ -1,7 +1,7 @@
 """Sends requests to agents: a deadline on each, a bound on every answer, a limit on how many at once.
 
-One per process of the operator, made by the controller. It retries nothing: the next pass asks again. It follows no
-redirect and goes through no proxy: a token goes to the address of a pod and nowhere else.
+The controller creates one per process. It retries nothing: the next pass asks again. It follows no redirect and uses no
+proxy: a token is sent to the address of a pod and nowhere else.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The operator's log: one JSON object per line, and one line per change of a decision, not per pass.
 
-Set up once by `process`; everybody else asks `structlog.get_logger()`.
+Set up once by `process`; every other module calls `structlog.get_logger()`.
 """
 
 import logging

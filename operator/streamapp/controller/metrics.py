@@ -1,7 +1,7 @@
 """Every name that the operator shows to Prometheus, in one place, and nothing else.
 
 Names of queue and reconcile follow controller-runtime, so that dashboards made for other operators work. Set by
-`reporting`, `process` and the queue; served by `health`.
+`reconcile.report`, `process` and the queue; served by `http.probes`.
 """
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram

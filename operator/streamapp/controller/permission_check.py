@@ -1,7 +1,6 @@
-"""`python -m streamapp check`: whether the operator could work here, as a table of yes and no with the fix.
+"""`python -m streamapp check`: whether the operator can work here, as a table of checks with their fixes.
 
-Run in a pod under the operator's own service account and settings, as `helm test` does, or by a person. It asks and
-writes nothing.
+Run in a pod under the operator's own service account and settings, by `helm test` or by a user. It only reads.
 """
 
 import argparse

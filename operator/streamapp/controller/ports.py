@@ -1,7 +1,7 @@
-"""What a pass needs of Kafka and of agents, as Protocols: tests bring some without brokers and pods.
+"""The interfaces to Kafka and to agents, as Protocols: tests implement them without brokers and pods.
 
-The real ones are `kafka_side` and `agents.client`.
-Every call has its own deadline and never raises for what a broker does: what could not be read is a value.
+The implementations are `apps.kafka_group` and `streamapp.agents.client`. Every call has a deadline of its own. A broker
+or agent that fails never raises: an unreadable fact is a value.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""The operator's process: puts the parts together, runs them, and ends when one of them ends.
+"""The operator's process: creates the parts, runs them, and ends if one of them ends.
 
-Called by `streamapp.__main__`. It never goes on with half of itself: a watch that died, a missing definition or a
-server that cannot listen end the process, and Kubernetes starts it anew.
+Called by `streamapp.__main__`. It never continues without one of its parts: if a watch dies, the definition is missing
+or the server cannot listen, the process ends, and Kubernetes restarts it.
 """
 
 import asyncio

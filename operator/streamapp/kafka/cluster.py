@@ -1,7 +1,7 @@
-"""One Kafka cluster as one application sees it: the door of this package.
+"""One Kafka cluster as one application sees it: the entry point of this package.
 
-Made by the controller, one per application, so that a cluster that does not answer costs that application its deadline
-and nobody else anything: own connections, and one own thread for name resolution.
+Created by the controller, one per application, with connections and a resolver thread of its own: an unresponsive
+cluster costs only its own application the deadline.
 """
 
 from concurrent.futures import ThreadPoolExecutor

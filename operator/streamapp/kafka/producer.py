@@ -1,7 +1,7 @@
 """Writes records to one topic, at least once: the flight record, and nothing else of the operator.
 
-Called by the controller's `record_topic`. A batch is acknowledged by all replicas in sync. Where an answer is lost the
-same records are sent again, so that readers must know a record they have seen. kio lays the batches out.
+Called by `controller.record.topic_writer`. All in-sync replicas acknowledge a batch. If an answer is lost, the records
+are sent again, so readers must recognise duplicates. kio encodes the batches.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""The subscription of the phantom: the member that joins only to make the group rebalance, and leaves at once.
+"""The subscription of the probe member, which joins only to trigger a rebalance and leaves at once.
 
-Called by the nudge in `streamapp.kafka`. Should the leave ever be lost, the group's leader reads these bytes as one
-more stream thread of a real process: so they carry that process's identity and claim nothing else, in particular no
-`errorCode`, which could ask the whole application to shut down.
+Called by `kafka.group.rebalance`. If the leave is lost, the group's leader reads these bytes as one more stream thread
+of a real process. So they carry that process's identity and claim nothing else; in particular no `errorCode`, which
+could ask the whole application to shut down.
 """
 
 import struct

@@ -1,7 +1,7 @@
-"""The agents of all applications: asks them in a pass, tells them what a plan announces, and counts both.
+"""Requests to the agents of all applications: reads reports in a pass, sends announcements of a plan, counts both.
 
-Called by `gather` and `apply`. Nothing here raises for what an agent does, and nothing is decided: an agent that cannot
-be asked is a silent one, with the reason.
+Called by `agents.poller` and `reconcile.apply`. Decides nothing, and no failure of an agent raises: an unreachable
+agent is an `AgentSilent` with the reason.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

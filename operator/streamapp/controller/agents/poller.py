@@ -1,7 +1,6 @@
-"""Hears the agents of one application once per pass, and remembers what they said.
+"""Polls the agents of one application once per pass, and remembers their reports.
 
-Called by `gather` as soon as the pods are known, beside its other reads. Growth waits for nobody: a pass that grows
-asks no agent.
+Called by `reconcile.gather` as soon as the pods are read. A scale-up waits for no agent: such a pass polls none.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Which text of the topology counts: the spec's, or what all agents say alike.
+"""Chooses the topology: the text of the spec, or the text on which all agents agree.
 
-Called by `gather`. The agents' text is that of what really runs; while pods run different ones, the last text that all
-had stays in force, and no pod goes anyway.
+Called by `agents.poller` and `reconcile.gather`. The agents report the topology that really runs. While pods run
+different topologies, the last common text stays in force, and no pod is removed.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
-"""The applications this process works on: for each its memory, its watch of the group, and its resource as last heard.
+"""The applications of this process: for each its memory, the poller of its group, and its last received resource.
 
-Filled by the watches and the passes. A StreamApp that was deleted and made again under its name is another application
-and begins with an empty memory.
+Filled by the watches and the passes. A StreamApp that was deleted and created again under its name is another
+application and starts with an empty memory.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""The Kafka side of one application on real brokers: `streamapp.kafka`'s answers as the core's values, and back.
+"""The consumer group of one application on real brokers: translates between `streamapp.kafka` and the core's values.
 
-Made by `watching`, one per application. Kafka's errors end here: what could not be read is a value with a reason, and
-only a step that failed raises.
+Created by `apps.apps`, one per application. Kafka's errors end here: an unreadable fact is a value with a reason, and
+only a failed step raises.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

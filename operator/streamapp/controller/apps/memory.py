@@ -1,7 +1,7 @@
-"""What the process remembers of one application, beyond what can be read again: it begins empty after every start.
+"""What the process remembers of one application beyond what can be read again; empty after every start.
 
-Written by `watching` (the group), `handlers` (ends of containers) and the passes; read by `gather`. Whatever in here is
-missing makes the core wait, never act.
+Written by `apps.group_poller` (the group), `process` (ends of containers) and the passes; read by `reconcile.gather`.
+If something is missing here, the core waits; it never acts on an assumption.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
-"""Answers who asks about tasks and findings, from what the last pass gathered; a reader never slows a pass.
+"""Builds the answers about tasks and findings from the last pass; a reader never slows a pass.
 
-Called by `health`, which serves it. Nothing is read for an answer: it is made from the snapshot of the last pass, in a
-thread, one at a time, and kept for some seconds, so that any number of readers costs one build. Only the
-leader answers.
+Called by `http.routes`. An answer needs no further reads: it is built from the snapshot of the last pass, in a thread,
+one at a time. It is cached for some seconds, so that any number of readers costs one build. Only the leader answers.
 """
 
 import asyncio

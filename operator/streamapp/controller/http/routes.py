@@ -1,6 +1,7 @@
-"""Where the operator tells of applications over HTTP, beside its probes: paths, and how an answer becomes a response.
+"""The HTTP routes for applications: paths, responses, and a limit on responses that are being sent.
 
-Handed to `health.serve` by `process`. What is answered is the business of `answering` and `history`.
+Passed to `http.probes.serve` by `process`. The contents come from `http.answers` and `record.reader`. A slow reader
+keeps its response in the leader's memory; so only a few responses are sent at once, each for a limited time.
 """
 
 import asyncio

@@ -73,7 +73,7 @@ def end_process() -> NoReturn:
 
 
 class Elector:
-    """One replica's part in the election, a `leading.Leadership`."""
+    """One replica's part in the election, a `leadership.Leadership`."""
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
-"""Whether this process may act: what the shell asks before it writes, and the answer where there is one replica alone.
+"""Whether this process leads: every writer asks before it writes. With one replica the answer is always yes.
 
-Asked by `apply`, `gather`, `health` and the API client; answered by `election.Elector` where there is a Lease.
+Asked by `reconcile.apply`, `reconcile.gather`, `http.probes` and the API client; implemented by
+`leader.election.Elector` if there is a Lease.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""An event loop in a thread of its own, and the election in it: a renewal waits for no decision.
+"""An event loop in a thread of its own for the election: renewals do not wait for decisions.
 
-Used by `process`. Deciding about thousands of tasks takes the event loop for a second, and several such applications
-take it for longer than a renewal may. The election's answers would be there, and nobody would look at them.
+Used by `process`. A decision about thousands of tasks blocks the main event loop for up to a second. Several such
+applications block it for longer than a renewal may take, even if the API server has answered in time.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class ThreadLoop:
 
 
 class RemoteLeadership:
-    """A `leading.Leadership` that lives in such a loop, for whoever asks from another.
+    """A `leadership.Leadership` that lives in a thread loop, for callers in another loop.
 
     What is awaited runs there. What is asked without waiting reads single values, which the other thread replaces
     whole.

@@ -1,8 +1,9 @@
-"""Makes what was decided: each step of a plan is one call, in order, and the first that fails ends the pass.
+"""Carries out a plan: each step is one call, in order, and the first failure ends the pass.
 
-Called by `reconcile`. It decides nothing and repeats nothing; what it adds is that a removal is not sent on old facts:
-everything it rests on is read once more and the Lease too, the write carries the version that was judged, and the last
-thing before it is sent is a look at the monotonic clock. No step at all is begun by a process that does not lead.
+Called by `reconcile.reconciler`. It decides nothing and repeats nothing. It never removes a pod on old facts: before a
+removal it reads again everything that the decision rests on, and the Lease. The write carries the version that was
+judged, and the last action before it is sent is a check of the monotonic clock. A process that does not lead begins no
+step at all.
 """
 
 from collections.abc import Awaitable, Callable

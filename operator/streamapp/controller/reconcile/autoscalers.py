@@ -1,7 +1,7 @@
-"""Knows the HorizontalPodAutoscalers of every namespace that has a StreamApp, without asking for them in every pass.
+"""Lists the HorizontalPodAutoscalers of every namespace with a StreamApp, at most every half minute.
 
-Called by `gather`. What it knows is told to people and decides nothing, so nothing ever fails or waits long for it: a
-right that is missing, an API server that is slow, a version without this kind only make it unknown.
+Called by `reconcile.gather`. The list is reported to users and decides nothing, so a pass never fails or waits long for
+it: if a right is missing, the API server is slow, or the kind does not exist, the autoscalers are unknown.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Gathers everything one decision may use: live reads of Kubernetes, and what the process remembers of the group.
+"""Gathers all facts for one decision: live reads of Kubernetes, and what the process remembers of the group.
 
-Called by `reconcile` at the beginning of every pass. It reads and remembers, writes nothing and decides nothing.
-Nothing of Kubernetes comes from a cache: a watch may be behind, and what is decided may be irreversible.
+Called by `reconcile.reconciler` at the beginning of every pass. It reads and remembers; it neither writes nor decides.
+Nothing of Kubernetes comes from a cache: a watch may be behind, and the decision can be irreversible.
 """
 
 import asyncio

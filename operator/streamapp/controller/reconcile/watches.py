@@ -1,6 +1,6 @@
-"""kopf's watches: what is heard is remembered and marks a key dirty, nothing more.
+"""kopf's watches: each event is remembered and marks a key dirty, nothing more.
 
-Handlers of `on.event` are run for each single event and never again after an error, so they do no work and await
+kopf calls an `on.event` handler for each event and never again after an error, so handlers do no work and await
 nothing. kopf writes nothing: no finalizer, no annotation, no Event.
 """
 

@@ -1,7 +1,7 @@
-"""The key queue: one pass per key at a time, however many events there were, retried with growing pauses.
+"""The work queue: one pass per key at a time, whatever the number of events, retried with growing pauses.
 
-kopf runs a handler for every single event and never again after an error; so its handlers only call `add`. Keys do not
-wait for each other: each has a task of its own while it is due, and what bounds the load is the API client.
+kopf calls a handler for each event and never again after an error, so its handlers only call `add`. Keys do not wait
+for each other: each due key has a task of its own, and the API client limits the load.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
-"""The thread that writes the flight record to a disk; whatever the disk does, it does to this thread alone.
+"""The thread that writes the flight record to a disk, so that a slow or failing disk affects this thread alone.
 
-Started by `recorder`. A disk that is full or cannot be written keeps the lines that were taken until it can be; what
-comes meanwhile waits in the queue, which drops the oldest. A disk that hangs keeps the thread, which the end of the
-process does not wait for.
+Started by `record.setup`. If the disk is full or not writable, the thread keeps the lines it took and tries again;
+later lines wait in the queue, which drops the oldest. If the disk hangs, the process ends without waiting for it.
 """
 
 import threading

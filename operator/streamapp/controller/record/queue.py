@@ -1,7 +1,8 @@
-"""Lines of the flight record on their way to a disk or a broker: bounded, and never waited for by whoever adds one.
+"""Lines of the flight record on their way to a disk or a broker: bounded, and adding a line never blocks.
 
-Where nobody takes lines away in time the oldest are dropped; what is taken next begins with a line which says how many,
-under the number of the last of them. The lock is held for moves in memory only, never while anything is written.
+If lines are not taken in time, the oldest are dropped. The next take then begins with a marker line that has their
+number; its sequence number is that of the last dropped line. The lock is held for moves in memory only, never while
+anything is written.
 """
 
 import threading

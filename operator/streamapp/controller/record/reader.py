@@ -1,7 +1,7 @@
-"""Answers who asks what became of an application, from the flight record's files: `GET …/history?since=…`.
+"""Answers what happened to an application, from the files of the flight record: `GET …/history?since=…`.
 
-Called by `health`, which serves it. The files are read in a thread that nobody waits for longer than some seconds: one
-reader at a time, the newest files first, until the limits of lines and time; what was not looked at is said.
+Called by `http.routes`. A thread reads the files, for some seconds at most: one reader at a time, the newest files
+first, up to limits of lines and time. The answer says if it is not complete.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _CHANGES = ("verdict", "reason", "desired", "granted", "actual", "ready", "holdI
 
 Line = dict[str, Any]
 Files = list[tuple[float, Path]]
-"""As `record_files.every_file` gives them."""
+"""As `files.every_file` gives them."""
 
 
 @dataclass(frozen=True, slots=True)

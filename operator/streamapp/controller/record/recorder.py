@@ -1,8 +1,8 @@
-"""Keeps the flight record: finds what is news in each pass, numbers it, and hands it to whoever writes.
+"""Keeps the flight record: finds what is new in each pass, numbers the lines, and queues them for the writers.
 
-Called by `reconcile`; put together by `process`. It awaits nothing and raises nothing: a pass is never later and never
-fails because something could not be recorded. The first line is written with the first pass, so that a replica which
-only stands by leaves no record.
+Called by `reconcile.reconciler`; created by `record.setup`. It awaits nothing and raises nothing: recording never
+delays a pass and never makes it fail. The first line is written in the first pass, so that a standby replica leaves no
+record.
 """
 
 from collections.abc import Callable, Iterable

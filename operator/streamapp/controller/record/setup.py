@@ -1,6 +1,6 @@
-"""The flight record's parts in one process, as its settings ask for them: the recorder, and who writes what it keeps.
+"""Creates the parts of the flight record that the settings ask for: the recorder and its writers.
 
-Put together and ended by `process`.
+Called by `process`, which also closes them.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Sends the flight record to a Kafka topic, beside the passes: a broker that is away costs lines and nothing else.
+"""Sends the flight record to a Kafka topic, beside the passes: an unreachable broker costs lines and nothing else.
 
-Put together by `recording`. Lines that could not be sent are tried again; what comes meanwhile waits in the queue,
-which drops the oldest. A line may arrive twice, and is known again by its recorder and number.
+Created by `record.setup`. Unsent lines are tried again; later lines wait in the queue, which drops the oldest. A line
+can arrive twice; readers recognise it by its recorder and sequence number.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """One connection to one broker, speaking the Kafka protocol in asyncio; kio knows the messages.
 
-Opened by `dialler`, used by `pool` and `nudge`. One request at a time; a request that fails or is cancelled closes the
-connection, so that a late answer is never taken for the next one. It retries nothing, knows nothing of the
-cluster, and has no deadline of its own: callers wrap it in `deadline.within`.
+Opened by `connector`, used by `pool` and `group.rebalance`. One request at a time: a request that fails or is cancelled
+closes the connection, so that a late answer is never taken for the next one. It retries nothing, knows nothing of the
+cluster, and has no deadline of its own: callers use `deadline.within`.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The broker that coordinates one consumer group: where it is, and requests to it.
 
-Used by `groups`, `eviction`, `nudge` and `topics`. Looks the coordinator up anew when it moved.
+Used by `groups`, `eviction`, `rebalance` and `offsets`. Looks the coordinator up again if it has moved.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""Finds other applications whose ids continue this one's: their changelogs look like this application's own.
+"""Finds other applications whose ids start with this application's id: their changelogs match its prefix.
 
-Called by the controller's gathering before changelogs are taken by their names. Every broker is asked, since each knows
+Called by `controller.apps.kafka_group` before it selects changelogs by name. Every broker is asked, since each knows
 only the groups that it coordinates.
 """
 

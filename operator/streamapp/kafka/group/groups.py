@@ -1,7 +1,7 @@
-"""Reads a classic Kafka Streams group: its state and its members, decoded.
+"""Reads a classic Kafka Streams group: its state and its decoded members.
 
-Called by the controller's gathering and by `nudge`. A reading is one DescribeGroups answer, so its members belong
-together. The broker gives members' metadata only in state Stable, and no generation at all.
+Called by `controller.apps.kafka_group` and by `rebalance`. A reading is one DescribeGroups answer, so its members are
+consistent. The broker returns members' metadata only in state Stable, and never a generation.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Follows objects of one kind: lists them, then watches, and goes on whatever happens to the connection.
+"""Watches objects of one kind: lists, then watches, and starts again after any interruption.
 
-Used by the command line. The watches of the operator are kopf's. What is told is enough to keep a picture: after every
-interruption everything is listed anew, so that a deletion that nobody told is seen as well.
+Used by the command line; the operator's own watches are kopf's. After every interruption all objects are listed again,
+so that a deletion whose event was lost is noticed too.
 """
 
 import asyncio
