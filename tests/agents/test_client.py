@@ -291,7 +291,7 @@ def test_an_announcement_that_is_taken_is_told_with_its_epoch() -> None:
         (
             told('{"error": "a higher epoch is known", "epoch": {"lease": 3, "counter": 1}}', 409),
             Epoch(3, 1),
-            "it answered 409; a higher epoch is known; it knows the epoch 3/1: another operator has spoken since",
+            "it answered 409; a higher epoch is known; it knows the epoch 3/1: another operator has announced since",
         ),
         (told('{"error": "ttlSeconds is missing"}', 400), None, "it answered 400; ttlSeconds is missing"),
         (

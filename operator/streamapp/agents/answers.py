@@ -34,7 +34,7 @@ class AgentAddress:
 
 @dataclass(frozen=True, slots=True)
 class AgentReading:
-    """What was heard of one agent."""
+    """The result of reading one agent's report."""
 
     reply: AgentReport | AgentSilent
     topology: str | None = None
@@ -42,7 +42,7 @@ class AgentReading:
 
 
 class AnnouncementOutcome(Enum):
-    """What became of an announcement."""
+    """Whether the agent accepted an announcement."""
 
     TAKEN = "taken"
     REFUSED = "refused"
@@ -52,7 +52,7 @@ class AnnouncementOutcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnouncementResult:
-    """What came of telling one agent."""
+    """The result of one announcement to one agent."""
 
     ordinal: Ordinal
     outcome: AnnouncementOutcome

@@ -55,7 +55,7 @@ class AgentClient:
     _turns: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        """Connect to nobody yet."""
+        """Open no connection yet."""
         self._turns = asyncio.Semaphore(self.at_once)
 
     async def close(self) -> None:
@@ -65,13 +65,13 @@ class AgentClient:
             await session.close()
 
     async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
-        """Ask all of these for their reports at the same time; one answer for each, in their order."""
+        """Read the reports of all of these at the same time; one reading for each, in their order."""
         return await asyncio.gather(*(self._read(address, application_id, token) for address in addresses))
 
     async def announce(
         self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
     ) -> list[AnnouncementResult]:
-        """Tell all of these at the same time; one outcome for each, in their order."""
+        """Send the announcement to all of these at the same time; one result for each, in their order."""
         return await asyncio.gather(*(self._announce(address, announcement, token) for address in addresses))
 
     async def _read(self, address: AgentAddress, application_id: str, token: str) -> AgentReading:
@@ -132,7 +132,7 @@ class AgentClient:
     def _http_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                # A pod's address may belong to another pod a moment later: no connection is used twice.
+                # A pod's address can belong to another pod a moment later: no connection is used twice.
                 connector=aiohttp.TCPConnector(limit=0, force_close=True),
                 timeout=aiohttp.ClientTimeout(total=self.deadline_seconds),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -143,7 +143,7 @@ class AgentClient:
 
 
 async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Read a body as far as it may be long: what follows is not even waited for."""
+    """Read a body up to its limit; a longer body is not read to its end."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
         size += len(chunk)
@@ -161,7 +161,7 @@ def _refusal(answer: _HttpAnswer) -> str:
     epoch = epoch_in(answer.body)
     parts = [f"it answered {answer.status}", *([error] if error else [])]
     if answer.status == 409 and epoch is not None:
-        parts.append(f"it knows the epoch {epoch.lease}/{epoch.counter}: another operator has spoken since")
+        parts.append(f"it knows the epoch {epoch.lease}/{epoch.counter}: another operator has announced since")
     elif answer.status == 404:
         parts.append("something else than the agent listens there; see `spec.agent.port`")
     elif not error:

@@ -23,7 +23,7 @@ class KafkaStepError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """One look at a group."""
+    """One reading of a group."""
 
     group: GroupDescription | GroupUnreadable
     joins: Mapping[str, Hashable] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class ApplicationGroup(Protocol):
     """The Kafka side of one application."""
 
     async def describe(self) -> Poll:
-        """Look at the group."""
+        """Read the group."""
 
     async def task_set(self) -> TaskSet | TopologyUnknown:
         """Find out which tasks there are, from the text in the spec or from the last look."""
@@ -43,7 +43,7 @@ class ApplicationGroup(Protocol):
         """Read the ends of all changelogs."""
 
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
-        """Look where the last record before each end lies that is applied, or say why that is not known."""
+        """Find the last applied record before each end, or say why it is unknown."""
 
     async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
         """Read how long these topics keep records and tombstones, or why that is not known."""
@@ -52,7 +52,7 @@ class ApplicationGroup(Protocol):
         """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
-        """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""
+        """Evict exactly these members from the group; KafkaStepError if it is unknown whether all are out."""
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""
@@ -62,12 +62,12 @@ class AgentAccess(Protocol):
     """The agents in all pods."""
 
     async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
-        """Ask all of these for their reports at the same time; one answer for each, in their order."""
+        """Read the reports of all of these at the same time; one reading for each, in their order."""
 
     async def announce(
         self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
     ) -> list[AnnouncementResult]:
-        """Tell all of these at the same time; one outcome for each, in their order."""
+        """Send the announcement to all of these at the same time; one result for each, in their order."""
 
     async def close(self) -> None:
         """Drop every connection."""

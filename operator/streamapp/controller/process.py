@@ -52,7 +52,7 @@ log = structlog.get_logger()
 Parts = Mapping[str, Coroutine[None, None, None]]
 
 PATIENCE_SECONDS = 1.0
-"""So long passes may go on after the process was told to end, before they are cut off and the Lease is given back."""
+"""For running passes, after the order to stop; then they are cancelled and the Lease is given back."""
 
 
 class CannotStartError(Exception):
@@ -61,7 +61,7 @@ class CannotStartError(Exception):
 
 @dataclass(slots=True)
 class QueueMetrics:
-    """What the queue tells, as metrics and log lines."""
+    """Reports the queue's events as metrics and log lines."""
 
     metrics: Metrics
 
@@ -75,9 +75,9 @@ class QueueMetrics:
         self.metrics.reconciles.labels(result).inc()
 
     def failed(self, key: str, error: Exception, again_in_seconds: float) -> None:
-        """A pass raised. What the API server says needs no stack trace; what nobody expected does."""
+        """A pass raised. An error of the API server needs no stack trace; an unexpected error does."""
         trace = None if isinstance(error, KubeError) else error
-        log.warning("pass failed", app=key, error=str(error), again_in_seconds=again_in_seconds, exc_info=trace)
+        log.warning("reconcile failed", app=key, error=str(error), again_in_seconds=again_in_seconds, exc_info=trace)
 
 
 class Operator:
@@ -129,7 +129,7 @@ class Operator:
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
     def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
-        """Remember the StreamApp for its rivals, and look at it."""
+        """Remember the StreamApp, to detect conflicts with others, and queue a pass."""
         self.metrics.watch_events.labels(STREAM_APPS.plural).inc()
         if is_gone:
             self.applications.remove(key)
@@ -138,7 +138,7 @@ class Operator:
         self.queue.add(key)
 
     def on_pod_event(self, key: Key, pod: Json) -> None:
-        """Remember how its containers ended, and look at its application."""
+        """Remember how its containers ended, and queue a pass over its application."""
         self.metrics.watch_events.labels("pods").inc()
         application = self.applications.find(key)
         if application is not None:
@@ -146,7 +146,7 @@ class Operator:
             self.queue.add(key)
 
     def on_owned_event(self, key: Key, kind: Kind) -> None:
-        """Look at its application."""
+        """Queue a pass over its application."""
         self.metrics.watch_events.labels(kind.plural).inc()
         if self.applications.find(key) is not None:
             self.queue.add(key)
@@ -160,7 +160,7 @@ class Operator:
             )
 
     async def resync(self) -> None:
-        """List all StreamApps again and again, until cancelled: a watch may have missed a deletion."""
+        """List all StreamApps again and again, until cancelled: a watch can miss a deletion."""
         while True:
             try:
                 self._mark_dirty(await self._list())
@@ -172,7 +172,7 @@ class Operator:
             await asyncio.sleep(self.settings.resync_seconds)
 
     async def close(self, patience_seconds: float = 0.0) -> None:
-        """Stop passes and polls; a pass that is under way may come to its end within the patience."""
+        """Stop passes and polls; a running pass can finish within the patience."""
         await self.queue.close(patience_seconds)
         self.applications.close()
         await self.agents.close()
@@ -197,7 +197,7 @@ class Operator:
 
 
 async def run(settings: Settings) -> None:
-    """Run the operator until it is told to stop, or one of its parts ends.
+    """Run the operator until a signal stops it, or one of its parts ends.
 
     CannotStartError if it cannot begin, KubeError if it lacks a right to begin with.
     """
@@ -233,7 +233,7 @@ async def run(settings: Settings) -> None:
 
 @asynccontextmanager
 async def _election(settings: Settings, observe: Callable[[str, str, int], None]) -> AsyncIterator[Leadership]:
-    """Stand for the Lease with a client and an event loop of its own: a renewal waits for nobody's turn."""
+    """Stand for the Lease with a client and an event loop of its own: a renewal never waits for a pass."""
     timing = lease_timing(settings)
 
     async def connected() -> KubeClient:
@@ -306,12 +306,12 @@ async def _watch(operator: Operator, stop: asyncio.Event) -> None:
         clusterwide=not operator.settings.namespaces,
         stop_flag=stop,
     )
-    _stop_on_signals(stop)  # kopf has put its own in their place, which tell nobody else
+    _stop_on_signals(stop)  # kopf has replaced them with its own, which only stop kopf
     await kopf.run_tasks(tasks, ignored=ours)
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
-    """Note that the process is to end; without this a container's first process would not hear of it at all."""
+    """Set `stop` on a signal; without a handler, process 1 of a container ignores these signals."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
 

@@ -59,7 +59,7 @@ class Producer:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def send(self, messages: Sequence[Message], deadline_seconds: float) -> None:
-        """Write all of these, in their order within each key; KafkaAccessError where some may be missing."""
+        """Write all of these, in their order within each key; KafkaAccessError if some can be missing."""
         what = f"topic {self._topic}: write"
         async with within(deadline_seconds, what):
             answer = await metadata(self._pool, [self._topic])

@@ -24,7 +24,7 @@ PositiveMillis = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class _NeverNull:
-    """Marks a field that may be left out, and is never `null`."""
+    """Marks a field that is optional, and never `null`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Take the schema of what it is where it is there."""
@@ -60,7 +60,7 @@ class _Fields(BaseModel):
 
 
 class What(Enum):
-    """What an agent may not do somewhere."""
+    """A function of the agent that can be inactive."""
 
     ASSIGNOR = "assignor"
     HEARTBEAT = "heartbeat"

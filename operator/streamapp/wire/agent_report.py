@@ -115,7 +115,7 @@ def _report(fields: ReportFields, instance: InstanceFields, where: str, expected
         process_id=None if instance.process_id is None else _process_id(instance.process_id, f"{where}.processId"),
         tasks=None if instance.tasks is None else _tasks(instance.tasks, f"{where}.tasks"),
         heard=_heard(fields.announcement),
-        # An agent that says both has contradicted itself; whoever waits for the assignor waits on.
+        # An agent that says both has contradicted itself; a caller that waits for the assignor waits on.
         is_ours=assignor is not None and assignor.is_ours and aside is None,
         aside=aside,
         recovery_lag=instance.acceptable_recovery_lag,

@@ -1,4 +1,4 @@
-"""What a member of a classic Kafka Streams group says of itself when it joins.
+"""Decodes what a member of a classic Kafka Streams group reports of itself when it joins.
 
 Two structures, one inside the other: the consumer protocol's subscription (versions 0–3) and, as its user data, Kafka
 Streams' own `SubscriptionInfo` (versions 7–11, Streams 2.6 to 4.4). Both are a snapshot of the member's last JoinGroup:
@@ -51,7 +51,7 @@ class SubscriptionInfo:
     user_endpoint: str
     """`application.server`, empty where it is not set."""
     positions: Mapping[TaskId, TaskPosition]
-    """Every stateful task of which the process has state, directories nobody owns any more included."""
+    """Every stateful task of which the process has state, directories without an owner included."""
     unique_field: int | None
     """Raised by one at every join; None before version 8."""
     error_code: int

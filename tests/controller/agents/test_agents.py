@@ -155,7 +155,7 @@ def test_a_silent_agent_is_told_once_and_again_when_it_speaks(key_file: KeyFile,
         assert "agent of pod counter-1 at 10.1.0." in word.why
         assert [line["event"] for line in log_lines if "agent" in line["event"]] == [
             "agent silent",
-            "agent heard again",
+            "agent answers again",
         ]
         members = bench.status()["members"]
         assert [member["agent"] for member in members] == ["Active", "Active", "Active"]

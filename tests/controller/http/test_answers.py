@@ -170,7 +170,7 @@ def test_who_does_not_lead_answers_nothing_but_who_it_is() -> None:
 def test_an_answer_is_refused_while_too_many_are_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play(door: Door) -> None:
         monkeypatch.setattr(routes, "MOST_AT_ONCE", 0)
-        assert await door.ask(TASKS) == (503, b"too many answers are on their way: ask again in some seconds")
+        assert await door.ask(TASKS) == (503, b"too many responses are being sent: try again in some seconds")
 
     at_the_door(play)
 
@@ -180,7 +180,7 @@ def test_what_is_not_known_is_not_found_and_what_was_not_looked_at_yet_is_asked_
         status, body = await door.ask(tasks_path(NAMESPACE, "other"))
         assert (status, body) == (
             404,
-            f"StreamApp {NAMESPACE}/other: this operator does not know it; it may watch other namespaces".encode(),
+            f"StreamApp {NAMESPACE}/other: this operator does not know it; check which namespaces it watches".encode(),
         )
         await door.bench.restart()
         async with a_door(door.bench) as anew:

@@ -34,10 +34,10 @@ class AgentGateway:
     keys: KeyFile
     metrics: Metrics
     _silent: dict[tuple[Key, Ordinal], str] = field(default_factory=dict, init=False)
-    """Who was silent when it was last asked, and why; told once."""
+    """Agents that did not answer the last request, with the reason; each reason is logged once."""
 
     _announced: dict[Key, tuple[Epoch, list[str]]] = field(default_factory=dict, init=False)
-    """What was announced last and whom it did not reach: a renewal is told only where that changes."""
+    """The last announcement and its failures: a renewal is logged only if they change."""
 
     async def read_reports(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod]) -> list[AgentReading]:
         """Ask the agents of all pods that run at the same time; one answer each, in the order of their ordinals."""
@@ -56,7 +56,7 @@ class AgentGateway:
         return readings
 
     async def announce(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod], step: Announce) -> None:
-        """Tell the agents of these ordinals at the same time; what did not arrive is told in the log and counted."""
+        """Send the announcement to the agents of these ordinals at the same time; log and count failures."""
         targets = [pod for pod in pods if pod.ordinal in step.to]
         keys = self.keys.read()
         if isinstance(keys, NoKeys):
@@ -105,13 +105,13 @@ class AgentGateway:
                 log.warning("agent silent", app=str(key), ordinal=reply.ordinal, why=reply.why)
             self._silent[pod_key] = reply.why
         elif self._silent.pop(pod_key, None) is not None:
-            log.info("agent heard again", app=str(key), ordinal=reply.ordinal)
+            log.info("agent answers again", app=str(key), ordinal=reply.ordinal)
 
 
 def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[AgentReading]) -> str:
-    """Tell what the agents say otherwise than they did, as a sentence; empty where they say the same.
+    """Say how the reports differ from the earlier ones, as a sentence; empty if they do not.
 
-    A position that has grown is no change, since every copy that was caught up still is.
+    A higher position is no difference: a copy that was caught up still is.
     """
     for read in now:
         reply, earlier = read.reply, before.get(read.reply.ordinal)

@@ -24,7 +24,7 @@ from streamapp.kube.objects import from_json
 
 @dataclass(frozen=True, slots=True)
 class AgentPoller:
-    """Hears the agents of all applications."""
+    """Polls the agents of all applications."""
 
     agents: AgentGateway
     now: Callable[[], datetime]
@@ -32,7 +32,7 @@ class AgentPoller:
     async def poll_agents(
         self, key: Key, streamapp: StreamApp, application: Application, statefulset: Json | None, live: list[Json]
     ) -> None:
-        """Ask the agents in these pods, unless the application grows, and read the ends where somebody waits for them.
+        """Poll the agents in these pods, unless the application scales up; read end offsets if a decision needs them.
 
         Args:
             key: Of the StreamApp.
@@ -60,7 +60,7 @@ class AgentPoller:
         memory.agents = remember(memory.agents, self.now(), (read.reply for read in readings), ends)
 
     async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
-        """Read the ends after the agents have spoken; nobody needs them while everything is at rest."""
+        """Read the end offsets after the reports; a converged application needs none."""
         watch, task_set = application.watch, application.memory.task_set
         if watch is None or not isinstance(task_set, TaskSet) or not (is_shrinking or watch.is_busy):
             return None
@@ -73,6 +73,6 @@ class AgentPoller:
 
 
 def _ends_of_last_join(memory: Memory) -> EndOffsets | None:
-    """The ends of the last join, of which some may have been looked at more closely."""
+    """The end offsets of the last rebalance, some of them with their tails."""
     joins = (reading.rebalance for reading in memory.readings if reading.rebalance is not None)
     return next((rebalance.ends for rebalance in joins if isinstance(rebalance.ends, EndOffsets)), None)

@@ -19,7 +19,7 @@ def _parsed(text: str) -> Topology | TopologyUnknown:
 
 
 def common_topology(readings: Sequence[AgentReading]) -> str:
-    """The text that every one of these agents tells and that can be understood; empty where there is none."""
+    """The text that all these agents report, if it can be parsed; else empty."""
     texts = {read.topology for read in readings}
     text = texts.pop() if len(texts) == 1 else None
     return text if text is not None and isinstance(_parsed(text), Topology) else ""

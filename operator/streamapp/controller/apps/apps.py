@@ -26,7 +26,7 @@ class ClusterAccess:
 
     bootstrap: str
     properties: tuple[tuple[str, str], ...] = field(repr=False)
-    """Client properties, sorted; they may hold passwords."""
+    """Client properties, sorted; they can contain passwords."""
     application_id: str
     topology: str
     fault: str | None = None
@@ -74,15 +74,15 @@ class Applications:
         self._resources: dict[Key, Json] = {}
 
     def remember_resource(self, key: Key, resource: Json) -> None:
-        """Keep a StreamApp as it was last heard of."""
+        """Remember the last received version of a StreamApp."""
         self._resources[key] = resource
 
     def keys(self) -> Iterator[Key]:
-        """Everybody who is known."""
+        """All keys of a known StreamApp."""
         return iter({*self._applications, *self._resources})
 
     def contains(self, key: Key) -> bool:
-        """Tell whether there is such a StreamApp, whether or not a pass has seen it."""
+        """Whether there is such a StreamApp, even before its first pass."""
         return key in self._applications or key in self._resources
 
     def get(self, key: Key, uid: str) -> Application:
@@ -110,23 +110,23 @@ class Applications:
         application.polling = asyncio.create_task(watch.run(), name=f"poll {key}")
 
     def forget(self, key: Key) -> None:
-        """Let go of an application that is gone."""
+        """Drop the memory and the connections of a deleted application."""
         application = self._applications.pop(key, None)
         if application is not None:
             application.disconnect()
 
     def remove(self, key: Key) -> None:
-        """Forget it, and what was heard of it."""
+        """Drop a deleted application and its resource."""
         self.forget(key)
         self._resources.pop(key, None)
 
     def close(self) -> None:
-        """Let go of all."""
+        """Drop all applications."""
         for key in list(self._applications):
             self.forget(key)
 
     def conflicting(self, key: Key, streamapp: StreamApp) -> tuple[ConflictingStreamApp, ...]:
-        """Give the other StreamApps with the same application ID on the same Kafka cluster, as last heard of."""
+        """Give the other StreamApps with the same application ID on the same Kafka cluster, as last received."""
         others = (resource for other, resource in self._resources.items() if other != key)
         return tuple(
             as_rival(other)

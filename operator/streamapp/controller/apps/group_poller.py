@@ -58,7 +58,7 @@ class _MemberJoins:
     began_at: datetime
     joins: Mapping[str, Hashable] = field(default_factory=dict)
     is_known: bool = True
-    """False where a rebalance was under way: whoever joins next may have begun before this look."""
+    """False during a rebalance: the next join can have begun before this poll."""
 
 
 class GroupPoller:
@@ -103,7 +103,7 @@ class GroupPoller:
         self._woken.set()
 
     async def run(self) -> None:
-        """Poll until cancelled, whatever a look comes to: nobody else would ever look at this group again."""
+        """Poll until cancelled, even after errors: only this task polls the group."""
         while True:
             try:
                 await self.poll()
@@ -140,7 +140,7 @@ class GroupPoller:
         self._topology_read_at = datetime.min.replace(tzinfo=UTC)
 
     def _record_failure(self, why: str) -> None:
-        """Remember a look that ended in an error which nobody expected; the joins are followed from the next one on."""
+        """Remember a poll that ended in an unexpected error; joins are tracked from the next poll on."""
         self._before, self._rebalance = None, None
         unreadable = GroupUnreadable(Reason.GroupUndecodable, why)
         reading = GroupReading(ended_at=self._now(), group=unreadable, rebalance=None)

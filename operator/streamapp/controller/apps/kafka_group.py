@@ -145,7 +145,7 @@ class KafkaGroup:
         partitions, from_source = _changelogs(task_set)
         offsets, deadline = self._cluster.offsets, self._deadline_seconds
         try:
-            # The start first: compaction may move it on, and a start behind the end would be no log.
+            # The start first: compaction can advance it, and a log cannot start after its end.
             starts = await offsets.log_starts(partitions, deadline)
             commits = await committed(self._cluster.group, from_source, deadline)
             ends = await offsets.ends(partitions, deadline)
@@ -195,7 +195,7 @@ class KafkaGroup:
             raise KafkaStepError(f"{what}: the probe member could not leave: {outcome.why}")
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
-        """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""
+        """Evict exactly these members from the group; KafkaStepError if it is unknown whether all are out."""
         targets = [MemberToEvict(member.id, member.instance_id) for member in members]
         try:
             await evict(self._cluster.group, targets, f"streamapp-operator: {reason}", self._deadline_seconds)

@@ -26,7 +26,7 @@ CONTAINER_END_RETENTION = timedelta(hours=1)
 DESIRED_RETENTION = timedelta(hours=25)
 """Longer than the longest `scaleDown.stabilizationWindow` (a day)."""
 EVENT_INTERVAL = timedelta(minutes=10)
-"""The same Event is not told again within this."""
+"""An Event is not published again within this time."""
 REJECTED_RETRY_AFTER = timedelta(minutes=1)
 """How long an object that the API server did not accept is not sent again."""
 MOST_RUNNING_SAMPLES = 600
@@ -41,7 +41,7 @@ class RejectedObjects:
     """Of the StreamApp."""
     why: str
     until: datetime
-    """Then it is tried again: an admission policy may have changed."""
+    """Then the objects are sent again: an admission policy can have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class Memory:
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores, as they were last read."""
     agents: AgentsSeen | None = None
-    """What was heard of the agents; None while the application runs without."""
+    """The reports of the agents; None if the application has no agents."""
     topology: str = ""
-    """The text that all agents told last; empty where they never agreed on one."""
+    """The last text that all agents reported; empty if they never agreed on one."""
     reported_topology: str = ""
-    """The same, of the last round of questions alone."""
+    """The text that all agents reported in the last poll; else empty."""
     observed: tuple[ObservedMembers, ...] = ()
     observed_at: datetime | None = None
     """End of the reading that the captures were last brought up to."""
@@ -91,7 +91,7 @@ class Memory:
     has_volumes: bool = False
     """Whether the last pass saw that ordinals have volumes; the settings of topics matter only to those."""
     active_warnings: frozenset[Event] = frozenset()
-    """The warnings of the last decision that was told."""
+    """The warnings of the last published decision."""
     is_fenced: bool = False
     """Whether this process has written its own epoch into the hold record it found."""
     rejection: RejectedObjects | None = None
@@ -103,16 +103,16 @@ class Memory:
     """Generation of the StreamApp for which Service and budget were last written."""
 
     def forget_group(self) -> None:
-        """Forget what another cluster, or another text of the topology, said: nothing is to be decided on it."""
+        """Forget facts of another cluster or of another topology: no decision must use them."""
         self.readings, self.task_set = (), TopologyUnknown("The group was not read yet.")
 
     def record_desired(self, replicas: int, at: datetime) -> None:
-        """Remember what is wished for from now on."""
-        # A clock that was set back must not hide what was wished for before it was.
+        """Remember the desired replicas from now on."""
+        # A clock that was set back must not hide earlier desired replicas.
         self.desired_samples = [DesiredSample(min(sample.at, at), sample.replicas) for sample in self.desired_samples]
         if not self.desired_samples or self.desired_samples[-1].replicas != replicas:
             self.desired_samples.append(DesiredSample(at, replicas))
-        # The last one before the horizon says what was wished for at the horizon.
+        # The last sample before the horizon has the desired replicas at the horizon.
         while len(self.desired_samples) > 1 and self.desired_samples[1].at < at - DESIRED_RETENTION:
             del self.desired_samples[0]
 
@@ -123,8 +123,8 @@ class Memory:
     def record_terminations(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
         """Remember how containers ended; the first trusted report of each stays.
 
-        A node's clock may be ahead of ours. What we heard of before it happened, by that clock, happened at the latest
-        when we heard of it: else a member of the next container would count as one that was there before the end.
+        A node's clock can be ahead of ours. If it dates an end after we received it, the time of receipt counts. Else a
+        member of the next container would count as one that was there before the end.
         """
         for reported in ends:
             end = replace(reported, finished_at=min(reported.finished_at, at))
@@ -135,7 +135,7 @@ class Memory:
             del self.ends[old.container_id]
 
     def not_yet_reported(self, event: Event, at: datetime) -> bool:
-        """Tell whether an Event was not told yet, and remember that it is now."""
+        """Whether this Event was not published lately; if so, remember that it is published now."""
         self.published_events = {one: when for one, when in self.published_events.items() if at - when < EVENT_INTERVAL}
         if event in self.published_events:
             return False
@@ -143,6 +143,6 @@ class Memory:
         return True
 
     def record_running(self, sample: RunningSeen) -> None:
-        """Remember who ran what."""
+        """Remember which ordinal ran which task."""
         if not self.running_samples or self.running_samples[-1].at < sample.at:
             self.running_samples = [*self.running_samples[-MOST_RUNNING_SAMPLES:], sample]

@@ -84,7 +84,7 @@ class Answers:
         self._waiting = 0
 
     def about_operator(self) -> HttpAnswer:
-        """Who this is; every replica tells it."""
+        """The operator itself; every replica answers this."""
         document = OperatorTold(
             release=release(),
             instance=self._settings.instance,
@@ -103,15 +103,15 @@ class Answers:
         if application is None or last is None:
             if self._applications.contains(key):
                 return HttpAnswer(
-                    503, f"StreamApp {key}: no pass has been made yet, ask again in some seconds".encode()
+                    503, f"StreamApp {key}: no pass has been made yet; try again in some seconds".encode()
                 )
             return HttpAnswer(
-                404, f"StreamApp {key}: this operator does not know it; it may watch other namespaces".encode()
+                404, f"StreamApp {key}: this operator does not know it; check which namespaces it watches".encode()
             )
         body = self._cached(question, key, last)
         if body is None:
             if self._waiting >= MOST_WAITING:
-                return HttpAnswer(503, b"too many are asking: ask again in some seconds")
+                return HttpAnswer(503, b"too many requests: try again in some seconds")
             body = await self._build_body(question, key, application, last)
         return HttpAnswer(200, with_time(body, self._now()))
 
@@ -160,7 +160,7 @@ def release() -> str:
 
 
 def _build(question: Endpoint, key: Key, patient: Patient) -> bytes:
-    """Make the body; runs in a thread, on values that nobody changes."""
+    """Build the body; runs in a thread, on immutable values."""
     as_of = patient.snapshot.now
     if question is Endpoint.TASKS:
         table = task_table(patient.snapshot, patient.policy)

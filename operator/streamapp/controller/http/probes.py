@@ -52,7 +52,7 @@ class Health:
     def unready(self) -> str:
         """Why nothing can be expected of this process, as a sentence; empty where it can."""
         if self.leadership.leads():
-            return "" if self.is_ready else "listing"
+            return "" if self.is_ready else "cache not synced"
         return self.leadership.blind()
 
     async def beat(self, client: KubeClient, namespaces: tuple[str, ...]) -> None:

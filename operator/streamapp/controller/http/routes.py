@@ -14,15 +14,15 @@ from streamapp.controller.record.reader import RecordHistory
 from streamapp.kube.client.kinds import Key
 
 MOST_AT_ONCE = 16
-"""Answers on their way; more are refused."""
+"""Responses that are being sent; more are refused."""
 
 
 LONGEST_SECONDS = 30.0
-"""That one may be on its way."""
+"""For sending one response."""
 
 
 class ResponseLimiter:
-    """The answers that are on their way."""
+    """Limits the responses that are being sent."""
 
     def __init__(self) -> None:
         self._under_way = 0
@@ -30,7 +30,7 @@ class ResponseLimiter:
     async def send(self, request: web.Request, response: web.Response) -> web.Response:
         """Send it all before this returns; a reader who does not take it in time loses the connection."""
         if self._under_way >= MOST_AT_ONCE:
-            refusal = "too many answers are on their way: ask again in some seconds"
+            refusal = "too many responses are being sent: try again in some seconds"
             return web.Response(status=503, text=refusal, headers={"Retry-After": "5"})
         self._under_way += 1
         try:
@@ -46,7 +46,7 @@ class ResponseLimiter:
 
 
 def of_answers(answers: Answers) -> list[web.RouteDef]:
-    """What is told of applications; the paths are those of `streamapp.api.http.messages`."""
+    """Routes to tasks and findings; `streamapp.api.http.messages` has the paths."""
     sending = ResponseLimiter()
 
     async def about_operator(_: web.Request) -> web.Response:
@@ -72,7 +72,7 @@ def _response(answer: HttpAnswer) -> web.Response:
 
 
 def of_history(history: RecordHistory) -> list[web.RouteDef]:
-    """What is told from the flight record."""
+    """The route to the flight record."""
     sending = ResponseLimiter()
 
     async def about(request: web.Request) -> web.Response:

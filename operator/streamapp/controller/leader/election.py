@@ -27,7 +27,7 @@ from streamapp.kube.objects.leases import Lease, LeaseSpec
 log = structlog.get_logger()
 
 DRIFT = 0.1
-"""By so much of a span may any clock be wrong."""
+"""The largest relative error of any clock."""
 RELEASES = 3
 """So often giving back is tried."""
 GIVEN_BACK = 1
@@ -92,7 +92,7 @@ class Elector:
         self._still_since = -inf
         """Since when it is known to stand still, or to be gone after it was there."""
         self._is_current = False
-        """Nothing has gone wrong since the version of `_lease` was told."""
+        """No request has failed since the API server returned the version of `_lease`."""
         self._has_asked = False
         self._may_be_ours = False
         """A try of our own was neither answered nor refused."""
@@ -110,7 +110,7 @@ class Elector:
         return "" if self._lease is None else self._lease.says.holder
 
     def leads(self) -> bool:
-        """Whether nobody else can lead at this moment."""
+        """Whether no other replica can lead at this moment."""
         return self._monotonic() < self._held_until
 
     def check(self) -> None:
@@ -138,13 +138,13 @@ class Elector:
             await asyncio.sleep(until_due if 0 < until_due < pause else pause)
 
     async def look(self) -> bool:
-        """Look once, take the Lease if it may be taken, and tell whether it is ours."""
+        """Read the Lease once, take it if that is allowed, and return whether it is ours."""
         try:
             self._note_read(await leases.find(self._client, self._key))
             if self._may_take():
                 await self._take()
         except ConflictError:
-            self._may_be_ours = False  # somebody else was faster
+            self._may_be_ours = False  # another replica was faster
             return False
         except (RefusedError, NotFoundError) as error:
             if isinstance(error, UnauthenticatedError):
@@ -177,7 +177,7 @@ class Elector:
         try:
             await self._write_own()
         except ConflictError:
-            # Somebody wrote something on it, or took it, or removed it; or an earlier try arrived after all.
+            # The Lease was changed, taken or removed; or an earlier write of ours arrived after all.
             self._verify_own(await leases.find(self._client, self._key))
             await self._write_own()
 
@@ -217,13 +217,13 @@ class Elector:
         if not is_same:
             self._still_since = now
             if before is None or before.says.holder != lease.says.holder:
-                log.info("stands by", lease=str(self._key), leader=self.holder or "nobody")
+                log.info("standby", lease=str(self._key), leader=self.holder or "nobody")
 
     def _may_take(self) -> bool:
         if self._is_current and (self._is_given_back() or self._is_ours()):
             return True
-        # A Lease that was never there was never anybody's. Where a person has removed it, or written a holder into it,
-        # who held it may believe in it still.
+        # A Lease that never existed had no holder. If a user removed it, or wrote a holder into it, the previous holder
+        # can still believe that it leads.
         return self._monotonic() - self._still_since >= self._patience()
 
     def _is_ours(self) -> bool:
@@ -253,7 +253,7 @@ class Elector:
         else:
             made = await leases.create(self._client, self._key, mine)
         self._note_written(made, asked_at)
-        log.info("leads", lease=str(self._key), transitions=self.transitions, after=from_whom or "nobody")
+        log.info("became leader", lease=str(self._key), transitions=self.transitions, after=from_whom or "nobody")
 
     async def _write_own(self) -> None:
         if self._lease is None:
@@ -264,7 +264,7 @@ class Elector:
         self._note_written(await leases.write(self._client, self._key, self._lease, says), asked_at)
 
     def _note_written(self, lease: Lease, asked_at: float) -> None:
-        """It is ours from when this was sent, since nobody can have seen it before."""
+        """The Lease is ours from the moment of sending: no other replica can have seen the write before."""
         self._lease, self._is_current = lease, True
         self._seen_at, self._fault = self._monotonic(), ""
         self._still_since, self._held_until = self._seen_at, asked_at + self._timing.renew

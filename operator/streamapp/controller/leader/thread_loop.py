@@ -24,7 +24,7 @@ class ThreadLoop:
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
 
     async def run(self, what: Coroutine[Any, Any, T]) -> T:
-        """Run it there and wait for it here; whoever stops waiting ends it."""
+        """Run it there and wait for it here; if the caller is cancelled, so is the coroutine."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(what, self._loop))
 
     def _end(self) -> None:

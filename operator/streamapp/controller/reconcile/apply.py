@@ -98,7 +98,7 @@ class Applier:
             on_step(step, True)
 
     async def fence_hold_record(self, gathered: Gathered) -> bool:
-        """Write our own epoch into a hold record that another process left; tell whether that was done.
+        """Write our own epoch into a hold record that another process left; return whether that was done.
 
         From then on a removal which that process had prepared finds another version of the object and fails.
         """
@@ -168,7 +168,7 @@ class Applier:
         watch.expect_rebalance()
 
     async def _announce(self, gathered: Gathered, step: Announce) -> None:
-        """Tell agents; who was not reached says so in the next report, and is told again."""
+        """Send the announcement; the next report shows whether an agent has it, and the next pass repeats it."""
         if self._agents is not None:
             pods = gathered.snapshot.workload.pods
             await self._agents.announce(gathered.key, _valid(gathered), pods, step)
@@ -197,7 +197,7 @@ class Applier:
         await pods.restart(self._client, live, step.pod_uid, self._freshness(gathered))
 
     async def _check_again(self, gathered: Gathered, to_replicas: int | None) -> None:
-        """Read once more what the judgement rests on, beside the StatefulSet, whose version the write carries."""
+        """Read again what the decision rests on; the write itself carries the version of the StatefulSet."""
         key, before = gathered.key, gathered.live.app
         what = f"judgement of {key}"
         await self._check_agents(gathered, what)
@@ -205,7 +205,7 @@ class Applier:
         if _wish(app) != _wish(before):
             raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
         if to_replicas is not None and app["spec"].get("replicas", 1) > to_replicas:
-            raise ConflictError(what, f"{app['spec']['replicas']} replicas are wished for", _TRY_AGAIN)
+            raise ConflictError(what, f"{app['spec']['replicas']} replicas are desired", _TRY_AGAIN)
         live = await self._client.list(PODS, key.namespace, key.selector)
         statefulset = gathered.snapshot.workload.statefulset
         container = str(_valid(gathered).spec.application_container["name"])
@@ -216,7 +216,7 @@ class Applier:
         await self._leadership.confirm()
 
     async def _check_agents(self, gathered: Gathered, what: str) -> None:
-        """Hear the agents once more where the judgement rests on them, before the pods that they belong to are read."""
+        """Poll the agents again if the decision rests on their reports; this must come before the read of the pods."""
         if self._agents is None or not gathered.policy.agent:
             return
         agent_views = views(gathered.snapshot, gathered.policy.timing)
@@ -228,7 +228,7 @@ class Applier:
             raise ConflictError(what, moved, _TRY_AGAIN)
 
     def _freshness(self, gathered: Gathered) -> Callable[[], None]:
-        """Give the check that the judgement is young enough, by a clock that nobody sets."""
+        """Return a check that the decision is young enough, by the monotonic clock."""
         limit = gathered.policy.timing.fact_age.total_seconds()
 
         def check() -> None:

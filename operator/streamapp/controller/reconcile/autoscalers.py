@@ -18,9 +18,9 @@ from streamapp.kube.objects.autoscalers import by_target
 REFRESH_SECONDS = 30.0
 """Between two lists of one namespace, whatever the number of its StreamApps."""
 RETRY_SECONDS = 600.0
-"""The same where they may not be listed, or the API server does not know them."""
+"""Between two lists if the right is missing, or the API server does not know the kind."""
 MAX_AGE_SECONDS = 300.0
-"""What was listed so long ago is no longer told, if the API server has not answered since."""
+"""An older list is no longer reported, if the API server has not answered since."""
 DEADLINE_SECONDS = 2.0
 
 

@@ -54,7 +54,7 @@ class Gathered:
     policy: ScalingPolicy
     application: Application
     taken_at: float
-    """When `snapshot.now` was, on the monotonic clock: the wall clock may be set."""
+    """When `snapshot.now` was, on the monotonic clock: the wall clock can be set."""
 
 
 class Gatherer:
@@ -114,7 +114,7 @@ class Gatherer:
         for pod in live.pods:
             memory.record_terminations(from_json.container_ends(pod), now)
         if isinstance(streamapp, StreamApp):
-            # An invalid spec does not tell which container is the application's, so nobody can be placed in one.
+            # An invalid spec does not name the application's container, so no member can be placed in one.
             _remember_who_is_where(memory, workload)
         snapshot = Snapshot(
             now=now,
@@ -177,7 +177,7 @@ class Gatherer:
         application: Application,
         statefulset: Awaitable[Json | None],
     ) -> list[Json]:
-        """Read the pods, and hear their agents as soon as it is known where they are."""
+        """Read the pods, and poll their agents as soon as their addresses are known."""
         live = await self._client.list(PODS, key.namespace, key.selector)
         if self._agent_poller is not None and isinstance(streamapp, StreamApp):
             await self._agent_poller.poll_agents(key, streamapp, application, await statefulset, live)
@@ -186,7 +186,7 @@ class Gatherer:
     async def _autoscalers(
         self, key: Key, streamapp: StreamApp | InvalidStreamApp, statefulset: Awaitable[Json | None]
     ) -> None:
-        """See who drives the replicas; growth waits for nobody."""
+        """List the autoscalers, unless the application scales up: a scale-up waits for nothing."""
         live = await statefulset
         if live is not None and streamapp.replicas <= live["spec"]["replicas"]:
             await self._autoscaler_lister.refresh(key.namespace)

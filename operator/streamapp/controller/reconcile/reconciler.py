@@ -25,7 +25,7 @@ from streamapp.kube.client.kinds import Key
 
 AT_ONCE = 0.0
 SOON_SECONDS = 2.0
-"""After a step that failed for a reason that passes: somebody else was faster, or a broker did not answer."""
+"""After a step that failed for a reason that passes: another writer was faster, or a broker did not answer."""
 
 
 class Reconciler:

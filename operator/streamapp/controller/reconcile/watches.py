@@ -16,7 +16,7 @@ from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key, K
 
 
 class Listener(Protocol):
-    """Whoever wants to know."""
+    """Receives the events of the watches."""
 
     def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
         """A StreamApp was listed, added, changed or deleted."""

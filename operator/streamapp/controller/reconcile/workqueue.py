@@ -30,7 +30,7 @@ class Pauses:
 
 
 class QueueObserver(Protocol):
-    """What the queue tells of itself."""
+    """Receives the queue's events."""
 
     def added(self) -> None:
         """A key was marked dirty."""

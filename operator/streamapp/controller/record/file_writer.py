@@ -161,7 +161,7 @@ class RecordWriter:
             self._file.leave()
 
     def _try(self, what: str, act: Callable[[], None]) -> bool:
-        """Do it; tell whether it was done. The first failure of several is told."""
+        """Do it and return whether it succeeded. Only the first of several failures is logged."""
         try:
             act()
         except Exception as error:  # noqa: BLE001 (nothing may end this thread but the end of the process)
@@ -178,7 +178,7 @@ class RecordWriter:
         return True
 
     def _let_go_of_a_lost_file(self, error: Exception) -> None:
-        """One that somebody took away, or that has something in it which does not belong there."""
+        """Abandon a file that was removed, or that contains a partial write."""
         if self._file is not None and (self._file.is_torn or isinstance(error, FileNotFoundError)):
             self._file.leave()
             self._file = None

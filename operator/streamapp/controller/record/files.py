@@ -27,7 +27,7 @@ _PIECE = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RecordLimits:
-    """What finished files may take."""
+    """Limits on the finished files."""
 
     total_bytes: int
     age_seconds: float
@@ -44,7 +44,7 @@ class CleanupResult:
 
 
 class OpenFile:
-    """A file that is being written; held by a lock, so that nobody takes it for one that was left."""
+    """A file that is being written; held by a lock, so that no other process recovers it."""
 
     def __init__(self, folder: Path, recorder: str, first: int, at: datetime) -> None:
         day = folder / at.astimezone(UTC).strftime("%Y-%m-%d")
@@ -57,13 +57,13 @@ class OpenFile:
         self._compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
         self.size = 0
         self.is_torn = False
-        """Something is in it that could not be taken back: nothing more may be written."""
+        """A partial write could not be undone: nothing more must be written."""
         with contextlib.suppress(OSError):
-            # On a file system without locks nobody else gets one either, and so leaves the file alone.
+            # On a file system without locks other processes get none either, and leave the file alone.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, text: bytes) -> None:
-        """Append lines; where that fails the file is as it was before, and may be tried again."""
+        """Append lines; if that fails, the file is unchanged, and the caller can try again."""
         before, good = self._compressor.copy(), self.size
         try:
             self._append(self._compressor.compress(text) + self._compressor.flush(zlib.Z_SYNC_FLUSH))
@@ -72,7 +72,7 @@ class OpenFile:
             raise
 
     def finish(self) -> None:
-        """Make it whole, see that it is on the disk, and show it; may be tried again where it fails."""
+        """Complete the file, sync it to the disk, and rename it; if that fails, the caller can try again."""
         before, good = self._compressor.copy(), self.size
         try:
             self._append(self._compressor.flush(zlib.Z_FINISH))
@@ -123,7 +123,7 @@ def finished(folder: Path) -> list[tuple[float, int, Path]]:
             try:
                 status = path.stat()
             except FileNotFoundError:
-                continue  # somebody took it away meanwhile
+                continue  # removed meanwhile
             files.append((status.st_mtime, status.st_size, path))
     return sorted(files)
 

@@ -65,7 +65,7 @@ class RecordQueue:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Wake whoever waits: nothing more will come."""
+        """Wake the waiting writer: no more lines will come."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()

@@ -28,9 +28,9 @@ PATIENCE_SECONDS = 5.0
 _NOTABLE = ("scale", "decision", "step", "stepClosed")
 _MARKS = tuple(f'"kind":"{kind}"'.encode() for kind in _NOTABLE)
 _AT_ONCE = 500
-"""Lines between two chances for everybody else in the process."""
+"""Lines between two pauses, in which the event loop can run."""
 _CHANGES = ("verdict", "reason", "desired", "granted", "actual", "ready", "holdId", "target", "converged")
-"""What makes a decision worth telling; while a hold stands there is a line of it for each look."""
+"""A decision line is returned only if one of these changed: during a hold every pass writes a line."""
 
 Line = dict[str, Any]
 Files = list[tuple[float, Path]]
@@ -59,7 +59,7 @@ class RecordExcerpt:
 
 
 class RecordHistory:
-    """Reads the record for whoever asks."""
+    """Reads the flight record for HTTP requests."""
 
     def __init__(self, folder: Path | None, leads: Callable[[], bool]) -> None:
         self._folder = folder
@@ -92,7 +92,7 @@ class RecordHistory:
             return HistoryAnswer(503, "this replica of the operator does not lead: ask the holder of the Lease")
         if self._is_reading:
             return HistoryAnswer(
-                503, "somebody else is reading the flight record, or its disk does not answer: ask again"
+                503, "another request is reading the flight record, or its disk does not answer: try again"
             )
         return None
 
@@ -115,7 +115,7 @@ class RecordHistory:
             try:
                 files = every_file(folder)
                 outcome = RecordExcerpt(*notable(files, key, since), beginning(files))
-            except Exception as error:  # noqa: BLE001 (told to whoever asked)
+            except Exception as error:  # noqa: BLE001 (returned to the caller)
                 outcome = error
             if not loop.is_closed():
                 loop.call_soon_threadsafe(finish, outcome)
@@ -126,7 +126,7 @@ class RecordHistory:
 
 
 def beginning(files: Files) -> str | None:
-    """Give the time of the oldest line that there is: what was before it nobody can read here."""
+    """The time of the oldest line; the record has nothing before it."""
     for _, path in files:
         with suppress(FileNotFoundError):
             for text in whole_lines(path):
@@ -135,7 +135,7 @@ def beginning(files: Files) -> str | None:
 
 
 def notable(files: Files, key: Key, since: datetime) -> tuple[list[Line], bool]:
-    """Give the lines worth telling, oldest first, and whether those are all since then that there are."""
+    """The notable lines, oldest first, and whether these are all notable lines since that time."""
     began, history = time.monotonic(), list[Line]()
     is_whole = True
     for at, path in reversed(files):

@@ -23,7 +23,7 @@ from streamapp.kube.client.kinds import Key
 log = structlog.get_logger()
 
 MOST_FAULTS = 20
-"""That are told of; each once."""
+"""Faults that are logged; each once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class PassRecorder:
     """Each gets every line."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     count_fault: Callable[[], object] = lambda: None
-    """Called for each pass of which nothing could be told."""
+    """Called for each pass that could not be recorded."""
     _logs: dict[Key, tuple[str, FlightLog]] = field(default_factory=dict)
     """With the UID of the StreamApp that each belongs to."""
     _steps: dict[Key, list[StepMade]] = field(default_factory=dict)
     """Steps of passes that are under way."""
     _next: int = 0
     _failed: set[str] = field(default_factory=set)
-    """What went wrong in here; each is told once."""
+    """Faults of the recorder; each is logged once."""
 
     @classmethod
     def off(cls) -> "PassRecorder":
@@ -78,11 +78,11 @@ class PassRecorder:
 
     @property
     def is_on(self) -> bool:
-        """Whether anybody writes."""
+        """Whether there is a writer."""
         return bool(self.queues)
 
     def step_observer(self, key: Key) -> Callable[[Step, bool], None]:
-        """Give what is to be told of the steps of one pass."""
+        """Return the observer of the steps of one pass."""
         steps = self._steps[key] = []
 
         def observe(step: Step, is_done: bool) -> None:
@@ -98,7 +98,7 @@ class PassRecorder:
         try:
             self._add(key, self._log(key, look.found.metadata.uid).lines(replace(look, made=made)))
         except Exception as error:
-            # A fault in here must not end a pass. What was news in it is told anew by the next one, with all else.
+            # A fault in here must not end a pass. The next pass records all facts again.
             self.count_fault()
             self._logs.pop(key, None)
             kind = f"{type(error).__name__}: {error}"

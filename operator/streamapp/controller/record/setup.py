@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 PATIENCE_SECONDS = 5.0
 """For the last lines, when the process ends; a disk that hangs does not keep it longer."""
-_MEND = "mend STREAMAPP_RECORD_BOOTSTRAP or the properties, then start the operator again"
+_MEND = "fix STREAMAPP_RECORD_BOOTSTRAP or the properties, then start the operator again"
 _NO_PROPERTIES = "see that the Secret is there and has a key for each property, then start the operator again"
 
 
@@ -93,7 +93,7 @@ def _place(settings: Settings, name: RecorderIdentity) -> RecordFiles:
 
 
 def _producer(settings: Settings) -> Producer | None:
-    """None where the settings cannot be used: the record is for later, and applications are to be scaled now."""
+    """None if the settings cannot be used: a missing record must not keep the operator from scaling."""
     try:
         properties = properties_in(settings.record_config_folder)
         if settings.record_config_folder and not properties:

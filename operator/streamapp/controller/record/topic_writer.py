@@ -20,7 +20,7 @@ from streamapp.kafka.producer import Message
 log = structlog.get_logger()
 
 PIECE = 500_000
-"""Bytes of lines in one request: half of what a broker takes unless it is told otherwise. A topic may take less."""
+"""Bytes of lines in one request: half of a broker's default limit. A topic can have a lower limit."""
 EVERY_SECONDS = 1.0
 DEADLINE_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
@@ -31,7 +31,7 @@ class Outlet(Protocol):
     """Where lines are sent."""
 
     async def send(self, messages: list[Message], deadline_seconds: float) -> None:
-        """Write all of these; KafkaAccessError where some may be missing."""
+        """Write all of these; KafkaAccessError if some can be missing."""
 
     def close(self) -> None:
         """Drop every connection."""
@@ -84,7 +84,7 @@ class TopicWriter:
         try:
             while self._pending:
                 await self._send_some()
-        except Exception as error:  # noqa: BLE001 (nobody else would ever send anything again)
+        except Exception as error:  # noqa: BLE001 (only this task sends lines)
             self._failed(error)
             return False
         self._failures = 0

@@ -53,7 +53,7 @@ class Connection:
 
     @property
     def is_usable(self) -> bool:
-        """Tell whether a request may still be sent."""
+        """Whether the connection is open."""
         return not self._writer.transport.is_closing()
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Connection:
             await self._authenticate(sasl)
 
     def knows(self, request: type[RequestPayload]) -> bool:
-        """Tell whether the broker knows this version of this request."""
+        """Whether the broker supports this version of this request."""
         return request.__version__ in self._versions.get(request.__api_key__, ())
 
     async def ask(self, request: RequestPayload, response: type[Response]) -> Response:

@@ -29,7 +29,7 @@ class MemberToEvict:
 
     def __post_init__(self) -> None:
         if not self.member_id:
-            # An empty id with an instance id would remove whoever holds that instance id now.
+            # An empty id with an instance id would remove the member that has that instance id now.
             raise ValueError("a member is evicted by its member id")
 
 

@@ -26,7 +26,7 @@ class PrefixReader:
     async def longer_ids(self, application_id: str, deadline_seconds: float) -> frozenset[str]:
         """Give the groups that are called `<application id>-…`; KafkaAccessError if one broker does not answer.
 
-        A group that the user may not describe is left out by the brokers in silence. Its changelogs then count as the
+        The brokers silently omit a group that the user cannot describe. Its changelogs then count as the
         application's own, which makes lags look larger, never smaller.
         """
         what = f"application {application_id}: list groups"

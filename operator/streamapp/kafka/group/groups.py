@@ -116,7 +116,7 @@ def _state(group: DescribedGroup) -> ClassicGroupState:
 
 
 async def _refuse_streams_protocol(coordinator: Coordinator) -> None:
-    """Tell a group that is not there from one of the streams protocol: both describe as Dead."""
+    """Distinguish a missing group from one of the streams protocol: both describe as Dead."""
     request = StreamsGroupDescribeRequest(
         group_ids=(GroupId(coordinator.group_id),), include_authorized_operations=False
     )

@@ -38,7 +38,7 @@ _READ_COMMITTED = i8(1)
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
 
 Tail = int | Unknown
-"""The offset after the last record that is applied, or why nobody can tell."""
+"""The offset after the last applied record, or why it is unknown."""
 
 
 class TailReader:
@@ -87,7 +87,7 @@ class _TailScan:
     partition: TopicPartition
     end: PartitionEnd
     idle_rounds: int = 0
-    """Since a record came; whoever waits longest is asked for first, and the first gets at least one batch."""
+    """Rounds without a record. The partition with the most comes first in a request, and so gets at least one batch."""
     _window: int = 0
     _upper: int = field(init=False)
     _at: int = field(init=False)
@@ -105,7 +105,7 @@ class _TailScan:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether it need not be asked for again."""
+        """Whether the scan is complete."""
         return self._answer is not None
 
     @property

@@ -21,7 +21,7 @@ from streamapp.kafka.connection.errors import KafkaAccessError, unexpected
 from streamapp.kafka.connection.pool import Pool
 
 PROBE = "streamapp-operator-visibility-probe"
-"""Part of the name of a topic that nobody has; see `changelogs`."""
+"""Part of the name of a topic that does not exist; see `changelogs`."""
 
 _CONFIGS = ("cleanup.policy", "delete.retention.ms", "retention.ms")
 _TOPIC = i8(2)
@@ -88,7 +88,7 @@ class TopicReader:
 
 
 async def metadata(pool: Pool, topics: Sequence[str] | None) -> MetadataResponse:
-    """Describe these topics, or all that the user may see; the answer has one entry for each, errors included."""
+    """Describe these topics, or all visible topics; the answer has one entry for each, errors included."""
     requested_topics = None if topics is None else tuple(_named(topic) for topic in topics)
     request = MetadataRequest(
         topics=requested_topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False

@@ -34,7 +34,7 @@ PAGE = 500
 """Objects per answer of a list."""
 
 Observer = Callable[[str, str, int], None]
-"""Told of every answer: method, plural of the kind, HTTP status (0 where there was none)."""
+"""Called for every answer: method, plural of the kind, HTTP status (0 if there was no answer)."""
 
 Check = Callable[[], None]
 """Raises what keeps a request from being sent."""
@@ -62,7 +62,7 @@ class KubeClient:
             configuration: Where the API server is, and who asks.
             deadline_seconds: For each request as a whole.
             at_once: So many requests at a time, the others wait.
-            observe: Told of every answer.
+            observe: Called for every answer.
             user_agent: Who asks, for audit logs.
             may_write: Run right before anything but a read is sent, as the `last_check` of every write.
         """
@@ -141,7 +141,7 @@ class KubeClient:
         await self._ask("GET", kind, kind.path(namespace), {"limit": "1"})
 
     async def serves(self, kind: Kind) -> bool:
-        """Tell whether the API server knows a kind (discovery)."""
+        """Whether the API server knows a kind (discovery)."""
         prefix = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
         try:
             resources = await self._ask("GET", kind, prefix)
@@ -174,7 +174,7 @@ class KubeClient:
     ) -> Json:
         """Bring the fields of `body`, and only those, to what it says; give the whole object as it is then.
 
-        Without `force`, a field that somebody else set to something else is a ConflictError. `last_check` is run when
+        Without `force`, a field that another manager set to another value is a ConflictError. `last_check` is run when
         everything else is done, the connection included, and the next thing is to send; what it raises keeps the
         request from being sent.
 
@@ -336,7 +336,7 @@ def _only(name: str | None) -> dict[str, str]:
 
 
 def _checked_when_connected() -> aiohttp.TraceConfig:
-    """Have the last checks run when there is a connection: making one can take as long as a request may."""
+    """Have the last checks run when there is a connection: connecting can take as long as the deadline."""
 
     async def check(*_: object) -> None:
         for one in _last_checks.get():
@@ -361,7 +361,7 @@ def _told_apart(what: str, deadline_seconds: float) -> Iterator[None]:
 
 
 def _event(line: bytes, path: str) -> Json:
-    """Read one line of a watch; what the API server tells as an error is raised as one."""
+    """Parse one line of a watch; an error event is raised."""
     try:
         event: Json = json.loads(line)
     except ValueError as error:

@@ -42,7 +42,7 @@ class ClusterConnection:
 
 
 async def access(kubeconfig: str | None, context: str | None, environment: Mapping[str, str]) -> ClusterConnection:
-    """Find out how to reach the cluster; NoAccessError if that cannot be told.
+    """Find out how to reach the cluster; NoAccessError if that is impossible.
 
     Args:
         kubeconfig: A file; None: those that `KUBECONFIG` names, else `~/.kube/config`.
@@ -95,7 +95,7 @@ async def _of_files(files: list[str], context: str | None) -> ClusterConnection:
 
 
 def _check_context(what: str, files: list[str], context: str | None) -> None:
-    """Tell a context that is missing with what there is; the library's own words do not."""
+    """Name the available contexts if the context is missing; the library's message does not."""
     contents = _contents(files)
     names = [one["name"] for content in contents for one in content.get("contexts") or ()]
     current = next((name for content in contents if (name := content.get("current-context"))), None)

@@ -43,7 +43,7 @@ class DeleteEvent:
 
 @dataclass(frozen=True, slots=True)
 class WatchInterrupted:
-    """Nothing is heard for the time being; what was told may be old until the next `ListEvent`."""
+    """The watch is interrupted; earlier events can be out of date until the next `ListEvent`."""
 
     error: KubeError
     again_in_seconds: float
@@ -67,7 +67,7 @@ class ObjectWatch:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def events(self) -> AsyncGenerator[WatchEvent, None]:
-        """Tell what happens, without end.
+        """Yield all events, without end.
 
         Raises:
             KubeError: The first try failed, or the kind is gone.

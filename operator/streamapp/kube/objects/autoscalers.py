@@ -1,4 +1,4 @@
-"""What HorizontalPodAutoscalers of a namespace aim at and how they fare, as the values that the core tells about.
+"""What HorizontalPodAutoscalers of a namespace aim at and how they fare, as the values that the core reports.
 
 Pure functions over the API server's JSON. Called by the controller's `autoscaling`.
 """
@@ -16,7 +16,7 @@ _AIMS = {(GROUP, KIND): Aim.STREAM_APP, (STATEFUL_SETS.group, STATEFUL_SETS.name
 _AT_WORK = frozenset({"AbleToScale", "ScalingActive"})
 """Its conditions that say so."""
 _ON_PURPOSE = "ScalingDisabled"
-"""Zero replicas are wished for, which an autoscaler takes as "leave it"."""
+"""The desired replicas are zero, which disables an autoscaler."""
 
 
 def by_target(live: Iterable[Json]) -> Mapping[str, tuple[Autoscaler, ...]]:

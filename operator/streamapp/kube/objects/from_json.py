@@ -29,7 +29,7 @@ def time(text: str) -> datetime:
 
 
 def statefulset(live: Json, *, is_ours: bool, template_is_written: bool) -> StatefulSet:
-    """Give the StatefulSet, with the two things that only a comparison with the StreamApp tells."""
+    """Give the StatefulSet, with the two results of a comparison with the StreamApp."""
     metadata, status = live["metadata"], live.get("status", {})
     return StatefulSet(
         uid=metadata["uid"],
@@ -45,7 +45,7 @@ def statefulset(live: Json, *, is_ours: bool, template_is_written: bool) -> Stat
 
 
 def is_controlled_by(live: Json, owner_uid: str) -> bool:
-    """Tell whether the object's controller is the owner."""
+    """Whether the object's controller is the owner."""
     owners = live["metadata"].get("ownerReferences", ())
     return any(owner.get("controller") and owner["uid"] == owner_uid for owner in owners)
 
@@ -86,7 +86,7 @@ def budget(live: Json | None) -> Budget:
 
 
 def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
-    """Give the ends of containers that a pod's status tells: of the present run, and of the one before."""
+    """Give the ends of containers in a pod's status: of the present run, and of the run before."""
     uid = pod["metadata"]["uid"]
     return tuple(
         ContainerEnd(
@@ -156,7 +156,7 @@ def _container(pod: Json, name: str) -> Container:
     return Container(
         id=identity,
         running_since=time(running) if running and identity else None,
-        # Of a container that cannot be told from others nobody can say that it never ran.
+        # It is unknown whether a container ran that cannot be identified; so it counts as one that did.
         ever_ran=bool(ran) or application_container is None,
     )
 

@@ -18,7 +18,7 @@ class LeaseSpec:
     """What a Lease says."""
 
     holder: str
-    """Empty: nobody's."""
+    """Empty if there is no holder."""
     seconds: float
     """How long others have to see it stand still before they take it; whole seconds once it was written."""
     transitions: int
