@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.matrix.trial_result import Drain, Found, TrialResult, Verdict
+from lab.matrix.trial_result import Drain, RuntimeInfo, TrialResult, Verdict
 
 UNKNOWN = "unknown"
 NONE = "–"
@@ -19,12 +19,12 @@ TITLES = (
 
 def row(outcome: TrialResult) -> tuple[str, ...]:
     """Give the cells of one line; what was not measured is a dash, what could not be is `unknown`."""
-    cell, found, drain = outcome.cell, outcome.found, outcome.drain
+    cell, runtime, drain = outcome.cell, outcome.runtime, outcome.drain
     return (
         f"{cell.launcher} {cell.release}".strip(),
         cell.streams,
-        cell.java if found is None else found.java,
-        *_told(found),
+        cell.java if runtime is None else runtime.java,
+        *_runtime_columns(runtime),
         NONE if drain is None else f"{drain.drained_after:.1f}",
         _gap(drain, lambda each: each.gaps.moved),
         _gap(drain, lambda each: each.gaps.stop),
@@ -32,10 +32,10 @@ def row(outcome: TrialResult) -> tuple[str, ...]:
     )
 
 
-def _told(found: Found | None) -> tuple[str, str]:
-    if found is None:
+def _runtime_columns(runtime: RuntimeInfo | None) -> tuple[str, str]:
+    if runtime is None:
         return NONE, NONE
-    return _short(found.loader) or UNKNOWN, _short(found.assignor) or "none"
+    return _short(runtime.loader) or UNKNOWN, _short(runtime.assignor) or "none"
 
 
 def _short(name: str) -> str:
@@ -54,8 +54,8 @@ def _notes(outcome: TrialResult) -> list[str]:
     notes = [f"{outcome.verdict.value}: {_line(outcome.note)}"] if outcome.note else []
     if outcome.drain is not None:
         notes += _drain_notes(outcome.drain)
-    if outcome.verdict is not Verdict.STEPPED_ASIDE and outcome.found is not None:
-        notes += [f"aside: {_line(each)}" for each in outcome.found.asides]
+    if outcome.verdict is not Verdict.STEPPED_ASIDE and outcome.runtime is not None:
+        notes += [f"aside: {_line(each)}" for each in outcome.runtime.asides]
     return [*notes, f"by {outcome.cell.variable}"]
 
 

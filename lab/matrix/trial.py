@@ -20,7 +20,7 @@ from lab.matrix.cells import Launcher
 from lab.matrix.learner_progress import CAUGHT_UP, actives, all_at_work, behind, changelogs, is_empty
 from lab.matrix.measurement import Moments, gauge
 from lab.matrix.processes import Process, free_ports, loader_of, started
-from lab.matrix.trial_result import Drain, Found, TrialResult, Verdict
+from lab.matrix.trial_result import Drain, RuntimeInfo, TrialResult, Verdict
 from lab.meter.topics import Broker as Topics
 from lab.meter.topics import Isolation
 from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
@@ -75,7 +75,7 @@ class Trial:
         with ExitStack() as stack:
             for ordinal in range(PROCESSES):
                 self._processes.append(stack.enter_context(self._start(ordinal)))
-            found = self._found()
+            found = self._runtimes()
             if self.application.cell.aside is not None:
                 return self._must_be_aside(found)
             self._settle()
@@ -96,7 +96,7 @@ class Trial:
         with started(f"process {ordinal}", application.command(folder), environment, log, folder) as process:
             yield process
 
-    def _found(self) -> list[Found]:
+    def _runtimes(self) -> list[RuntimeInfo]:
         """Wait until all agents report a running instance, and tell them that nobody leaves."""
 
         def running() -> bool:
@@ -106,15 +106,15 @@ class Trial:
         self._agents.tell(())
         java = self.application.java
         pairs = zip(self._agents.words(), self._processes, strict=True)
-        return [_found(word, loader_of(_KAFKA_STREAMS, process, java)) for word, process in pairs]
+        return [_runtime_info(word, loader_of(_KAFKA_STREAMS, process, java)) for word, process in pairs]
 
-    def _must_be_aside(self, found: Sequence[Found]) -> TrialResult:
+    def _must_be_aside(self, runtimes: Sequence[RuntimeInfo]) -> TrialResult:
         cell = self.application.cell
-        wanted = cell.aside.value if cell.aside else ""
-        if all(each.aside.startswith(wanted) for each in found):
-            return TrialResult(cell, Verdict.STEPPED_ASIDE, found[0], note=found[0].aside)
-        said = "; ".join(each.aside or "the assignor is at work" for each in found)
-        return TrialResult(cell, Verdict.FAILED, found[0], note=f"it should step aside ({wanted}), and says: {said}")
+        expected = cell.aside.value if cell.aside else ""
+        if all(each.aside.startswith(expected) for each in runtimes):
+            return TrialResult(cell, Verdict.STEPPED_ASIDE, runtimes[0], note=runtimes[0].aside)
+        reasons = "; ".join(each.aside or "the assignor is at work" for each in runtimes)
+        return TrialResult(cell, Verdict.FAILED, runtimes[0], note=f"expected {expected}, reported: {reasons}")
 
     def _settle(self) -> None:
         """Wait until our assignor is in force everywhere, all tasks are at work, and all was read that was written."""
@@ -158,7 +158,7 @@ class Trial:
         stop = _now_ms()
         stopped_after = self._stop(leaver)
         time.sleep(AFTER_STOP_SECONDS)
-        after, rounds, left = self._owners(leaver), self._rounds(leaver), self._left(leaving)
+        after, rounds, left = self._owners(leaver), self._rounds(leaver), self._has_left(leaving)
         moments = Moments(began, announced, stop, _now_ms())
         exit_code = int(self._processes[leaver].running.returncode)
 
@@ -199,8 +199,10 @@ class Trial:
         lags = {task: behind(task, reports, ends, application_id) for task in moving}
         late = {task: lag for task, lag in lags.items() if lag is None or lag > CAUGHT_UP}
         if late:
-            told = ", ".join(f"{task} {'has no copy' if lag is None else f'lacks {lag}'}" for task, lag in late.items())
-            raise NotYetError("learners", told, "see the agents' reports")
+            lags_text = ", ".join(
+                f"{task} {'has no copy' if lag is None else f'lacks {lag}'}" for task, lag in late.items()
+            )
+            raise NotYetError("learners", lags_text, "see the agents' reports")
         return True
 
     def _trigger_until_empty(self, leaver: int, staying: ProcessId) -> int:
@@ -216,10 +218,10 @@ class Trial:
                 time.sleep(_POLL_SECONDS)
             if time.monotonic() > self._until:
                 tasks = self._agents.reply(leaver).report.tasks
-                held = "unknown" if tasks is None else ", ".join(str(task.id) for task in tasks)
+                task_ids = "unknown" if tasks is None else ", ".join(str(task.id) for task in tasks)
                 raise LabError(
                     f"process {leaver}: not emptied",
-                    f"after {triggered_rebalances} rebalances it holds {held}",
+                    f"after {triggered_rebalances} rebalances it holds {task_ids}",
                     "see the logs",
                 )
 
@@ -244,13 +246,13 @@ class Trial:
         """Give the process of every task with state, those of the leaver left out."""
         return {task: word.report.ordinal for word in self._survivors(leaver) for task in self._stateful(word)}
 
-    def _left(self, process_id: ProcessId) -> bool | None:
+    def _has_left(self, process_id: ProcessId) -> bool | None:
         members = group.processes(self.broker.bootstrap, self.application.names.application_id)
         return process_id not in members if members else None
 
     def _rounds(self, leaver: int) -> tuple[Mapping[str, Any], ...]:
-        told = (word.instance.get("assignor", {}).get("lastRound") for word in self._survivors(leaver))
-        return tuple(each for each in told if each is not None)
+        lags_text = (word.instance.get("assignor", {}).get("lastRound") for word in self._survivors(leaver))
+        return tuple(each for each in lags_text if each is not None)
 
     def _tasks(self) -> list[TaskId]:
         subtopologies = range(2 if self.application.cell.launcher is Launcher.WORD_COUNT else 1)
@@ -273,11 +275,11 @@ class Trial:
         raise LabError(f"{what}: not in time", cause, f"read the logs in {self.folder}")
 
 
-def _found(word: Word, loader: str) -> Found:
-    instance, said = word.instance, word.said
-    asides = [*instance["asides"], *said["asides"]]
-    return Found(
-        java=said["agent"]["java"],
+def _runtime_info(word: Word, loader: str) -> RuntimeInfo:
+    instance, report = word.instance, word.said
+    asides = [*instance["asides"], *report["asides"]]
+    return RuntimeInfo(
+        java=report["agent"]["java"],
         streams=instance.get("kafkaVersion", ""),
         loader=loader,
         assignor=instance.get("assignor", {}).get("class", ""),

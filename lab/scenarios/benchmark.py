@@ -136,7 +136,7 @@ class Benchmarker:
             with ThreadPoolExecutor(len(everything)) as pool:
                 running = {name: pool.submit(self._case, name, one, held, unaided) for name, one in observed.items()}
                 plain_ones: Future[tuple[ScaleIn, ...]] = pool.submit(self._plain, scenario, alone, plain)
-            found = Benchmark(
+            benchmark = Benchmark(
                 began_at=began_at,
                 records=self._records,
                 rate=self._rate,
@@ -146,7 +146,7 @@ class Benchmarker:
             )
         with step("remove the applications"):
             remove_all(self._kubectl, self._bootstrap, everything)
-        return found
+        return benchmark
 
     def _application(self, name: str, *, exactly_once: bool) -> DemoApplication:
         settings = {
@@ -198,9 +198,9 @@ class Benchmarker:
         one.app.wait_until_converged(BEFORE)
         grown_after = time.monotonic() - began
         events = writes_since(one.app.namespace, wished)
-        asked = next(each for each in events if each.what == "streamapps/scale" and not each.by_operator)
+        request = next(each for each in events if each.what == "streamapps/scale" and not each.by_operator)
         granted = next(each for each in events if each.what == "statefulsets" and each.by_operator)
-        return Grown((granted.at - asked.at).total_seconds(), grown_after)
+        return Grown((granted.at - request.at).total_seconds(), grown_after)
 
     def _step(self, one: ObservedApp, history: WatchHistory, grown: "Grown") -> HeldStep:
         quiet, old = one.clock(), one.group.ownership()

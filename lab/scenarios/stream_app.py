@@ -110,8 +110,8 @@ class StreamAppScenario:
 
     def read(self) -> dict[str, Any]:
         """Give the StreamApp as it is."""
-        found: dict[str, Any] = self.kubectl.json("get", "--namespace", self.namespace, f"streamapp/{self.name}")
-        return found
+        document: dict[str, Any] = self.kubectl.json("get", "--namespace", self.namespace, f"streamapp/{self.name}")
+        return document
 
     def status(self) -> dict[str, Any]:
         """Give its status."""
@@ -124,23 +124,23 @@ class StreamAppScenario:
 
     def granted(self) -> int:
         """Give the replicas of the StatefulSet."""
-        found = self.kubectl.json("get", "--namespace", self.namespace, f"statefulset/{self.name}")
-        return int(found["spec"]["replicas"])
+        document = self.kubectl.json("get", "--namespace", self.namespace, f"statefulset/{self.name}")
+        return int(document["spec"]["replicas"])
 
     def pods(self, selector: str = "") -> list[dict[str, Any]]:
         """Give its pods, or those of another selector."""
-        wanted = selector or f"streamapp.dev/app={self.name}"
-        return demo_application.pods(self.kubectl, self.application, wanted)
+        label_selector = selector or f"streamapp.dev/app={self.name}"
+        return demo_application.pods(self.kubectl, self.application, label_selector)
 
     def wait_until_converged(self, replicas: int, timeout_seconds: float = 240) -> None:
         """Wait until so many pods run, every task runs, every standby is caught up, and no step or rollout goes on."""
 
         def holds() -> bool:
             status = self.status()
-            told = {each["type"]: each["status"] for each in status.get("conditions", [])}
+            statuses = {each["type"]: each["status"] for each in status.get("conditions", [])}
             counts, settled = (
                 (status.get("statefulSetReplicas"), status.get("readyReplicas")),
-                (told.get("Converged"), told.get("Reconciling")),
+                (statuses.get("Converged"), statuses.get("Reconciling")),
             )
             return (counts, settled) == ((replicas, replicas), ("True", "False"))
 
@@ -221,17 +221,17 @@ class Autoscaled:
 
     def status(self) -> dict[str, Any]:
         """Give its status."""
-        found: dict[str, Any] = self.app.kubectl.json("get", "hpa", "--namespace", self.app.namespace, self.name)
-        return dict(found.get("status", {}))
+        document: dict[str, Any] = self.app.kubectl.json("get", "hpa", "--namespace", self.app.namespace, self.name)
+        return dict(document.get("status", {}))
 
     def processor_time(self) -> dict[str, int]:
         """Give what metrics-server says of each pod of the application, in thousandths of a core, by name."""
         path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{self.app.namespace}/pods"
         selector = f"labelSelector=streamapp.dev/app%3D{self.app.name}"
-        found = json.loads(self.app.kubectl.run("get", "--raw", f"{path}?{selector}"))["items"]
+        document = json.loads(self.app.kubectl.run("get", "--raw", f"{path}?{selector}"))["items"]
         return {
             pod["metadata"]["name"]: sum(_thousandths(each["usage"]["cpu"]) for each in pod["containers"])
-            for pod in found
+            for pod in document
         }
 
     def load(self, rate: int) -> None:

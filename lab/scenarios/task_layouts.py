@@ -64,37 +64,37 @@ class Move:
 class TaskLayouts:
     """What was seen so far, oldest first; two neighbours always differ."""
 
-    seen: list[TaskLayout] = field(default_factory=list)
+    layouts: list[TaskLayout] = field(default_factory=list)
     failure: BaseException | None = None
     """What ended the recording before its time: nothing that is seen here is the latest then."""
 
     def note(self, layout: TaskLayout) -> None:
         """Add one, if it is another."""
-        if not self.seen or not self.seen[-1].same_as(layout):
-            self.seen.append(layout)
+        if not self.layouts or not self.layouts[-1].same_as(layout):
+            self.layouts.append(layout)
 
     def moves(self) -> list["Move"]:
         """Every move of an active, in order."""
-        found: list[Move] = []
+        moves: list[Move] = []
         owners: dict[str, int] = {}
         since: dict[str, int] = {}
-        for number, layout in enumerate(self.seen):
+        for number, layout in enumerate(self.layouts):
             for ordinal, tasks in layout.active.items():
                 for task in tasks:
                     if owners.get(task, ordinal) != ordinal:
-                        between = self.seen[since[task] : number]
+                        between = self.layouts[since[task] : number]
                         had_copy = any(task in one.copies.get(ordinal, ()) for one in between)
                         had_state = any(
                             task in one.copies.get(ordinal, ()) or task in one.active.get(ordinal, ())
-                            for one in self.seen[:number]
+                            for one in self.layouts[:number]
                         )
-                        found.append(Move(task, owners[task], ordinal, had_copy, had_state))
+                        moves.append(Move(task, owners[task], ordinal, had_copy, had_state))
                     owners[task], since[task] = ordinal, number
-        return found
+        return moves
 
     def at(self, moment: datetime) -> TaskLayout:
         """The last layout that was seen by then."""
-        return [one for one in self.seen if one.at <= moment][-1]
+        return [one for one in self.layouts if one.at <= moment][-1]
 
 
 @contextmanager
@@ -130,13 +130,13 @@ def generation(bootstrap: str, application_id: str) -> int:
             reading = await read_group(cluster.group, _DEADLINE_SECONDS)
         finally:
             cluster.close()
-        known = [member.subscription.generation for member in reading.members if member.subscription is not None]
-        return max((number for number in known if number is not None), default=0)
+        generations = [member.subscription.generation for member in reading.members if member.subscription is not None]
+        return max((number for number in generations if number is not None), default=0)
 
     return asyncio.run(read())
 
 
-async def _record(bootstrap: str, application_id: str, found: TaskLayouts, ends: threading.Event) -> None:
+async def _record(bootstrap: str, application_id: str, layouts_of_group: TaskLayouts, ends: threading.Event) -> None:
     cluster = KafkaCluster(read_settings(bootstrap, {}), application_id)
     try:
         while not ends.is_set():
@@ -146,7 +146,7 @@ async def _record(bootstrap: str, application_id: str, found: TaskLayouts, ends:
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
             if reading.state is ClassicGroupState.STABLE:
-                found.note(_layout(reading))
+                layouts_of_group.note(_layout(reading))
             await asyncio.sleep(PAUSE_SECONDS)
     finally:
         cluster.close()

@@ -80,7 +80,7 @@ def test_a_pod_that_comes_gets_tasks_only_behind_learners(
     with layouts(bootstrap, one.app.application.application_id) as seen:
         assert one.seconds_until_granted(4) < 3
         one.app.wait_until_converged(4)
-        wait_until("tasks on all pods", lambda: sorted(map(len, seen.seen[-1].active.values())) == [1, 1, 2, 2], 120)
+        wait_until("tasks on all pods", lambda: sorted(map(len, seen.layouts[-1].active.values())) == [1, 1, 2, 2], 120)
         one.app.wait_until_converged(4)
     to_the_new_one = [move for move in seen.moves() if move.after == 3]
     assert (len(to_the_new_one), [move for move in to_the_new_one if not move.had_copy]) == (1, [])

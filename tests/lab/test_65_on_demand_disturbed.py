@@ -50,7 +50,7 @@ def one(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[ObservedAp
 def seen(one: ObservedApp) -> Iterator[TaskLayouts]:
     """Record the layouts of one test."""
     with layouts(one.bootstrap, one.app.application.application_id) as found:
-        wait_until("a first layout", lambda: bool(found.seen), 30)
+        wait_until("a first layout", lambda: bool(found.layouts), 30)
         yield found
 
 
@@ -88,10 +88,10 @@ def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: TaskLayouts) -> 
         wait_until("another leader", lambda former=ordinal: leader(one) != former, 60)  # type: ignore[misc]
     wait_for(seen, "two tasks each", shared(3))
     one.app.wait_until_converged(3)
-    began, earlier = one.clock(), len(seen.seen)
+    began, earlier = one.clock(), len(seen.layouts)
     one.app.scale(2)
     one.app.wait_until_converged(2)
-    later = TaskLayouts(seen.seen[earlier - 1 :])
+    later = TaskLayouts(seen.layouts[earlier - 1 :])
     assert [move for move in later.moves() if not move.had_copy] == []
     assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
     back_to_three(one, seen)
@@ -148,11 +148,11 @@ def test_eager_takes_over_one_by_one_and_conservative_all_at_once(one: ObservedA
     assert sizes_of(seen) == [2]
     back_to_three(one, seen)
     one.patch({"learners": {"rebalance": "Eager"}})
-    earlier = len(seen.seen)
+    earlier = len(seen.layouts)
     one.app.scale(2)
     one.app.wait_until_converged(2)
     # Both may be ready at once: eager does not have to take two rebalances, but it never waits.
-    assert sum(sizes_of(TaskLayouts(seen.seen[earlier - 1 :]))) == 2
+    assert sum(sizes_of(TaskLayouts(seen.layouts[earlier - 1 :]))) == 2
     one.patch({"learners": {"rebalance": "Conservative"}})
     back_to_three(one, seen)
 
@@ -176,7 +176,7 @@ def wait_for(seen: TaskLayouts, what: str, holds: Callable[[TaskLayout], bool], 
 
     def look() -> bool:
         assert seen.failure is None, seen.failure
-        return holds(seen.seen[-1])
+        return holds(seen.layouts[-1])
 
     wait_until(what, look, timeout_seconds, interval_seconds=0.05)
 
@@ -197,8 +197,8 @@ def back_to_three(one: ObservedApp, seen: TaskLayouts) -> None:
 def sizes_of(seen: TaskLayouts) -> list[int]:
     """How many tasks found their new owner in each layout that had such."""
     found = []
-    for number in range(1, len(seen.seen)):
-        until, before = TaskLayouts(seen.seen[: number + 1]), TaskLayouts(seen.seen[:number])
+    for number in range(1, len(seen.layouts)):
+        until, before = TaskLayouts(seen.layouts[: number + 1]), TaskLayouts(seen.layouts[:number])
         if len(until.moves()) > len(before.moves()):
             found.append(len(until.moves()) - len(before.moves()))
     return found

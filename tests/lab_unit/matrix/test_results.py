@@ -10,11 +10,11 @@ from rich.console import Console
 
 from lab.matrix.cells import Cell, Launcher
 from lab.matrix.results import markdown, row, table
-from lab.matrix.trial_result import Drain, Found, Gaps, TrialResult, Verdict
+from lab.matrix.trial_result import Drain, Gaps, RuntimeInfo, TrialResult, Verdict
 from streamapp.core.facts.agent_reports import AsideKind
 
 CELL = Cell(Launcher.SPRING_BOOT, "4.2.1", "4.1.1")
-FOUND = Found("17.0.15", "4.2.1", "org.example.Launcher$FatLoader", "dev.example.LearnerTaskAssignor", "")
+FOUND = RuntimeInfo("17.0.15", "4.2.1", "org.example.Launcher$FatLoader", "dev.example.LearnerTaskAssignor", "")
 DRAIN = Drain(
     moved=2,
     learned_after=1.28,
@@ -57,7 +57,7 @@ def test_what_should_not_be_is_noted(changed: Drain, note: str) -> None:
 
 def test_what_the_agent_does_not_do_is_noted_beside_a_drain() -> None:
     found = replace(FOUND, asides=("leave: no such method",))
-    assert "; aside: leave: no such method; " in row(replace(DRAINED, found=found))[-1]
+    assert "; aside: leave: no such method; " in row(replace(DRAINED, runtime=found))[-1]
 
 
 def test_a_failure_before_anything_was_found_says_why_on_one_line() -> None:
