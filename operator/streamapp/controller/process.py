@@ -191,9 +191,9 @@ class Operator:
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)
 
-    def connect(self, wiring: ClusterAccess) -> ApplicationGroup:
+    def connect(self, cluster_access: ClusterAccess) -> ApplicationGroup:
         """Give the Kafka side of an application."""
-        return connect(wiring, self.settings.kafka_deadline_seconds)
+        return connect(cluster_access, self.settings.kafka_deadline_seconds)
 
 
 async def run(settings: Settings) -> None:

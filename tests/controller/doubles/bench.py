@@ -159,8 +159,8 @@ class Bench:
             and self.status().get("statefulSetReplicas") == replicas
         )
 
-    def _connect(self, wiring: ClusterAccess) -> FakeGroup:
-        self.wirings.append(wiring)
+    def _connect(self, cluster_access: ClusterAccess) -> FakeGroup:
+        self.wirings.append(cluster_access)
         return self.group
 
     def _watch_promises(self, plural: str, body: Json, before: Json | None) -> None:

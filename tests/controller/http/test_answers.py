@@ -258,8 +258,8 @@ def test_without_a_key_for_agents_that_is_what_is_found() -> None:
 
 def test_no_password_is_in_any_answer() -> None:
     async def play(door: Door) -> None:
-        (wiring,) = {wiring.properties for wiring in door.bench.wirings}
-        assert ("sasl.jaas.config", "hunter2") in wiring
+        (cluster_access,) = {cluster_access.properties for cluster_access in door.bench.wirings}
+        assert ("sasl.jaas.config", "hunter2") in cluster_access
         for path in (TASKS, FINDINGS, "/v1/operator"):
             assert b"hunter2" not in (await door.ask(path))[1]
 

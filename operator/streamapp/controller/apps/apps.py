@@ -22,7 +22,7 @@ from streamapp.kube.client.kinds import Key
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """All that a connection to an application's group depends on; another one means another connection."""
+    """Everything that a connection to an application's group depends on; a change needs a new connection."""
 
     bootstrap: str
     properties: tuple[tuple[str, str], ...] = field(repr=False)
@@ -41,7 +41,7 @@ class Application:
     """One application."""
 
     memory: Memory
-    wiring: Hashable = None
+    cluster_access: Hashable = None
     watch: GroupPoller | None = None
     polling: asyncio.Task[None] | None = None
     last: LastPass | None = None
@@ -53,7 +53,7 @@ class Application:
             self.polling.cancel()
         if self.watch is not None:
             self.watch.group.close()
-        self.wiring, self.watch, self.polling = None, None, None
+        self.cluster_access, self.watch, self.polling = None, None, None
 
 
 class Applications:
@@ -97,14 +97,14 @@ class Applications:
         """Give an application that a pass has already seen."""
         return self._applications.get(key)
 
-    def wire(self, key: Key, application: Application, wiring: ClusterAccess) -> None:
-        """See that its group is polled over these connections."""
-        if application.wiring == wiring:
+    def connect_group(self, key: Key, application: Application, cluster_access: ClusterAccess) -> None:
+        """Poll its group over a connection with this access; replace an older connection."""
+        if application.cluster_access == cluster_access:
             return
         application.disconnect()
         application.memory.forget_group()
-        application.wiring = wiring
-        group = self._connect(wiring)
+        application.cluster_access = cluster_access
+        group = self._connect(cluster_access)
         watch = GroupPoller(group, application.memory, self._pace, lambda: self._request_pass(key), self._now)
         application.watch = watch
         application.polling = asyncio.create_task(watch.run(), name=f"poll {key}")

@@ -43,19 +43,23 @@ from streamapp.wire.subscription import DecodedSubscription, PositionSum, Runnin
 log = structlog.get_logger()
 
 
-def connect(wiring: ClusterAccess, deadline_seconds: float) -> ApplicationGroup:
+def connect(cluster_access: ClusterAccess, deadline_seconds: float) -> ApplicationGroup:
     """Give the Kafka side of an application; nothing is connected before the first look."""
     try:
-        if wiring.fault is not None:
-            return UnreachableGroup(wiring.fault)
-        settings = read_settings(wiring.bootstrap, dict(wiring.properties))
+        if cluster_access.fault is not None:
+            return UnreachableGroup(cluster_access.fault)
+        settings = read_settings(cluster_access.bootstrap, dict(cluster_access.properties))
         if settings.ignored:
             log.info(
-                "client properties without meaning here", application=wiring.application_id, names=settings.ignored
+                "client properties without meaning here",
+                application=cluster_access.application_id,
+                names=settings.ignored,
             )
     except KafkaAccessError as error:
         return UnreachableGroup(str(error))
-    return KafkaGroup(settings, wiring.application_id, wiring.topology, deadline_seconds=deadline_seconds)
+    return KafkaGroup(
+        settings, cluster_access.application_id, cluster_access.topology, deadline_seconds=deadline_seconds
+    )
 
 
 @dataclass(frozen=True, slots=True)

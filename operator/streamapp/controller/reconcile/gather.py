@@ -94,7 +94,9 @@ class Gatherer:
         application = self._applications.get(key, streamapp.metadata.uid)
         application.memory.record_desired(streamapp.replicas, read_at)
         if isinstance(streamapp, StreamApp):
-            self._applications.wire(key, application, await self._wiring(streamapp, application.memory))
+            self._applications.connect_group(
+                key, application, await self._cluster_access(streamapp, application.memory)
+            )
         live = await self._live(key, resource, streamapp, application)
         return self._gathered(key, streamapp, application, live, self._workload(streamapp, live, read_at))
 
@@ -191,7 +193,7 @@ class Gatherer:
         if live is not None and streamapp.replicas <= live["spec"]["replicas"]:
             await self._autoscaler_lister.refresh(key.namespace)
 
-    async def _wiring(self, streamapp: StreamApp, memory: Memory) -> ClusterAccess:
+    async def _cluster_access(self, streamapp: StreamApp, memory: Memory) -> ClusterAccess:
         kafka, properties, fault = streamapp.spec.kafka, {}, None
         if kafka.config_secret_ref is not None:
             name = kafka.config_secret_ref.name
