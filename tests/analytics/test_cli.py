@@ -283,6 +283,7 @@ def test_what_a_submission_says_is_kept_and_its_master_too(monkeypatch: pytest.M
     assert "spark.driver.bindAddress" not in settings(Engine())
 
 
+@pytest.mark.slow
 def test_whoever_is_told_to_end_ends_as_if_interrupted(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "streamapp.analytics", "generate", str(tmp_path / "record"), "--days", "60"]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as running:
@@ -290,6 +291,6 @@ def test_whoever_is_told_to_end_ends_as_if_interrupted(tmp_path: Path) -> None:
             assert running.poll() is None
             time.sleep(0.05)
         running.terminate()
-        assert running.wait(30) == INTERRUPTED
+        assert running.wait(120) == INTERRUPTED
         assert running.stderr is not None
         assert b"Traceback" not in running.stderr.read()

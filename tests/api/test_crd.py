@@ -29,7 +29,7 @@ OURS = {path: node for path, node in NODES.items() if path.startswith((".spec", 
 
 def test_the_committed_definition_is_the_one_that_is_generated() -> None:
     committed = (REPOSITORY / crd.PATH).read_text()
-    assert committed == crd.text(), "run `uv run python -m streamapp.api.crd`"
+    assert committed == crd.text(), "run `make generate`"
 
 
 def test_the_file_says_what_the_definition_says() -> None:

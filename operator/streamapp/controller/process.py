@@ -80,6 +80,15 @@ class QueueMetrics:
         log.warning("reconcile failed", app=key, error=str(error), again_in_seconds=again_in_seconds, exc_info=trace)
 
 
+def _installation(settings: Settings, keys: KeyFile) -> Installation:
+    return Installation(
+        name=settings.installation,
+        seed_image=settings.seed_image,
+        agent_image=settings.agent_image,
+        accepted=keys.accepted,
+    )
+
+
 class Operator:
     """All parts of one process."""
 
@@ -107,12 +116,7 @@ class Operator:
         self.metrics.lease_transitions.set_function(lambda: leadership.transitions)
         pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         self.applications = Applications(self.connect, pace, self.queue.add, now)
-        installation = Installation(
-            name=settings.installation,
-            seed_image=settings.seed_image,
-            agent_image=settings.agent_image,
-            accepted=self.keys.accepted,
-        )
+        installation = _installation(settings, self.keys)
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now)
         self._reconciler = Reconciler(

@@ -29,10 +29,20 @@ from tests.support.state_table import GroupCondition, HoldState, LearnerState, W
 Json = dict[str, Any]
 
 
-def test_a_held_scale_down_is_told_in_full() -> None:
-    status = held_status()
-    conditions = status.pop("conditions")
-    assert status == {
+MEMBERS = [
+    {
+        "ordinal": ordinal,
+        "processId": str(example.process_id(ordinal)),
+        "volume": f"state-wordcount-{ordinal}",
+        "active": 2,
+        "learners": 2,
+    }
+    for ordinal in range(3)
+]
+
+
+def a_held_scale_down() -> Json:
+    return {
         "observedGeneration": 1,
         "replicas": 3,
         "selector": "streamapp.dev/app=wordcount",
@@ -65,18 +75,15 @@ def test_a_held_scale_down_is_told_in_full() -> None:
             "eta": "never",
             "reason": "LearnersCatchingUp",
         },
-        "members": [
-            {
-                "ordinal": ordinal,
-                "processId": str(example.process_id(ordinal)),
-                "volume": f"state-wordcount-{ordinal}",
-                "active": 2,
-                "learners": 2,
-            }
-            for ordinal in range(3)
-        ],
+        "members": MEMBERS,
         "lastSteps": [],
     }
+
+
+def test_a_held_scale_down_is_reported_in_full() -> None:
+    status = held_status()
+    conditions = status.pop("conditions")
+    assert status == a_held_scale_down()
     assert {condition["type"]: condition["status"] for condition in conditions} == {
         "Ready": "True",
         "Reconciling": "False",

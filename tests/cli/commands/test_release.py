@@ -6,11 +6,11 @@ import pty
 import subprocess
 import sys
 import termios
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab.settings import REPOSITORY
 from tests.builders import a_snapshot, a_wish
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
@@ -62,6 +62,7 @@ def test_without_a_yes_and_a_terminal_nothing_is_released(
     assert cluster.written == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "code", "annotation"),
     [("y\n", 0, {RELEASE: "h-1 why"}), ("n\n", 1, {}), ("\n", 1, {}), ("\x03", 130, {})],
@@ -70,9 +71,8 @@ def test_without_a_yes_and_a_terminal_nothing_is_released(
 def test_on_a_terminal_it_asks(cluster: Cluster, typed: str, code: int, annotation: Json) -> None:
     cluster.put(held())
     main, side = pty.openpty()
-    root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-m", "streamapp.cli", "release", "wordcount", "--reason", "why"]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(root / "operator")}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY / "operator")}
     process = subprocess.Popen(
         [*command, "--kubeconfig", str(cluster.kubeconfig)],
         stdin=side,
@@ -87,7 +87,7 @@ def test_on_a_terminal_it_asks(cluster: Cluster, typed: str, code: int, annotati
         said = read_until(main, "Release hold h-1 of demo/wordcount? [y/N]")
         assert "2 tasks have no caught-up copy" in one_line(said)
         os.write(main, typed.encode())
-        assert process.wait(30) == code
+        assert process.wait(120) == code
     finally:
         process.kill()
         process.wait()

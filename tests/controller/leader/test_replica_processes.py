@@ -15,6 +15,7 @@ SHORT = {"lease_seconds": 4.0, "lease_renew_seconds": 3.0, "lease_retry_seconds"
 """A process on a busy machine may well stand still for a second."""
 
 
+@pytest.mark.slow
 @pytest.mark.guarantee(2)
 @pytest.mark.timeout(300)
 def test_leaders_are_followed_and_whoever_wakes_up_late_writes_nothing_and_ends(tmp_path: Path) -> None:
