@@ -109,7 +109,7 @@ class Gatherer:
         workload: Workload,
     ) -> Gathered:
         memory, now = application.memory, self._now()
-        taken_at = self._monotonic()
+        at = self._monotonic()
         policy = policy_of(streamapp) if isinstance(streamapp, StreamApp) else ScalingPolicy()
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
@@ -140,7 +140,7 @@ class Gatherer:
             snapshot=snapshot,
             policy=policy,
             application=application,
-            taken_at=taken_at,
+            taken_at=at,
         )
 
     def _task_set(
