@@ -109,15 +109,13 @@ class Gatherer:
         workload: Workload,
     ) -> Gathered:
         memory, now = application.memory, self._now()
-        at = self._monotonic()
+        taken_at = self._monotonic()
         policy = policy_of(streamapp) if isinstance(streamapp, StreamApp) else ScalingPolicy()
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
         for pod in live.pods:
             memory.record_terminations(from_json.container_ends(pod), now)
-        if isinstance(streamapp, StreamApp):
-            # An invalid spec does not name the application's container, so no member can be placed in one.
-            _remember_who_is_where(memory, workload)
+        _remember_who_is_where(memory, streamapp, workload)
         snapshot = Snapshot(
             now=now,
             app=self._app(key, streamapp, application),
@@ -140,7 +138,7 @@ class Gatherer:
             snapshot=snapshot,
             policy=policy,
             application=application,
-            taken_at=at,
+            taken_at=taken_at,
         )
 
     def _task_set(
@@ -239,7 +237,9 @@ class Gatherer:
         )
 
 
-def _remember_who_is_where(memory: Memory, workload: Workload) -> None:
+def _remember_who_is_where(memory: Memory, streamapp: StreamApp | InvalidStreamApp, workload: Workload) -> None:
+    if not isinstance(streamapp, StreamApp):
+        return  # an invalid spec does not name the application's container, so no member can be placed in one
     latest = memory.readings[0] if memory.readings else None
     if latest is not None and latest.ended_at != memory.observed_at:
         memory.observed = eviction.remember(memory.observed, latest, workload)
