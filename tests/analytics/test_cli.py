@@ -45,8 +45,6 @@ def test_an_output_that_cannot_be_written_and_tables_that_are_not_there(
     assert (code, lines[1:]) == (1, ["cause: it cannot be written to: Not a directory", "next:  choose another FOLDER"])
     code, lines = told(capsys, "build", "--root", str(tmp_path))
     assert (code, lines[1]) == (1, "cause: there is nothing to build from")
-    code, lines = told(capsys, "bench", "--root", str(tmp_path))
-    assert (code, lines[1]) == (1, "cause: it is not empty")
 
 
 def test_tables_do_not_lie_where_spark_would_not_find_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

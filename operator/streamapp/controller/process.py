@@ -279,7 +279,7 @@ async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[
         # Only now: kopf takes seconds to end, in which another replica can begin.
         await asyncio.gather(standing, *running, return_exceptions=True)
     for task in ended:
-        log.info("stopping", because=f"{task.get_name()} ended" if task is not stopping else "told to")
+        log.info("stopping", reason="signal" if task is stopping else f"{task.get_name()} ended")
         task.result()
 
 
@@ -288,7 +288,7 @@ def _parts(operator: Operator, stop: asyncio.Event) -> Parts:
     log.info("started", namespaces=operator.settings.namespaces or "all", port=operator.settings.port)
     keys = operator.keys.read()
     if isinstance(keys, NoKeys):
-        log.warning("agents cannot be used", why=keys.why)
+        log.warning("agents disabled", why=keys.why)
     return {
         "watches": _watch(operator, stop),
         "resync": operator.resync(),

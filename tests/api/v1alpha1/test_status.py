@@ -58,7 +58,7 @@ def a_held_scale_down() -> Json:
             "learners": 6,
             "caughtUp": 0,
             "remainingLag": 240_000,
-            "eta": "never",
+            "lagFalling": False,
             "slowest": [
                 {"task": "0_0", "ordinal": 1, "lag": 50_000},
                 {"task": "0_1", "ordinal": 1, "lag": 50_000},
@@ -72,7 +72,7 @@ def a_held_scale_down() -> Json:
             "lastProgress": "2026-11-21T12:00:00Z",
             "nextOrdinal": 2,
             "waitingFor": 2,
-            "eta": "never",
+            "lagFalling": False,
             "reason": "LearnersCatchingUp",
         },
         "members": MEMBERS,
@@ -116,7 +116,7 @@ def test_a_condition_that_asks_for_something_says_what() -> None:
     assert (learners["status"], learners["message"]) == (
         "False",
         "A stateful task has no copy on any pod that stays, and the application makes none. Set `num.standby.replicas` "
-        "to at least 1, or override coverage for this hold with the annotation `streamapp.dev/release`.",
+        "to at least 1, or override coverage for this hold with the annotation `streamapp.dev/override`.",
     )
 
 

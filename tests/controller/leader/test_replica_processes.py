@@ -34,7 +34,7 @@ def test_leaders_are_followed_and_whoever_wakes_up_late_writes_nothing_and_ends(
 async def stand_by(them: Replicas, name: str) -> Replica:
     """Start one more."""
     other = await them.start(name)
-    await them.until(f"{name} is standby", lambda: other.said("standby"))
+    await them.until(f"{name} stands by", lambda: other.said("standby"))
     return other
 
 
@@ -62,9 +62,9 @@ async def is_told_to_end(them: Replicas, former: Replica, other: Replica) -> Non
     former.send(signal.SIGTERM)
     await them.until_it_works(other.name)
     assert (await former.ended(), former.words) == (0, [])
-    assert [line["transitions"] for line in former.said("lease given back")] == [2]
+    assert [line["transitions"] for line in former.said("lease released")] == [2]
     (led,) = other.said("became leader")
-    assert (led["transitions"], led["after"]) == (3, "nobody")
+    assert (led["transitions"], led["previous"]) == (3, None)
 
 
 async def is_killed(them: Replicas, former: Replica, other: Replica) -> None:

@@ -163,7 +163,7 @@ def _phases(names: tuple[str, ...]) -> Column:
 
 
 def episodes(events: DataFrame, facts: Facts) -> DataFrame:
-    """`s_scale_episode`: events as `silver_steps.bounded` gives them, with what happened until their end."""
+    """`s_scale_episode`: events as `steps.bounded` gives them, with what happened until their end."""
     told = events
     daily = by_day(events, "t_end")
     for more in (

@@ -12,7 +12,7 @@ import structlog
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.keys import KeyFile, NoKeys
-from streamapp.controller.metrics import Metrics
+from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import AgentAccess
 from streamapp.core.actions.decision import Announce
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentSilent
@@ -94,18 +94,19 @@ class AgentGateway:
         )
 
     def _count_announcement(self, key: Key, outcome: AnnouncementOutcome) -> None:
-        self.metrics.announcements.labels(key.namespace, key.name, outcome.value).inc()
+        result = SUCCESS if outcome is AnnouncementOutcome.TAKEN else ERROR
+        self.metrics.announcements.labels(key.namespace, key.name, result).inc()
 
     def _count_reply(self, key: Key, reply: AgentReply) -> None:
-        result = "heard" if isinstance(reply, AgentReport) else "silent"
-        self.metrics.agent_reads.labels(key.namespace, key.name, result).inc()
+        result = SUCCESS if isinstance(reply, AgentReport) else ERROR
+        self.metrics.agent_requests.labels(key.namespace, key.name, result).inc()
         pod_key = (key, reply.ordinal)
         if isinstance(reply, AgentSilent):
             if self._silent.get(pod_key) != reply.why:
-                log.warning("agent silent", app=str(key), ordinal=reply.ordinal, why=reply.why)
+                log.warning("agent unreachable", app=str(key), ordinal=reply.ordinal, why=reply.why)
             self._silent[pod_key] = reply.why
         elif self._silent.pop(pod_key, None) is not None:
-            log.info("agent answers again", app=str(key), ordinal=reply.ordinal)
+            log.info("agent reachable again", app=str(key), ordinal=reply.ordinal)
 
 
 def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[AgentReading]) -> str:

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
+from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, claim_of
 from streamapp.api.objects import manifests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway, moved_since
 from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
-from streamapp.controller.metrics import Metrics
+from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.actions.decision import (
@@ -91,10 +91,10 @@ class Applier:
                 self._leadership.check()  # also for brokers and agents, who know nothing of a Lease
                 await self._makers[type(step)](gathered, step)
             except BaseException:
-                self._metrics.steps.labels(*labels, "failed").inc()
+                self._metrics.steps.labels(*labels, ERROR).inc()
                 on_step(step, False)
                 raise
-            self._metrics.steps.labels(*labels, "made").inc()
+            self._metrics.steps.labels(*labels, SUCCESS).inc()
             on_step(step, True)
 
     async def fence_hold_record(self, gathered: Gathered) -> bool:
@@ -255,7 +255,7 @@ def _wish(app: Json) -> tuple[object, ...]:
         metadata["generation"],
         metadata.get("deletionTimestamp"),
         annotations.get(HOLD),
-        annotations.get(RELEASE),
+        annotations.get(OVERRIDE),
     )
 
 
