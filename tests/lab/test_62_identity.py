@@ -14,7 +14,7 @@ import pytest
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.disturbances import exchange, process_file, process_id, volume_folder
+from lab.scenarios.faults import exchange, process_file, process_id, volume_folder
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(300)]

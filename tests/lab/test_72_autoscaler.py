@@ -13,10 +13,9 @@ import pytest
 import yaml
 
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.scenarios.autoscaled import BUSY, LEAST, MOST, QUIET, Autoscaled
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
-from lab.scenarios.stream_app import ON_DEMAND, StreamAppScenario
+from lab.scenarios.stream_app import BUSY, LEAST, MOST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
 from lab.settings import EXAMPLES
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]

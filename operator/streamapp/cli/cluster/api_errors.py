@@ -13,12 +13,12 @@ from streamapp.kube.client.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from streamapp.kube.client.kubeconfig import Access, NoAccessError
+from streamapp.kube.client.kubeconfig import ClusterConnection, NoAccessError
 
 _LIST_ALL = "list them all with `kubectl streamapp status --all-namespaces`"
 
 
-def of_kube(error: KubeError, access: Access | None, what: str) -> CliError:
+def of_kube(error: KubeError, access: ClusterConnection | None, what: str) -> CliError:
     """Tell an error of the API server or on the way to it; `what` is the object that was asked for."""
     if access is None or isinstance(error, NoAccessError):
         return CliError(error.what, error.why, error.next_step)
@@ -40,7 +40,7 @@ def of_kube(error: KubeError, access: Access | None, what: str) -> CliError:
             return CliError(what, error.why, "run the command again")
 
 
-def of_write(error: KubeError, access: Access, what: str, resource: str) -> CliError:
+def of_write(error: KubeError, access: ClusterConnection, what: str, resource: str) -> CliError:
     """Tell why a write was not made, or may not have been.
 
     Args:
@@ -69,7 +69,7 @@ def of_write(error: KubeError, access: Access, what: str, resource: str) -> CliE
             return of_kube(error, access, what)
 
 
-def no_definition(access: Access) -> CliError:
+def no_definition(access: ClusterConnection) -> CliError:
     """The API server does not know StreamApps."""
     return CliError(
         f"API server {access.server} (context {access.context})",

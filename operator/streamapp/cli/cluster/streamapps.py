@@ -15,8 +15,8 @@ from streamapp.cli.errors import CliError
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError, NotFoundError
 from streamapp.kube.client.kinds import STREAM_APPS, Key
-from streamapp.kube.client.kubeconfig import Access, access
-from streamapp.kube.client.watch import Following
+from streamapp.kube.client.kubeconfig import ClusterConnection, access
+from streamapp.kube.client.watch import ObjectWatch
 
 DEADLINE_SECONDS = 10.0
 USER_AGENT = "kubectl-streamapp"
@@ -24,7 +24,7 @@ USER_AGENT = "kubectl-streamapp"
 Json = dict[str, Any]
 
 
-async def find(where: Where) -> Access:
+async def find(where: Where) -> ClusterConnection:
     """How to reach the cluster; CliError if that cannot be told."""
     try:
         return await access(where.kubeconfig, where.context, os.environ)
@@ -32,7 +32,7 @@ async def find(where: Where) -> Access:
         raise of_kube(error, None, "") from error
 
 
-def namespace_of(where: Where, found: Access) -> str:
+def namespace_of(where: Where, found: ClusterConnection) -> str:
     """The namespace that was said, else that of the context."""
     return where.namespace or found.namespace
 
@@ -45,7 +45,7 @@ async def one(where: Where, name: str) -> Json:
         return await read(client, found, Key(namespace, name))
 
 
-async def read(client: KubeClient, found: Access, key: Key) -> Json:
+async def read(client: KubeClient, found: ClusterConnection, key: Key) -> Json:
     """Read one StreamApp through a client that is open; CliError if there is none, KubeError if nobody answers."""
     try:
         resource = await client.get(STREAM_APPS, key.namespace, key.name)
@@ -62,7 +62,7 @@ async def several(where: Where, *, everywhere: bool) -> list[Json]:
         return await client.list(STREAM_APPS, namespace)
 
 
-async def missing(client: KubeClient, found: Access, namespace: str, name: str) -> CliError:
+async def missing(client: KubeClient, found: ClusterConnection, namespace: str, name: str) -> CliError:
     """Say why there is no such StreamApp: no definition, or another name or namespace."""
     if not await client.serves(STREAM_APPS):
         return no_definition(found)
@@ -84,7 +84,7 @@ async def _listed(client: KubeClient, namespace: str | None) -> list[Json]:
 
 
 @asynccontextmanager
-async def opened(found: Access, what: str) -> AsyncGenerator[KubeClient, None]:
+async def opened(found: ClusterConnection, what: str) -> AsyncGenerator[KubeClient, None]:
     """Open a client for a while; what the API server refuses within it is a CliError about `what`."""
     with told(found, what):
         client = await _connected(found)
@@ -94,7 +94,7 @@ async def opened(found: Access, what: str) -> AsyncGenerator[KubeClient, None]:
             await client.close()
 
 
-async def _connected(found: Access) -> KubeClient:
+async def _connected(found: ClusterConnection) -> KubeClient:
     try:
         return KubeClient(found.configuration, deadline_seconds=DEADLINE_SECONDS, user_agent=USER_AGENT)
     except OSError as error:
@@ -103,7 +103,7 @@ async def _connected(found: Access) -> KubeClient:
 
 
 @contextmanager
-def told(found: Access | None, what: str) -> Iterator[None]:
+def told(found: ClusterConnection | None, what: str) -> Iterator[None]:
     """Raise what the API server says as a CliError about this object."""
     try:
         yield
@@ -111,13 +111,13 @@ def told(found: Access | None, what: str) -> Iterator[None]:
         raise of_kube(error, found, what) from error
 
 
-def following(where: Where, namespace: str | None, name: str | None) -> Following:
+def following(where: Where, namespace: str | None, name: str | None) -> ObjectWatch:
     """What to follow; every try begins with fresh credentials."""
 
     async def connect_anew() -> KubeClient:
         return await _connected(await find(where))
 
-    return Following(connect=connect_anew, kind=STREAM_APPS, namespace=namespace, name=name)
+    return ObjectWatch(connect=connect_anew, kind=STREAM_APPS, namespace=namespace, name=name)
 
 
 def title_of(namespace: str | None, name: str | None) -> str:

@@ -12,7 +12,7 @@ from streamapp.cli.cluster.api_errors import of_write
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import ConflictError, KubeError
 from streamapp.kube.client.kinds import STREAM_APPS, Key
-from streamapp.kube.client.kubeconfig import Access
+from streamapp.kube.client.kubeconfig import ClusterConnection
 
 MANAGER = "kubectl-streamapp"
 """The field manager, by which `history` tells who wrote."""
@@ -25,7 +25,7 @@ Change = Callable[[Json], Json | None]
 
 
 async def change(
-    client: KubeClient, found: Access, key: Key, patch_for: Change, subresource: str | None = None
+    client: KubeClient, found: ClusterConnection, key: Key, patch_for: Change, subresource: str | None = None
 ) -> None:
     """Read, ask for the patch, and write it to exactly the version that was read; CliError where that cannot be done.
 

@@ -24,7 +24,7 @@ from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Source
 from streamapp.core.doctor.examine import Examination
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import STREAM_APPS, Key
-from streamapp.kube.client.kubeconfig import Access
+from streamapp.kube.client.kubeconfig import ClusterConnection
 
 OLD = timedelta(minutes=15)
 """A pass is made every ten minutes at least."""
@@ -56,7 +56,9 @@ async def diagnose(where: Where, operator_namespace: str, name: str | None, *, e
     )
 
 
-async def _resources(client: KubeClient, found: Access, namespace: str | None, name: str | None) -> list[Json]:
+async def _resources(
+    client: KubeClient, found: ClusterConnection, namespace: str | None, name: str | None
+) -> list[Json]:
     if name is not None and namespace is not None:
         return [await streamapps.read(client, found, Key(namespace, name))]
     return await client.list(STREAM_APPS, namespace)

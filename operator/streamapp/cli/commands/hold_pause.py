@@ -21,7 +21,7 @@ from streamapp.cli.text.console import Output
 from streamapp.cli.text.sanitize import plain
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import Key
-from streamapp.kube.client.kubeconfig import Access
+from streamapp.kube.client.kubeconfig import ClusterConnection
 
 _MOST_NAMESPACES = 8
 
@@ -77,7 +77,7 @@ async def _order_all(where: Where, resources: Sequence[Json], order: Order, outp
     return Exit.FAILED if failures else Exit.FINE
 
 
-async def _carried_out(client: KubeClient, found: Access, key: Key, order: Order) -> Outcome:
+async def _carried_out(client: KubeClient, found: ClusterConnection, key: Key, order: Order) -> Outcome:
     seen: list[Outcome] = []
 
     def patch_for(resource: Json) -> Json | None:

@@ -26,7 +26,7 @@ from streamapp.cli.text.console import Output
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import AUTOSCALERS, Key
-from streamapp.kube.client.kubeconfig import Access
+from streamapp.kube.client.kubeconfig import ClusterConnection
 
 Json = dict[str, Any]
 
@@ -67,7 +67,9 @@ async def _scale(where: Where, name: str, asked: Asked, output: Output) -> None:
             await _write(client, found, key, plan, output, in_one_line=asked.wait)
 
 
-async def _write(client: KubeClient, found: Access, key: Key, plan: Plan, output: Output, *, in_one_line: bool) -> None:
+async def _write(
+    client: KubeClient, found: ClusterConnection, key: Key, plan: Plan, output: Output, *, in_one_line: bool
+) -> None:
     attempt = _Attempt(plan, lambda one: console.show(scaling_screen(one)) if output is Output.TABLE else None)
     await writing.change(client, found, key, attempt.patch_for, "scale")
     if output is Output.TABLE:
@@ -156,7 +158,7 @@ async def _wait(where: Where, name: str, output: Output) -> int:
         streamapps.told(found, streamapps.title_of(key.namespace, name)),
         watch.display(console.console(), output, picture) as tell,
     ):
-        await watch.watch(following.news(), picture, tell)
+        await watch.watch(following.events(), picture, tell)
     return Exit.FINE if key in picture.objects else Exit.FAILED
 
 

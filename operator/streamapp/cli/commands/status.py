@@ -120,4 +120,4 @@ async def _watch(where: Where, name: str | None, output: Output, picture: Pictur
         streamapps.told(found, streamapps.title_of(namespace, name)),
         watching.display(console.console(), output, picture) as tell,
     ):
-        await watching.watch(following.news(), picture, tell)
+        await watching.watch(following.events(), picture, tell)

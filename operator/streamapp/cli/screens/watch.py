@@ -18,12 +18,12 @@ from streamapp.cli.screens.documents import of_status
 from streamapp.cli.screens.live import Picture, frame, whole
 from streamapp.cli.text.console import Output, show, write
 from streamapp.cli.text.sanitize import plain
-from streamapp.kube.client.watch import Changed, Deleted, Interrupted, Listed, News
+from streamapp.kube.client.watch import ChangeEvent, DeleteEvent, ListEvent, WatchEvent, WatchInterrupted
 
 TICK_SECONDS = 1.0
 """Between two looks at the clock."""
 
-Tell = Callable[[Picture, News | None], None]
+Tell = Callable[[Picture, WatchEvent | None], None]
 """Shows a picture after news, or, on None, only because time has passed."""
 
 
@@ -32,7 +32,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def watch(news: AsyncGenerator[News, None], picture: Picture, tell: Tell) -> None:
+async def watch(news: AsyncGenerator[WatchEvent, None], picture: Picture, tell: Tell) -> None:
     """Follow the news until what is watched is gone; KubeError where it cannot even begin."""
     async with aclosing(news) as told:
         coming = asyncio.ensure_future(anext(told))
@@ -68,10 +68,10 @@ def display(console: Console, output: Output, picture: Picture) -> Iterator[Tell
                 show(whole(picture, now()), console)
 
 
-def _print_block(picture: Picture, one: News | None, console: Console) -> None:
+def _print_block(picture: Picture, one: WatchEvent | None, console: Console) -> None:
     if one is None:
         return
-    if isinstance(one, Interrupted):
+    if isinstance(one, WatchInterrupted):
         _complain(one)
         return
     show(whole(picture, now()), console)
@@ -79,21 +79,21 @@ def _print_block(picture: Picture, one: News | None, console: Console) -> None:
         show(Text(""), console)
 
 
-def _write_documents(one: News | None, output: Output) -> None:
+def _write_documents(one: WatchEvent | None, output: Output) -> None:
     match one:
-        case Interrupted():
+        case WatchInterrupted():
             _complain(one)
-        case Listed(objects):
+        case ListEvent(objects):
             for resource in objects.values():
                 write(of_status(view_of(resource, now())), output, in_one_line=True)
-        case Changed(_, resource):
+        case ChangeEvent(_, resource):
             write(of_status(view_of(resource, now())), output, in_one_line=True)
-        case Deleted(key):
+        case DeleteEvent(key):
             gone = {"namespace": key.namespace, "name": key.name, "state": "deleted"}
             write(gone, output, in_one_line=True)
 
 
-def _complain(lost: Interrupted) -> None:
+def _complain(lost: WatchInterrupted) -> None:
     why = plain(str(lost.error))
     sys.stderr.write(f"connection lost: {why}; trying again in {lost.again_in_seconds:g} s\n")
     sys.stderr.flush()

@@ -1,6 +1,6 @@
 """Steps that are made beside every branch of the decision: evictions, left-over phantoms, process IDs, the budget.
 
-Called by `planning`. None of them takes a pod away.
+Called by `decide`. None of them takes a pod away.
 """
 
 from streamapp.core.actions.decision import CloseBudget, Evict, OpenBudget, RecordProcessId, Step

@@ -1,6 +1,6 @@
 """The plan of a decision: what the branch wants and what goes on beside it, as steps in the order they are made.
 
-Called by `planning` only. It decides nothing about pods; it sees to it that one pass makes one change: never a removal
+Called by `decide` only. It decides nothing about pods; it sees to it that one pass makes one change: never a removal
 and a restart, never a write on the StatefulSet after another one, never a nudge while pods are on their way.
 """
 

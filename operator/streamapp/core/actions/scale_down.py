@@ -1,6 +1,6 @@
 """The hold: fewer replicas are wished for than are granted. Keep the pods, or let the next ones go.
 
-Called by `planning` as the last branch of the decision. One ordinal at a time from the top, each judged afresh; the
+Called by `decide` as the last branch of the decision. One ordinal at a time from the top, each judged afresh; the
 hold record carries nothing from one judgement to the next but the clock of "no progress" and the user's word.
 """
 

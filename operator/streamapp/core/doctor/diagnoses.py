@@ -2,7 +2,7 @@
 
 Codes are API: names do not change, and the operator's answers, the command line and `docs/diagnoses.md` use these same
 texts. The part that changes from case to case (which pod, which topic, which value) is the finding's `detail`. Found by
-`examining` from a snapshot, and by the command line from what the API server shows.
+`examine` from a snapshot, and by the command line from what the API server shows.
 """
 
 from dataclasses import dataclass

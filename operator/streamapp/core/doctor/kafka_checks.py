@@ -1,6 +1,6 @@
 """Checks on what the brokers say: reach and rights, the group, its tasks, their copies, who is who.
 
-Called by `examining`. Each looks at the newest reading; where there is none that can be read, it says that it could not
+Called by `examine`. Each looks at the newest reading; where there is none that can be read, it says that it could not
 be checked.
 """
 

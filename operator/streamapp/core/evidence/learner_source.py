@@ -1,7 +1,7 @@
 """Where learners come from: on demand where our assignor is at work in *all* pods, else what the group shows.
 
 A mixed group would change its layout with every leader, so one pod that says otherwise, or nothing, is enough to fall
-back, and the reason is told. Called by `judging`, `holding`, `rollouts`, `announcing` and `conditions`.
+back, and the reason is told. Called by `evaluate`, `scale_down`, `rollout`, `announcement` and `conditions`.
 """
 
 from dataclasses import dataclass, replace

@@ -177,7 +177,7 @@ class EndsAfter:
 
 @dataclass(frozen=True, slots=True)
 class AgentsSeen:
-    """What was heard of all agents of one application, newest first within each ordinal (`hearing.remember`)."""
+    """What was heard of all agents of one application, newest first within each ordinal (`agent_views.remember`)."""
 
     words: Mapping[Ordinal, tuple[AgentReply, ...]] = field(default_factory=dict)
     """Of every pod that runs: what was heard in the last quarter of a minute, and at least the last two."""

@@ -1,7 +1,7 @@
 """Which pods would go next: one ordinal from the top, or the contiguous top run of those that hold nothing.
 
-A StatefulSet always drops its highest ordinals, so "which" is really "how many from the top". Called by `holding` and
-`rollouts`; whether they may go is for the gates to say, which check again what is claimed here.
+A StatefulSet always drops its highest ordinals, so "which" is really "how many from the top". Called by `scale_down`
+and `rollout`; whether they may go is for the gates to say, which check again what is claimed here.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """How far the application is from the state in which nothing moves any more; what the resource says about it.
 
-Reports only: no gate asks here. Called by `planning` for every decision, whatever its verdict.
+Reports only: no gate asks here. Called by `decide` for every decision, whatever its verdict.
 """
 
 from dataclasses import dataclass, replace

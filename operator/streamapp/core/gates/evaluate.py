@@ -1,6 +1,6 @@
 """May these pods go? Runs the gates on both readings and answers with a permission or the first refusal.
 
-Called by `holding` for removals and by `rollouts` for restarts, so that one rule guards both.
+Called by `scale_down` for removals and by `rollout` for restarts, so that one rule guards both.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """The gates: what must be true before any pod goes, one function each, in an order one can read aloud.
 
 Each looks at one reading, refuses with its own reason, and refuses as well where it cannot see what it asks about. No
-choice of the user overrides these; the ones that can be overridden are in `coverage_gates`. `judging` runs both, and
+choice of the user overrides these; the ones that can be overridden are in `coverage_gates`. `evaluate` runs both, and
 the first that refuses names the condition's reason.
 """
 

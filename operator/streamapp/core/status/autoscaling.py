@@ -1,6 +1,6 @@
 """Is what drives the replicas in order? The condition `AutoscalingHealthy`.
 
-Called by `conditions` and, for its warnings, by `planning`. It is for people: no step of any plan depends on it. Where
+Called by `conditions` and, for its warnings, by `decide`. It is for people: no step of any plan depends on it. Where
 several things are wrong, the first in the order of `_ASKED` gives the reason, and the others stand behind it.
 """
 
