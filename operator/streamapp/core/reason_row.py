@@ -72,8 +72,8 @@ class ReasonRow:
 
     event: str = ""
     """The name of the Event with this reason, in the past tense; empty if the operator sends none."""
-    is_event: bool = False
-    """A finding of condition `AutoscalingHealthy` with this reason becomes an Event when it begins."""
+    sends_event_when_found: bool = False
+    """The Event is sent when condition `AutoscalingHealthy` begins to find it, and by no decision."""
     is_warning: bool = False
     """The Event with this reason is a warning and says the next step."""
     is_milestone: bool = False

@@ -616,7 +616,7 @@ class Reason(Enum):
         "An autoscaler scales the StatefulSet instead of the StreamApp.",
         "Set its `scaleTargetRef` to the StreamApp, with the apiVersion streamapp.dev/v1alpha1.",
         consequence="The operator cannot hold the pods that the autoscaler removes.",
-        is_event=True,
+        sends_event_when_found=True,
         is_warning=True,
         event="StatefulSetAutoscalerFound",
     )
@@ -624,7 +624,7 @@ class Reason(Enum):
         "An autoscaler and another client both write `spec.replicas`.",
         "Leave `spec.replicas` out of what the other client applies (docs/autoscaling.md), or delete the autoscaler.",
         consequence="Each overwrites the other.",
-        is_event=True,
+        sends_event_when_found=True,
         is_warning=True,
         event="ConflictingReplicaWritersFound",
     )

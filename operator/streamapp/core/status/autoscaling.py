@@ -65,7 +65,9 @@ def condition(snapshot: Snapshot, hold: Hold | None) -> Condition:
 
 def warnings(snapshot: Snapshot, hold: Hold | None) -> tuple[Event, ...]:
     """What of it is also told as an Event when it begins."""
-    return tuple(Event(one.reason, one.detail) for one in findings(snapshot, hold) if one.reason.row.is_event)
+    return tuple(
+        Event(one.reason, one.detail) for one in findings(snapshot, hold) if one.reason.row.sends_event_when_found
+    )
 
 
 def findings(snapshot: Snapshot, hold: Hold | None) -> tuple[Finding, ...]:
