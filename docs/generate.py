@@ -3,7 +3,7 @@
 
 Pages, and the schema of the flight record.
 
-Run as `uv run python -m docs.generate`; a test compares what lies here with what this would write.
+`make generate` runs it; a test compares what lies here with what this would write.
 """
 
 import inspect
@@ -20,6 +20,7 @@ from streamapp.core.doctor.diagnoses import Diagnosis
 from streamapp.core.gates.chains import GATES
 from streamapp.core.reason_row import Section
 from streamapp.core.reasons import Reason
+from streamapp.core.status.events import EVENT_REASONS
 from streamapp.flightrecord import schema as flight_record
 from tests.support import state_table
 
@@ -37,33 +38,42 @@ STATE_TABLE = f"""# What is decided, state by state
 
 A small application with three pods, six stateful tasks and one standby each, in every combination of
 
-- what is wished for,
-- what the hold record says; an open step is shown after its pod and its members have gone,
-- how far the copies on the pods that stay are; `on demand`, with an agent and the learner task assignor in every pod,
-  no standby, and all agents in an open hold knowing who leaves,
-- what the broker says; the two readings that a removal needs are there.
+- the desired replicas,
+- the hold record; an open step is shown after its pod and its members have gone,
+- the lag of the copies on remaining pods; `on demand`: an agent and the learner task assignor in every pod, no
+  standby, and in an open hold all agents know who leaves,
+- the broker's view; the two readings that a removal needs are there.
 
-Each cell is *verdict: reason → steps*, the steps in the order in which they are made.
-[reasons.md](reasons.md) explains the reasons.
+Each cell is *verdict: reason → steps*, in order; [reasons.md](reasons.md) explains the reasons.
 """
 
 REASONS = f"""# Reasons
 
 {NOTE.format(source="`streamapp.core.reasons`")}
 
-Conditions, Events, the hold record and `kubectl streamapp explain` use these names and texts.
+Conditions, the hold record and `kubectl streamapp explain` use these names and texts.
+[Events](#events) have names of their own, in the past tense.
 
 A gate is a check before a pod is removed or restarted; the link leads to the file with its function.
 """
 
 REASON_COLUMNS = "| Reason | What is the case | What to do | Gate |\n| --- | --- | --- | --- |\n"
 
+EVENTS = """
+## Events
+
+The operator sends these Events (`kubectl get events`); their notes are the texts of the reasons.
+
+| Event | Type | Reasons |
+|---|---|---|
+"""
+
 DIAGNOSES = f"""# Diagnoses
 
 {NOTE.format(source="`streamapp.core.doctor.diagnoses`")}
 
 `kubectl streamapp doctor` and the operator's answers use these codes and texts ([command-line.md](command-line.md)).
-Each is found, in order, or not checked, with the reason; what only an agent tells cannot be seen without one.
+Each is found, in order, or not checked, with the reason; some checks need an agent.
 
 | Code | | What is the case | Why it matters | What to do |
 |---|---|---|---|---|
@@ -73,8 +83,9 @@ METRICS = f"""# Metrics
 
 {NOTE.format(source="`streamapp.controller.metrics`")}
 
-What the operator shows at `/metrics`; [operations.md](operations.md#what-to-watch) says when to look.
-`namespace` and `name` are those of the StreamApp, and what is shown of one goes with it.
+The operator's metrics at `/metrics`; [operations.md](operations.md#what-to-watch) says when to look.
+`namespace` and `name` are those of the StreamApp; its series end when it is deleted.
+`result` is `success` or `error`.
 A histogram has the endings `_bucket`, `_sum` and `_count`.
 
 | Metric | Type | Labels | Meaning |
@@ -85,16 +96,16 @@ RESOURCE = f"""# The resource: fields of a StreamApp
 
 {NOTE.format(source="`crds/streamapps.streamapp.dev.yaml`")}
 
-`kubectl explain streamapp.spec` says the same at a terminal.
-A name that ends in `[]` is a list, whose entries have the fields below it.
-What is *required* is so where the object that it belongs to is there.
+`kubectl explain streamapp.spec` prints this at a terminal.
+A name that ends in `[]` is a list of objects with the fields below it.
+A *required* field is required if its object is there.
 """
 
 VALUES = f"""# Values of the chart
 
 {NOTE.format(source="`charts/streamapp-operator/values.schema.json` and `values.yaml`")}
 
-What is not named here is refused at installation; [operations.md](operations.md#installing) says which of them matter.
+Other values are refused at installation; [operations.md](operations.md#installing) lists the important ones.
 
 | Value | Type | Default | Meaning |
 | --- | --- | --- | --- |
@@ -104,7 +115,7 @@ DECISIONS = f"""# Decisions
 
 {NOTE.format(source="the pages beside it")}
 
-Choices that someone will question: context, decision, consequences, ways not taken.
+Choices that a reader will question: context, decision, consequences, ways not taken.
 
 | | |
 | --- | --- |
@@ -117,7 +128,10 @@ def pages() -> dict[str, str]:
     """The text of each page, by file name."""
     texts = {
         "state-table.md": STATE_TABLE + state_table.markdown(),
-        "reasons.md": REASONS + "".join(map(_reasons_of, Section)),
+        "reasons.md": REASONS
+        + "".join(map(_reasons_of, Section))
+        + EVENTS
+        + "".join(map(_event, sorted({it.name for it in EVENT_REASONS.values()}))),
         "diagnoses.md": DIAGNOSES
         + "".join(_row(f"`{it.name}`", it.severity.value, it.title, it.why, it.fix) for it in Diagnosis),
         "metrics.md": METRICS + "".join(_row(*row) for row in sorted(_metrics(Metrics()))),
@@ -156,6 +170,12 @@ def _gate(name: str) -> str:
         return ""
     path = Path(inspect.getfile(GATES[name])).relative_to(DOCS.parent)
     return f"[`{name}`](../{path.as_posix()})"
+
+
+def _event(name: str) -> str:
+    reasons = [reason for reason, event in EVENT_REASONS.items() if event.name == name]
+    warning = any(EVENT_REASONS[reason].is_warning for reason in reasons)
+    return _row(f"`{name}`", "Warning" if warning else "Normal", ", ".join(f"`{it.name}`" for it in reasons))
 
 
 def _decision(page: Path) -> str:

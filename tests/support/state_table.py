@@ -1,4 +1,4 @@
-"""The state table: what is decided in every combination of wish, hold, learners and group.
+"""The state table: what is decided in every combination of desired replicas, hold, learners and group.
 
 Each row is made by calling `decide` on a small application in that state, so the table cannot say anything else than
 the code does. `docs/generate.py` writes it to `docs/state-table.md`; what it ought to say is written down a second
@@ -8,6 +8,7 @@ time, by hand, in the tests.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from itertools import product
 
 from streamapp.core.actions.decision import Decision
@@ -92,8 +93,13 @@ class Row:
         return ", ".join(type(step).__name__ for step in self.decision.plan)
 
 
-def rows() -> Iterator[Row]:
-    """Every combination, decided."""
+@cache
+def rows() -> tuple[Row, ...]:
+    """Every combination, decided; a process decides them once."""
+    return tuple(_rows())
+
+
+def _rows() -> Iterator[Row]:
     for desired, hold, learners, group in product(WishState, HoldState, LearnerState, GroupCondition):
         snapshot = a_snapshot(desired, hold, learners, group)
         policy = ScalingPolicy(allow_zero=desired is WishState.ZERO_ALLOWED, agent=learners.is_on_demand)
@@ -120,11 +126,11 @@ def a_snapshot(desired: WishState, hold: HoldState, learners: LearnerState, grou
 
 
 def markdown() -> str:
-    """The whole table, one section per wish."""
+    """The whole table, one section per number of desired replicas."""
     cells = {(row.desired, row.hold, row.learners, row.group): _cell(row) for row in rows()}
     lines = []
     for desired in WishState:
-        lines += ["", f"## Wish: {desired.value}", ""]
+        lines += ["", f"## Desired replicas: {desired.value}", ""]
         lines.append("| Hold | Learners | " + " | ".join(group.value for group in GroupCondition) + " |")
         lines.append("|---|---|" + "---|" * len(GroupCondition))
         for hold in HoldState:

@@ -70,10 +70,12 @@ class ReasonRow:
 
     # Reports.
 
-    is_event: bool = False
-    """A finding of condition `AutoscalingHealthy` with this reason becomes an Event when it begins."""
+    event: str = ""
+    """The name of the Event, in the past tense; empty if the operator sends no Event with this reason."""
     is_warning: bool = False
-    """The Event with this reason is a warning and says the next step."""
+    """The Event is a warning and says the next step."""
+    sends_event_when_found: bool = False
+    """The Event is sent when condition `AutoscalingHealthy` begins to find it, and by no decision."""
     is_milestone: bool = False
     """The short history of a StreamApp shows it; other reasons come and go, and holds and steps sum them up."""
     always_needs_action: bool = False

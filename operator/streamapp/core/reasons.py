@@ -62,66 +62,78 @@ class Reason(Enum):
         "Desired replicas exceed current replicas.",
         consequence="The operator adds all missing replicas at once, whatever the state of Kafka.",
         change_ends="It ends by itself, when all current replicas exist and are ready.",
+        event="ScaledUp",
     )
     Covered = _changes(
         "Every stateful task runs or has a caught-up copy on a remaining pod.",
         consequence="The pod with the highest ordinal is removed.",
         rests_on_tasks=True,
+        event="ScaledDown",
     )
     OwnsNothing = _changes(
         "The highest-ordinal pods hold no task, and no task depends on them.",
         consequence="They are removed together.",
         rests_on_tasks=True,
+        event="ScaledDownIdlePods",
     )
     Drained = _changes(
         "The highest-ordinal pods no longer hold a task, and every stateful task runs or has a caught-up copy on a "
         "remaining pod.",
         consequence="They are removed together.",
         rests_on_tasks=True,
+        event="ScaledDown",
     )
     NeverRan = _changes(
         "The highest-ordinal pods never started and have no group members.",
         consequence="They are removed without a coverage check.",
+        event="ScaledDownIdlePods",
     )
     StoppingToZero = _changes(
         "The last pod is removed, as `scaleDown.allowZero` permits.",
         consequence="No copy of the state remains in a pod; the volumes remain.",
+        event="ScaledDown",
     )
     OverriddenByPolicy = _changes(
         "The policy `scaleDown.policy: Immediate` overrides coverage; all other gates passed.",
         "Set `scaleDown.policy` back to Hold when the cause is gone.",
-        is_warning=True,
         is_milestone=True,
+        event="ScaledDownWithoutCoverage",
+        is_warning=True,
     )
     OverriddenByUser = _changes(
-        "The annotation `streamapp.dev/release` overrides coverage for this hold; all other gates passed.",
+        "The annotation `streamapp.dev/override` overrides coverage for this hold; all other gates passed.",
         "No action needed: the next hold has a new ID, which the annotation does not match.",
-        is_warning=True,
         is_milestone=True,
+        event="ScaledDownWithoutCoverage",
+        is_warning=True,
     )
     OverriddenByTimeout = _changes(
         "The hold made no progress for `scaleDown.timeout`.",
         "Find out why the copies did not catch up before the next scale-down.",
         consequence="The setting `onTimeout: Proceed` overrides coverage.",
-        is_warning=True,
         is_milestone=True,
+        event="ScaledDownWithoutCoverage",
+        is_warning=True,
     )
     HoldBegan = _changes(
         "A scale-down begins.",
         consequence="Pods are kept until other pods can take over their tasks.",
         is_milestone=True,
+        event="HoldStarted",
     )
     HoldCancelled = _changes(
         "The scale-down is cancelled.",
         consequence="The operator undoes everything that it prepared for the scale-down.",
         is_milestone=True,
+        event="HoldCancelled",
     )
     LargeDrop = _changes(
         "Desired replicas fell by more than half at once.",
         "If this was a mistake, raise the replicas again: that cancels the hold at once.",
         consequence="The operator scales down one step at a time.",
-        is_warning=True,
         is_milestone=True,
+        event="LargeDropRequested",
+        is_warning=True,
     )
 
     # Settings of the user.
@@ -130,34 +142,39 @@ class Reason(Enum):
         "The StreamApp's spec is not valid.",
         "Correct the field that the message names.",
         consequence="The operator changes nothing until the spec is valid.",
-        is_warning=True,
         is_milestone=True,
+        event="SpecRejected",
+        is_warning=True,
     )
     ForeignStatefulSet = _user(
         "A StatefulSet of this name exists and does not belong to this StreamApp.",
         "Give the StreamApp another name, or remove that StatefulSet.",
         consequence="The operator does not touch it, so it scales nothing.",
-        is_warning=True,
         is_milestone=True,
+        event="ForeignStatefulSetFound",
+        is_warning=True,
     )
     ApplicationIdTaken = _user(
         "An older StreamApp has the same application ID on the same Kafka cluster.",
         "Give one of them another application ID, or delete it.",
         consequence="The operator acts on the older StreamApp only.",
-        is_warning=True,
         is_milestone=True,
+        event="DuplicateApplicationIdFound",
+        is_warning=True,
     )
     BeingDeleted = _user(
         "The StreamApp is being deleted.",
         "No action needed; `state.retention` decides about the volumes.",
         consequence="The operator scales nothing any more.",
         is_milestone=True,
+        event="DeletionStarted",
     )
     Paused = _user(
         "The StreamApp is paused.",
         "Set `spec.paused` to false.",
         consequence="The operator finishes an open step, and scales, restarts and prepares nothing else.",
         is_milestone=True,
+        event="ScalingPaused",
     )
     DryRun = _user(
         "This is a dry run (`spec.dryRun`).",
@@ -185,9 +202,10 @@ class Reason(Enum):
         "Find out why the copies did not catch up, then change the replicas to start a new scale-down.",
         consequence="Current replicas stay.",
         is_overridable=True,
-        is_warning=True,
         is_milestone=True,
         hold_ends="The setting `onTimeout: GiveUp` ended it; a change of the spec starts a new scale-down.",
+        event="ScaleDownAbandoned",
+        is_warning=True,
     )
 
     # An earlier change is not complete.
@@ -201,7 +219,6 @@ class Reason(Enum):
         "A container ended unseen, or too soon after its members were last read.",
         "No action needed; a shorter `session.timeout.ms` shortens the wait.",
         consequence="Its members look like live ones to the operator; they leave when their session expires.",
-        is_warning=True,
     )
     TasksNotRunning = _earlier(
         "A pod was removed, and some tasks are not known to run again.",
@@ -213,7 +230,6 @@ class Reason(Enum):
         "A step has been open for more than 10 minutes.",
         "Check the pod and the tasks that the message names.",
         consequence="The disruption budget is open again; the next step waits.",
-        is_warning=True,
         is_milestone=True,
     )
     StatefulSetUnobserved = _earlier(
@@ -447,13 +463,15 @@ class Reason(Enum):
     DiskRoomUnknown = _agents(
         "The free space on the volumes of the remaining pods is unknown and was not checked.",
         "No action needed if you know that learners fit; the operator checks it if agents report the free space.",
+        event="DiskSpaceNotReported",
     )
     MaxIdleTimeTooLong = _agents(
         "State can lie unused for longer than a changelog keeps deletions.",
         "Make `state.maxIdleTime` shorter than the setting that the message names, or raise that setting of the topic.",
         consequence="A pod that returns later can serve deleted keys.",
-        is_warning=True,
         always_needs_action=True,
+        event="MaxIdleTimeExceededRetention",
+        is_warning=True,
     )
 
     # Coverage is missing or unknown.
@@ -484,7 +502,7 @@ class Reason(Enum):
     RebalanceTriggerDisabled = _coverage(
         "Without `learners.triggerRebalance` positions are never fresh, so no copy is known to be caught up.",
         "Set `learners.triggerRebalance` to true, or override coverage for this hold with the annotation "
-        "`streamapp.dev/release`.",
+        "`streamapp.dev/override`.",
         gate="positions_are_known",
         is_overridable=True,
     )
@@ -517,7 +535,7 @@ class Reason(Enum):
     NoLearners = _coverage(
         "A stateful task has no copy on a remaining pod, and the application makes none.",
         "Set `num.standby.replicas` to at least 1, or override coverage for this hold with the annotation "
-        "`streamapp.dev/release`.",
+        "`streamapp.dev/override`.",
         gate="every_stateful_task_is_covered",
         is_overridable=True,
         wait_rank=1,
@@ -578,6 +596,7 @@ class Reason(Enum):
         "The hold made no progress for `scaleDown.timeout`.",
         "Check the slowest task in the message: the lag of its copy does not fall.",
         is_overridable=True,
+        event="HoldStalled",
         is_warning=True,
     )
     ReadingsPending = _coverage("Coverage must hold in two consecutive readings, at least 10 seconds apart.")
@@ -595,14 +614,16 @@ class Reason(Enum):
         "An autoscaler scales the StatefulSet instead of the StreamApp.",
         "Set its `scaleTargetRef` to the StreamApp, with the apiVersion streamapp.dev/v1alpha1.",
         consequence="The operator cannot hold the pods that the autoscaler removes.",
-        is_event=True,
+        sends_event_when_found=True,
+        event="StatefulSetAutoscalerFound",
         is_warning=True,
     )
     TwoWritersOfReplicas = _autoscaling(
         "An autoscaler and another client both write `spec.replicas`.",
         "Leave `spec.replicas` out of what the other client applies (docs/autoscaling.md), or delete the autoscaler.",
         consequence="Each overwrites the other.",
-        is_event=True,
+        sends_event_when_found=True,
+        event="ConflictingReplicaWritersFound",
         is_warning=True,
     )
     AutoscalerCannotAct = _autoscaling(
@@ -686,7 +707,11 @@ class Reason(Enum):
     NoStateOnDisk = _status("The application keeps no state on disk, so a pod is a new process at every start.")
     KafkaAnswers = _status("The brokers answered the last request.")
     StepOpen = _status("Replicas were removed; the step is not complete.", gate="no_earlier_step_is_open")
-    StepClosed = _status("The pod is gone, its members have left, and every task runs.", is_milestone=True)
+    StepClosed = _status(
+        "The pod is gone, its members have left, and every task runs.",
+        is_milestone=True,
+        event="StepCompleted",
+    )
     ContainerEnded = _status(
         "The container has ended; the operator evicts its members from the group, so the group does not wait for them."
     )

@@ -123,7 +123,7 @@ def test_a_wish_that_is_too_young_is_told_how_old_it_has_to_be_in_seconds() -> N
 
 def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again() -> None:
     status = held_status()
-    status["scaleDown"]["forced"] = {"by": "Release", "reason": "INC-7"}
+    status["scaleDown"]["forced"] = {"by": "Override", "reason": "INC-7"}
     assert RELEASE not in answers(a_resource(status, HELD))[Question.YOU_CAN]
 
 
@@ -210,6 +210,6 @@ def test_every_cell_of_the_state_table_is_explained_in_whole_sentences() -> None
 def test_only_holds_that_a_release_can_end_are_advised_to_be_released() -> None:
     for resource in every_cell():
         told = answers(resource)
-        advised = any("streamapp.dev/release=" in sentence for sentence in told[Question.YOU_CAN])
+        advised = any("streamapp.dev/override=" in sentence for sentence in told[Question.YOU_CAN])
         reason = resource["status"].get("scaleDown", {}).get("reason", "")
         assert not advised or Reason[reason].row.is_overridable

@@ -22,7 +22,7 @@ def an_event(name: str, ago: float, changes: Json | None = None) -> Json:
         "metadata": {"name": name, "namespace": "demo"},
         "eventTime": zulu(ago),
         "reportingController": "streamapp.dev/operator",
-        "reason": "Growing",
+        "reason": "ScaledUp",
         "note": f"The note of {name}.",
         "type": "Normal",
         "regarding": {
@@ -59,17 +59,17 @@ def test_steps_holds_events_and_writers_stand_in_the_order_of_time(cluster: Clus
     resource = a_resource(held_status(), {"spec.replicas": 2})
     resource["status"]["lastSteps"] = [
         a_step(heldDuration="4m10s", downtimeMax="640ms", downtimeUncertainty="500ms"),
-        a_step(**{"from": 5, "to": 4, "at": zulu(1200), "forced": {"by": "Release", "reason": "the disk is full"}}),
+        a_step(**{"from": 5, "to": 4, "at": zulu(1200), "forced": {"by": "Override", "reason": "the disk is full"}}),
     ]
     desired: Json = {"f:spec": {"f:replicas": {}}}
     resource["metadata"]["managedFields"].append(an_author("kube-controller-manager", 300, desired, "scale"))
     cluster.put(resource)
     tell(cluster, an_event("late", 100), an_event("early", 2000))
     told = entries(run)
-    assert [one["what"] for one in told] == ["Created", "Growing", "Step", "Step", "Wish", "Growing", "HoldBegan"]
+    assert [one["what"] for one in told] == ["Created", "ScaledUp", "Step", "Step", "Wish", "ScaledUp", "HoldBegan"]
     assert [one["at"] for one in told] == sorted(one["at"] for one in told)
     assert told[2]["message"] == (
-        "5 to 4: not known for how long held, took 12s, worst gap not seen; overridden by Release: the disk is full"
+        "5 to 4: not known for how long held, took 12s, worst gap not seen; overridden by Override: the disk is full"
     )
     assert told[2]["warning"] is True
     assert told[3]["message"] == "4 to 3: held for 4m10s, took 12s, worst gap 140ms to 640ms"
@@ -93,10 +93,10 @@ def test_the_table_has_times_at_every_width(cluster: Cluster, run: Run, monkeypa
     narrow = run("history", "wordcount", "--all").out.splitlines()
     assert narrow[0] == "demo/wordcount"
     assert narrow[1].split() == ["when", "(UTC)", "what"]
-    assert narrow[-1].split(maxsplit=3) == ["11-21", "11:58:30", "Growing", "The note of it."]
+    assert narrow[-1].split(maxsplit=3) == ["11-21", "11:58:30", "ScaledUp", "The note of it."]
     monkeypatch.setenv("COLUMNS", "120")
     wide = run("history", "wordcount", "--all").out.splitlines()
-    assert one_line(wide[-1]) == "2026-11-21 11:58:30 UTC, 1m30s ago Growing operator The note of it."
+    assert one_line(wide[-1]) == "2026-11-21 11:58:30 UTC, 1m30s ago ScaledUp operator The note of it."
 
 
 def test_since_leaves_out_what_is_older(cluster: Cluster, run: Run) -> None:
@@ -151,7 +151,7 @@ def test_without_the_right_to_events_the_rest_is_told(cluster: Cluster, run: Run
 
 
 def test_who_held_released_and_paused_is_told(cluster: Cluster, run: Run) -> None:
-    notes = {"streamapp.dev/hold": "disks", "streamapp.dev/release": "h-1 why"}
+    notes = {"streamapp.dev/hold": "disks", "streamapp.dev/override": "h-1 why"}
     resource = a_resource(SETTLED, {"metadata.annotations": notes, "spec.paused": True})
     held, released = (owning_the_annotation(name) for name in notes)
     resource["metadata"]["managedFields"] += [

@@ -35,12 +35,12 @@ def line(make: Make, seconds_ago: float, seq: int, **fields: Any) -> flight.Reco
 
 def decided(seconds_ago: float, seq: int, reason: str, verdict: str = "Hold", **fields: Any) -> flight.Record:
     counts = {"desired": 2, "granted": 3, "actual": 3, "ready": 3}
-    return line(flight.Decision, seconds_ago, seq, **{"verdict": verdict, "reason": reason, **counts, **fields})
+    return line(flight.DecisionLine, seconds_ago, seq, **{"verdict": verdict, "reason": reason, **counts, **fields})
 
 
 def wished(seconds_ago: float, seq: int, old: int | None, new: int, **fields: Any) -> flight.Record:
     by: Json = {"actor": flight.Actor.HPA, "manager": "kube-controller-manager", "generation": 2}
-    return line(flight.Scale, seconds_ago, seq, **{"old_replicas": old, "new_replicas": new, **by, **fields})
+    return line(flight.ScaleLine, seconds_ago, seq, **{"old_replicas": old, "new_replicas": new, **by, **fields})
 
 
 HELD: Json = {"hold_id": "h-1", "hold_since": ago(60), "target": 2}
@@ -50,9 +50,9 @@ GAP: Json = {"worst_gap_seconds": 0.64, "gap_error_seconds": 0.5}
 STORY = (
     wished(900, 0, None, 4, actor=flight.Actor.UNKNOWN, manager=""),
     wished(800, 1, 4, 3),
-    line(flight.Step, 600, 2, step="CloseBudget", outcome=flight.StepOutcome.DONE, reason="Covered"),
-    line(flight.Step, 599, 3, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED),
-    line(flight.StepClosed, 587, 4, **CLOSED, **GAP),
+    line(flight.StepLine, 600, 2, step="CloseBudget", outcome=flight.StepOutcome.DONE, reason="Covered"),
+    line(flight.StepLine, 599, 3, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED),
+    line(flight.StepClosedLine, 587, 4, **CLOSED, **GAP),
     wished(61, 5, 3, 2),
     decided(60, 6, "LearnersCatchingUp", detail="2 tasks wait", **HELD),
     decided(50, 7, "LearnersCatchingUp", detail="1 task waits", ready=2, **HELD),
@@ -90,10 +90,10 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
     keep(there, *STORY)
     tell(
         cluster,
-        an_event("began", 60, {"reason": "HoldBegan"}),
-        an_event("closed", 587, {"reason": "StepClosed"}),
+        an_event("began", 60, {"reason": "HoldStarted"}),
+        an_event("closed", 587, {"reason": "StepCompleted"}),
         an_event("behind", 60, {"reason": "LearnersCatchingUp"}),
-        an_event("drop", 59, {"reason": "LargeDrop", "type": "Warning"}),
+        an_event("drop", 59, {"reason": "LargeDropRequested", "type": "Warning"}),
         an_event("gitops", 60, {"reason": "LearnersCatchingUp", "reportingController": "gitops"}),
     )
     assert told(run) == [
@@ -106,7 +106,7 @@ def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, clu
         ("record", "HoldBegan", "operator"),
         ("record", "LearnersCatchingUp", "operator"),
         ("event", "LearnersCatchingUp", "gitops"),
-        ("event", "LargeDrop", "operator"),
+        ("event", "LargeDropRequested", "operator"),
     ]
     assert [one["message"] for one in entries(run) if one["source"] == "record"] == [
         "The operator found that 4 replicas are wished for.",
@@ -132,8 +132,8 @@ def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
         decided(390, 7, "LearnersCatchingUp", **held),
         decided(100, 8, "Steady", "Steady", desired=3),
         decided(90, 9, "TasksNotRunning", "CloseStep", desired=3),
-        line(flight.Step, 80, 10, step="TriggerRebalance", outcome=flight.StepOutcome.DONE, reason="Covered"),
-        line(flight.Step, 70, 11, step="TriggerRebalance", outcome=flight.StepOutcome.FAILED, reason="Covered"),
+        line(flight.StepLine, 80, 10, step="TriggerRebalance", outcome=flight.StepOutcome.DONE, reason="Covered"),
+        line(flight.StepLine, 70, 11, step="TriggerRebalance", outcome=flight.StepOutcome.FAILED, reason="Covered"),
         decided(60, 12, "HeldByUser", detail="disks", desired=3),
     )
     tell(cluster, an_event("behind", 300, {"reason": "GroupRebalancing"}))
@@ -192,10 +192,20 @@ def test_a_step_is_told_while_it_is_open_and_as_a_whole_when_it_is_closed(there:
     grown = {"reason": "Growing", "from_replicas": 3, "to_replicas": 4}
     keep(
         there,
-        line(flight.Step, 601, 1, step="GrantReplicas", outcome=flight.StepOutcome.FAILED, reason="Covered", **GRANTED),
+        line(
+            flight.StepLine,
+            601,
+            1,
+            step="GrantReplicas",
+            outcome=flight.StepOutcome.FAILED,
+            reason="Covered",
+            **GRANTED,
+        ),
         *STORY[3:5],
-        line(flight.Step, 400, 5, step="GrantReplicas", outcome=flight.StepOutcome.DONE, **grown),
-        line(flight.Step, 100, 6, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED),
+        line(flight.StepLine, 400, 5, step="GrantReplicas", outcome=flight.StepOutcome.DONE, **grown),
+        line(
+            flight.StepLine, 100, 6, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED
+        ),
     )
     assert [(one["what"], one["message"].partition(":")[0], one["warning"]) for one in entries(run)[1:-2]] == [
         ("GrantReplicas", "4 to 3", True),
@@ -235,27 +245,27 @@ def test_a_new_recorder_repeats_nothing_and_the_wish_that_it_missed_is_told(ther
 
 
 def test_an_override_keeps_the_reason_that_the_status_has(there: OperatorThere, cluster: Cluster, run: Run) -> None:
-    forced = {"by": "Release", "reason": "the disk is full"}
+    forced = {"by": "Override", "reason": "the disk is full"}
     resource = cluster.get("wordcount")
     resource["status"]["lastSteps"] = [a_step(forced=forced)]
     cluster.put(resource)
-    keep(there, line(flight.StepClosed, 587, 4, **CLOSED, forced_by="Release"))
+    keep(there, line(flight.StepClosedLine, 587, 4, **CLOSED, forced_by="Override"))
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
     assert (step["source"], step["warning"]) == ("status", True)
-    assert step["message"].endswith("overridden by Release: the disk is full")
+    assert step["message"].endswith("overridden by Override: the disk is full")
     resource["status"]["lastSteps"] = []
     cluster.put(resource)
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
     assert (step["source"], step["warning"]) == ("record", True)
-    assert step["message"].endswith("worst gap not seen, hold h-0, overridden by Release")
+    assert step["message"].endswith("worst gap not seen, hold h-0, overridden by Override")
 
 
 def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, cluster: Cluster, run: Run) -> None:
     failed = {"outcome": flight.StepOutcome.FAILED, "reason": "Covered"}
     keep(
         there,
-        line(flight.Step, 30, 0, step="CloseBudget", **failed),
-        line(flight.Step, 25, 1, step="RestartPod", **failed, ordinal=2),
+        line(flight.StepLine, 30, 0, step="CloseBudget", **failed),
+        line(flight.StepLine, 25, 1, step="RestartPod", **failed, ordinal=2),
         decided(20, 2, "NoProgress", "Stalled"),
         decided(15, 4, "ForeignStatefulSet", "Stalled"),
         decided(10, 3, "OfTomorrow", detail="the moon is full"),

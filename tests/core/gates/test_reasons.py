@@ -214,7 +214,8 @@ def test_the_reasons_of_tasks_that_are_waited_for_have_each_their_rank() -> None
         ("moves_tasks", "is_helped_by_rebalance"),
         ("triggers_outside_hold", "is_helped_by_rebalance"),
         ("is_group_moving", "gate"),
-        ("is_event", "is_warning"),
+        ("is_warning", "event"),
+        ("sends_event_when_found", "is_warning"),
     ],
 )
 def test_what_one_field_says_needs_what_the_other_says(some: str, all_: str) -> None:

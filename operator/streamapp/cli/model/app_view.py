@@ -11,12 +11,10 @@ from enum import Enum
 from typing import Any
 
 from streamapp.api.managed_fields import asked_at, told_at
-from streamapp.api.names import HOLD, RELEASE
+from streamapp.api.names import HOLD, OVERRIDE
 from streamapp.api.status.conditions import is_sound
-from streamapp.api.status.progress import NEVER
 from streamapp.api.status.translate import NO_REASON
-from streamapp.api.v1alpha1.durations import parse_duration
-from streamapp.api.v1alpha1.status import ConditionStatus, StreamAppStatus
+from streamapp.api.v1alpha1.status import ConditionStatus, ConvergenceStatus, ScaleDownStatus, StreamAppStatus
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.actions.decision import Answer
@@ -111,8 +109,8 @@ class View:
 
     @property
     def user_release(self) -> str | None:
-        """The hold that somebody released (`streamapp.dev/release`); None where nobody did."""
-        hold_id = self.found.metadata.annotations.get(RELEASE, "").strip().partition(" ")[0]
+        """The hold that somebody released (`streamapp.dev/override`); None where nobody did."""
+        hold_id = self.found.metadata.annotations.get(OVERRIDE, "").strip().partition(" ")[0]
         return hold_id or None
 
     @property
@@ -209,18 +207,15 @@ class View:
         observed = self.status.observed_generation
         return observed is not None and observed < self.found.metadata.generation
 
-    def left(self, eta: str | None) -> timedelta | Never | None:
-        """How much of an ETA is left, as it was told that long ago; None where it is not known."""
-        if eta is None:
+    def left(self, part: ConvergenceStatus | ScaleDownStatus | None) -> timedelta | Never | None:
+        """How much time is left until the estimated completion; None if there is no estimate."""
+        if part is None:
             return None
-        if eta == NEVER:
-            return Never()
-        try:
-            told = parse_duration(eta)
-        except ValueError:
-            return None
-        passed = timedelta(0) if self.told_at is None else max(timedelta(0), self.now - self.told_at)
-        return max(timedelta(0), told - passed)
+        if part.estimated_completion_time is not None:
+            # A clock that is behind the cluster's does not lengthen the estimate.
+            now = self.now if self.told_at is None else max(self.now, self.told_at)
+            return max(timedelta(0), part.estimated_completion_time - now)
+        return Never() if part.lag_falling is False else None
 
 
 def view_of(resource: Mapping[str, Any], now: datetime) -> View:

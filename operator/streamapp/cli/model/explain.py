@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from streamapp.api.v1alpha1.status import ConvergenceStatus, ScaleDownStatus
 from streamapp.cli.model.agents_told import agents
 from streamapp.cli.model.app_view import Never, State, View, view_of
 from streamapp.cli.model.endings import what_ends_it
@@ -141,13 +142,13 @@ def _how_long(view: View) -> Iterator[str]:
     if view.state not in {State.HELD, State.CONVERGING, State.CHANGING, State.STALLED}:
         return
     if going is not None and going.waiting_for:
-        yield _left(view, going.eta, "Until the copies that the next pod waits for are caught up")
+        yield _left(view, going, "Until the copies that the next pod waits for are caught up")
     elif convergence is not None and view.state is not State.HELD and view.answer("Converged") is Answer.FALSE:
-        yield _left(view, convergence.eta, "Until every copy is caught up")
+        yield _left(view, convergence, "Until every copy is caught up")
 
 
-def _left(view: View, eta: str | None, until: str) -> str:
-    match view.left(eta):
+def _left(view: View, part: ConvergenceStatus | ScaleDownStatus, until: str) -> str:
+    match view.left(part):
         case None:
             return f"{until}: not known; it takes two looks at the lag to tell."
         case Never():

@@ -11,13 +11,14 @@ from enum import Enum
 from typing import Any
 
 from streamapp.api.managed_fields import Author, authors_of
-from streamapp.api.names import GROUP, HOLD, KIND, RELEASE
+from streamapp.api.names import GROUP, HOLD, KIND, OVERRIDE
 from streamapp.api.v1alpha1.status import LastStep
 from streamapp.cli.model.app_view import View
 from streamapp.cli.model.phrases import gap_text
 from streamapp.cli.text import durations
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.reasons import Reason
+from streamapp.core.status.events import reasons_of_event
 
 Json = dict[str, Any]
 
@@ -91,6 +92,11 @@ def is_notable(name: str) -> bool:
     return name not in Reason.__members__ or Reason[name].row.is_milestone
 
 
+def _reasons(event: str) -> list[str]:
+    """Return the names of the reasons that an Event of the operator stands for."""
+    return sorted(one.name for one in reasons_of_event(event)) or [event]
+
+
 def in_order(entries: Iterable[Entry], since: datetime | None) -> tuple[Entry, ...]:
     """The newest last; those that were over before `since` are left out."""
     kept = [one for one in entries if since is None or (one.until or one.at) >= since]
@@ -143,7 +149,7 @@ def entries_of_writers(resource: Mapping[str, Any], view: View) -> Iterator[Entr
         yield from _written(author, "Wish", "wrote the wish; as it stands it is {}", str(view.found.replicas))
     for author in authors_of(resource, *annotations, HOLD)[:1]:
         yield from _written(author, "Held", "held every scale-down: {}", view.user_hold or "")
-    for author in authors_of(resource, *annotations, RELEASE)[:1]:
+    for author in authors_of(resource, *annotations, OVERRIDE)[:1]:
         yield from _written(author, "Released", "released hold {}", view.user_release or "")
     for author in authors_of(resource, "spec", "paused")[:1]:
         paused = (resource.get("spec") or {}).get("paused") is True
@@ -179,9 +185,9 @@ def entries_of_events(events: Iterable[Mapping[str, Any]], view: View) -> Iterat
                 what=what,
                 told=f"{plain(str(event.get('note', '')))}{_times(event)}",
                 by=by,
-                known_as=((reason(what), at),) if by == "operator" else (),
+                known_as=tuple((reason(name), at) for name in _reasons(what)) if by == "operator" else (),
                 is_warning=event.get("type") == "Warning",
-                is_detail=by == "operator" and not is_notable(what),
+                is_detail=by == "operator" and not any(map(is_notable, _reasons(what))),
             )
 
 

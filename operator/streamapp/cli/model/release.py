@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from streamapp.api.names import HOLD, RELEASE
+from streamapp.api.names import HOLD, OVERRIDE
 from streamapp.cli.errors import CliError
 from streamapp.cli.model.app_view import View
 from streamapp.cli.model.phrases import counted
@@ -38,7 +38,7 @@ class OfTheOperator:
     @property
     def patch(self) -> Json:
         """What is written."""
-        return {"metadata": {"annotations": {RELEASE: f"{self.hold_id} {self.reason}"}}}
+        return {"metadata": {"annotations": {OVERRIDE: f"{self.hold_id} {self.reason}"}}}
 
 
 @dataclass(frozen=True, slots=True)

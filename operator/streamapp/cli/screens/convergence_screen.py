@@ -49,7 +49,7 @@ def _progress(view: View, told: ConvergenceStatus, width: int) -> RenderableType
         bar = Bar(told.progress / 100, width, style)
         cells += [bar, Text(f"{told.progress} %")]
     if told.state is ConvergenceState.CONVERGING:
-        cells.append(Text(f"time left: {about_left(view.left(told.eta))}"))
+        cells.append(Text(f"time left: {about_left(view.left(told))}"))
     for _ in cells:
         line.add_column(no_wrap=True)
     line.add_row(*cells)

@@ -14,6 +14,7 @@ def of_status(view: View) -> Json:
     """One StreamApp: what the line of the overview says, and its whole status."""
     status, metadata, told = view.status, view.found.metadata, view.told_by
     answered = view.is_answered
+    eta = status.convergence.estimated_completion_time if status.convergence else None
     document = {
         "namespace": metadata.namespace,
         "name": metadata.name,
@@ -27,7 +28,8 @@ def of_status(view: View) -> Json:
         "readyReplicas": status.ready_replicas if answered else None,
         "converged": _converged(view),
         "held": view.state is State.HELD,
-        "eta": status.convergence.eta if status.convergence else None,
+        "estimatedCompletionTime": None if eta is None else eta.isoformat(),
+        "lagFalling": status.convergence.lag_falling if status.convergence else None,
         "createdAt": metadata.creation_timestamp.isoformat(),
         "toldAt": None if view.told_at is None else view.told_at.isoformat(),
         "status": status.model_dump(mode="json", by_alias=True, exclude_none=True),

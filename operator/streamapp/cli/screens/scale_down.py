@@ -30,7 +30,7 @@ def scale_down(view: View) -> RenderableType | None:
     if going.waiting_for:
         tasks = counted(going.waiting_for, "task")
         table.add_row("waits for", Text(f"{tasks} without a caught-up copy on a pod that stays", style="yellow"))
-        table.add_row("time left", Text(about_left(view.left(going.eta))))
+        table.add_row("time left", Text(about_left(view.left(going))))
     if going.waiting_for and going.last_progress is not None and view.state in {State.HELD, State.STALLED}:
         table.add_row("progress", Text(f"lag last became less {durations.ago(going.last_progress, view.now)}"))
     if view.told_by is None or view.told_by.reason != going.reason:
