@@ -35,8 +35,8 @@ def test_no_figure_and_no_reason_is_cut(width: int) -> None:
 
 def test_titles_are_short_only_where_they_must_be() -> None:
     resource = a_resource(held_status(), name="words")
-    assert lines(resource, width=80)[0].split()[1:6] == ["desired", "granted", "actual", "ready", "converged"]
-    assert lines(resource, width=80, with_namespace=True)[0].split()[2:7] == ["want", "grant", "exist", "ready", "conv"]
+    assert lines(resource, width=80)[0].split()[1:6] == ["desired", "current", "actual", "ready", "converged"]
+    assert lines(resource, width=80, with_namespace=True)[0].split()[2:7] == ["want", "curr", "actual", "ready", "conv"]
 
 
 def test_the_order_is_that_of_namespaces_and_names() -> None:

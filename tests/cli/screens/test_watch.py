@@ -137,7 +137,7 @@ def test_one_that_is_deleted_is_over_and_several_never_are() -> None:
     several = WatchState(key=None)
     several.update(Listed({}), NOW)
     assert not several.is_over
-    assert seen(several).splitlines()[0] == "There is no StreamApp here."
+    assert seen(several).splitlines()[0] == "There are no StreamApps here."
 
 
 def test_several_are_shown_as_the_overview() -> None:
@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_said() -> None:
     lines = seen(state, width=80, height=10).splitlines()
     assert len(lines) == 10
     assert lines[0].startswith("demo/wordcount  HELD")
-    assert re.fullmatch(r"\d+ lines more than this terminal is high", lines[-3])
+    assert re.fullmatch(r"\d+ more lines do not fit into this terminal", lines[-3])
     assert lines[-1].startswith("watching")
 
 
@@ -184,7 +184,7 @@ class Terminal:
         main, self._side = pty.openpty()
         self._main = main
         environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "50"}
-        environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[2] / "operator")
+        environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[3] / "operator")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "streamapp.cli", *arguments, "--kubeconfig", str(cluster.kubeconfig)],
             stdin=self._side,

@@ -83,8 +83,8 @@ async def _app(client: KubeClient, cluster: ClusterExamination, view: AppView, t
     if not isinstance(answer, Findings):
         return ReportPart(
             title=view.name,
-            facts=_facts(view, None),
-            findings=tuple(map(finding_told, (answer, *own.findings))),
+            facts=_facts(view, None) | {"statusFrom": _written(view)},
+            findings=tuple(map(finding_told, (*answer, *own.findings))),
             fine=fine,
             last_conditions=last_conditions_of(view),
         )
@@ -103,25 +103,22 @@ async def _app(client: KubeClient, cluster: ClusterExamination, view: AppView, t
 
 async def _ask(
     client: KubeClient, cluster: ClusterExamination, view: AppView, turns: asyncio.Semaphore
-) -> Findings | Finding:
-    """The operator's findings, or the finding that it does not answer."""
+) -> Findings | tuple[Finding, ...]:
+    """The operator's findings; else the reason, unless it stands with the findings about the cluster."""
     if cluster.operator is None or cluster.leader is None:
-        detail = f"the operator did not answer ({cluster.why_unreachable}); the conditions are from {_written(view)}"
-        return Finding(diagnosis=Diagnosis.OperatorUnreachable, detail=detail, source=Source.KUBERNETES)
+        return ()
     metadata = view.streamapp.metadata
     try:
         async with turns:
             path = findings_path(metadata.namespace, metadata.name)
             return await operator_pods.ask(client, cluster.leader, path, Findings)
     except CliError as error:
-        detail = f"{error.what}: {error.why} ({error.next_step}); the conditions are from {_written(view)}"
-        return Finding(diagnosis=Diagnosis.OperatorUnreachable, detail=detail, source=Source.OPERATOR)
+        detail = f"{error.what}: {error.why} ({error.next_step})"
+        return (Finding(diagnosis=Diagnosis.OperatorUnreachable, detail=detail, source=Source.OPERATOR),)
 
 
 def _written(view: AppView) -> str:
-    if view.status_written_at is None:
-        return "its last status"
-    return f"its status of {durations.ago(view.status_written_at, view.now)}"
+    return "an unknown time" if view.status_written_at is None else durations.ago(view.status_written_at, view.now)
 
 
 def _facts(view: AppView, as_of: datetime | None) -> dict[str, str]:

@@ -38,7 +38,6 @@ class ClusterExamination:
     leader: Leader | None = None
     operator: OperatorTold | None = None
     """The operator's answer about itself."""
-    why_unreachable: str = "it has no pods"
 
     def add(self, diagnosis: Diagnosis, detail: str, kind: Kind = Kind.FOUND) -> None:
         """Add a finding."""
@@ -105,7 +104,6 @@ async def _leader(client: KubeClient, cluster: ClusterExamination) -> None:
         cluster.operator = await operator_pods.ask(client, cluster.leader, OPERATOR_PATH, OperatorTold)
     except CliError as error:
         is_leaderless = cluster.leader is None and "none holds the Lease" in error.why
-        cluster.why_unreachable = error.why
         diagnosis = Diagnosis.OperatorLeaderless if is_leaderless else Diagnosis.OperatorUnreachable
         cluster.add(diagnosis, f"{error.what}: {error.why} ({error.next_step})")
         return

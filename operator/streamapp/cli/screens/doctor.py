@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamapp.api.http.messages import FindingTold
-from streamapp.cli.model.doctor_report import DoctorReport, LastCondition, ReportPart
+from streamapp.cli.model.doctor_report import DoctorReport, ReportPart
 from streamapp.cli.model.phrases import LABELS
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.doctor.diagnoses import Kind, Severity
@@ -56,7 +56,7 @@ class _Screen:
         rows = sorted(_rows(part.findings), key=lambda row: _ORDER.index(row.sort))
         if rows:
             yield _table(rows, ascii_only=options.ascii_only, roomy=options.max_width >= _ROOMY)
-        yield from _last_conditions(part.last_conditions)
+        yield from _last_conditions(part)
         if part.fine:
             yield Text(f"{len(part.fine)} checked and in order", style="green")
 
@@ -66,14 +66,15 @@ def doctor_screen(report: DoctorReport) -> RenderableType:
     return _Screen(report)
 
 
-def _last_conditions(conditions: Sequence[LastCondition]) -> Iterator[RenderableType]:
-    if not conditions:
+def _last_conditions(part: ReportPart) -> Iterator[RenderableType]:
+    if not part.last_conditions:
         return
+    yield Text(f"The operator did not answer. Conditions of the last status, from {part.facts.get('statusFrom', '?')}:")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("last status", no_wrap=True)
-    table.add_column("is", no_wrap=True)
+    table.add_column("condition", no_wrap=True)
+    table.add_column("status", no_wrap=True)
     table.add_column("reason", overflow="fold")
-    for condition in conditions:
+    for condition in part.last_conditions:
         table.add_row(condition.type, condition.status, Text(f"{condition.reason}: {plain(condition.message)}"))
     yield table
 
