@@ -34,14 +34,13 @@ STATE_TABLE = f"""# What is decided, state by state
 
 A small application with three pods, six stateful tasks and one standby each, in every combination of
 
-- what is wished for,
-- what the hold record says; an open step is shown after its pod and its members have gone,
-- how far the copies on the pods that stay are; `on demand`, with an agent and the learner task assignor in every pod,
-  no standby, and all agents in an open hold knowing who leaves,
-- what the broker says; the two readings that a removal needs are there.
+- the desired replicas,
+- the hold record; an open step is shown after its pod and its members have gone,
+- the lag of the copies on remaining pods; `on demand`: an agent and the learner task assignor in every pod, no
+  standby, and in an open hold all agents know who leaves,
+- the broker's view; the two readings that a removal needs are there.
 
-Each cell is *verdict: reason → steps*, the steps in the order in which they are made.
-[reasons.md](reasons.md) explains the reasons.
+Each cell is *verdict: reason → steps*, in order; [reasons.md](reasons.md) explains the reasons.
 """
 
 REASONS = f"""# Reasons
@@ -59,7 +58,7 @@ DIAGNOSES = f"""# Diagnoses
 {NOTE.format(source="`streamapp.core.doctor.diagnoses`")}
 
 `kubectl streamapp doctor` and the operator's answers use these codes and texts ([command-line.md](command-line.md)).
-Each is found, in order, or not checked, with the reason; what only an agent tells cannot be seen without one.
+Each is found, in order, or not checked, with the reason; some checks need an agent.
 
 | Code | | What is the case | Why it matters | What to do |
 |---|---|---|---|---|
@@ -69,8 +68,8 @@ METRICS = f"""# Metrics
 
 {NOTE.format(source="`streamapp.controller.metrics`")}
 
-What the operator shows at `/metrics`; [operations.md](operations.md#what-to-watch) says when to look.
-`namespace` and `name` are those of the StreamApp, and what is shown of one goes with it.
+The operator's metrics at `/metrics`; [operations.md](operations.md#what-to-watch) says when to look.
+`namespace` and `name` are those of the StreamApp; its series end when it is deleted.
 A histogram has the endings `_bucket`, `_sum` and `_count`.
 
 | Metric | Type | Labels | Meaning |
@@ -81,16 +80,16 @@ RESOURCE = f"""# The resource: fields of a StreamApp
 
 {NOTE.format(source="`crds/streamapps.streamapp.dev.yaml`")}
 
-`kubectl explain streamapp.spec` says the same at a terminal.
-A name that ends in `[]` is a list, whose entries have the fields below it.
-What is *required* is so where the object that it belongs to is there.
+`kubectl explain streamapp.spec` prints this at a terminal.
+A name that ends in `[]` is a list of objects with the fields below it.
+A *required* field is required if its object is there.
 """
 
 VALUES = f"""# Values of the chart
 
 {NOTE.format(source="`charts/streamapp-operator/values.schema.json` and `values.yaml`")}
 
-What is not named here is refused at installation; [operations.md](operations.md#installing) says which of them matter.
+Other values are refused at installation; [operations.md](operations.md#installing) lists the important ones.
 
 | Value | Type | Default | Meaning |
 | --- | --- | --- | --- |
@@ -100,7 +99,7 @@ DECISIONS = f"""# Decisions
 
 {NOTE.format(source="the pages beside it")}
 
-Choices that someone will question: context, decision, consequences, ways not taken.
+Choices that a reader will question: context, decision, consequences, ways not taken.
 
 | | |
 | --- | --- |

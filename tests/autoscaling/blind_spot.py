@@ -65,7 +65,7 @@ def while_held() -> str:
 
 def while_restoring() -> str:
     """What pods that restore add to the wish, where they are ready meanwhile and where they are not."""
-    head = "| Pods that restore | wished for, if they are not ready | wished for, if they are ready |"
+    head = "| Pods that restore | desired, if they are not ready | desired, if they are ready |"
     lines = [head, "| ---: | ---: | ---: |"]
     for restoring in range(4):
         cells = [str(after_a_raise(restoring, ready=ready)) for ready in (False, True)]

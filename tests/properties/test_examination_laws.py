@@ -10,6 +10,7 @@ from streamapp.core.doctor.examine import CHECKS, examine
 from streamapp.core.doctor.subject import Patient, TemplateFacts
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.coverage import is_caught_up
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.lag import Measured
@@ -52,7 +53,7 @@ def test_what_was_not_read_is_never_in_order(patient: Patient) -> None:
     if latest is None or not isinstance(latest.group, GroupDescription):
         # Whoever was told that the protocol is another one has reached the brokers; learners on demand are the agents'.
         told_otherwise = {Diagnosis.BrokersUnreachable} if latest is not None else set()
-        if learner_source.seen(patient.snapshot, patient.policy).is_on_demand:
+        if learner_source.source_in_force(Evidence(patient.snapshot, patient.policy)).is_on_demand:
             told_otherwise.add(Diagnosis.NoCopies)
         assert fine.isdisjoint(OF_THE_GROUP - told_otherwise)
     if not isinstance(patient.snapshot.task_set, TaskSet):

@@ -19,7 +19,8 @@ from streamapp.core import decide
 from streamapp.core.actions import announcement, beside, open_step, rollout, scale_down
 from streamapp.core.actions.decision import Evict, GrantReplicas
 from streamapp.core.actions.plan import PlanBuilder
-from streamapp.core.evidence import agent_views, coverage
+from streamapp.core.evidence import coverage
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal
@@ -105,7 +106,8 @@ def _no_margin() -> Iterator[Any]:
 
 
 def _evict_by_address() -> Iterator[Any]:
-    def evictions(observed: Any, snapshot: Any, policy: Any, statefulset: Any) -> Any:
+    def evictions(observed: Any, evidence: Evidence, statefulset: Any) -> Any:
+        snapshot = evidence.snapshot
         group = snapshot.readings[0].group if snapshot.readings else None
         ended = {end.pod_uid for end in snapshot.container_ends}
         hosts = {ip for pod in snapshot.workload.pods if pod.uid in ended for ip in pod.ips}
@@ -130,7 +132,7 @@ def _no_take_over() -> Iterator[Any]:
     async def fence_hold_record(self: Applier, gathered: Gathered) -> bool:
         return False
 
-    yield patch.object(Applier, "take_over", fence_hold_record)
+    yield patch.object(Applier, "fence_hold_record", fence_hold_record)
 
 
 def _ends_before_join() -> Iterator[Any]:
@@ -154,7 +156,7 @@ def _containers_do_not_matter() -> Iterator[Any]:
 
 
 def _all_at_once() -> Iterator[Any]:
-    def next_removal(snapshot: Any, granted: int, target: int) -> RemovalCandidate:
+    def next_removal(evidence: Any, granted: int, target: int) -> RemovalCandidate:
         return RemovalCandidate(
             RemovalKind.ONE, tuple(Ordinal(number) for number in range(granted - 1, target - 1, -1)), target
         )
@@ -164,7 +166,7 @@ def _all_at_once() -> Iterator[Any]:
 
 
 def _steps_overlap() -> Iterator[Any]:
-    yield patch.object(open_step, "_missing", lambda step, statefulset, snapshot, policy: None)
+    yield patch.object(open_step, "_missing", lambda step, statefulset, evidence: None)
     yield from _without(safety_gates.no_earlier_step_is_open)
 
 
@@ -175,12 +177,13 @@ def _pause_ignored() -> Iterator[Any]:
 def _growth_waits_for_kafka() -> Iterator[Any]:
     sound = decide._branch
 
-    def branch(snapshot: Any, policy: Any, closing: Any) -> Any:
+    def branch(evidence: Evidence, step_progress: Any) -> Any:
+        snapshot: Any = evidence.snapshot
         latest = snapshot.latest
         if latest is None or isinstance(latest.group, GroupUnreadable):
             desired = replace(snapshot.app.desired, replicas=snapshot.workload.statefulset.replicas)
-            snapshot = replace(snapshot, app=replace(snapshot.app, desired=desired))
-        return sound(snapshot, policy, closing)
+            evidence = Evidence(replace(snapshot, app=replace(snapshot.app, desired=desired)), evidence.policy)
+        return sound(evidence, step_progress)
 
     yield patch.object(decide, "_branch", branch)
 
@@ -251,10 +254,10 @@ def _any_process_id() -> Iterator[Any]:
 
 
 def _restarts_unjudged() -> Iterator[Any]:
-    def allowed(snapshot: Any, policy: Any, candidate: Any, waiver: Any = None) -> Approval:
+    def allowed(evidence: Evidence, candidate: Any, override: Any = None) -> Approval:
         return Approval(candidate=candidate, reason=Reason.RestartCovered, forced=None, observed=())
 
-    yield patch.object(rollout, "judge", allowed)
+    yield patch.object(rollout, "evaluate", allowed)
 
 
 def _restarts_together() -> Iterator[Any]:
@@ -271,9 +274,9 @@ def _undrained() -> Iterator[Any]:
 def _nobody_called_back() -> Iterator[Any]:
     sound = announcement.named
 
-    def named(snapshot: Any, policy: Any, leaving: Any) -> Any:
-        told = [report.heard.process_ids for report in agent_views.fresh(snapshot, policy.timing).values()]
-        return sound(snapshot, policy, leaving) or frozenset().union(*told)
+    def named(evidence: Evidence, leaving: Any) -> Any:
+        told = [report.heard.process_ids for report in evidence.fresh_reports.values()]
+        return sound(evidence, leaving) or frozenset().union(*told)
 
     yield patch.object(announcement, "named", named)
 

@@ -1,4 +1,4 @@
-"""The state table: what is decided in every combination of wish, hold, learners and group.
+"""The state table: what is decided in every combination of desired replicas, hold, learners and group.
 
 Each row is made by calling `decide` on a small application in that state, so the table cannot say anything else than
 the code does. `docs/generate.py` writes it to `docs/state-table.md`; what it ought to say is written down a second
@@ -120,11 +120,11 @@ def a_snapshot(desired: WishState, hold: HoldState, learners: LearnerState, grou
 
 
 def markdown() -> str:
-    """The whole table, one section per wish."""
+    """The whole table, one section per number of desired replicas."""
     cells = {(row.desired, row.hold, row.learners, row.group): _cell(row) for row in rows()}
     lines = []
     for desired in WishState:
-        lines += ["", f"## Wish: {desired.value}", ""]
+        lines += ["", f"## Desired replicas: {desired.value}", ""]
         lines.append("| Hold | Learners | " + " | ".join(group.value for group in GroupCondition) + " |")
         lines.append("|---|---|" + "---|" * len(GroupCondition))
         for hold in HoldState:

@@ -20,14 +20,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from streamapp.core.actions import announcement, open_step
-from streamapp.core.actions.decision import Announce, Decision, Event, Plan, Verdict
+from streamapp.core.actions.decision import Announce, BranchResult, CompletedStep, Decision, Event, Grant, Plan, Verdict
 from streamapp.core.actions.open_step import StepProgress
-from streamapp.core.actions.outcomes import BranchResult, Grant
 from streamapp.core.actions.plan import PlanBuilder
 from streamapp.core.actions.rollout import Restart, next_replacement, next_restart, to_drain
 from streamapp.core.actions.scale_down import current_hold, scale_down
-from streamapp.core.evidence import agent_views, learner_source
+from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import Hold, HoldRecord
 from streamapp.core.facts.ids import Ordinal
@@ -52,18 +52,23 @@ _REQUEUE = {
 
 
 def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
-    """Decide."""
-    policy = learner_source.within_the_applications_limit(snapshot, policy)
-    step_progress = open_step.assess(snapshot, policy)
-    outcome = _branch(snapshot, policy, step_progress)
+    """Turn the facts into a verdict with its reason, a plan of writes, and all that the resource reports.
+
+    Args:
+        snapshot: Everything that was read in one pass.
+        policy: What the user chose.
+    """
+    evidence = Evidence(snapshot, policy)
+    evidence = evidence.under(learner_source.within_the_applications_limit(evidence))
+    step_progress = open_step.assess(evidence)
+    outcome = _branch(evidence, step_progress)
     draft = PlanBuilder(
-        snapshot=snapshot,
-        policy=policy,
+        evidence=evidence,
         outcome=outcome,
         step_progress=step_progress,
-        rollout=_rollout(snapshot, policy, outcome, step_progress),
-        drains=_drains(snapshot, policy, outcome),
-        convergence=convergence.measure(snapshot, policy),
+        rollout=_rollout(evidence, outcome, step_progress),
+        drains=_drains(evidence, outcome),
+        convergence=convergence.measure(evidence),
     )
     plan = draft.plan()
     done = _of_a_dry_run(draft).plan_of_closing() if snapshot.app.dry_run and step_progress is not None else ()
@@ -80,15 +85,20 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         conditions=conditions(_findings(draft)),
         events=draft.events(),
         warnings=_warnings(draft),
-        closed_step=step_progress.as_closed(snapshot)
-        if step_progress is not None and step_progress.waits_for is None
-        else None,
-        source=learner_source.seen(snapshot, policy),
+        closed_step=_closed(step_progress, snapshot),
+        source=learner_source.source_in_force(evidence),
         requeue_after=_requeue(draft, plan),
     )
 
 
-def _branch(snapshot: Snapshot, policy: ScalingPolicy, step_progress: StepProgress | None) -> BranchResult:
+def _closed(step_progress: StepProgress | None, snapshot: Snapshot) -> CompletedStep | None:
+    if step_progress is None or step_progress.waits_for is not None:
+        return None
+    return step_progress.as_closed(snapshot)
+
+
+def _branch(evidence: Evidence, step_progress: StepProgress | None) -> BranchResult:
+    snapshot = evidence.snapshot
     app, statefulset = snapshot.app, snapshot.workload.statefulset
     refused = _stalled(snapshot) or _withdrawn(snapshot)
     if refused is not None:
@@ -101,7 +111,7 @@ def _branch(snapshot: Snapshot, policy: ScalingPolicy, step_progress: StepProgre
         return _close(step_progress, snapshot, statefulset)
     if app.desired.replicas == statefulset.replicas:
         return BranchResult(verdict=Verdict.STEADY, reason=Reason.Steady)
-    return scale_down(snapshot, policy, statefulset)
+    return scale_down(evidence, statefulset)
 
 
 def _stalled(snapshot: Snapshot) -> BranchResult | None:
@@ -156,18 +166,16 @@ def _close(step_progress: StepProgress, snapshot: Snapshot, statefulset: Statefu
     return BranchResult(verdict=Verdict.CLOSE_STEP, reason=reason, detail=detail, hold=hold, drained=drained)
 
 
-def _rollout(
-    snapshot: Snapshot, policy: ScalingPolicy, outcome: BranchResult, step_progress: StepProgress | None
-) -> Restart | Refusal | None:
-    statefulset = snapshot.workload.statefulset
+def _rollout(evidence: Evidence, outcome: BranchResult, step_progress: StepProgress | None) -> Restart | Refusal | None:
+    statefulset = evidence.snapshot.workload.statefulset
     if statefulset is None:
         return None
     if step_progress is not None and step_progress.is_slow and outcome.verdict is Verdict.CLOSE_STEP:
-        return next_replacement(snapshot, policy, statefulset)
+        return next_replacement(evidence, statefulset)
     if step_progress is not None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return None
     staying = statefulset.replicas if outcome.staying is None else outcome.staying
-    return next_restart(snapshot, policy, statefulset, staying)
+    return next_restart(evidence, statefulset, staying)
 
 
 def _warnings(draft: PlanBuilder) -> tuple[Event, ...]:
@@ -177,39 +185,37 @@ def _warnings(draft: PlanBuilder) -> tuple[Event, ...]:
 
 def _unchecked_room(draft: PlanBuilder) -> Event | None:
     """While learners are made: an agent that does not tell what room there is for them."""
-    lowest, snapshot = draft.outcome.drained, draft.snapshot
-    if lowest is None or not learner_source.is_on_demand(snapshot, draft.policy):
+    lowest, snapshot, reports = draft.outcome.drained, draft.snapshot, draft.evidence.fresh_reports
+    if lowest is None or not learner_source.is_on_demand(draft.evidence):
         return None
-    reports = agent_views.fresh(snapshot, draft.policy.timing)
     room = room_for_learners(reports, {one for one in reports if one >= max(lowest, 1)}, snapshot.task_set)
     return Event(Reason.DiskRoomUnknown, f"ordinal {room.ordinal}") if isinstance(room, RoomUnknown) else None
 
 
 def _findings(draft: PlanBuilder) -> DecisionFacts:
     return DecisionFacts(
-        snapshot=draft.snapshot,
-        policy=draft.policy,
+        evidence=draft.evidence,
         outcome=draft.outcome,
         rollout=draft.rollout,
         convergence=draft.convergence,
     )
 
 
-def _drains(snapshot: Snapshot, policy: ScalingPolicy, outcome: BranchResult) -> Ordinal | None:
+def _drains(evidence: Evidence, outcome: BranchResult) -> Ordinal | None:
     """The pod that is drained for a restart; none while a step is open, and none that is about to leave."""
-    statefulset = snapshot.workload.statefulset
+    statefulset = evidence.snapshot.workload.statefulset
     if statefulset is None or outcome.verdict not in {Verdict.STEADY, Verdict.HOLD}:
         return None
-    return to_drain(snapshot, policy, statefulset, statefulset.replicas if outcome.staying is None else outcome.staying)
+    return to_drain(evidence, statefulset, statefulset.replicas if outcome.staying is None else outcome.staying)
 
 
 def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
     """Sooner while something is on its way, and in time for the next announcement."""
     after = [_REQUEUE[draft.outcome.verdict], *([] if draft.convergence.is_converged else [timedelta(seconds=5)])]
-    due = announcement.soonest(draft.snapshot, draft.policy)
+    due = announcement.soonest(draft.evidence)
     is_told = any(isinstance(step, Announce) for step in plan)
     is_draining = draft.drains is not None or draft.outcome.drained is not None
-    is_soon = is_told or (is_draining and learner_source.is_on_demand(draft.snapshot, draft.policy))
+    is_soon = is_told or (is_draining and learner_source.is_on_demand(draft.evidence))
     return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_soon else [])])
 
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from streamapp.core.evidence.agent_views import fresh
 from streamapp.core.evidence.membership import MemberPlacement
+from streamapp.core.evidence.running_tasks import runs
 from streamapp.core.facts.agent_reports import AgentReport, TaskState
 from streamapp.core.facts.group import Applied, GroupDescription, GroupReading, GroupState, Member, ObservedRebalance
-from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId, TopicPartition
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.core.facts.lag import EndOffsets, Measured, Unknown, copy_lag, task_lag, written_to
 from streamapp.core.facts.policy import Timing
 from streamapp.core.facts.snapshot import Snapshot
@@ -172,8 +173,7 @@ def _runs(member: Member, task: TaskId, rebalance: ObservedRebalance | None, sna
     facts = snapshot.task_set.get(task) if isinstance(snapshot.task_set, TaskSet) else None
     if facts is None or rebalance is None or member.id not in rebalance.rejoined_members:
         return False
-    partitions = frozenset[TopicPartition]() if facts.stateful else frozenset(facts.source_partitions)
-    return member.runs(task, partitions, stateful=facts.stateful)
+    return runs(member, facts)
 
 
 def _ends_of(rebalance: ObservedRebalance | None, member: Member) -> EndOffsets | None:

@@ -98,7 +98,7 @@ class RunsLog:
             if ordinal in alive
         }
         holders = active_holders(group)
-        for task in sorted(running_tasks(group, task_set, rebalance.rejoined_members)):
+        for task in sorted(running_tasks(group, holders, task_set, rebalance.rejoined_members)):
             member = holders[task][0]
             if member.id in places:
                 runner = Runner(places[member.id], str(member.process_id or ""), member.id)

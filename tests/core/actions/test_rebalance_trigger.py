@@ -9,6 +9,7 @@ from streamapp.core.actions.decision import TriggerRebalance
 from streamapp.core.actions.rebalance_trigger import Waiting, nudge_for, seen, sent
 from streamapp.core.decide import decide
 from streamapp.core.evidence.eta import EtaAt, NeverAtThisSpeed, NotKnown
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import FollowUp, GroupState, Member
@@ -53,7 +54,7 @@ def is_due(
 ) -> bool:
     snapshot = a_snapshot(rebalances=RebalanceHistory(sent=tuple(ago(one) for one in sent_ago)))
     waiting = Waiting(refusal=Refusal(reason), since=ago(since), estimate=estimate or NotKnown())
-    return nudge_for(waiting, snapshot, POLICY) is not None
+    return nudge_for(waiting, Evidence(snapshot, POLICY)) is not None
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_nudges_from_before_the_waiting_began_were_for_something_else() -> None:
 
 def test_a_new_layout_means_that_they_were_not_in_vain() -> None:
     snapshot = a_snapshot(rebalances=RebalanceHistory(sent=tuple(map(ago, (100, 90, 80, 11))), layout_since=ago(10.5)))
-    assert nudge_for(FOLLOW_UP, snapshot, POLICY) is not None
+    assert nudge_for(FOLLOW_UP, Evidence(snapshot, POLICY)) is not None
 
 
 @pytest.mark.parametrize(
@@ -234,13 +235,13 @@ def test_nudges_can_be_forbidden() -> None:
 )
 def test_only_a_group_that_is_fit_for_it_is_nudged(readings: Any) -> None:
     snapshot = a_snapshot(readings=readings, workload={"volumes": ()})
-    assert nudge_for(FOLLOW_UP, snapshot, POLICY) is None
+    assert nudge_for(FOLLOW_UP, Evidence(snapshot, POLICY)) is None
 
 
 def test_the_phantom_looks_like_a_member_of_the_lowest_pod() -> None:
     lonely: tuple[Member, ...] = GROUP[1:]
     snapshot = a_snapshot(members=lonely)
-    assert nudge_for(FOLLOW_UP, snapshot, POLICY) == TriggerRebalance(
+    assert nudge_for(FOLLOW_UP, Evidence(snapshot, POLICY)) == TriggerRebalance(
         like_member="wordcount-1-consumer", reason=Reason.FollowUpScheduled
     )
 

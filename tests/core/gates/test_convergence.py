@@ -8,6 +8,7 @@ import pytest
 
 from streamapp.core.evidence.coverage import Copy, TaskWait
 from streamapp.core.evidence.eta import Estimate, EtaAt, LagSample, NeverAtThisSpeed, NotKnown, when_caught_up
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.facts.group import FollowUp, GroupReading, GroupState
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndsUnreadable, Measured
@@ -40,7 +41,7 @@ def steady(**changes: Any) -> Snapshot:
 
 def missing(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> tuple[str | None, bool]:
     """What is waited for, and whether anybody can tell."""
-    seen = measure(snapshot, policy)
+    seen = measure(Evidence(snapshot, policy))
     return (None if seen.waits_for is None else seen.waits_for.reason.name), seen.can_be_told
 
 
@@ -117,14 +118,14 @@ def test_converged_is_the_last_of_several_things(snapshot: Snapshot, found: tupl
     ids=["less is wished for", "a pod too many", "a pod is not ready"],
 )
 def test_pods_that_are_missing_are_told_in_figures(snapshot: Snapshot, detail: str) -> None:
-    waits_for = measure(snapshot, POLICY).waits_for
+    waits_for = measure(Evidence(snapshot, POLICY)).waits_for
     assert waits_for is not None
     assert waits_for.detail == detail
 
 
 def test_what_runs_and_what_is_caught_up_is_counted() -> None:
     lagging = (*GROUP[:2], example.member(2, active=(4, 5), standby=(2, 3), lag=60_000))
-    seen = measure(steady(members=lagging), POLICY)
+    seen = measure(Evidence(steady(members=lagging), POLICY))
     slow = [
         TaskWait(
             task=TaskId(0, task),
@@ -172,13 +173,13 @@ def test_what_runs_and_what_is_caught_up_is_counted() -> None:
 def test_progress_is_the_best_so_far(
     before: Episode | None, lag: int, progress: float, episode: Episode | None
 ) -> None:
-    seen = measure(steady(members=example.members(3, lag=lag), episode=before), POLICY)
+    seen = measure(Evidence(steady(members=example.members(3, lag=lag), episode=before), POLICY))
     assert (seen.progress, seen.episode) == (progress, episode)
 
 
 def test_what_nobody_can_see_leaves_progress_as_it_was() -> None:
     before = Episode(began_at=ago(60), lag_at_start=100, least_lag=25)
-    seen = measure(steady(readings=(an_unreadable(),), episode=before), POLICY)
+    seen = measure(Evidence(steady(readings=(an_unreadable(),), episode=before), POLICY))
     assert (seen.progress, seen.remaining_lag, seen.counts, seen.episode) == (0.75, None, None, before)
 
 
@@ -221,7 +222,7 @@ def test_two_looks_at_the_same_time_show_no_speed() -> None:
 def test_a_scale_up_tells_how_long_still() -> None:
     later, earlier = a_reading(example.members(3, lag=60_000), at=1), a_reading(example.members(3, lag=90_000), at=16)
     # 30,000 records in 15 s, 50,000 to go
-    assert measure(steady(readings=(later, earlier)), POLICY).eta == EtaAt(ago(3) + seconds(25))
+    assert measure(Evidence(steady(readings=(later, earlier)), POLICY)).eta == EtaAt(ago(3) + seconds(25))
 
 
 def _looks(*seen: tuple[float, int | None]) -> list[RunningSeen]:
@@ -278,7 +279,7 @@ def test_a_task_whose_pod_is_gone_does_not_run_however_long_its_member_is_listed
     # Two are granted, wished for and there; the third has ended, and nobody has put its member out yet.
     snapshot = a_snapshot(desired=2, record=None, statefulset={"replicas": 2}, workload={"pods": pods(2)})
     assert missing(snapshot) == ("TasksRestoring", True)
-    counts = measure(snapshot, POLICY).counts
+    counts = measure(Evidence(snapshot, POLICY)).counts
     assert counts is not None
     assert (counts.tasks, counts.running) == (6, 4)
 
@@ -301,7 +302,7 @@ def test_a_single_member_that_has_not_said_that_its_tasks_run_cannot_be_asked_ag
 
 
 def test_what_was_not_watched_is_not_counted() -> None:
-    seen = measure(steady(readings=(a_reading(GROUP, rebalance=None),)), POLICY)
+    seen = measure(Evidence(steady(readings=(a_reading(GROUP, rebalance=None),)), POLICY))
     assert (seen.counts, seen.remaining_lag, seen.progress) == (None, None, 1.0)
 
 
@@ -309,5 +310,5 @@ def test_the_restoring_task_counts_with_all_it_may_have_to_read() -> None:
     restoring = (example.member(0, active=(0,), standby=(4, 5), running=False), *GROUP[1:])
     first = replace(restoring[0], id="wordcount-0-consumer")
     second = replace(example.member(0, active=(1,)), id="wordcount-0-second")
-    seen = measure(steady(members=(first, second, *GROUP[1:])), POLICY)
+    seen = measure(Evidence(steady(members=(first, second, *GROUP[1:])), POLICY))
     assert (seen.remaining_lag, [wait.reason for wait in seen.slowest]) == (example.END, [Reason.TasksRestoring])

@@ -20,7 +20,7 @@ from streamapp.controller.apps.memory import Memory
 from streamapp.controller.ports import ApplicationGroup, Poll
 from streamapp.core.actions import rebalance_trigger
 from streamapp.core.evidence import changelog_tails, readings
-from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.membership import members_of_running_pods, place_members
 from streamapp.core.evidence.running_tasks import active_holders, running_tasks
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, ObservedRebalance
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
@@ -233,16 +233,9 @@ class GroupWatch:
         if not isinstance(reading.group, GroupDescription) or isinstance(task_set, TopologyUnknown) or workload is None:
             return
         believed = frozenset[str]() if reading.rebalance is None else reading.rebalance.rejoined_members
-        running = running_tasks(reading.group, task_set, believed)
-        # A member stays listed when its pod has gone; what it said then runs nowhere any more.
-        alive = {pod.ordinal for pod in workload.pods if pod.is_running}
-        place = {
-            member.id: ordinal
-            for ordinal, members in place_members(reading.group, workload).by_ordinal.items()
-            for member in members
-            if ordinal in alive
-        }
         holders = active_holders(reading.group)
+        running = running_tasks(reading.group, holders, task_set, believed)
+        place = members_of_running_pods(place_members(reading.group, workload), workload)
         by_task = {task: place[holders[task][0].id] for task in running if holders[task][0].id in place}
         given = {task for task, members in holders.items() if any(member.id in place for member in members)}
         self._memory.record_running(RunningSeen(reading.ended_at, by_task, frozenset(given - by_task.keys())))

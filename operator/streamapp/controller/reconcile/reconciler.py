@@ -13,7 +13,6 @@ from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered, Gatherer
 from streamapp.controller.reconcile.report import Reporter, gap_seen, log
-from streamapp.controller.reconcile.turns import Turns
 from streamapp.controller.record.recorder import Recorder
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.decide import decide
@@ -46,7 +45,6 @@ class Reconciler:
         self._reporter = reporter
         self._applications = applications
         self._recorder = recorder or Recorder.off()
-        self._turns = Turns()
 
     async def reconcile(self, key: Key) -> float | None:
         """Run one pass; give the seconds after which the next is wanted, None where the StreamApp is gone.
@@ -69,8 +67,7 @@ class Reconciler:
         gathered.application.last = LastPass(gathered.found, gathered.snapshot, gathered.policy)
         if await self._applier.fence_hold_record(gathered):
             return AT_ONCE
-        async with self._turns.turn():
-            decision = decide(gathered.snapshot, gathered.policy)
+        decision = decide(gathered.snapshot, gathered.policy)
         gathered.application.memory.episode = decision.convergence.episode
         self._set_pace(gathered, decision)
         failure = await self._apply(gathered, decision)

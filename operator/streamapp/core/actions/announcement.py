@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from streamapp.core.actions.decision import Announce
-from streamapp.core.evidence.agent_views import fresh, has_lost_one
+from streamapp.core.evidence.agent_views import has_lost_one
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
-from streamapp.core.evidence.learner_source import is_heard_but_not_ours, is_on_demand, limit_in_doubt
-from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import is_another_assignor_at_work, is_on_demand, limit_in_doubt
 from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState
-from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.hold_record import NO_EPOCH, Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId
-from streamapp.core.facts.policy import LearnerSource, ScalingPolicy, Timing
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.gates.agent_gates import is_set
 from streamapp.core.reasons import Reason
@@ -37,17 +36,18 @@ class Leaving:
     """The one that is to restart next: while it waits nobody else is named, since it may need their room."""
 
 
-def announcement(snapshot: Snapshot, policy: ScalingPolicy, leaving: Leaving) -> Announce | None:
+def announcement(evidence: Evidence, leaving: Leaving) -> Announce | None:
     """What is to be told now, to whom; None: everybody has heard it, for long enough."""
-    agents = fresh(snapshot, policy.timing) if policy.agent else {}
+    snapshot, policy = evidence.snapshot, evidence.policy
+    agents = evidence.fresh_reports if policy.agent else {}
     if not agents:
         return None
-    wanted = named(snapshot, policy, leaving)
+    wanted = named(evidence, leaving)
     highest = max((one.heard.epoch for one in agents.values() if one.heard.epoch is not None), default=None)
-    behind = _behind(agents, wanted, highest, snapshot, policy)
+    behind = _behind(agents, wanted, highest, evidence)
     if not behind:
         return None
-    is_news = highest is None or not _is_told(agents.values(), wanted, highest, snapshot, policy)
+    is_news = highest is None or not _is_told(agents.values(), wanted, highest, evidence)
     epoch = _next(highest or NO_EPOCH, snapshot) if is_news or highest is None else highest
     has_heard = any(_has(one, wanted, snapshot.now, policy) for one in behind.values())
     return Announce(
@@ -60,53 +60,56 @@ def announcement(snapshot: Snapshot, policy: ScalingPolicy, leaving: Leaving) ->
     )
 
 
-def named(snapshot: Snapshot, policy: ScalingPolicy, leaving: Leaving) -> frozenset[ProcessId]:
+def named(evidence: Evidence, leaving: Leaving) -> frozenset[ProcessId]:
     """The processes that are to be named; nobody where learners cannot come on demand, or nobody would stay."""
-    processes = _processes(snapshot, policy.timing)
+    snapshot = evidence.snapshot
+    processes = _processes(evidence)
     statefulset = snapshot.workload.statefulset
     granted = 0 if statefulset is None else statefulset.replicas
-    told = frozenset[ProcessId]().union(*(one.heard.process_ids for one in fresh(snapshot, policy.timing).values()))
+    told = frozenset[ProcessId]().union(*(one.heard.process_ids for one in evidence.fresh_reports.values()))
     gone_soon = {
         pod.ordinal
         for pod in snapshot.workload.pods
         if pod.ordinal >= granted or (pod.terminating and processes.get(pod.ordinal) in told)
     }
-    drained = _to_be_drained(leaving, processes) if _can_drain(snapshot, policy) else set()
-    ordinals = gone_soon | (drained if _has_room(snapshot, policy, drained) else set())
+    drained = _to_be_drained(leaving, processes) if _can_drain(evidence) else set()
+    ordinals = gone_soon | (drained if _has_room(evidence, drained) else set())
     found = frozenset(process for ordinal in ordinals if (process := processes.get(ordinal)) is not None)
     stay = {processes.get(pod.ordinal) for pod in snapshot.workload.pods if pod.is_running} - {None}
     return found if stay - found else frozenset()
 
 
-def soonest(snapshot: Snapshot, policy: ScalingPolicy) -> timedelta | None:
+def soonest(evidence: Evidence) -> timedelta | None:
     """When the next announcement is due at the latest; None where none is in effect."""
+    snapshot, policy = evidence.snapshot, evidence.policy
     if not policy.agent:
         return None
     half = policy.timing.announcement / 2
     left = [
         max(timedelta(0), one.as_of + one.heard.expires_in - half - snapshot.now)
-        for one in fresh(snapshot, policy.timing).values()
+        for one in evidence.fresh_reports.values()
         if is_set(one, snapshot.now) and one.heard.expires_in is not None
     ]
     return min(left) + SLACK if left else None
 
 
-def _can_drain(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
+def _can_drain(evidence: Evidence) -> bool:
     """Begun only where our assignor is at work everywhere; an agent that falls silent does not call it off at once.
 
     It does when it has forgotten the announcement itself: to go on would keep follow-ups scheduled for ever, and with
     them every other rule from ending the hold, a release by the user among them.
     """
-    if is_on_demand(snapshot, policy):
+    snapshot, policy = evidence.snapshot, evidence.policy
+    if is_on_demand(evidence):
         return True
-    if policy.source in {LearnerSource.STANDBYS, LearnerSource.NONE} or is_heard_but_not_ours(snapshot, policy):
+    if policy.source in {LearnerSource.STANDBYS, LearnerSource.NONE} or is_another_assignor_at_work(evidence):
         return False
-    has_begun = any(is_set(one, snapshot.now) for one in fresh(snapshot, policy.timing).values())
-    return has_begun and not has_lost_one(snapshot, policy.timing) and limit_in_doubt(snapshot, policy) is None
+    has_begun = any(is_set(one, snapshot.now) for one in evidence.fresh_reports.values())
+    return has_begun and not has_lost_one(snapshot, policy.timing) and limit_in_doubt(evidence) is None
 
 
-def _has_room(snapshot: Snapshot, policy: ScalingPolicy, drained: set[Ordinal]) -> bool:
-    room = room_for_learners(fresh(snapshot, policy.timing), drained, snapshot.task_set)
+def _has_room(evidence: Evidence, drained: set[Ordinal]) -> bool:
+    room = room_for_learners(evidence.fresh_reports, drained, evidence.snapshot.task_set)
     return isinstance(room, RoomUnknown) or room.is_enough
 
 
@@ -119,20 +122,20 @@ def _to_be_drained(leaving: Leaving, processes: Mapping[Ordinal, ProcessId]) -> 
     return {ordinal for ordinal in processes if ordinal >= lowest}
 
 
-def _processes(snapshot: Snapshot, timing: Timing) -> Mapping[Ordinal, ProcessId]:
+def _processes(evidence: Evidence) -> Mapping[Ordinal, ProcessId]:
     """The process of each pod that exists or is granted: as its agent says, its members, or its volume."""
-    workload, latest = snapshot.workload, snapshot.latest
+    workload, latest = evidence.snapshot.workload, evidence.latest
     granted = 0 if workload.statefulset is None else workload.statefulset.replicas
     wanted = {pod.ordinal for pod in workload.pods} | {Ordinal(number) for number in range(granted)}
     found: dict[Ordinal, ProcessId] = {
         volume.ordinal: volume.process_id for volume in workload.volumes if volume.process_id is not None
     }
-    if latest is not None and isinstance(latest.group, GroupDescription):
-        for ordinal, members in place_members(latest.group, workload).by_ordinal.items():
+    if latest is not None:
+        for ordinal, members in latest.placement.by_ordinal.items():
             shown = next((one.process_id for one in members if one.process_id is not None), None)
             if shown is not None:
                 found[ordinal] = shown
-    for ordinal, report in fresh(snapshot, timing).items():
+    for ordinal, report in evidence.fresh_reports.items():
         if report.process_id is not None:
             found[ordinal] = report.process_id
     return {ordinal: process for ordinal, process in found.items() if ordinal in wanted}
@@ -142,10 +145,10 @@ def _behind(
     agents: Mapping[Ordinal, AgentReport],
     wanted: frozenset[ProcessId],
     highest: Epoch | None,
-    snapshot: Snapshot,
-    policy: ScalingPolicy,
+    evidence: Evidence,
 ) -> Mapping[Ordinal, AgentReport]:
     """Who has not heard it, not under the newest epoch, or not for long enough. That nobody leaves never expires."""
+    snapshot, policy = evidence.snapshot, evidence.policy
     found = {}
     for ordinal, one in agents.items():
         has_it = _has(one, wanted, snapshot.now, policy)
@@ -168,10 +171,10 @@ def _is_told(
     agents: Iterable[AgentReport],
     wanted: frozenset[ProcessId],
     highest: Epoch,
-    snapshot: Snapshot,
-    policy: ScalingPolicy,
+    evidence: Evidence,
 ) -> bool:
     """Tell whether the newest epoch stands for what is wanted: everybody who has it has it with this content."""
+    snapshot, policy = evidence.snapshot, evidence.policy
     own = [one for one in agents if one.heard.epoch == highest]
     return all(_has(one, wanted, snapshot.now, policy) for one in own)
 

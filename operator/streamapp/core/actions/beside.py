@@ -6,55 +6,48 @@ Called by `planning`. None of them takes a pod away.
 from streamapp.core.actions.decision import CloseBudget, Evict, OpenBudget, RecordProcessId, Step
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.evidence.eviction import evictable
-from streamapp.core.evidence.membership import place_members, unrecorded
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.membership import unrecorded
 from streamapp.core.facts.containers import MemberKey, ObservedMembers
-from streamapp.core.facts.group import GroupDescription, GroupState
-from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.group import GroupState
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Budget, StatefulSet
 from streamapp.core.reasons import Reason
 
 
-def evictions(
-    observed: tuple[ObservedMembers, ...], snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet
-) -> tuple[Step, ...]:
+def evictions(observed: tuple[ObservedMembers, ...], evidence: Evidence, statefulset: StatefulSet) -> tuple[Step, ...]:
     """Put out the members of containers that are known to have ended."""
-    latest = snapshot.latest
-    if latest is None or not isinstance(latest.group, GroupDescription):
+    latest = evidence.latest
+    if latest is None:
         return ()
     may_go = evictable(
         observed,
-        snapshot.container_ends,
+        evidence.snapshot.container_ends,
         latest.group,
-        policy.timing.eviction_margin,
+        evidence.policy.timing.eviction_margin,
         for_good=lambda ordinal: ordinal >= statefulset.replicas,
     )
     return tuple(Evict(members=one.members, end=one.end, reason=Reason.ContainerEnded) for one in may_go)
 
 
-def probe_members(snapshot: Snapshot) -> tuple[Step, ...]:
-    """Put out what an earlier nudge left behind."""
-    latest = snapshot.latest
-    if latest is None or not isinstance(latest.group, GroupDescription):
+def probe_members(evidence: Evidence) -> tuple[Step, ...]:
+    """Evict the probe member that an earlier triggered rebalance left behind."""
+    latest = evidence.latest
+    if latest is None or not latest.placement.probe_members:
         return ()
-    probes = place_members(latest.group, snapshot.workload).probe_members
-    if not probes:
-        return ()
-    keys = tuple(MemberKey(probe.id, probe.instance_id) for probe in probes)
+    keys = tuple(MemberKey(probe.id, probe.instance_id) for probe in latest.placement.probe_members)
     return (Evict(members=keys, end=None, reason=Reason.NudgeLeftOver),)
 
 
-def new_process_ids(snapshot: Snapshot) -> tuple[Step, ...]:
+def new_process_ids(evidence: Evidence) -> tuple[Step, ...]:
     """Record what a volume runs as, the first time it is seen."""
-    latest = snapshot.latest
-    if latest is None or not isinstance(latest.group, GroupDescription):
+    latest = evidence.latest
+    if latest is None or latest.group.state is not GroupState.STABLE or not latest.group.is_decoded:
         return ()
-    if latest.group.state is not GroupState.STABLE or not latest.group.is_decoded:
-        return ()
-    placement = place_members(latest.group, snapshot.workload)
+    placement = latest.placement
     return tuple(
         RecordProcessId(ordinal=ordinal, process_id=process_id, reason=Reason.ProcessIdUnrecorded)
-        for ordinal, process_id in unrecorded(placement, snapshot.workload).items()
+        for ordinal, process_id in unrecorded(placement, evidence.snapshot.workload).items()
         if process_id is not None and process_id not in placement.duplicated
     )
 

@@ -11,9 +11,10 @@ from enum import Enum
 from streamapp.core.evidence.coverage import TaskWait
 from streamapp.core.evidence.eta import Estimate
 from streamapp.core.evidence.learner_source import LearnerSourceStatus
+from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.containers import ContainerEnd, MemberKey
-from streamapp.core.facts.hold_record import Epoch, Forced, HoldRecord, RecordUnreadable
+from streamapp.core.facts.hold_record import Epoch, Forced, Hold, HoldRecord, OpenStep, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.gates.convergence import Convergence
 from streamapp.core.reasons import Reason
@@ -236,3 +237,34 @@ class Decision:
     def message(self) -> str:
         """The reason with its particulars, as resource and command line show it."""
         return f"{self.reason.note} {self.detail}".strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Another number of replicas, either way."""
+
+    to_replicas: int
+    step: OpenStep | None = None
+    """For a removal whose end must be watched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchResult:
+    """A branch's answer."""
+
+    verdict: Verdict
+    reason: Reason
+    detail: str = ""
+    waits: tuple[TaskWait, ...] = ()
+    hold: Hold | None = None
+    """The part of the hold record that says why pods are kept; None: no scale-down is under way."""
+    staying: int | None = None
+    """Replicas that will stay in the end, where pods are about to leave."""
+    drained: int | None = None
+    """Pods from this ordinal on are to be drained, where learners come on demand; None: none are."""
+    grant: Grant | None = None
+    create: int | None = None
+    """Replicas of a StatefulSet to be created."""
+    could_be_nudged: Refusal | None = None
+    """What is missing that a rebalance may bring."""
+    events: tuple[Event, ...] = ()

@@ -9,14 +9,14 @@ from datetime import timedelta
 
 from streamapp.core.actions.decision import CompletedStep
 from streamapp.core.evidence.eviction import evictable
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.hold_record import HoldRecord, OpenStep
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
-from streamapp.core.gates.case import GateInput, case_now
+from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.gates.chains import STEP_END_BY_TASKS_GATES, STEP_END_GATES
 from streamapp.core.gates.evaluate import first_refusal
 from streamapp.core.reasons import Reason
@@ -44,25 +44,27 @@ class StepProgress:
         )
 
 
-def assess(snapshot: Snapshot, policy: ScalingPolicy) -> StepProgress | None:
+def assess(evidence: Evidence) -> StepProgress | None:
     """Look at the open step; None where there is none."""
+    snapshot, policy = evidence.snapshot, evidence.policy
     statefulset = snapshot.workload.statefulset
     if statefulset is None or not isinstance(statefulset.record, HoldRecord) or statefulset.record.step is None:
         return None
     step = statefulset.record.step
     return StepProgress(
         step=step,
-        waits_for=_missing(step, statefulset, snapshot, policy),
+        waits_for=_missing(step, statefulset, evidence),
         is_slow=snapshot.now - step.granted_at > policy.timing.step_slow,
     )
 
 
-def _missing(step: OpenStep, statefulset: StatefulSet, snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | None:
+def _missing(step: OpenStep, statefulset: StatefulSet, evidence: Evidence) -> Refusal | None:
+    snapshot = evidence.snapshot
     latest = snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     gone = tuple(Ordinal(number) for number in range(step.from_replicas - 1, step.to_replicas - 1, -1))
-    case = case_now(snapshot, policy, RemovalCandidate(RemovalKind.ONE, gone), latest)
+    case = input_now(evidence, RemovalCandidate(RemovalKind.ONE, gone), latest)
     return (
         _pod_that_is_left(step, statefulset, snapshot)
         or _member_that_is_left(step, statefulset, case)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from streamapp.core.actions import beside
 from streamapp.core.actions.announcement import Leaving, announcement
 from streamapp.core.actions.decision import (
+    BranchResult,
     CreateStatefulSet,
     Event,
     Fence,
@@ -21,10 +22,10 @@ from streamapp.core.actions.decision import (
     WriteTemplate,
 )
 from streamapp.core.actions.open_step import StepProgress
-from streamapp.core.actions.outcomes import BranchResult
 from streamapp.core.actions.rebalance_trigger import Waiting, nudge_for
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
@@ -53,14 +54,23 @@ _SETTLING = frozenset(
 class PlanBuilder:
     """Everything that one decision has found out, on its way to a plan."""
 
-    snapshot: Snapshot
-    policy: ScalingPolicy
+    evidence: Evidence
     outcome: BranchResult
     step_progress: StepProgress | None
     rollout: Restart | Refusal | None
     drains: Ordinal | None
     """The pod that is drained to be restarted."""
     convergence: Convergence
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The facts."""
+        return self.evidence.snapshot
+
+    @property
+    def policy(self) -> ScalingPolicy:
+        """What the user chose, within the application's own limit."""
+        return self.evidence.policy
 
     def plan(self) -> Plan:
         """Everything that is to be done."""
@@ -77,8 +87,8 @@ class PlanBuilder:
         takes_pods = self.outcome.grant is not None and self.outcome.grant.step is not None
         others = (
             *self._evictions(statefulset, everywhere=True),
-            *beside.probe_members(self.snapshot),
-            *beside.new_process_ids(self.snapshot),
+            *beside.probe_members(self.evidence),
+            *beside.new_process_ids(self.evidence),
             *beside.budget(self.snapshot, self.step_progress, takes_pods=takes_pods),
         )
         # Nothing that may fail comes before a raise.
@@ -111,7 +121,7 @@ class PlanBuilder:
     def eta(self) -> Estimate:
         """When what is waited for will be caught up."""
         waits = self.outcome.waits
-        return estimate(self.snapshot, self.policy, waits) if waits else NOT_KNOWN
+        return estimate(self.evidence, waits) if waits else NOT_KNOWN
 
     def events(self) -> tuple[Event, ...]:
         """What happened with this decision."""
@@ -160,7 +170,7 @@ class PlanBuilder:
 
     def _announcement(self) -> Plan:
         leaving = Leaving(from_ordinal=self.outcome.drained, restart=self.drains)
-        told = announcement(self.snapshot, self.policy, leaving)
+        told = announcement(self.evidence, leaving)
         return () if told is None else (told,)
 
     def _record_write(self, statefulset: StatefulSet) -> Plan:
@@ -183,7 +193,7 @@ class PlanBuilder:
 
     def _must_be_written(self, before: HoldRecord, wanted: HoldRecord) -> bool:
         """Each write wakes our own watch: unchanged content is not written, the clock alone not often."""
-        if wanted.told != before.told:
+        if wanted.without_clock != before.without_clock:
             return True
         counted = None if before.hold is None else before.hold.progress.counted_at
         if counted is None or replace(wanted, epoch=before.epoch) == before:
@@ -193,7 +203,7 @@ class PlanBuilder:
     def _evictions(self, statefulset: StatefulSet, *, everywhere: bool) -> Plan:
         of_step = () if self.step_progress is None else self.step_progress.step.observed
         in_memory = self.snapshot.observed if everywhere else ()
-        return beside.evictions((*of_step, *in_memory), self.snapshot, self.policy, statefulset)
+        return beside.evictions((*of_step, *in_memory), self.evidence, statefulset)
 
     def _nudge(self, main: Plan) -> Plan:
         if any(not isinstance(step, WriteHoldRecord) for step in main):
@@ -207,7 +217,7 @@ class PlanBuilder:
         if self.step_progress is None or self.step_progress.waits_for is None:
             return ()
         waiting = Waiting(refusal=self.step_progress.waits_for, since=self.step_progress.step.granted_at)
-        nudge = nudge_for(waiting, self.snapshot, self.policy)
+        nudge = nudge_for(waiting, self.evidence)
         return () if nudge is None else (nudge,)
 
     def _hold_nudge(self) -> TriggerRebalance | None:
@@ -215,12 +225,12 @@ class PlanBuilder:
         if refusal is None or hold is None:
             return None
         waiting = Waiting(refusal=refusal, since=hold.since, estimate=self.eta())
-        return nudge_for(waiting, self.snapshot, self.policy)
+        return nudge_for(waiting, self.evidence)
 
     def _rollout_nudge(self) -> TriggerRebalance | None:
         if not isinstance(self.rollout, Refusal):
             return None
-        return nudge_for(Waiting(refusal=self.rollout, since=None), self.snapshot, self.policy)
+        return nudge_for(Waiting(refusal=self.rollout, since=None), self.evidence)
 
     def _settling_nudge(self) -> TriggerRebalance | None:
         missing = self.convergence.waits_for
@@ -228,4 +238,4 @@ class PlanBuilder:
             return None
         when = self.convergence.eta if missing.reason is Reason.LearnersCatchingUp else NOT_KNOWN
         waiting = Waiting(refusal=missing, since=None, estimate=when)
-        return nudge_for(waiting, self.snapshot, self.policy)
+        return nudge_for(waiting, self.evidence)

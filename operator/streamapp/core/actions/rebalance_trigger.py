@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 
 from streamapp.core.actions.decision import TriggerRebalance
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, EtaAt
-from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, fingerprint
-from streamapp.core.facts.policy import ScalingPolicy, Timing
+from streamapp.core.facts.policy import Timing
 from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
 from streamapp.core.reasons import Reason
 
@@ -53,10 +53,10 @@ class Waiting:
     """When the copies will be caught up, where that is what is waited for."""
 
 
-def nudge_for(waiting: Waiting, snapshot: Snapshot, policy: ScalingPolicy) -> TriggerRebalance | None:
+def nudge_for(waiting: Waiting, evidence: Evidence) -> TriggerRebalance | None:
     """The nudge that helps now, if one does."""
-    member = _member_to_copy(snapshot, policy) if waiting.refusal.needs_rebalance else None
-    if member is None or not _is_time(waiting, snapshot, policy.timing):
+    member = _member_to_copy(evidence) if waiting.refusal.needs_rebalance else None
+    if member is None or not _is_time(waiting, evidence.snapshot, evidence.policy.timing):
         return None
     return TriggerRebalance(like_member=member, reason=waiting.refusal.reason)
 
@@ -119,16 +119,17 @@ def _pause(in_vain: int, timing: Timing) -> timedelta:
     return min(timing.nudge_gap * (1 << doublings), timing.nudge_longest)
 
 
-def _member_to_copy(snapshot: Snapshot, policy: ScalingPolicy) -> str | None:
+def _member_to_copy(evidence: Evidence) -> str | None:
     """A member of the lowest ordinal, if the group is fit to be nudged at all."""
-    latest = snapshot.latest
-    if not policy.trigger_rebalance or latest is None or not isinstance(latest.group, GroupDescription):
+    snapshot, policy = evidence.snapshot, evidence.policy
+    latest, newest = snapshot.latest, evidence.latest
+    if not policy.trigger_rebalance or latest is None or newest is None:
         return None
-    group = latest.group
+    group = newest.group
     is_settled = group.state is GroupState.STABLE and group.is_decoded
     if not is_settled or not group.can_be_nudged or snapshot.now - latest.ended_at > policy.timing.fact_age:
         return None
-    placement = place_members(group, snapshot.workload)
+    placement = newest.placement
     if placement.probe_members or not placement.by_ordinal:
         return None
     return placement.members(min(placement.by_ordinal))[0].id

@@ -7,18 +7,17 @@ removal, the next only when the last one is well. Pods that are about to leave a
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from streamapp.core.evidence.agent_views import fresh, silence
-from streamapp.core.evidence.learner_source import seen, why_not_on_demand
-from streamapp.core.evidence.learners import LearnersUnknown
-from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.agent_views import silence
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import LearnersUnknown, source_in_force, why_not_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
-from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
-from streamapp.core.gates.case import Gate, GateInput, case_now
+from streamapp.core.gates.case import Gate, GateInput, input_now
 from streamapp.core.gates.chains import REPLACEMENT_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.evaluate import Approval, CoverageOverride, evaluate, first_refusal
@@ -37,56 +36,59 @@ class Restart:
     reason: Reason
 
 
-def next_restart(
-    snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet, target: int
-) -> Restart | Refusal | None:
+def next_restart(evidence: Evidence, statefulset: StatefulSet, target: int) -> Restart | Refusal | None:
     """The next pod to restart, or why none is; None where every pod that matters has the newest template.
 
     Args:
-        snapshot: The facts.
-        policy: The user's choice.
+        evidence: What follows from the facts.
         statefulset: The StatefulSet, whose update revision is the newest template.
         target: Replicas that stay; pods above are leaving.
     """
-    latest = snapshot.latest
+    latest = evidence.snapshot.latest
     if latest is None:
         return None
-    return _Rollout(snapshot, policy, statefulset, target, latest).next()
+    return _Rollout(evidence, statefulset, target, latest).next()
 
 
-def to_drain(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet, target: int) -> Ordinal | None:
+def to_drain(evidence: Evidence, statefulset: StatefulSet, target: int) -> Ordinal | None:
     """The pod that is to be drained for a restart, where learners come on demand; None: none is.
 
     Args:
-        snapshot: The facts.
-        policy: The user's choice.
+        evidence: What follows from the facts.
         statefulset: The StatefulSet.
         target: Replicas that stay.
     """
-    latest = snapshot.latest
-    return None if latest is None else _Rollout(snapshot, policy, statefulset, target, latest).to_drain()
+    latest = evidence.snapshot.latest
+    return None if latest is None else _Rollout(evidence, statefulset, target, latest).to_drain()
 
 
-def next_replacement(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> Restart | None:
+def next_replacement(evidence: Evidence, statefulset: StatefulSet) -> Restart | None:
     """The next pod to replace while a step is open for too long: only one that does not run, and is in no group.
 
     The step may wait for tasks that nobody can run before the pods have the newest template.
     """
-    latest = snapshot.latest
+    latest = evidence.snapshot.latest
     if latest is None:
         return None
-    return _Rollout(snapshot, policy, statefulset, statefulset.replicas, latest).next_that_is_down()
+    return _Rollout(evidence, statefulset, statefulset.replicas, latest).next_that_is_down()
 
 
 @dataclass(frozen=True, slots=True)
 class _Rollout:
     """One look at a rollout."""
 
-    snapshot: Snapshot
-    policy: ScalingPolicy
+    evidence: Evidence
     statefulset: StatefulSet
     target: int
     latest: GroupReading
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.evidence.snapshot
+
+    @property
+    def policy(self) -> ScalingPolicy:
+        return self.evidence.policy
 
     def next(self) -> Restart | Refusal | None:
         candidates = self._candidates()
@@ -167,25 +169,23 @@ class _Rollout:
         no tasks to lose, and may be what the new template mends.
         """
         pods = self.snapshot.workload.pods
-        if fresh(self.snapshot, self.policy.timing).keys() - set(newest):
+        if self.evidence.fresh_reports.keys() - set(newest):
             return frozenset(pod.ordinal for pod in pods if pod.has_agent is not False)
-        group = self.latest.group
+        latest = self.evidence.of(self.latest)
         several = sum(1 for pod in pods if pod.has_agent) > 1
-        if not isinstance(group, GroupDescription) or not several or self._source() is not LearnerSource.NONE:
+        if latest is None or not several or self._source() is not LearnerSource.NONE:
             return frozenset()
-        placement = place_members(group, self.snapshot.workload)
-        return frozenset(
-            pod.ordinal for pod in pods if pod.has_agent and pod.is_running and placement.members(pod.ordinal)
-        )
+        members = latest.placement.members
+        return frozenset(pod.ordinal for pod in pods if pod.has_agent and pod.is_running and members(pod.ordinal))
 
     def _assignor_that_is_lost(self, newest: list[Ordinal]) -> Refusal | None:
         """Whether the newest template takes our assignor away where it alone could drain the other pods."""
-        reports = fresh(self.snapshot, self.policy.timing)
+        reports = self.evidence.fresh_reports
         was_ours = any(one.is_ours for ordinal, one in reports.items() if ordinal not in newest)
         is_ours = all(one.is_ours for ordinal, one in reports.items() if ordinal in newest)
         if is_ours or not was_ours or self._source() is not LearnerSource.NONE:
             return None
-        return why_not_on_demand(self.snapshot, self.policy)
+        return why_not_on_demand(self.evidence)
 
     def _takes_nothing_away(self, pod: Pod, gates: Iterable[Gate]) -> bool:
         """Tell whether a pod does not run and has nobody in the group."""
@@ -219,7 +219,7 @@ class _Rollout:
         if override is not None and override.reason is Reason.RestartWithoutLearners:
             # Where no restart can be covered, at least no task must be away for two restarts at once.
             refusal = every_task_runs(case)
-        return refusal or evaluate(self.snapshot, self.policy, case.candidate, override)
+        return refusal or evaluate(self.evidence, case.candidate, override)
 
     def _learning(self, pod: Pod) -> Refusal | None:
         """Whether a pod restores a task or has a standby that is behind; a restart would set it back."""
@@ -237,7 +237,7 @@ class _Rollout:
         return None
 
     def _source(self) -> LearnerSource | None:
-        source = seen(self.snapshot, self.policy).source
+        source = source_in_force(self.evidence).source
         return None if isinstance(source, LearnersUnknown) else source
 
     def _granted_pods(self) -> tuple[Pod, ...]:
@@ -245,4 +245,4 @@ class _Rollout:
 
     def _case(self, pod: Pod) -> GateInput:
         candidate = RemovalCandidate(RemovalKind.RESTART, (pod.ordinal,))
-        return case_now(self.snapshot, self.policy, candidate, self.latest)
+        return input_now(self.evidence, candidate, self.latest)

@@ -7,8 +7,8 @@ hold record carries nothing from one judgement to the next but the clock of "no 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from streamapp.core.actions.decision import Event, Verdict
-from streamapp.core.actions.outcomes import BranchResult, Grant
+from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation
@@ -28,14 +28,15 @@ from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind, next_drained, next_removal
-from streamapp.core.gates.case import case_now
+from streamapp.core.gates.case import input_now
 from streamapp.core.gates.evaluate import Approval, CoverageOverride, evaluate
 from streamapp.core.gates.safety_gates import every_task_runs
 from streamapp.core.reasons import Reason
 
 
-def scale_down(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> BranchResult:
+def scale_down(evidence: Evidence, statefulset: StatefulSet) -> BranchResult:
     """Decide about a wish that is lower than what is granted."""
+    snapshot, policy = evidence.snapshot, evidence.policy
     current = current_hold(statefulset)
     if snapshot.app.held_because is not None:
         return _hold(Reason.HeldByUser, snapshot.app.held_because, current)
@@ -43,12 +44,12 @@ def scale_down(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulS
         return _hold(Reason.ZeroNotAllowed, "", None)
     target = snapshot.app.desired.highest_within(policy.stabilization_window, snapshot.now)
     if target is None or target >= statefulset.replicas:
-        return _hold(Reason.Stabilizing, _how_long_it_must_last(snapshot, policy, statefulset), current)
+        return _hold(Reason.Stabilizing, _how_long_it_must_last(evidence, statefulset), current)
     if isinstance(statefulset.record, RecordUnreadable):
         return _hold(Reason.HoldRecordUnreadable, statefulset.record.detail, None)
     hold = _continued(current, target, snapshot, statefulset)
     is_new = current is None or current.id != hold.id
-    return _Held(snapshot, policy, statefulset, hold, is_new=is_new).outcome()
+    return _Held(evidence, statefulset, hold, is_new=is_new).outcome()
 
 
 def current_hold(statefulset: StatefulSet) -> Hold | None:
@@ -58,7 +59,8 @@ def current_hold(statefulset: StatefulSet) -> Hold | None:
     return hold if hold is not None and hold.granted == statefulset.replicas else None
 
 
-def _how_long_it_must_last(snapshot: Snapshot, policy: ScalingPolicy, statefulset: StatefulSet) -> str:
+def _how_long_it_must_last(evidence: Evidence, statefulset: StatefulSet) -> str:
+    snapshot, policy = evidence.snapshot, evidence.policy
     window = f"It must last for {policy.stabilization_window.total_seconds():g} s"
     since = snapshot.app.desired.lower_since(statefulset.replicas)
     # A point in time and not a countdown, which would be another status at every look.
@@ -110,20 +112,27 @@ def _falls_far(before: int, target: int) -> bool:
 class _Held:
     """One pass over a hold."""
 
-    snapshot: Snapshot
-    policy: ScalingPolicy
+    evidence: Evidence
     statefulset: StatefulSet
     hold: Hold
     is_new: bool
     """Not on record yet."""
 
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.evidence.snapshot
+
+    @property
+    def policy(self) -> ScalingPolicy:
+        return self.evidence.policy
+
     def outcome(self) -> BranchResult:
         if self.hold.gave_up_at is not None and not self._is_released:
             return _hold(Reason.GaveUp, "", self.hold)
-        next_ones = next_drained if is_on_demand(self.snapshot, self.policy) else next_removal
-        candidate = next_ones(self.snapshot, self.statefulset.replicas, self.hold.target)
+        next_ones = next_drained if is_on_demand(self.evidence) else next_removal
+        candidate = next_ones(self.evidence, self.statefulset.replicas, self.hold.target)
         override = self._waiver(candidate)
-        verdict = self._last_of_all(candidate) or evaluate(self.snapshot, self.policy, candidate, override)
+        verdict = self._last_of_all(candidate) or evaluate(self.evidence, candidate, override)
         if isinstance(verdict, Refusal):
             return self._wait(verdict)
         if self.is_new and not self.snapshot.app.dry_run:
@@ -156,7 +165,7 @@ class _Held:
             return None
         if isinstance(task_set, TaskSet) and not any(task.source_changelogs for task in task_set.tasks):
             return None
-        return every_task_runs(case_now(self.snapshot, self.policy, candidate, latest))
+        return every_task_runs(input_now(self.evidence, candidate, latest))
 
     def _step(self, approval: Approval) -> BranchResult:
         """Let them go; what must be remembered of them is written with the same PATCH."""

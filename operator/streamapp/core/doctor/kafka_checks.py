@@ -12,7 +12,8 @@ from dataclasses import replace
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
 from streamapp.core.doctor.subject import Found, Patient
 from streamapp.core.evidence import learner_source
-from streamapp.core.evidence.learners import LearnersUnknown
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import LearnersUnknown
 from streamapp.core.evidence.refusal import first_few
 from streamapp.core.facts.group import GroupUnreadable
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
@@ -96,7 +97,7 @@ def tasks_have_copies(patient: Patient) -> Found:
     snapshot = patient.snapshot
     if isinstance(snapshot.task_set, TaskSet) and not snapshot.task_set.stateful:
         return None
-    seen = learner_source.seen(snapshot, patient.policy)
+    seen = learner_source.source_in_force(Evidence(snapshot, patient.policy))
     instead = seen.not_on_demand
     why_not = "" if instead is None else f"; not on demand: {f'{instead.reason.name} {instead.detail}'.strip()}"
     match seen.source:
@@ -118,7 +119,7 @@ def identity_is_stable(patient: Patient) -> Found:
     if unreadable is not None or snapshot.latest is None:
         return _unchecked(Diagnosis.IdentityUnstable, unreadable or "")
     nobody = RemovalCandidate(RemovalKind.RESTART, ())
-    case = GateInput(snapshot=snapshot, policy=patient.policy, candidate=nobody, reading=snapshot.latest)
+    case = GateInput(evidence=Evidence(snapshot, patient.policy), candidate=nobody, reading=snapshot.latest)
     refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
     if refusal is None:
         return ()

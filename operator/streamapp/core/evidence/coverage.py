@@ -1,19 +1,24 @@
 """Coverage: which stateful tasks would be left without a good copy if some pods were gone.
 
-Asked for *every stateful task of the universe*, not only for those of the pods that leave: a pod that stays may be
+Asked for *every stateful task of the application*, not only for those of the pods that leave: a pod that stays may be
 restoring a task from nothing while the only good copy is a standby on the pod that leaves.
 
-Called by the gates and by `convergence`. It trusts a copy only where the member holds it now, took part in the join
-that was watched, and sits in a container that has run ever since.
+A copy counts only if two sources agree that it is there: `map_copies` believes a member that holds the task now, took
+part in the rebalance that was watched, and sits in a container that has run ever since; `map_copies_by_agents` believes
+an agent whose tasks the brokers have assigned to that pod. How far a copy is is worked out only when it is asked for:
+of thousands of tasks nearly all run on a pod that stays.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
+from streamapp.core.evidence.agent_views import AgentView
 from streamapp.core.evidence.membership import MemberPlacement
-from streamapp.core.facts.group import Applied, Member, NoOffsets, ObservedRebalance
+from streamapp.core.evidence.running_tasks import holders_of
+from streamapp.core.facts.agent_reports import TaskState
+from streamapp.core.facts.group import Applied, NoOffsets, ObservedRebalance, OffsetSum
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import (
     EndOffsets,
@@ -21,9 +26,11 @@ from streamapp.core.facts.lag import (
     RunningActive,
     TaskLag,
     Unknown,
+    copy_lag,
+    lag_to,
     restore_size,
     tail_doubt,
-    task_lag,
+    task_target,
     written_to,
 )
 from streamapp.core.facts.tasks import TaskFacts, TaskSet
@@ -65,57 +72,146 @@ class ReadSince:
     ends: EndOffsets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyMap:
-    """All copies of all stateful tasks, as one reading shows them; made by `map_copies` or `map_copies_by_agents`."""
+Position = OffsetSum | Mapping[str, int]
+"""How far a holder says that its copy of one task is: as a sum of offsets, or as positions by store."""
 
-    task_set: TaskSet
-    since: ReadSince
-    earlier: ReadSince | None
-    """The reading before, to tell the input rate."""
-    copies: Mapping[TaskId, tuple[Copy, ...]]
-    """Every copy that counts, wherever it is: running actives and standbys, best first."""
-    restoring: Mapping[TaskId, tuple[Copy, ...]]
-    """Where tasks are assigned as active, but not known to run; how far they are is an upper bound."""
+Holder = tuple[Ordinal, Mapping[TaskId, Position]]
+"""A pod, and how far its copies are; a task that is missing there has no known position."""
+
+
+class CopyMap:
+    """All copies of all stateful tasks, as one reading shows them; made by `map_copies` or `map_copies_by_agents`.
+
+    Attributes:
+        task_set: The tasks there are.
+        since: From when the positions are, and the ends that were read after them.
+        earlier: The same of the reading before, to derive the input rate.
+    """
+
+    def __init__(self, task_set: TaskSet, since: ReadSince, earlier: ReadSince | None) -> None:
+        self.task_set = task_set
+        self.since = since
+        self.earlier = earlier
+        self._running: list[tuple[frozenset[TaskId], Ordinal]] = []
+        self._standbys: list[tuple[frozenset[TaskId], Holder]] = []
+        self._restoring: list[tuple[frozenset[TaskId], Holder]] = []
+        self._lagging_by_limit: dict[int, tuple[int, frozenset[TaskId]]] = {}
+
+    def add_running(self, ordinal: Ordinal, tasks: frozenset[TaskId]) -> None:
+        """Add the tasks that are active on a pod, and known to run."""
+        if tasks:
+            self._running.append((tasks, ordinal))
+
+    def add_standbys(self, ordinal: Ordinal, tasks: frozenset[TaskId], positions: Mapping[TaskId, Position]) -> None:
+        """Add the standbys and warm-ups of a pod that count."""
+        if tasks:
+            self._standbys.append((tasks, (ordinal, positions)))
+
+    def add_restoring(self, ordinal: Ordinal, tasks: frozenset[TaskId], positions: Mapping[TaskId, Position]) -> None:
+        """Add the tasks that are active on a pod, but not known to run; how far they are is an upper bound."""
+        if tasks:
+            self._restoring.append((tasks, (ordinal, positions)))
 
     @property
     def ends(self) -> EndOffsets:
-        """Read after the positions were told."""
+        """Read after the positions were reported."""
         return self.since.ends
 
-    def best(self, task: TaskId, stays: Callable[[Ordinal], bool]) -> Copy | None:
+    def copies(self, task: TaskFacts) -> tuple[Copy, ...]:
+        """Every copy of a task that counts, running or standby, the nearest first; unknown ones come last."""
+        running = (Copy(ordinal, RunningActive()) for ordinal in self._running_on.get(task.id, ()))
+        standbys = (Copy(holder[0], self._lag(task, holder)) for holder in self._standby_on.get(task.id, ()))
+        return tuple(sorted((*running, *standbys), key=_nearness))
+
+    def restores(self, task: TaskFacts) -> tuple[Copy, ...]:
+        """Where a task is assigned as active, but not known to run."""
+        holders = self._restoring_on.get(task.id, ())
+        return tuple(Copy(holder[0], self._lag(task, holder, is_active=True)) for holder in holders)
+
+    def best(self, task: TaskFacts, stays: Callable[[Ordinal], bool]) -> Copy | None:
         """The nearest copy of a task on a pod that stays."""
-        return next((copy for copy in self.copies.get(task, ()) if stays(copy.ordinal)), None)
+        return next((copy for copy in self.copies(task) if stays(copy.ordinal)), None)
 
     def waits(self, stays: Callable[[Ordinal], bool], limit: int) -> tuple[TaskWait, ...]:
         """The stateful tasks that no pod which stays could take over at once, in the order of their IDs."""
-        waits = (self._wait(task, stays, limit) for task in self.task_set.stateful)
+        run_on = frozenset[TaskId]().union(*(tasks for tasks, ordinal in self._running if stays(ordinal)))
+        doubtful = (task for task in self.task_set.stateful if task.id not in run_on)
+        waits = (self._wait(task, stays, limit) for task in doubtful)
         return tuple(wait for wait in waits if wait is not None)
 
     def behind(self, limit: int, ordinal: Ordinal | None = None) -> tuple[TaskWait, ...]:
         """The stateful tasks that a pod restores, or has a standby of that is not caught up; of all pods or of one."""
         waits: list[TaskWait] = []
+        lagging_tasks = self._lagging_standbys(limit)[1]
         for task in self.task_set.stateful:
-            restoring = self.restoring.get(task.id, ())
-            waits.extend(TaskWait(task.id, Reason.TasksRestoring, copy, self._left(task, copy)) for copy in restoring)
-            lagging = (copy for copy in self.copies.get(task.id, ()) if not is_caught_up(copy.lag, limit))
-            waits.extend(self._lagging(task, copy, limit) for copy in lagging)
+            if task.id in self._restoring_on:
+                copies = self.restores(task)
+                waits.extend(TaskWait(task.id, Reason.TasksRestoring, copy, self._left(task, copy)) for copy in copies)
+            if task.id in lagging_tasks:
+                lagging = (copy for copy in self.copies(task) if not is_caught_up(copy.lag, limit))
+                waits.extend(self._lagging(task, copy, limit) for copy in lagging)
         return tuple(wait for wait in waits if wait.best is not None and ordinal in (None, wait.best.ordinal))
 
     def standbys_caught_up(self, limit: int) -> int:
         """How many standbys could take over at once."""
-        lags = (copy.lag for copies in self.copies.values() for copy in copies)
-        return sum(1 for lag in lags if isinstance(lag, Measured) and is_caught_up(lag, limit))
+        return self._lagging_standbys(limit)[0]
+
+    def _lagging_standbys(self, limit: int) -> tuple[int, frozenset[TaskId]]:
+        """How many standbys are caught up; the tasks with one that is not, or of unknown lag."""
+        if limit not in self._lagging_by_limit:
+            caught_up, lagging = 0, set()
+            for tasks, holder in self._standbys:
+                for task in filter(None, map(self.task_set.get, tasks & self.task_set.stateful_ids)):
+                    if self._is_within(task, holder, limit):
+                        caught_up += 1
+                    else:
+                        lagging.add(task.id)
+            self._lagging_by_limit[limit] = caught_up, frozenset(lagging)
+        return self._lagging_by_limit[limit]
+
+    def _is_within(self, task: TaskFacts, holder: Holder, limit: int) -> bool:
+        """As `is_caught_up` of the lag of a standby, without a value for each of thousands."""
+        position = holder[1].get(task.id)
+        if not isinstance(position, Applied):
+            return is_caught_up(self._lag(task, holder), limit)
+        target = task_target(task, self.since.ends)
+        left = None if isinstance(target, Unknown) else target.records_left(position.offset_sum)
+        return left is not None and left <= limit
+
+    @cached_property
+    def _running_on(self) -> Mapping[TaskId, tuple[Ordinal, ...]]:
+        return holders_of(self._running)
+
+    @cached_property
+    def _standby_on(self) -> Mapping[TaskId, tuple[Holder, ...]]:
+        return holders_of(self._standbys)
+
+    @cached_property
+    def _restoring_on(self) -> Mapping[TaskId, tuple[Holder, ...]]:
+        return holders_of(self._restoring)
+
+    def _lag(self, task: TaskFacts, holder: Holder, *, is_active: bool = False) -> TaskLag:
+        position = holder[1].get(task.id)
+        if isinstance(position, Applied):
+            return lag_to(task_target(task, self.ends), position.offset_sum)
+        if isinstance(position, Mapping):
+            by_changelog = task.by_changelog(position)
+            if by_changelog is None:
+                return Unknown("its agent does not tell all of its positions")
+            return copy_lag(task, by_changelog, self.ends)
+        if is_active and position is NoOffsets.RUNNING:
+            return RunningActive()
+        return Unknown("its holder reports no offsets for it")
 
     def _wait(self, task: TaskFacts, stays: Callable[[Ordinal], bool], limit: int) -> TaskWait | None:
-        best = self.best(task.id, stays)
+        best = self.best(task, stays)
         if best is None:
             return self._without_copy(task, stays)
         return None if is_caught_up(best.lag, limit) else self._lagging(task, best, limit)
 
     def _without_copy(self, task: TaskFacts, stays: Callable[[Ordinal], bool]) -> TaskWait:
-        """Nobody could take over; if a pod that stays has been given the task, it only has to be seen running there."""
-        restoring = next((copy for copy in self.restoring.get(task.id, ()) if stays(copy.ordinal)), None)
+        """No pod could take over; if one that stays has been given the task, it only has to be seen running there."""
+        restoring = next((copy for copy in self.restores(task) if stays(copy.ordinal)), None)
         if restoring is None:
             return TaskWait(task.id, Reason.NoLearners, None, self._whole(task))
         return TaskWait(task.id, Reason.TasksRestoring, restoring, self._left(task, restoring))
@@ -166,34 +262,49 @@ def map_copies(
     ends: EndOffsets,
     earlier: ReadSince | None,
 ) -> CopyMap:
-    """Find every copy that counts.
+    """Find every copy that counts, by what members said when they joined.
 
     An active that restores is no copy: it blocks the task while it does, however near it is. Nor is a directory that
     merely lies on a disk.
     """
-    copies: dict[TaskId, list[Copy]] = defaultdict(list)
-    restoring: dict[TaskId, list[Copy]] = defaultdict(list)
+    copies = CopyMap(task_set, ReadSince(rebalance.began_at, ends), earlier)
     for pod in workload.pods:
+        has_run = _has_run_since(pod, rebalance)
         for member in placement.members(pod.ordinal):
-            counts = _has_run_since(pod, rebalance) and member.id in rebalance.rejoined_members
-            for task, lag in _held(member, task_set, ends):
-                is_active = member.assignment is not None and task in member.assignment.active
-                if counts and (isinstance(lag, RunningActive) or not is_active):
-                    copies[task].append(Copy(pod.ordinal, lag))
-                elif is_active:
-                    restoring[task].append(Copy(pod.ordinal, lag))
-    return CopyMap(
-        task_set=task_set,
-        since=ReadSince(rebalance.began_at, ends),
-        earlier=earlier,
-        copies={task: nearest_first(found) for task, found in copies.items()},
-        restoring={task: tuple(found) for task, found in restoring.items()},
-    )
+            if member.subscription is None or member.assignment is None:
+                continue
+            active, offsets = member.assignment.active, member.subscription.offsets
+            if not has_run or member.id not in rebalance.rejoined_members:
+                copies.add_restoring(pod.ordinal, active, offsets)
+                continue
+            running = active & member.subscription.running
+            copies.add_running(pod.ordinal, running)
+            copies.add_restoring(pod.ordinal, active - running, offsets)
+            copies.add_standbys(pod.ordinal, member.assignment.standby - active, offsets)
+    return copies
 
 
-def nearest_first(copies: list[Copy]) -> tuple[Copy, ...]:
-    """Order copies by how soon each could take over; unknown ones come last."""
-    return tuple(sorted(copies, key=_nearness))
+def map_copies_by_agents(task_set: TaskSet, placement: MemberPlacement, view: AgentView) -> CopyMap:
+    """Find every copy that counts, by what each JVM says of its own tasks now.
+
+    If the ends were not read since, standbys are there all the same, each at an unknown distance.
+    """
+    ends = view.ends
+    if not isinstance(ends, EndOffsets):
+        ends = EndOffsets(read_at=view.as_of, partitions={}, committed={})
+    copies = CopyMap(task_set, ReadSince(view.as_of, ends), None)
+    for ordinal, report in view.reports.items():
+        given = [one.assignment for one in placement.members(ordinal) if one.assignment is not None]
+        active = frozenset[TaskId]().union(*(one.active for one in given))
+        standby = frozenset[TaskId]().union(*(one.standby for one in given))
+        tasks = report.tasks or ()
+        as_active = {task.id: task.positions for task in tasks if task.is_active}
+        as_standby = {task.id: task.positions for task in tasks if not task.is_active}
+        running = active & {task.id for task in tasks if task.is_active and task.state is TaskState.RUNNING}
+        copies.add_running(ordinal, running)
+        copies.add_restoring(ordinal, (active & as_active.keys()) - running, as_active)
+        copies.add_standbys(ordinal, standby & as_standby.keys(), as_standby)
+    return copies
 
 
 def is_caught_up(lag: TaskLag, limit: int) -> bool:
@@ -204,23 +315,6 @@ def is_caught_up(lag: TaskLag, limit: int) -> bool:
 def _has_run_since(pod: Pod, rebalance: ObservedRebalance) -> bool:
     since = pod.container.running_since
     return pod.is_running and since is not None and since <= rebalance.settled_at
-
-
-def _held(member: Member, task_set: TaskSet, ends: EndOffsets) -> Iterator[tuple[TaskId, TaskLag]]:
-    """The stateful tasks that a member was given, each with how far it says it is."""
-    if member.subscription is None or member.assignment is None:
-        return
-    for task in member.assignment.active | member.assignment.standby:
-        facts = task_set.get(task)
-        if facts is None or not facts.stateful:
-            continue
-        offsets = member.subscription.offsets.get(task)
-        if isinstance(offsets, Applied):
-            yield task, task_lag(facts, offsets.offset_sum, ends)
-        elif offsets is NoOffsets.RUNNING and task in member.assignment.active:
-            yield task, RunningActive()
-        else:
-            yield task, Unknown("its holder reports no offsets for it")
 
 
 def _nearness(copy: Copy) -> tuple[int, int, Ordinal]:

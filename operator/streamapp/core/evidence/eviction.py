@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.membership import MemberPlacement, place_members
 from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.ids import Ordinal
@@ -19,7 +19,11 @@ from streamapp.core.facts.workload import Workload
 
 
 def observe_members(
-    group: GroupDescription, workload: Workload, ordinals: Collection[Ordinal], seen_at: datetime
+    group: GroupDescription,
+    workload: Workload,
+    ordinals: Collection[Ordinal],
+    seen_at: datetime,
+    placement: MemberPlacement | None = None,
 ) -> tuple[ObservedMembers, ...]:
     """The members that a reading shows for some ordinals, by the container each pod has.
 
@@ -28,12 +32,13 @@ def observe_members(
         workload: The pods as they were then.
         ordinals: Whose members are wanted.
         seen_at: When the earliest reading ended that shows these same members.
+        placement: Which member runs in which pod, if that is known already.
 
     A process ID alone tells the volume and not the container: a pod that was deleted by force may live on, on a node
     that nobody hears of, beside the one that has taken its place. So where the broker sees the pods' own addresses,
     whoever comes from another one is in no container that is known.
     """
-    placement = place_members(group, workload)
+    placement = placement or place_members(group, workload)
     known = {address for pod in workload.pods for address in pod.ips}
     is_translated = not any(member.client_host in known for member in group.members)
     found = []

@@ -6,19 +6,23 @@ back, and the reason is told. Called by `judging`, `holding`, `rollouts`, `annou
 
 from dataclasses import dataclass, replace
 
-from streamapp.core.evidence.agent_views import fresh, silence
-from streamapp.core.evidence.learners import LearnersUnknown, detect
-from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.agent_reports import AgentReport, AsideKind, AssignorInactive
-from streamapp.core.facts.group import GroupDescription
+from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.reasons import Reason
 
 UNBOUNDED = 2**62
 """Records; an `acceptable.recovery.lag` from here on stands for "any": `Long.MAX_VALUE` is what people write."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnersUnknown:
+    """It cannot be told at present."""
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,50 +39,59 @@ class LearnerSourceStatus:
         return self.source is LearnerSource.ON_DEMAND
 
 
-def seen(snapshot: Snapshot, policy: ScalingPolicy) -> LearnerSourceStatus:
-    """The source in force now."""
+def source_in_force(evidence: Evidence) -> LearnerSourceStatus:
+    """Where learners come from now."""
+    return evidence.once(_source_in_force)
+
+
+def _source_in_force(evidence: Evidence) -> LearnerSourceStatus:
+    policy = evidence.policy
     if policy.source in {LearnerSource.STANDBYS, LearnerSource.NONE}:
-        return LearnerSourceStatus(_shown_by_the_group(snapshot))
-    missing = why_not_on_demand(snapshot, policy)
+        return LearnerSourceStatus(_shown_by_the_group(evidence))
+    missing = why_not_on_demand(evidence)
     if missing is None:
         return LearnerSourceStatus(LearnerSource.ON_DEMAND)
     is_asked_for = policy.agent or policy.source is LearnerSource.ON_DEMAND
-    return LearnerSourceStatus(_shown_by_the_group(snapshot), missing if is_asked_for else None)
+    return LearnerSourceStatus(_shown_by_the_group(evidence), missing if is_asked_for else None)
 
 
-def is_on_demand(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
+def is_on_demand(evidence: Evidence) -> bool:
     """Tell whether pods are drained before they go."""
-    chosen = policy.source not in {LearnerSource.STANDBYS, LearnerSource.NONE}
-    return chosen and why_not_on_demand(snapshot, policy) is None
+    chosen = evidence.policy.source not in {LearnerSource.STANDBYS, LearnerSource.NONE}
+    return chosen and why_not_on_demand(evidence) is None
 
 
-def why_not_on_demand(snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | None:
+def why_not_on_demand(evidence: Evidence) -> Refusal | None:
     """Why learners cannot come on demand; None: every pod that runs has our assignor, and says so."""
-    if not policy.agent:
+    return evidence.once(_why_not_on_demand)
+
+
+def _why_not_on_demand(evidence: Evidence) -> Refusal | None:
+    if not evidence.policy.agent:
         return Refusal(Reason.AgentDisabled)
-    quiet = silence(snapshot, policy.timing)
+    quiet = evidence.agents_unavailable
     if quiet is not None:
         return Refusal(quiet.reason, quiet.detail, needs_rebalance=False)
-    reports = tuple(fresh(snapshot, policy.timing).values())
-    return _assigned_otherwise(reports) or limit_in_doubt(snapshot, policy) or _somebody_else(snapshot, reports)
+    reports = tuple(evidence.fresh_reports.values())
+    return _assigned_otherwise(reports) or limit_in_doubt(evidence) or _another_process(evidence, reports)
 
 
-def is_heard_but_not_ours(snapshot: Snapshot, policy: ScalingPolicy) -> bool:
-    """Tell whether an agent says that another assignor is at work there: then nobody is to be told who leaves."""
-    return any(not report.is_ours for report in fresh(snapshot, policy.timing).values())
+def is_another_assignor_at_work(evidence: Evidence) -> bool:
+    """Tell whether an agent reports another assignor: then no agent is told which processes leave."""
+    return any(not report.is_ours for report in evidence.fresh_reports.values())
 
 
-def limit_in_doubt(snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | None:
+def limit_in_doubt(evidence: Evidence) -> Refusal | None:
     """Whether the application's own limit is known, one for all pods of one template, and a limit.
 
     Between templates it may differ: whatever changes it would else make its own rollout one without learners. The
     smallest counts then (`within_the_applications_limit`).
     """
-    limits = {ordinal: report.recovery_lag for ordinal, report in fresh(snapshot, policy.timing).items()}
+    limits = {ordinal: report.recovery_lag for ordinal, report in evidence.fresh_reports.items()}
     endless = sorted(ordinal for ordinal, limit in limits.items() if limit is not None and limit >= UNBOUNDED)
     if endless:
         return Refusal(Reason.RecoveryLagUnbounded, f"ordinal {first_few(endless)}", needs_rebalance=False)
-    revisions = {pod.ordinal: pod.revision for pod in snapshot.workload.pods}
+    revisions = {pod.ordinal: pod.revision for pod in evidence.snapshot.workload.pods}
     by_template = {(revisions.get(ordinal), limit) for ordinal, limit in limits.items()}
     if None in limits.values() or not limits or len(by_template) != len({revision for revision, _ in by_template}):
         told = ", ".join(f"ordinal {ordinal}: {limit}" for ordinal, limit in sorted(limits.items())[:5])
@@ -86,18 +99,19 @@ def limit_in_doubt(snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | None:
     return None
 
 
-def within_the_applications_limit(snapshot: Snapshot, policy: ScalingPolicy) -> ScalingPolicy:
+def within_the_applications_limit(evidence: Evidence) -> ScalingPolicy:
     """The policy with the smaller of its own and the application's `acceptable.recovery.lag`, where agents tell it."""
+    policy = evidence.policy
     if not policy.agent:
         return policy
-    told = [report.recovery_lag for report in fresh(snapshot, policy.timing).values()]
+    told = [report.recovery_lag for report in evidence.fresh_reports.values()]
     limits = [limit for limit in told if limit is not None and limit >= 0]
     return replace(policy, acceptable_recovery_lag=min([policy.acceptable_recovery_lag, *limits]))
 
 
-def another_assignor(snapshot: Snapshot, policy: ScalingPolicy) -> Refusal | None:
+def another_assignor(evidence: Evidence) -> Refusal | None:
     """An agent that says the application assigns with something else than it declares."""
-    for report in fresh(snapshot, policy.timing).values():
+    for report in evidence.fresh_reports.values():
         if report.aside is not None and report.aside.kind is AsideKind.OWN_ASSIGNOR:
             return Refusal(Reason.OwnAssignor, _told(report, report.aside), needs_rebalance=False)
     return None
@@ -115,14 +129,11 @@ def _assigned_otherwise(reports: tuple[AgentReport, ...]) -> Refusal | None:
     return Refusal(reason, _told(named, aside), needs_rebalance=False)
 
 
-def _somebody_else(snapshot: Snapshot, reports: tuple[AgentReport, ...]) -> Refusal | None:
-    """Whether each agent, its members and its volume go by one process ID."""
-    latest = snapshot.latest
-    group = None if latest is None else latest.group
-    placement = place_members(group, snapshot.workload) if isinstance(group, GroupDescription) else None
+def _another_process(evidence: Evidence, reports: tuple[AgentReport, ...]) -> Refusal | None:
+    """Whether each agent, its members and its volume show one process ID."""
     for report in reports:
-        volume = snapshot.workload.volume(report.ordinal)
-        members = () if placement is None else placement.members(report.ordinal)
+        volume = evidence.snapshot.workload.volume(report.ordinal)
+        members = () if evidence.latest is None else evidence.latest.placement.members(report.ordinal)
         others = {None if volume is None else volume.process_id, *(member.process_id for member in members)}
         wrong = sorted(others - {None, report.process_id}, key=str)
         if wrong:
@@ -131,9 +142,9 @@ def _somebody_else(snapshot: Snapshot, reports: tuple[AgentReport, ...]) -> Refu
     return None
 
 
-def _shown_by_the_group(snapshot: Snapshot) -> LearnerSource | LearnersUnknown:
-    latest, task_set = snapshot.latest, snapshot.task_set
-    if latest is None or not isinstance(latest.group, GroupDescription):
+def _shown_by_the_group(evidence: Evidence) -> LearnerSource | LearnersUnknown:
+    latest, task_set = evidence.latest, evidence.snapshot.task_set
+    if latest is None:
         return LearnersUnknown("the group could not be read")
     return detect(latest.group, task_set) if isinstance(task_set, TaskSet) else LearnersUnknown(task_set.reason)
 
@@ -150,3 +161,21 @@ _STEPS_ASIDE = {
     AsideKind.SWITCHED_OFF: Reason.AssignorSwitchedOff,
     AsideKind.FAILED: Reason.AgentFailed,
 }
+
+
+def detect(group: GroupDescription, task_set: TaskSet) -> LearnerSource | LearnersUnknown:
+    """Tell the source from a settled group.
+
+    While tasks are still to move, warm-ups look like standbys on the wire; a single process has nowhere to put one.
+    """
+    if not task_set.stateful_ids:
+        return LearnersUnknown("no task has state")
+    if group.state is not GroupState.STABLE or not group.is_decoded:
+        return LearnersUnknown("the group is not stable")
+    if len({member.process_id for member in group.members}) < 2:
+        return LearnersUnknown("a single process has no place for a standby")
+    assignments = [member.assignment for member in group.members if member.assignment is not None]
+    if any(assignment.follow_up is not FollowUp.NONE for assignment in assignments):
+        return LearnersUnknown("tasks are still to move, and their warm-ups look like standbys")
+    has_standby = not all(assignment.standby.isdisjoint(task_set.stateful_ids) for assignment in assignments)
+    return LearnerSource.STANDBYS if has_standby else LearnerSource.NONE

@@ -80,6 +80,20 @@ def place_members(group: GroupDescription, workload: Workload) -> MemberPlacemen
     )
 
 
+def members_of_running_pods(placement: MemberPlacement, workload: Workload) -> Mapping[str, Ordinal]:
+    """The members whose pod runs, by ID, each with its ordinal.
+
+    A member stays listed after its pod has gone, until the group drops it: what it said then runs nowhere any more.
+    """
+    alive = {pod.ordinal for pod in workload.pods if pod.is_running}
+    return {
+        member.id: ordinal
+        for ordinal, members in placement.by_ordinal.items()
+        if ordinal in alive
+        for member in members
+    }
+
+
 def unrecorded(placement: MemberPlacement, workload: Workload) -> Mapping[Ordinal, ProcessId | None]:
     """Ordinals that run, but whose volume has no process ID yet, with the one their members show.
 

@@ -4,49 +4,79 @@ Used by the gates, by `closings` and by `convergence`. "Assigned" is what the le
 member itself said when it joined, and is therefore known one join later; or what the agent in its JVM says now.
 """
 
-from collections import defaultdict
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
+from typing import TypeVar
 
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReport, TaskState
-from streamapp.core.facts.group import GroupDescription, Member
+from streamapp.core.facts.group import GroupDescription, Member, NoOffsets
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.facts.tasks import TaskFacts, TaskSet
+
+Holder = TypeVar("Holder")
 
 
 def active_holders(group: GroupDescription) -> Mapping[TaskId, tuple[Member, ...]]:
     """The members that each task is assigned to as active; once per member, however many inputs the task has."""
-    holders: dict[TaskId, list[Member]] = defaultdict(list)
-    for member in group.members:
-        if member.assignment is not None:
-            for task in member.assignment.active:
-                holders[task].append(member)
-    return {task: tuple(members) for task, members in holders.items()}
+    given = ((member.assignment.active, member) for member in group.members if member.assignment is not None)
+    return holders_of(given)
 
 
-def running_tasks(group: GroupDescription, task_set: TaskSet, believed: Container[str]) -> frozenset[TaskId]:
+def holders_of(given: Iterable[tuple[Collection[TaskId], Holder]]) -> dict[TaskId, tuple[Holder, ...]]:
+    """Turn tasks by holder into holders by task. Whole dictionaries at a time: a large application has thousands."""
+    holders: dict[TaskId, tuple[Holder, ...]] = {}
+    for tasks, holder in given:
+        added: dict[TaskId, tuple[Holder, ...]] = dict.fromkeys(tasks, (holder,))
+        if not holders.keys().isdisjoint(added):
+            added = {task: (*holders.get(task, ()), holder) for task in tasks}
+        holders.update(added)
+    return holders
+
+
+def running_tasks(
+    group: GroupDescription,
+    holders: Mapping[TaskId, tuple[Member, ...]],
+    task_set: TaskSet,
+    believed: Container[str],
+) -> frozenset[TaskId]:
     """The tasks that exactly one member holds, which says that it processes them and is one to be believed.
 
     Args:
         group: A reading.
+        holders: The members that each task is assigned to as active, in that reading.
         task_set: The tasks there are.
         believed: IDs of members whose word counts. For a decision: those that took part in a join that was watched.
     """
-    holders = active_holders(group)
-    return frozenset(
-        task.id
-        for task in task_set.tasks
-        if len(holders.get(task.id, ())) == 1
-        and holders[task.id][0].id in believed
-        and holders[task.id][0].runs(task.id, frozenset(task.source_partitions), stateful=task.stateful)
-    )
+    running: set[TaskId] = set()
+    for member in group.members:
+        if member.assignment is not None and member.subscription is not None and member.id in believed:
+            active = member.assignment.active
+            running |= active & member.subscription.running & task_set.stateful_ids
+            running.update(task for task in active & task_set.stateless_ids if runs(member, task_set.get(task)))
+    if group.active_assignments == len(holders):
+        return frozenset(running)
+    return frozenset(task for task in running if len(holders[task]) == 1)
+
+
+def runs(member: Member, task: TaskFacts | None) -> bool:
+    """Tell whether a member is known to process a task that is assigned to it, and not merely to have been given it.
+
+    The subscription is older than the assignment. So a task that was running at the join and is still assigned runs on;
+    one that was assigned only now may still be restoring, and the group shows that at the next join at the earliest.
+    """
+    if task is None or member.subscription is None:
+        return False
+    if task.stateful:
+        return member.subscription.offsets.get(task.id) is NoOffsets.RUNNING
+    return member.subscription.owned_partitions.issuperset(task.source_partitions)
 
 
 def running_by_agents(
-    group: GroupDescription, placement: MemberPlacement, reports: Mapping[Ordinal, AgentReport]
+    holders: Mapping[TaskId, tuple[Member, ...]],
+    placement: MemberPlacement,
+    reports: Mapping[Ordinal, AgentReport],
 ) -> frozenset[TaskId]:
     """The tasks that exactly one member holds, and that the agent in that member's pod sees running."""
-    holders = active_holders(group)
     running: set[TaskId] = set()
     for ordinal, report in reports.items():
         members = placement.members(ordinal)

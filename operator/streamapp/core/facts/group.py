@@ -5,7 +5,7 @@ Kafka's sentinels (−2, −3, `Long.MAX_VALUE`) end at that border: here each h
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
@@ -63,6 +63,13 @@ class Subscription:
     """Per task, directories that merely lie on its disk included."""
     owned_partitions: frozenset[TopicPartition]
     """Source partitions it already owned then."""
+    running: frozenset[TaskId] = field(init=False, repr=False, compare=False)
+    """The tasks that it processed as active when it joined."""
+
+    def __post_init__(self) -> None:
+        """Collect the tasks that run, which every decision about this reading asks for."""
+        running = frozenset(task for task, offsets in self.offsets.items() if offsets is NoOffsets.RUNNING)
+        object.__setattr__(self, "running", running)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,18 +102,6 @@ class Member:
         """The process it belongs to, as far as shown."""
         return None if self.subscription is None else self.subscription.process_id
 
-    def runs(self, task: TaskId, partitions: frozenset[TopicPartition], *, stateful: bool) -> bool:
-        """Tell whether this member is known to process the task, and not merely to have been given it.
-
-        The subscription is older than the assignment. So a task that was running at the join and is still assigned
-        runs on; one that was assigned only now may still be restoring, and nobody can tell before the next join.
-        """
-        if self.subscription is None or self.assignment is None or task not in self.assignment.active:
-            return False
-        if stateful:
-            return self.subscription.offsets.get(task) is NoOffsets.RUNNING
-        return partitions <= self.subscription.owned_partitions
-
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
@@ -123,6 +118,11 @@ class GroupDescription:
     def member_ids(self) -> frozenset[str]:
         """Who is listed, dead or alive."""
         return frozenset(member.id for member in self.members)
+
+    @property
+    def active_assignments(self) -> int:
+        """How many tasks are assigned as active, one that two members were given counted twice."""
+        return sum(len(member.assignment.active) for member in self.members if member.assignment is not None)
 
     @property
     def can_be_nudged(self) -> bool:

@@ -127,12 +127,12 @@ class HoldRecord:
     step: OpenStep | None = None
 
     @property
-    def told(self) -> "HoldRecord":
+    def without_clock(self) -> "HoldRecord":
         """The record without its clock and counter; where nothing else differs there is no hurry to write it."""
         epoch = replace(self.epoch, counter=0)
         if self.hold is None:
             return replace(self, epoch=epoch)
-        # Whether the clock runs is told, how far it ran is not.
+        # Whether the clock runs is kept, how far it ran is not.
         runs = self.hold.progress.counted_at is not None
         silent = Progress(improved_at=self.hold.since, counted_at=self.hold.since if runs else None)
         return replace(self, epoch=epoch, hold=replace(self.hold, progress=silent))

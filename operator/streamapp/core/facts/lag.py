@@ -7,6 +7,7 @@ copy that stays in the group only moves forward.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.tasks import TaskFacts
@@ -75,25 +76,64 @@ class EndsUnreadable:
     detail: str
 
 
-def task_lag(task: TaskFacts, position: int, ends: EndOffsets) -> Measured | Unknown:
-    """The lag of one copy whose positions sum up to `position`, over *all* changelogs of the task.
+class TaskTarget(NamedTuple):
+    """What a copy of one task has to reach: sums of offsets over all changelogs of the task.
 
-    The smaller of two upper bounds: what lies between position and end, and what there is to be read at all (an empty
-    or expired partition holds nothing, however large its offsets are).
+    A tuple, since a decision about a large application makes thousands.
+    """
+
+    last: int
+    """The largest sum of positions that a copy can have."""
+    to_apply: int
+    """From this sum on a copy has nothing left to apply.
 
     Of what is never applied behind the last record (`PartitionEnd.data_end`) only the shortest such tail counts: only
     the sum of the positions is known, and one that lies within its tail, or at its very end, must not make up for
-    another that is behind.
-    """
-    targets = _targets(task, ends)
-    if isinstance(targets, Unknown):
-        return targets
-    last = sum(target.last_offset for target in targets)
-    to_apply = last - min(target.last_offset - target.offset for target in targets)
-    if position > last:
-        return Unknown(f"position {position} lies beyond the end {last}")
-    readable = sum(target.readable for target in targets)
-    return Measured(min(max(0, to_apply - position), readable))
+    another that is behind."""
+    readable: int
+    """Records that there are to read at all: an empty or expired partition holds none, however large its offsets."""
+    input: int
+    """The sum of the offsets to reach; its growth is the input of the task."""
+
+    def records_left(self, position: int) -> int | None:
+        """Records between a sum of positions and the end: the smaller of two upper bounds. None: beyond the end."""
+        if position > self.last:
+            return None
+        left = self.to_apply - position
+        return 0 if left < 0 else min(left, self.readable)
+
+
+def task_target(task: TaskFacts, ends: EndOffsets) -> TaskTarget | Unknown:
+    """Sum up what a copy of the task has to reach; Unknown if one end is missing."""
+    last = reach = readable = 0
+    shortest_tail: int | None = None
+    for partition in task.changelogs:
+        target = _target(partition, ends, from_source=partition in task.source_changelogs)
+        if isinstance(target, Unknown):
+            return target
+        offset, last_offset, log_start = target
+        last += last_offset
+        reach += offset
+        readable += max(0, offset - log_start)
+        tail = last_offset - offset
+        shortest_tail = tail if shortest_tail is None else min(shortest_tail, tail)
+    if shortest_tail is None:
+        # A stateful task has a changelog (`TaskFacts` sees to it); a lag over nothing would be zero and mean nothing.
+        return Unknown("the task has no changelog")
+    return TaskTarget(last, last - shortest_tail, readable, reach)
+
+
+def task_lag(task: TaskFacts, position: int, ends: EndOffsets) -> Measured | Unknown:
+    """The lag of one copy whose positions sum up to `position`, over *all* changelogs of the task."""
+    return lag_to(task_target(task, ends), position)
+
+
+def lag_to(target: TaskTarget | Unknown, position: int) -> Measured | Unknown:
+    """The lag of one copy of the task that the target is of."""
+    if isinstance(target, Unknown):
+        return target
+    left = target.records_left(position)
+    return Unknown(f"position {position} lies beyond the end {target.last}") if left is None else Measured(left)
 
 
 def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: EndOffsets) -> Measured | Unknown:
@@ -103,29 +143,28 @@ def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: End
         KeyError: A changelog has no position.
     """
     left = 0
-    targets = _targets(task, ends)
-    if isinstance(targets, Unknown):
-        return targets
-    for partition, target in zip(task.changelogs, targets, strict=True):
+    for partition in task.changelogs:
+        target = _target(partition, ends, from_source=partition in task.source_changelogs)
+        if isinstance(target, Unknown):
+            return target
+        offset, last_offset, log_start = target
         position = positions[partition]
-        if position > target.last_offset:
-            return Unknown(f"position {position} lies beyond the end {target.last_offset}")
-        left += min(max(0, target.offset - position), target.readable)
+        if position > last_offset:
+            return Unknown(f"position {position} lies beyond the end {last_offset}")
+        left += min(max(0, offset - position), max(0, offset - log_start))
     return Measured(left)
 
 
 def restore_size(task: TaskFacts, ends: EndOffsets) -> Measured | Unknown:
     """What a pod without any state would have to read before it could run the task."""
-    targets = _targets(task, ends)
-    if isinstance(targets, Unknown):
-        return targets
-    return Measured(sum(target.readable for target in targets))
+    target = task_target(task, ends)
+    return target if isinstance(target, Unknown) else Measured(target.readable)
 
 
 def written_to(task: TaskFacts, ends: EndOffsets) -> int | None:
     """The sum of offsets a copy has to reach; its growth is the task's input. None where an end is missing."""
-    targets = _targets(task, ends)
-    return None if isinstance(targets, Unknown) else sum(target.offset for target in targets)
+    target = task_target(task, ends)
+    return None if isinstance(target, Unknown) else target.input
 
 
 def tail_doubt(task: TaskFacts, ends: EndOffsets) -> Unknown | None:
@@ -134,40 +173,15 @@ def tail_doubt(task: TaskFacts, ends: EndOffsets) -> Unknown | None:
     return next((end.data_end for end in known if end is not None and isinstance(end.data_end, Unknown)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """What a copy must reach on one changelog partition."""
-
-    offset: int
-    last_offset: int
-    """The largest offset a position may have."""
-    log_start: int
-
-    @property
-    def readable(self) -> int:
-        return max(0, self.offset - self.log_start)
-
-
-def _targets(task: TaskFacts, ends: EndOffsets) -> tuple[_Target, ...] | Unknown:
-    targets = []
-    for partition in task.changelogs:
-        target = _target(partition, ends, from_source=partition in task.source_changelogs)
-        if isinstance(target, Unknown):
-            return target
-        targets.append(target)
-    # A stateful task has a changelog (`TaskFacts` sees to it); a lag over nothing would be zero and mean nothing.
-    return tuple(targets) or Unknown("the task has no changelog")
-
-
-def _target(partition: TopicPartition, ends: EndOffsets, *, from_source: bool) -> _Target | Unknown:
-    name = f"{partition.topic}-{partition.partition}"
+def _target(partition: TopicPartition, ends: EndOffsets, *, from_source: bool) -> tuple[int, int, int] | Unknown:
+    """The offset to reach, the largest offset that a position can have, and where the log starts."""
     end = ends.partitions.get(partition)
     if end is None:
-        return Unknown(f"the end of {name} was not read")
+        return Unknown(f"the end of {partition.topic}-{partition.partition} was not read")
     to_apply = end.data_end if isinstance(end.data_end, int) else end.end
     if not from_source:
-        return _Target(offset=to_apply, last_offset=end.end, log_start=end.log_start)
+        return to_apply, end.end, end.log_start
     committed = ends.committed.get(partition)
     if committed is None:
-        return Unknown(f"the committed offset of {name} was not read")
-    return _Target(offset=min(committed, to_apply), last_offset=committed, log_start=end.log_start)
+        return Unknown(f"the committed offset of {partition.topic}-{partition.partition} was not read")
+    return min(committed, to_apply), committed, end.log_start

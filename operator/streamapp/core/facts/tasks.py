@@ -26,6 +26,8 @@ class TaskFacts:
     stores: Mapping[str, TopicPartition] = field(default_factory=dict, compare=False)
     """Each logged store with its partition in `changelogs`, since agents tell positions by store; empty where only the
     changelogs are known."""
+    source_changelogs: tuple[TopicPartition, ...] = field(init=False, repr=False, compare=False)
+    """The changelogs that are source topics; what is to be applied there ends at the committed offset."""
 
     def __post_init__(self) -> None:
         """Sort and check, so that two descriptions of one task are equal.
@@ -39,6 +41,8 @@ class TaskFacts:
             raise ValueError(f"task {self.id}: {claim}")
         object.__setattr__(self, "changelogs", _sorted_once(self.id, self.changelogs))
         object.__setattr__(self, "source_partitions", _sorted_once(self.id, self.source_partitions))
+        sources = tuple(partition for partition in self.changelogs if partition in self.source_partitions)
+        object.__setattr__(self, "source_changelogs", sources)
 
     def by_changelog(self, positions: Mapping[str, int]) -> Mapping[TopicPartition, int] | None:
         """Give positions told by store as positions by changelog; None where one of the changelogs would have none."""
@@ -49,17 +53,18 @@ class TaskFacts:
             found[behind] = min(positions[store], found.get(behind, positions[store]))
         return found if found.keys() == set(self.changelogs) else None
 
-    @property
-    def source_changelogs(self) -> tuple[TopicPartition, ...]:
-        """The changelogs that are source topics; what is to be applied there ends at the committed offset."""
-        return tuple(partition for partition in self.changelogs if partition in self.source_partitions)
-
 
 @dataclass(frozen=True, slots=True)
 class TaskSet:
     """Every task of the application, once each, in the order of their IDs."""
 
     tasks: tuple[TaskFacts, ...]
+    ids: frozenset[TaskId] = field(init=False, repr=False, compare=False)
+    """The IDs of all tasks."""
+    stateful: tuple[TaskFacts, ...] = field(init=False, repr=False, compare=False)
+    """The tasks that have state to lose."""
+    stateful_ids: frozenset[TaskId] = field(init=False, repr=False, compare=False)
+    stateless_ids: frozenset[TaskId] = field(init=False, repr=False, compare=False)
     _by_id: Mapping[TaskId, TaskFacts] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -74,17 +79,11 @@ class TaskSet:
         if len(by_id) != len(self.tasks):
             raise ValueError("universe: a task is described twice")
         object.__setattr__(self, "tasks", tuple(by_id.values()))
+        object.__setattr__(self, "ids", frozenset(by_id))
+        object.__setattr__(self, "stateful", tuple(task for task in self.tasks if task.stateful))
+        object.__setattr__(self, "stateful_ids", frozenset(task.id for task in self.stateful))
+        object.__setattr__(self, "stateless_ids", self.ids - self.stateful_ids)
         object.__setattr__(self, "_by_id", MappingProxyType(by_id))
-
-    @property
-    def ids(self) -> frozenset[TaskId]:
-        """The IDs of all tasks."""
-        return frozenset(self._by_id)
-
-    @property
-    def stateful(self) -> tuple[TaskFacts, ...]:
-        """The tasks that have state to lose."""
-        return tuple(task for task in self.tasks if task.stateful)
 
     @property
     def changelogs(self) -> frozenset[TopicPartition]:

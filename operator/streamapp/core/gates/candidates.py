@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
 
-from streamapp.core.evidence.membership import MemberPlacement, place_members
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport
-from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Workload
 
 
@@ -54,26 +53,28 @@ class RemovalCandidate:
         return ordinal < self.lowest
 
 
-def next_removal(snapshot: Snapshot, granted: int, target: int) -> RemovalCandidate:
+def next_removal(evidence: Evidence, granted: int, target: int) -> RemovalCandidate:
     """The next pods to take away on the way from `granted` down to `target`, which is lower."""
     top_down = [Ordinal(number) for number in range(granted - 1, target - 1, -1)]
-    placement = _attribution(snapshot)
-    if placement is not None:
-        never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, snapshot.workload), top_down))
+    workload = evidence.snapshot.workload
+    if evidence.latest is not None:
+        placement = evidence.latest.placement
+        never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, workload), top_down))
         if never_ran:
             return RemovalCandidate(RemovalKind.NEVER_RAN, never_ran, target)
-        idle = tuple(takewhile(lambda one: _is_idle(one, placement, snapshot.workload), top_down))
+        idle = tuple(takewhile(lambda one: _is_idle(one, placement, workload), top_down))
         if idle:
             return RemovalCandidate(RemovalKind.IDLE, idle, target)
     return RemovalCandidate(RemovalKind.ONE, (top_down[0],), target)
 
 
-def next_drained(snapshot: Snapshot, granted: int, target: int) -> RemovalCandidate:
+def next_drained(evidence: Evidence, granted: int, target: int) -> RemovalCandidate:
     """The same where pods are drained first: the top run of those that are, or the top one, which is not yet."""
     top_down = [Ordinal(number) for number in range(granted - 1, target - 1, -1)]
-    placement = _attribution(snapshot)
-    if placement is None:
+    snapshot = evidence.snapshot
+    if evidence.latest is None:
         return RemovalCandidate(RemovalKind.DRAINED, (top_down[0],), target)
+    placement = evidence.latest.placement
     never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, snapshot.workload), top_down))
     if never_ran:
         return RemovalCandidate(RemovalKind.NEVER_RAN, never_ran, target)
@@ -127,10 +128,3 @@ def _tasks(placement: MemberPlacement, ordinal: Ordinal) -> Iterator[object]:
     for member in placement.members(ordinal):
         # A member whose assignment nobody can see may hold anything.
         yield from [member.id] if member.assignment is None else member.assignment.active | member.assignment.standby
-
-
-def _attribution(snapshot: Snapshot) -> MemberPlacement | None:
-    latest = snapshot.latest
-    if latest is None or not isinstance(latest.group, GroupDescription):
-        return None
-    return place_members(latest.group, snapshot.workload)

@@ -4,16 +4,15 @@ Every accessor gives either what was asked for or the refusal to give instead, s
 refuses by itself and needs no other gate before it.
 """
 
-from collections.abc import Callable, Container
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from streamapp.core.evidence.agent_views import AgentView, views
-from streamapp.core.evidence.coverage import CopyMap, ReadSince, map_copies
-from streamapp.core.evidence.coverage_by_agents import map_copies_by_agents
-from streamapp.core.evidence.membership import MemberPlacement, place_members
+from streamapp.core.evidence.agent_views import AgentView
+from streamapp.core.evidence.coverage import CopyMap, ReadSince
+from streamapp.core.evidence.evidence import Evidence, ReadingEvidence
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
-from streamapp.core.evidence.running_tasks import running_by_agents, running_tasks
-from streamapp.core.facts.group import GroupDescription, GroupReading, ObservedRebalance
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupUnreadable, Member, ObservedRebalance
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
@@ -28,29 +27,31 @@ from streamapp.core.reasons import Reason
 class GateInput:
     """What one judgement is about: these pods, on the word of this reading."""
 
-    snapshot: Snapshot
-    policy: ScalingPolicy
+    evidence: Evidence
     candidate: RemovalCandidate
     reading: GroupReading
     view: AgentView | None = None
-    """What the agents say, where all of them are to be gone by; positions and running tasks are then theirs."""
-    _attribution: MemberPlacement | Refusal | None = field(default=None, init=False, repr=False, compare=False)
-    """Worked out once, however many gates ask; it follows from the fields above."""
+    """What the agents say, if all of them can be relied on; positions and running tasks are then theirs."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The facts."""
+        return self.evidence.snapshot
+
+    @property
+    def policy(self) -> ScalingPolicy:
+        """What the user chose, within the application's own limit."""
+        return self.evidence.policy
 
     def group(self) -> GroupDescription | Refusal:
         """The group, if it could be read."""
-        if isinstance(self.reading.group, GroupDescription):
-            return self.reading.group
-        return Refusal(self.reading.group.reason, self.reading.group.detail)
+        group = self.reading.group
+        return Refusal(group.reason, group.detail) if isinstance(group, GroupUnreadable) else group
 
     def placement(self) -> MemberPlacement | Refusal:
-        """Who belongs where, if the group could be read."""
-        known = self._attribution
-        if known is None:
-            group = self.group()
-            known = group if isinstance(group, Refusal) else place_members(group, self.snapshot.workload)
-            object.__setattr__(self, "_attribution", known)
-        return known
+        """Which member runs in which pod, if the group could be read."""
+        found = self._of_reading()
+        return found if isinstance(found, Refusal) else found.placement
 
     def task_set(self) -> TaskSet | Refusal:
         """The tasks there are, if they are known."""
@@ -87,19 +88,19 @@ class GateInput:
 
     def copies(self) -> CopyMap | Refusal:
         """Where every stateful task has its copies, if all that takes is known."""
-        task_set, placement = self.task_set(), self.placement()
+        task_set, found = self.task_set(), self._of_reading()
         if isinstance(task_set, Refusal):
             return task_set
-        if isinstance(placement, Refusal):
-            return placement
+        if isinstance(found, Refusal):
+            return found
         if self.view is not None:
-            return map_copies_by_agents(task_set, placement, self.view)
+            return found.copies_by_agents(task_set, self.view)
         rebalance, ends = self.rebalance(), self.ends()
         if isinstance(rebalance, Refusal):
             return rebalance
         if isinstance(ends, Refusal):
             return ends
-        return map_copies(task_set, placement, self.snapshot.workload, rebalance, ends, self._before(rebalance))
+        return found.copies(task_set, rebalance, ends, self._before(rebalance))
 
     def known(self) -> tuple[GroupDescription, TaskSet, MemberPlacement] | Refusal:
         """The group, the tasks there are, and who belongs where; else why the first of them is not known."""
@@ -112,19 +113,31 @@ class GateInput:
             return placement
         return group, task_set, placement
 
-    def running(self, believed: Container[str]) -> frozenset[TaskId] | Refusal:
+    def running(self, believed: frozenset[str]) -> frozenset[TaskId] | Refusal:
         """The tasks that are known to run.
 
         Args:
             believed: IDs of the members whose own word counts where no agent gives a better one.
         """
-        known = self.known()
-        if isinstance(known, Refusal):
-            return known
-        group, task_set, placement = known
+        found, task_set = self._of_reading(), self.task_set()
+        if isinstance(found, Refusal):
+            return found
+        if isinstance(task_set, Refusal):
+            return task_set
         if self.view is None:
-            return running_tasks(group, task_set, believed)
-        return running_by_agents(group, placement, self.view.reports) & task_set.ids
+            return found.running(task_set, believed)
+        return found.running_by_agents(self.view.reports) & task_set.ids
+
+    def active_holders(self) -> Mapping[TaskId, tuple[Member, ...]] | Refusal:
+        """The members that each task is assigned to as active, if the group could be read."""
+        found = self._of_reading()
+        return found if isinstance(found, Refusal) else found.active_holders
+
+    def _of_reading(self) -> ReadingEvidence | Refusal:
+        found, group = self.evidence.of(self.reading), self.group()
+        if found is None or isinstance(group, Refusal):
+            return group if isinstance(group, Refusal) else Refusal(Reason.GroupUndecodable)
+        return found
 
     def _before(self, rebalance: ObservedRebalance) -> ReadSince | None:
         joins = (reading.rebalance for reading in self.snapshot.readings)
@@ -134,14 +147,9 @@ class GateInput:
         return None
 
 
-def case_now(
-    snapshot: Snapshot, policy: ScalingPolicy, candidate: RemovalCandidate, reading: GroupReading
-) -> GateInput:
-    """A case on the newest words of the agents, where they are to be gone by; for what is not judged twice."""
-    heard = views(snapshot, policy.timing) if policy.agent else ()
-    return GateInput(
-        snapshot=snapshot, policy=policy, candidate=candidate, reading=reading, view=heard[0] if heard else None
-    )
+def input_now(evidence: Evidence, candidate: RemovalCandidate, reading: GroupReading) -> GateInput:
+    """The input on the newest words of the agents, if they can be relied on; for what is not judged twice."""
+    return GateInput(evidence=evidence, candidate=candidate, reading=reading, view=evidence.agent_view)
 
 
 Gate = Callable[[GateInput], Refusal | None]

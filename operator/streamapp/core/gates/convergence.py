@@ -5,17 +5,17 @@ Reports only: no gate asks here. Called by `planning` for every decision, whatev
 
 from dataclasses import dataclass, replace
 
-from streamapp.core.evidence.agent_views import AgentView, views
+from streamapp.core.evidence.agent_views import AgentView
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, LagSample, when_caught_up
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.lag import EndOffsets
-from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Episode, Snapshot
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
-from streamapp.core.gates.case import GateInput, case_now
+from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.gates.chains import CONVERGENCE_GATES
 from streamapp.core.gates.coverage_gates import refusal_of
 from streamapp.core.gates.drain_gates import settling
@@ -78,16 +78,17 @@ class Convergence:
         return self.waits_for is None or self.waits_for.reason not in _CANNOT_BE_TOLD
 
 
-def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
+def measure(evidence: Evidence) -> Convergence:
     """Look at the latest reading, and for the speed at the one before.
 
     Where no join was watched, as after a restart of the operator, it goes by what the group itself says: nothing is
     scheduled and every task runs. How far copies are is then left out; no rebalance is caused only to know it.
     """
+    snapshot, policy = evidence.snapshot, evidence.policy
     latest = snapshot.latest
     if latest is None:
         return _nothing_to_see(snapshot, Refusal(Reason.BrokersUnreachable, "the group has not been read yet"))
-    case = _case(snapshot, policy, latest)
+    case = _case(evidence, latest)
     copies, limit = _measured(case).copies(), policy.acceptable_recovery_lag
     if isinstance(copies, Refusal):
         ends_missing = copies if copies.reason is Reason.EndOffsetsUnread else None
@@ -108,18 +109,19 @@ def measure(snapshot: Snapshot, policy: ScalingPolicy) -> Convergence:
         counts=_counts(case, copies, limit),
         remaining_lag=remaining,
         progress=1.0 if missing is None else _progress(episode),
-        eta=estimate(snapshot, policy, behind) if behind else NOT_KNOWN,
+        eta=estimate(evidence, behind) if behind else NOT_KNOWN,
         slowest=tuple(sorted(behind, key=lambda wait: (-(wait.records_to_go or 0), wait.task)))[:SHOWN],
         episode=episode,
     )
 
 
-def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, ...]) -> Estimate:
+def estimate(evidence: Evidence, waits: tuple[TaskWait, ...]) -> Estimate:
     """When these copies will be caught up, at the speed between the last two joins, or words of the agents."""
+    snapshot, policy = evidence.snapshot, evidence.policy
     latest = snapshot.latest
-    heard = views(snapshot, policy.timing) if policy.agent and latest is not None else ()
+    heard = evidence.agent_views
     if latest is not None and len(heard) == 2 and all(isinstance(view.ends, EndOffsets) for view in heard):
-        return _by_agents(_case(snapshot, policy, latest), heard, waits)
+        return _by_agents(_case(evidence, latest), heard, waits)
     if latest is None or latest.rebalance is None:
         return NOT_KNOWN
     before = next(
@@ -132,7 +134,7 @@ def estimate(snapshot: Snapshot, policy: ScalingPolicy, waits: tuple[TaskWait, .
     )
     if before is None or before.rebalance is None:
         return NOT_KNOWN
-    copies = replace(_case(snapshot, policy, before), view=None).copies()
+    copies = replace(_case(evidence, before), view=None).copies()
     if isinstance(copies, Refusal):
         return NOT_KNOWN
     earlier = copies.behind(policy.acceptable_recovery_lag)
@@ -149,8 +151,8 @@ def _by_agents(case: GateInput, heard: tuple[AgentView, ...], waits: tuple[TaskW
     return when_caught_up(LagSample(heard[1].as_of, earlier), LagSample(heard[0].as_of, waits))
 
 
-def _case(snapshot: Snapshot, policy: ScalingPolicy, reading: GroupReading) -> GateInput:
-    return case_now(snapshot, policy, RemovalCandidate(RemovalKind.RESTART, ()), reading)
+def _case(evidence: Evidence, reading: GroupReading) -> GateInput:
+    return input_now(evidence, RemovalCandidate(RemovalKind.RESTART, ()), reading)
 
 
 def _measured(case: GateInput) -> GateInput:
@@ -164,7 +166,7 @@ def _of_the_group(case: GateInput, copies: CopyMap) -> Refusal | None:
     missing = first_refusal(CONVERGENCE_GATES, case)
     if missing is None or missing.reason is not Reason.FollowUpScheduled or case.view is None:
         return missing
-    return settling(case, copies, missing) if is_on_demand(case.snapshot, case.policy) else missing
+    return settling(case, copies, missing) if is_on_demand(case.evidence) else missing
 
 
 def _learner_that_is_behind(behind: tuple[TaskWait, ...], *, by_agents: bool) -> Refusal | None:
@@ -193,7 +195,7 @@ def _counts(case: GateInput, copies: CopyMap, limit: int) -> Counts | None:
     group = case.group()
     if not isinstance(group, GroupDescription):
         return None
-    stateful = {task.id for task in copies.task_set.stateful}
+    stateful = copies.task_set.stateful_ids
     assigned = [member.assignment for member in group.members if member.assignment is not None]
     learners = sum(len(assignment.standby & stateful) for assignment in assigned)
     running = case.running(group.member_ids - members_of_the_dead(case))

@@ -41,10 +41,10 @@ def agents_tell(case: GateInput) -> Refusal | None:
     if not case.policy.agent:
         return None
     if case.policy.assignor is not Assignor.UNKNOWN:
-        other = another_assignor(case.snapshot, case.policy)
+        other = another_assignor(case.evidence)
         if other is not None:
             return other
-    limit = limit_in_doubt(case.snapshot, case.policy)
+    limit = limit_in_doubt(case.evidence)
     return limit if limit is not None and limit.reason is Reason.RecoveryLagUnbounded else None
 
 
@@ -52,7 +52,7 @@ def the_source_that_is_demanded_is_in_force(case: GateInput) -> Refusal | None:
     """Where the user demands learners on demand, no pod goes by another rule; restarts may, to bring agents in."""
     if case.policy.source is not LearnerSource.ON_DEMAND or case.candidate.kind is RemovalKind.RESTART:
         return None
-    return why_not_on_demand(case.snapshot, case.policy)
+    return why_not_on_demand(case.evidence)
 
 
 def positions_are_known(case: GateInput) -> Refusal | None:

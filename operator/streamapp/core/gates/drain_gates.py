@@ -12,6 +12,7 @@ from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.tasks import TaskFacts
 from streamapp.core.gates.agent_gates import (
     announcement_is_followed,
     announcement_is_heard,
@@ -83,9 +84,9 @@ def _how_far(case: GateInput) -> Refusal:
     tasks = {task for active, _ in held.values() for task in active}
     waits = _waits(copies, tasks, lambda one: one not in leaving, case.policy.acceptable_recovery_lag)
     there = tasks - {wait.task for wait in waits}
-    ready = [task.id for task in copies.task_set.stateful if task.id in there]
+    ready = [task for task in copies.task_set.stateful if task.id in there]
     if ready and _moves(case.policy.rebalance, copies, ready, waits, leaving):
-        return Refusal(Reason.TasksReadyToMove, f"task {first_few(ready)}", waits)
+        return Refusal(Reason.TasksReadyToMove, f"task {first_few([task.id for task in ready])}", waits)
     if waits:
         worst = refusal_of(waits)
         return replace(worst, needs_rebalance=worst.reason is Reason.LearnersNotPlaced)
@@ -125,7 +126,7 @@ def _waits(copies: CopyMap, tasks: set[TaskId], stays: Callable[[Ordinal], bool]
 def _moves(
     rebalance: Rebalance,
     copies: CopyMap,
-    ready: list[TaskId],
+    ready: list[TaskFacts],
     waits: tuple[TaskWait, ...],
     leaving: frozenset[Ordinal],
 ) -> bool:

@@ -7,18 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from streamapp.core.evidence.agent_views import AgentView, views
+from streamapp.core.evidence.agent_views import AgentView
 from streamapp.core.evidence.eviction import observe_members, since_first_seen
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.readings import earlier_reading
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.containers import ObservedMembers
-from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.hold_record import Forced
-from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
-from streamapp.core.gates.case import Gate, GateInput
+from streamapp.core.gates.case import Gate, GateInput, input_now
 from streamapp.core.gates.chains import (
     COVERAGE_GATES,
     DRAINED_REMOVAL_GATES,
@@ -60,21 +59,20 @@ class Approval:
 
 
 def evaluate(
-    snapshot: Snapshot, policy: ScalingPolicy, candidate: RemovalCandidate, override: CoverageOverride | None = None
+    evidence: Evidence, candidate: RemovalCandidate, override: CoverageOverride | None = None
 ) -> Approval | Refusal:
     """Judge on coverage; where that refuses, and somebody waived it, on everything else."""
-    latest = snapshot.latest
+    latest = evidence.snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
-    heard = views(snapshot, policy.timing) if policy.agent else ()
-    view = heard[0] if heard else None
-    case = GateInput(snapshot=snapshot, policy=policy, candidate=candidate, reading=latest, view=view)
+    case = input_now(evidence, candidate, latest)
+    before = evidence.agent_views[1:]
     if candidate.kind is RemovalKind.NEVER_RAN:
         return first_refusal(NEVER_RAN_GATES, case) or _permission(case, latest, None)
-    if not is_on_demand(snapshot, policy):
-        rules = _Rules(REMOVAL_GATES, COVERAGE_GATES, heard[1:])
+    if not is_on_demand(evidence):
+        rules = _Rules(REMOVAL_GATES, COVERAGE_GATES, before)
         return first_refusal(REMOVAL_GATES, case) or _judge_twice(case, rules, override)
-    rules = _Rules(DRAINED_REMOVAL_GATES, LEARNER_GATES, heard[1:])
+    rules = _Rules(DRAINED_REMOVAL_GATES, LEARNER_GATES, before)
     refused = first_refusal(DRAINED_REMOVAL_GATES, case)
     if refused is not None:
         return (progress(case) if refused.reason in MOVING and override is None else None) or refused
@@ -142,9 +140,10 @@ def _agreed(case: GateInput, rules: _Rules) -> GroupReading | Refusal:
 
 def _permission(case: GateInput, earliest: GroupReading, override: CoverageOverride | None) -> Approval:
     observed: tuple[ObservedMembers, ...] = ()
-    if isinstance(case.reading.group, GroupDescription):
-        ordinals = case.candidate.ordinals
-        seen = observe_members(case.reading.group, case.snapshot.workload, ordinals, earliest.ended_at)
+    latest = case.evidence.of(case.reading)
+    if latest is not None:
+        ordinals, workload = case.candidate.ordinals, case.snapshot.workload
+        seen = observe_members(latest.group, workload, ordinals, earliest.ended_at, latest.placement)
         observed = since_first_seen(seen, case.snapshot.observed)
     return Approval(
         candidate=case.candidate,

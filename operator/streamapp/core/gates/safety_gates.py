@@ -7,9 +7,8 @@ the first that refuses names the condition's reason.
 
 from datetime import timedelta
 
-from streamapp.core.evidence.membership import unrecorded
+from streamapp.core.evidence.membership import members_of_running_pods, unrecorded
 from streamapp.core.evidence.refusal import Refusal, first_few
-from streamapp.core.evidence.running_tasks import active_holders
 from streamapp.core.facts.group import FollowUp, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.policy import RolloutPolicy
@@ -82,12 +81,14 @@ def every_task_is_active_once(case: GateInput) -> Refusal | None:
     Between the two rebalances of a cooperative move nobody holds the task. Where the topology is unknown, only the
     second can be asked.
     """
+    holders = case.active_holders()
+    if isinstance(holders, Refusal):
+        return holders
     group = case.group()
     if isinstance(group, Refusal):
         return group
-    holders = active_holders(group)
-    twice = sorted(task for task, members in holders.items() if len(members) > 1)
-    if twice:
+    if group.active_assignments != len(holders):
+        twice = sorted(task for task, members in holders.items() if len(members) > 1)
         return Refusal(Reason.TaskAssignedTwice, f"task {first_few(twice)}")
     task_set = case.task_set()
     if isinstance(task_set, Refusal):
@@ -237,7 +238,6 @@ def members_of_the_dead(case: GateInput) -> frozenset[str]:
     placement = case.placement()
     if isinstance(placement, Refusal):
         return frozenset()
-    alive = {pod.ordinal for pod in case.snapshot.workload.pods if pod.is_running}
-    return frozenset(
-        member.id for ordinal, members in placement.by_ordinal.items() if ordinal not in alive for member in members
-    )
+    alive = members_of_running_pods(placement, case.snapshot.workload)
+    placed = (member.id for members in placement.by_ordinal.values() for member in members)
+    return frozenset(member for member in placed if member not in alive)

@@ -6,11 +6,11 @@ healthy state, so that Helm and GitOps tools do not wait for its end.
 
 from dataclasses import dataclass
 
-from streamapp.core.actions.decision import Answer, Condition, Verdict
-from streamapp.core.actions.outcomes import BranchResult
+from streamapp.core.actions.decision import Answer, BranchResult, Condition, Verdict
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
-from streamapp.core.evidence.learners import LearnersUnknown
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import LearnersUnknown
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
@@ -27,11 +27,20 @@ from streamapp.core.status import autoscaling, state_age
 class DecisionFacts:
     """Everything a decision has found out."""
 
-    snapshot: Snapshot
-    policy: ScalingPolicy
+    evidence: Evidence
     outcome: BranchResult
     rollout: Restart | Refusal | None
     convergence: Convergence
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The facts."""
+        return self.evidence.snapshot
+
+    @property
+    def policy(self) -> ScalingPolicy:
+        """What the user chose, within the application's own limit."""
+        return self.evidence.policy
 
 
 def conditions(findings: DecisionFacts) -> tuple[Condition, ...]:
@@ -157,7 +166,7 @@ def _learners(findings: DecisionFacts) -> Condition:
         return _condition("LearnersAvailable", Answer.UNKNOWN, task_set.reason, task_set.detail)
     if not task_set.stateful:
         return _condition("LearnersAvailable", Answer.TRUE, Reason.NoStatefulTasks)
-    return _of_source(learner_source.seen(findings.snapshot, findings.policy), findings.policy)
+    return _of_source(learner_source.source_in_force(findings.evidence), findings.policy)
 
 
 def _of_source(seen: learner_source.LearnerSourceStatus, policy: ScalingPolicy) -> Condition:
@@ -180,7 +189,7 @@ def _case(findings: DecisionFacts) -> GateInput | None:
     if latest is None:
         return None
     nobody = RemovalCandidate(RemovalKind.RESTART, ())
-    return GateInput(snapshot=findings.snapshot, policy=findings.policy, candidate=nobody, reading=latest)
+    return GateInput(evidence=findings.evidence, candidate=nobody, reading=latest)
 
 
 def _unreadable(case: GateInput | None) -> Refusal | None:

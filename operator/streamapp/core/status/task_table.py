@@ -6,11 +6,12 @@ know it leaves out, with the reason.
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
 from streamapp.core.evidence.coverage import Copy, CopyMap, is_caught_up
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import is_on_demand, within_the_applications_limit
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
@@ -22,7 +23,7 @@ from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
-from streamapp.core.gates.case import GateInput, case_now
+from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.reasons import Reason
 
 
@@ -99,12 +100,13 @@ class TaskTable:
 
 
 def task_table(snapshot: Snapshot, policy: ScalingPolicy) -> TaskTable | Refusal:
-    """Make it; a Refusal where the group or its tasks are not known at all."""
-    limited = within_the_applications_limit(snapshot, policy)
+    """Make the table; a Refusal if the group or its tasks are not known at all."""
     latest = snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
-    case = _measured(case_now(snapshot, limited, RemovalCandidate(RemovalKind.RESTART, ()), latest))
+    evidence = Evidence(snapshot, policy)
+    evidence = evidence.under(within_the_applications_limit(evidence))
+    case = _measured_now(input_now(evidence, RemovalCandidate(RemovalKind.RESTART, ()), latest))
     known = case.known()
     return known if isinstance(known, Refusal) else _Table(case, *known, case.copies()).table()
 
@@ -129,7 +131,7 @@ class _Table:
         running = case.running(group.member_ids)
         self._running = None if isinstance(running, Refusal) else running
         self._limit = case.policy.acceptable_recovery_lag
-        self._learner = Role.LEARNER if is_on_demand(case.snapshot, case.policy) else Role.STANDBY
+        self._learner = Role.LEARNER if is_on_demand(case.evidence) else Role.STANDBY
         self._highest = max((pod.ordinal for pod in case.snapshot.workload.pods), default=None)
 
     def table(self) -> TaskTable:
@@ -170,10 +172,10 @@ class _Table:
     def _copies_of(self, task: TaskFacts, owner: Owner | None) -> tuple[CopySeen, ...]:
         measured: dict[Ordinal, Copy] = {}
         if isinstance(self._copies, CopyMap):
-            found = (*self._copies.copies.get(task.id, ()), *self._copies.restoring.get(task.id, ()))
+            found = (*self._copies.copies(task), *self._copies.restores(task))
             measured = {copy.ordinal: copy for copy in found}
         owned = set[Ordinal]() if owner is None or owner.ordinal is None else {owner.ordinal}
-        restoring = self._copies.restoring.get(task.id, ()) if isinstance(self._copies, CopyMap) else ()
+        restoring = self._copies.restores(task) if isinstance(self._copies, CopyMap) else ()
         cold = {copy.ordinal for copy in restoring}
         places = sorted(owned | self._standbys.get(task.id, set()) | measured.keys())
         return tuple(
@@ -210,12 +212,10 @@ def _standbys(placement: MemberPlacement) -> Mapping[TaskId, set[Ordinal]]:
     return found
 
 
-def _measured(case: GateInput) -> GateInput:
+def _measured_now(case: GateInput) -> GateInput:
     """The same, by the joins where no ends were read since the agents spoke."""
     view = case.view
     if view is None or isinstance(view.ends, EndOffsets):
         return case
-    by_joins = GateInput(
-        snapshot=case.snapshot, policy=case.policy, candidate=case.candidate, reading=case.reading, view=None
-    )
+    by_joins = replace(case, view=None)
     return by_joins if not isinstance(by_joins.copies(), Refusal) else case

@@ -1,0 +1,126 @@
+"""What follows from one snapshot: each thing is derived once, however many questions rest on it.
+
+`decide` makes one `Evidence` and hands it on; gates, actions and status ask it instead of the snapshot. It holds no
+fact of its own and decides nothing. Readings are immutable, so that all that rests on one reading and on the pods is in
+its `ReadingEvidence`.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TypeVar
+
+from streamapp.core.evidence.agent_views import AgentsUnavailable, AgentView, fresh, silence, views
+from streamapp.core.evidence.coverage import CopyMap, ReadSince, map_copies, map_copies_by_agents
+from streamapp.core.evidence.membership import MemberPlacement, place_members
+from streamapp.core.evidence.running_tasks import active_holders, running_by_agents, running_tasks
+from streamapp.core.facts.agent_reports import AgentReport
+from streamapp.core.facts.group import GroupDescription, GroupReading, Member, ObservedRebalance
+from streamapp.core.facts.ids import Ordinal, TaskId
+from streamapp.core.facts.lag import EndOffsets
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.facts.workload import Workload
+
+Derived = TypeVar("Derived")
+
+
+class ReadingEvidence:
+    """What follows from one reading of a group that was described, and from the pods there are."""
+
+    def __init__(self, group: GroupDescription, workload: Workload) -> None:
+        self.group = group
+        self._workload = workload
+        self._running: dict[frozenset[str], frozenset[TaskId]] = {}
+        self._copies: dict[object, CopyMap] = {}
+
+    @cached_property
+    def placement(self) -> MemberPlacement:
+        """Which member runs in which pod."""
+        return place_members(self.group, self._workload)
+
+    @cached_property
+    def active_holders(self) -> Mapping[TaskId, tuple[Member, ...]]:
+        """The members that each task is assigned to as active."""
+        return active_holders(self.group)
+
+    def running(self, task_set: TaskSet, believed: frozenset[str]) -> frozenset[TaskId]:
+        """The tasks that run, by the word of these members (IDs)."""
+        if believed not in self._running:
+            self._running[believed] = running_tasks(self.group, self.active_holders, task_set, believed)
+        return self._running[believed]
+
+    def running_by_agents(self, reports: Mapping[Ordinal, AgentReport]) -> frozenset[TaskId]:
+        """The tasks that run, by the word of the agents."""
+        return running_by_agents(self.active_holders, self.placement, reports)
+
+    def copies(
+        self, task_set: TaskSet, rebalance: ObservedRebalance, ends: EndOffsets, earlier: ReadSince | None
+    ) -> CopyMap:
+        """Where copies are, by what members said when they joined."""
+        if "members" not in self._copies:
+            made = map_copies(task_set, self.placement, self._workload, rebalance, ends, earlier)
+            self._copies["members"] = made
+        return self._copies["members"]
+
+    def copies_by_agents(self, task_set: TaskSet, view: AgentView) -> CopyMap:
+        """Where copies are, by what the agents say in one view."""
+        if id(view) not in self._copies:
+            self._copies[id(view)] = map_copies_by_agents(task_set, self.placement, view)
+        return self._copies[id(view)]
+
+
+class Evidence:
+    """What follows from one snapshot under one policy."""
+
+    def __init__(self, snapshot: Snapshot, policy: ScalingPolicy) -> None:
+        self.snapshot = snapshot
+        self.policy = policy
+        self._readings: dict[int, ReadingEvidence] = {}
+        self._derived: dict[object, object] = {}
+
+    def under(self, policy: ScalingPolicy) -> "Evidence":
+        """The same facts under another policy."""
+        return self if policy == self.policy else Evidence(self.snapshot, policy)
+
+    @cached_property
+    def fresh_reports(self) -> Mapping[Ordinal, AgentReport]:
+        """The newest report of each pod that runs, if it is young enough."""
+        return fresh(self.snapshot, self.policy.timing)
+
+    @cached_property
+    def agents_unavailable(self) -> AgentsUnavailable | None:
+        """Why not every pod that runs has an agent to rely on."""
+        return silence(self.snapshot, self.policy.timing)
+
+    @cached_property
+    def agent_views(self) -> tuple[AgentView, ...]:
+        """The last two views of all agents; empty if they cannot be relied on, or the application has none."""
+        return views(self.snapshot, self.policy.timing) if self.policy.agent else ()
+
+    @property
+    def agent_view(self) -> AgentView | None:
+        """The newest view of all agents."""
+        return self.agent_views[0] if self.agent_views else None
+
+    def of(self, reading: GroupReading) -> ReadingEvidence | None:
+        """What follows from one reading; None if the group could not be described."""
+        if not isinstance(reading.group, GroupDescription):
+            return None
+        # The reading is kept alive by the snapshot, or by who asks: its address names it for as long.
+        found = self._readings.get(id(reading))
+        if found is None:
+            found = self._readings[id(reading)] = ReadingEvidence(reading.group, self.snapshot.workload)
+        return found
+
+    @property
+    def latest(self) -> ReadingEvidence | None:
+        """What follows from the newest reading; None if there is none, or its group could not be described."""
+        return None if self.snapshot.latest is None else self.of(self.snapshot.latest)
+
+    def once(self, derive: Callable[["Evidence"], Derived]) -> Derived:
+        """What a function of the evidence gives, derived at the first question."""
+        if derive not in self._derived:
+            self._derived[derive] = derive(self)
+        derived: Derived = self._derived[derive]  # type: ignore[assignment]
+        return derived
