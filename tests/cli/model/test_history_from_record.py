@@ -208,7 +208,7 @@ def test_a_new_recorder_repeats_nothing_and_the_wish_that_it_missed_is_told(ther
 
 def test_an_override_has_its_reason(there: OperatorThere, run: Run) -> None:
     closed = line(flight.StepClosed, 587, 4, **CLOSED, forced_by="Release")
-    forced = {"detail": "the disk is full", "hold_id": "h-0", "target": 3}
+    forced: Json = {"detail": "the disk is full", "hold_id": "h-0", "target": 3}
     keep(there, decided(600, 3, "ForcedByRelease", **forced), closed)
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
     assert step["warning"] is True
