@@ -1,4 +1,4 @@
-# The front door. Bare `make` prints this help; every target is one line of what a person would type anyway.
+# The front door. Bare `make` prints this help. A line of `##@` is a heading of the help.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -6,26 +6,33 @@ UV := uv run --frozen
 LAB := $(UV) python -m lab
 # From nothing each time: Sphinx warns only of pages that it reads.
 SPHINX := $(UV) sphinx-build --quiet --fresh-env --nitpicky --fail-on-warning --keep-going --conf-dir docs
+# Each process of the tests would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+# One process for each core; `worksteal` keeps all of them busy until the end.
+WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check format prove prove-judge test test-unit docs docs-check test-analytics test-java test-agent-versions test-lab test-proofs lab-build lab-up lab-down lab-status demo bench bench-moves bench-agent bench-decide bench-assignor bench-analytics matrix
+.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-analytics test-lab test-agent-versions prove prove-judge test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-assignor bench-analytics docs docs-check
+
+##@ Begin
 
 help: ## Print this help
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md says more."
+	@echo "Tiers: \`make check\` for every change, \`make test\` at each merge, \`make test-proofs prove\` every night."
+	@echo "CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md explains it."
 
 setup: ## Install what Python needs, exactly as locked
 	@command -v uv >/dev/null || { echo "uv not found; install it with: python3 -m pip install uv"; exit 1; }
 	uv sync --frozen
 
-hooks: setup ## Run the checks on what is about to be committed
+hooks: setup ## Install the Git hooks: quick checks at each commit, types at each push
 	$(UV) pre-commit install
 
-format: ## Format and mend what can be mended
-	$(UV) ruff format .
-	$(UV) ruff check --fix .
+##@ Check
 
-check: ## Lint, types, layers, links of the documentation and unit tests
+check: ## Tier 1, no root, a few minutes: format, lint, types, layers, links of the documentation, unit tests
 	uv lock --check
 	$(UV) ruff format --check .
 	$(UV) ruff check .
@@ -34,37 +41,34 @@ check: ## Lint, types, layers, links of the documentation and unit tests
 	$(MAKE) --no-print-directory docs-check
 	$(MAKE) --no-print-directory test-unit
 
-docs: ## Build the documentation's site: site/index.html
-	$(SPHINX) -b html . site
+format: ## Format the code and fix what ruff can fix
+	$(UV) ruff format .
+	$(UV) ruff check --fix .
 
-docs-check: ## Build every page of the documentation and follow all links and anchors between them, in seconds
-	$(SPHINX) -b dummy . site/checked
+generate: ## Write all generated files: the CRD, the generated pages and THIRD-PARTY-LICENSES.md
+	$(UV) python -m streamapp.api.crd
+	$(UV) python -m docs.generate
+	$(UV) python -m docs.third_party
 
-test-unit: ## Unit tests, in seconds
-	$(UV) pytest
+test-unit: ## Unit tests, one worker for each core
+	$(UV) pytest $(WORKERS)
 
-prove: ## Sweep faults through the whole operator in virtual time: ten thousand runs and more, with their progress
-	$(UV) python -m tests.prove
+##@ Test
 
-prove-judge: ## Take one safeguard after another away from the operator and see that the sweep notices
-	$(UV) pytest -m judge tests/prove
-
-test: check test-java ## Everything but long proofs: checks, unit tests, Spark, then the lab tests (root, a good hour the first time)
+test: check test-java ## Tier 2, root, a good hour the first time: tier 1, slow unit tests, Java, Spark, the lab
+	$(MAKE) --no-print-directory test-slow
 	$(UV) pytest -m "analytics and not cluster" tests/analytics
 	$(MAKE) --no-print-directory test-lab
 
-test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tables beside DuckDB's, killed at every stage (Java 17)
-	$(UV) pytest -m analytics tests/analytics
+test-slow: ## Unit tests that start processes, wait on real time or sweep faults: a few minutes
+	$(UV) pytest $(WORKERS) -m slow
 
 test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM
 	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
 	mvn --quiet --batch-mode --file agent/pom.xml verify
 
-test-agent-versions: ## The agent on every release of Kafka Streams that it is meant for, against a real broker (10 minutes)
-	for version in 3.8.1 3.9.2 4.0.2 4.1.2 4.2.1 4.3.1; do \
-	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
-	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
-	mvn --batch-mode --file agent/pom.xml -Dgroups=versions verify
+test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tables beside DuckDB's, killed at every stage (Java 17)
+	$(UV) pytest -m analytics tests/analytics
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
@@ -74,9 +78,25 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test
 
-test-proofs: ## The hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
+test-agent-versions: ## The agent on every release of Kafka Streams that it is meant for, against a real broker (10 minutes)
+	for version in 3.8.1 3.9.2 4.0.2 4.1.2 4.2.1 4.3.1; do \
+	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
+	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
+	mvn --batch-mode --file agent/pom.xml -Dgroups=versions verify
+
+##@ Prove
+
+prove: ## Tier 3: sweep faults through the whole operator in virtual time, ten thousand runs and more, with their progress
+	$(UV) python -m tests.prove
+
+prove-judge: ## Remove each safeguard of the operator in turn, and check that the sweep notices
+	$(UV) pytest -m judge tests/prove
+
+test-proofs: ## Tier 3: the hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
 	$(LAB) build --analytics
 	$(LAB) test -m proofs tests/lab
+
+##@ Lab
 
 lab-build: ## Build the lab's programs and images; what is built already is found in the cache
 	$(LAB) build
@@ -94,6 +114,11 @@ demo: ## Scale StreamApps up and down under load and a plain StatefulSet beside 
 	$(LAB) up --reuse
 	$(LAB) demo
 
+matrix: ## Try the agent with every launcher and version, without a cluster (20 minutes)
+	$(LAB) matrix --json matrix.json --markdown matrix.md
+
+##@ Measure
+
 bench: ## Measure held scale-ins beside plain ones, ten in each of two cases (root, 15 minutes)
 	$(LAB) up --reuse
 	$(LAB) bench --json bench.json --markdown bench.md
@@ -105,9 +130,6 @@ bench-moves: ## Measure how long the users of a task wait while it moves, way by
 bench-agent: ## Measure what the agent costs: start-up, memory, processor time with 100 tasks (5 minutes)
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
 	mvn --batch-mode --file agent/pom.xml -Dgroups=bench verify
-
-matrix: ## Try the agent with every launcher and version, without a cluster (20 minutes)
-	$(LAB) matrix --json matrix.json --markdown matrix.md
 
 bench-decide: ## Measure one decision for applications of several sizes, up to 5,000 tasks on 200 pods
 	$(UV) python -m tests.benchmarks.decisions
@@ -121,3 +143,11 @@ bench-analytics: ## Measure the pipeline on a day of 100 applications, beside Du
 	rm -rf .bench-analytics
 	$(UV) python -m tests.benchmarks.pipeline --root .bench-analytics --json bench-analytics.json --markdown bench-analytics.md
 	rm -rf .bench-analytics
+
+##@ Document
+
+docs: ## Build the documentation's site: site/index.html
+	$(SPHINX) -b html . site
+
+docs-check: ## Build every page of the documentation and follow all links and anchors between them, in seconds
+	$(SPHINX) -b dummy . site/checked

@@ -3,7 +3,7 @@
 
 Pages, and the schema of the flight record.
 
-Run as `uv run python -m docs.generate`; a test compares what lies here with what this would write.
+`make generate` runs it; a test compares what lies here with what this would write.
 """
 
 import json
@@ -17,6 +17,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from streamapp.controller.metrics import Metrics
 from streamapp.core.doctor.diagnoses import Diagnosis
 from streamapp.core.reasons import Reason
+from streamapp.core.status.events import EVENT_REASONS
 from streamapp.flightrecord import schema as flight_record
 from tests.support import state_table
 
@@ -47,9 +48,19 @@ REASONS = f"""# Reasons
 
 {NOTE.format(source="`streamapp.core.reasons`")}
 
-Conditions, Events, the hold record and `kubectl streamapp explain` use these names and texts.
+Conditions, the hold record and `kubectl streamapp explain` use these names and texts.
+[Events](#events) have names of their own, in the past tense.
 
 | Reason | What is the case | What to do |
+|---|---|---|
+"""
+
+EVENTS = """
+## Events
+
+The operator sends these Events (`kubectl get events`); their notes are the texts of the reasons.
+
+| Event | Type | Reasons |
 |---|---|---|
 """
 
@@ -70,6 +81,7 @@ METRICS = f"""# Metrics
 
 The operator's metrics at `/metrics`; [operations.md](operations.md#what-to-watch) says when to look.
 `namespace` and `name` are those of the StreamApp; its series end when it is deleted.
+`result` is `success` or `error`.
 A histogram has the endings `_bucket`, `_sum` and `_count`.
 
 | Metric | Type | Labels | Meaning |
@@ -112,7 +124,10 @@ def pages() -> dict[str, str]:
     """The text of each page, by file name."""
     texts = {
         "state-table.md": STATE_TABLE + state_table.markdown(),
-        "reasons.md": REASONS + "".join(_row(f"`{it.name}`", it.note, it.next_step) for it in Reason),
+        "reasons.md": REASONS
+        + "".join(_row(f"`{it.name}`", it.note, it.next_step) for it in Reason)
+        + EVENTS
+        + "".join(map(_event, sorted({it.name for it in EVENT_REASONS.values()}))),
         "diagnoses.md": DIAGNOSES
         + "".join(_row(f"`{it.name}`", it.severity.value, it.title, it.why, it.fix) for it in Diagnosis),
         "metrics.md": METRICS + "".join(_row(*row) for row in sorted(_metrics(Metrics()))),
@@ -137,6 +152,12 @@ def values(schema: Schema, defaults: Schema) -> str:
 
 def _row(*cells: str) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _event(name: str) -> str:
+    reasons = [reason for reason, event in EVENT_REASONS.items() if event.name == name]
+    warning = any(EVENT_REASONS[reason].is_warning for reason in reasons)
+    return _row(f"`{name}`", "Warning" if warning else "Normal", ", ".join(f"`{it.name}`" for it in reasons))
 
 
 def _decision(page: Path) -> str:

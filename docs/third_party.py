@@ -4,7 +4,7 @@
 Names and versions come from what locks them: `uv.lock`, the `pom.xml` and `go.mod` files. A Python package states its
 licence in what is installed of it, so it has to be installed as locked; those of the others are listed below.
 
-Run as `uv run python docs/third_party.py`; a test compares what lies there with what this would write.
+`make generate` runs it; a test compares what lies there with what this would write.
 """
 
 import os

@@ -21,16 +21,16 @@ class Wrong:
 
 WRONG_AGENTS: Mapping[str, Wrong] = {
     "copies on demand without the agent": Wrong(
-        "spec.learners.source must not be OnDemand unless agent.enabled is true: the agent brings the assignor",
+        "spec.learners.source can be OnDemand only if agent.enabled is true: the agent provides the assignor",
         {"spec.learners.source": "OnDemand"},
     ),
     "a source of copies that only a status has": Wrong(
-        "spec.learners.source must be '', 'Standbys' or 'OnDemand', not 'None'",
+        "spec.learners.source must be 'Standbys' or 'OnDemand', not 'None'",
         {"spec.learners.source": "None"},
-        server_says='Unsupported value: "None": supported values: "", "Standbys", "OnDemand"',
+        server_says='Unsupported value: "None": supported values: "Standbys", "OnDemand"',
     ),
     "a default of the agent's twice": Wrong(
-        "spec.agent.defaults must name nothing twice", {"spec.agent.defaults": ["leave", "leave"]}
+        "spec.agent.defaults must not contain duplicates", {"spec.agent.defaults": ["leave", "leave"]}
     ),
     "a default that the agent does not know": Wrong(
         "spec.agent.defaults[0] must be 'assignor', 'heartbeat' or 'leave', not 'standbys'",

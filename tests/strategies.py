@@ -227,7 +227,7 @@ TROUBLES: dict[str, Trouble] = {
     "deleting": _app(deleting=True),
     "invalid": _app(fault="spec.kafka is empty"),
     "user's hold": _app(held_because="audit"),
-    "released": _app(release=HoldOverride(hold_id="h-1", why="out of money")),
+    "overridden": _app(override=HoldOverride(hold_id="h-1", why="out of money")),
     "young wish": lambda snapshot: _app(desired=replace(snapshot.app.desired, history=()))(snapshot),
     "no StatefulSet": _workload(statefulset=None),
     "foreign StatefulSet": _statefulset(is_ours=False),

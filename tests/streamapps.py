@@ -105,10 +105,10 @@ _NAME = (
     "metadata.name must have at most 52 characters, start with a letter and consist of lower-case letters, digits and "
     "'-': pods, a Service and labels are named after it"
 )
-_FOLDER = "must be an absolute path without ':', '.', '..' or a '/' at its end"
-_QUANTITY = "must be an amount of storage that is more than nothing, such as 20Gi"
-_APPLICATION_ID = "must consist of letters, digits, '.', '_' and '-', as topics do, and not of dots alone"
-_BROKERS = "must be host:port, or several of these with commas and no spaces between them"
+_FOLDER = "must be an absolute path without ':', '.', '..' or a trailing '/'"
+_QUANTITY = "must be a positive amount of storage, such as 20Gi"
+_APPLICATION_ID = "must consist of letters, digits, '.', '_' and '-', and not of dots alone"
+_BROKERS = "must be a comma-separated list of host:port without spaces"
 _TIMEOUT = "must be a duration from 1m to 720h, written like 30s, 20h or 1h30m"
 
 WRONG: Mapping[str, Wrong] = {
@@ -159,7 +159,7 @@ WRONG: Mapping[str, Wrong] = {
         {"spec.kafka.bootstrapServers": "a:9092, b:9092"},
     ),
     "a Secret that no Secret may be called": Wrong(
-        "spec.kafka.configSecretRef.name must be the name of an object: lower-case letters, digits, '-' and '.', "
+        "spec.kafka.configSecretRef.name must be an object name: lower-case letters, digits, '-' and '.', "
         "not 'My_Secret'",
         {"spec.kafka.configSecretRef.name": "My_Secret"},
     ),
@@ -192,7 +192,7 @@ WRONG: Mapping[str, Wrong] = {
         {"spec.state.stateDir": "/var/lib/streams/../other"},
     ),
     "a state directory beside the volume": Wrong(
-        "spec.state.stateDir must be the mountPath or lie below it: otherwise the state is not on the volume",
+        "spec.state.stateDir must be mountPath or a folder below it, or the state is not on the volume",
         {"spec.state.stateDir": "/var/lib/streams-2"},
     ),
     "no storage": Wrong(
@@ -210,7 +210,7 @@ WRONG: Mapping[str, Wrong] = {
         server_says='Unsupported value: "ReadWriteMany": supported values: "ReadWriteOnce", "ReadWriteOncePod"',
     ),
     "a claim that no volume may be called": Wrong(
-        "spec.state.claimName must be the name of a volume: lower-case letters, digits and '-', not 'State'",
+        "spec.state.claimName must be a volume name: lower-case letters, digits and '-', not 'State'",
         {"spec.state.claimName": "State"},
     ),
     "a negative recovery lag": Wrong(
@@ -224,15 +224,15 @@ WRONG: Mapping[str, Wrong] = {
         server_says='spec.scaleDown.policy: Unsupported value: "Force": supported values: "Hold", "Immediate"',
     ),
     "Immediate without a reason": Wrong(
-        "spec.scaleDown.reason must say why, since policy Immediate removes pods without caught-up copies",
+        "spec.scaleDown.reason must give a reason: policy Immediate removes pods without caught-up copies",
         {"spec.scaleDown.policy": "Immediate"},
     ),
     "Immediate for no more than a space": Wrong(
-        "spec.scaleDown.reason must say why, since policy Immediate removes pods without caught-up copies",
+        "spec.scaleDown.reason must give a reason: policy Immediate removes pods without caught-up copies",
         {"spec.scaleDown.policy": "Immediate", "spec.scaleDown.reason": " "},
     ),
     "Proceed without a reason": Wrong(
-        "spec.scaleDown.reason must say why, since onTimeout Proceed removes pods without caught-up copies",
+        "spec.scaleDown.reason must give a reason: onTimeout Proceed removes pods without caught-up copies",
         {"spec.scaleDown.onTimeout": "Proceed"},
     ),
     "a duration in words": Wrong(
@@ -305,16 +305,17 @@ WRONG: Mapping[str, Wrong] = {
     ),
 }
 
-_FIXED = "cannot be changed: a StatefulSet's volume claim templates are fixed"
+_FIXED = "cannot be changed: the volume claim templates of a StatefulSet are immutable"
 
 FORBIDDEN_CHANGES: Mapping[str, Wrong] = {
     "another application ID": Wrong(
-        "spec.applicationId cannot be changed: it names the consumer group, its topics and the state on the volumes",
+        "spec.applicationId cannot be changed: it names the consumer group, the internal topics and the state "
+        "directories",
         {"spec.applicationId": "wordcount-2"},
     ),
     "state taken away": Wrong(
-        "spec.state cannot be added or taken away: a StatefulSet's volume claim templates are fixed; create another "
-        "StreamApp",
+        "spec.state cannot be added or removed: the volume claim templates of a StatefulSet are immutable; create "
+        "another StreamApp",
         {"spec.state": ABSENT},
     ),
     "another claim name": Wrong(f"spec.state.claimName {_FIXED}", {"spec.state.claimName": "data"}),
@@ -323,8 +324,8 @@ FORBIDDEN_CHANGES: Mapping[str, Wrong] = {
         {"spec.state.volumeClaimTemplate.storageClassName": "slow"},
     ),
     "the storage class taken away": Wrong(
-        "spec.state.volumeClaimTemplate.storageClassName cannot be added or taken away: "
-        "a StatefulSet's volume claim templates are fixed",
+        "spec.state.volumeClaimTemplate.storageClassName cannot be added or removed: "
+        "the volume claim templates of a StatefulSet are immutable",
         {"spec.state.volumeClaimTemplate.storageClassName": ABSENT},
     ),
     "another access mode": Wrong(

@@ -19,12 +19,12 @@ from lab.meter.compared import count_table, gap_bars, step_table, worst_table
 from lab.meter.costs import Cost, compared, cost_table, steps_of
 from lab.meter.counts import CountReport
 from lab.meter.measure import measure_gaps
-from lab.scenarios import flight_record
-from lab.scenarios import report as reports
 from lab.scenarios.demo_application import NAMESPACE, DemoApplication, fresh_name
 from lab.scenarios.held_scale_in import GROWN, SHRUNK, START, Comparison, Contender, HeldAgainstPlain, Shown
 from lab.scenarios.plain_scale_in import ScaleIn
-from lab.scenarios.report import Report
+from lab.scenarios.record import flight_record
+from lab.scenarios.record import report as reports
+from lab.scenarios.record.report import Report
 from lab.scenarios.stream_app import NAME, ON_DEMAND, StreamAppScenario
 from lab.terminal import results, step
 

@@ -146,13 +146,8 @@ class Trial:
         leaver = max(range(PROCESSES), key=lambda ordinal: (len(self._stateful(words[ordinal])), ordinal))
         moving = self._stateful(words[leaver])
         leaving, staying = _process_id(words[leaver]), _process_id(words[leaver - 1])
-        announced, started_at = _now_ms(), time.monotonic()
-        self._agents.tell([leaving])
-        self._nudge(staying)
-        self._wait("learners caught up", lambda: self._learned(leaver, moving))
-        learned_after = time.monotonic() - started_at
-        nudges = 1 + self._nudge_until_empty(leaver, staying)
-        drained_after = time.monotonic() - started_at
+        announced = _now_ms()
+        learned_after, drained_after, nudges = self._empty(leaver, leaving, staying, moving)
         time.sleep(SETTLE_SECONDS)
         before = self._owners(leaver)
         stop = _now_ms()
@@ -163,9 +158,9 @@ class Trial:
         exit_code = int(self._processes[leaver].running.returncode)
 
         def measure() -> Drain:
-            partitions = [task.partition for task in moving]
-            gaps, counts = gauge(self.broker.bootstrap, self.application, moments, partitions)
-            lost, doubled = counts
+            gaps, (lost, doubled) = gauge(
+                self.broker.bootstrap, self.application, moments, [task.partition for task in moving]
+            )
             return Drain(
                 moved=len(moving),
                 learned_after=learned_after,
@@ -182,6 +177,18 @@ class Trial:
             )
 
         return measure
+
+    def _empty(
+        self, leaver: int, leaving: ProcessId, staying: ProcessId, moving: Sequence[TaskId]
+    ) -> tuple[float, float, int]:
+        """Give the seconds until the survivors learned the tasks and until the leaver is empty, and the nudges."""
+        started_at = time.monotonic()
+        self._agents.tell([leaving])
+        self._nudge(staying)
+        self._wait("learners caught up", lambda: self._learned(leaver, moving))
+        learned_after = time.monotonic() - started_at
+        nudges = 1 + self._nudge_until_empty(leaver, staying)
+        return learned_after, time.monotonic() - started_at, nudges
 
     def _nudge(self, staying: ProcessId) -> None:
         group.nudge_once_stable(self.broker.bootstrap, self.application.names.application_id, staying)

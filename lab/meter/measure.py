@@ -40,21 +40,19 @@ def measure_gaps(
 ) -> GapReport:
     """Measure the gap of every input partition in a window; `lab.meter.gaps` says what a gap is.
 
-    Records are read from `lead_in_s` before the window on. An input older than that is not known to wait: only an
-    application that has been silent for longer, without a single input since, is therefore not charged.
+    An input that is older than `lead_in_s` before the window is not charged.
 
     Args:
         bootstrap: address of the broker.
         input_topic: what the application reads.
         output_topic: what it writes, in the form of `lab.meter.outputs`.
-        window: what to measure, on the broker's clock, which has passed its end (`require_over`).
+        window: what to measure, on the broker's clock.
         isolation: with read_committed, outputs of aborted transactions do not count.
         lead_in_s: seconds to read before the window.
         progress: is told how far each topic is read.
 
     Raises:
-        LabError: the broker does not answer, a topic is missing or does not keep append times, the window is not over,
-            or the output topic holds something else than outputs for this input topic.
+        LabError: the broker does not answer, a topic lacks append times, the window is open, or an output is foreign.
     """
     broker, topics = Broker(bootstrap), (input_topic, output_topic)
     for topic in topics:

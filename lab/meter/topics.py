@@ -219,13 +219,10 @@ def read(
     Args:
         bootstrap: address of the broker.
         topic: what to read.
-        spans: by partition; empty ones may be left out.
-        isolation: whose eyes to read with.
-        progress: is told how far it is.
-        stall_s: seconds without anything new after which it fails.
-
-    Yields:
-        Batches that are never empty.
+        spans: by partition; empty ones can be left out.
+        isolation: of the consumer.
+        progress: receives how far the topic is read.
+        stall_s: seconds without new records after which the read fails.
 
     Raises:
         LabError: nothing new came for `stall_s`, or the broker reported an error.

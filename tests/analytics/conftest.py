@@ -14,7 +14,7 @@ from streamapp.analytics.build import Build, Built
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.spark.session import Engine, open_session
 from streamapp.analytics.synthetic.fleet import Fleet
-from streamapp.analytics.synthetic.generate import generate
+from streamapp.analytics.synthetic.generate import write_record
 from tests.analytics.support.disorder import disorder
 
 ODD = 12
@@ -47,7 +47,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     place = tmp_path_factory.mktemp("whole")
-    files = [path for path, _ in generate(FLEET, place / "record")]
+    files = [path for path, _ in write_record(FLEET, place / "record")]
     for number, path in enumerate(disorder(place / "record", seed=1, apps=ODD)):
         files.insert(2 + 5 * number, path)
     root = place / "tables"

@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from streamapp.analytics import bench, bench_page, progress
-from streamapp.analytics.bench import Figures, OnTop, Passage, Plan
-from tests.benchmarks import engines, pipeline
+from tests.benchmarks import engines, fleet_day, page, pipeline, steps
 from tests.benchmarks.engines import Answered
+from tests.benchmarks.fleet_day import AddedDay, Figures, PipelineRun, Plan
 
-FAST = Passage(20.0, 30.0, {"bronze: read lines": 15.0, "silver: samples": 0.01})
-SLOW = Passage(40.0, 50.0, {"bronze: read lines": 25.0, "silver: samples": 0.02})
+FAST = PipelineRun(20.0, 30.0, {"bronze: read lines": 15.0, "silver: samples": 0.01})
+SLOW = PipelineRun(40.0, 50.0, {"bronze: read lines": 25.0, "silver: samples": 0.02})
 FIGURES = Figures(
     Plan(on_top=(1, 7)),
     "2026-11-21 12:00",
@@ -27,23 +26,23 @@ FIGURES = Figures(
     "3.11.7",
     2,
     "4g",
-    Passage(10.0, 20.0, {}),
+    PipelineRun(10.0, 20.0, {}),
     3_000_000,
     289,
     [FAST, SLOW],
     {"record": 30_000_000, "bronze": 6_000_000, "silver": 900_000, "gold": 90_000},
     1500.0,
     200.0,
-    [OnTop(1, 50_000, (1.0, 2.0), (3.0, 4.0)), OnTop(7, 50_000, (1.5, 2.5), (3.5, 4.5))],
+    [AddedDay(1, 50_000, (1.0, 2.0), (3.0, 4.0)), AddedDay(7, 50_000, (1.5, 2.5), (3.5, 4.5))],
 )
 
 
 def test_figures_survive_their_file() -> None:
-    assert bench.figures(json.loads(json.dumps(asdict(FIGURES)))) == FIGURES
+    assert fleet_day.figures(json.loads(json.dumps(asdict(FIGURES)))) == FIGURES
 
 
 def test_every_run_is_shown_and_how_many_met_the_aim() -> None:
-    whole, stages, sizes, age = bench.sections(FIGURES)
+    whole, stages, sizes, age = fleet_day.sections(FIGURES)
     assert [row[1:] for row in whole.rows] == [
         ("20.0", "30.0", "50.0", "60,000"),
         ("40.0", "50.0", "90.0", "33,333"),
@@ -53,13 +52,13 @@ def test_every_run_is_shown_and_how_many_met_the_aim() -> None:
     assert stages.rows == (("bronze: read lines", "15.0, 25.0", "150,000"), ("silver: samples", "0.0, 0.0", "-"))
     assert sizes.rows[0] == ("record", "30", "10.00")
     assert age.rows == (("1", "50,000", "1.0, 2.0", "3.0, 4.0"), ("7", "50,000", "1.5, 2.5", "3.5, 4.5"))
-    assert "0 of 1 runs met the aim of 60 s." in bench.sections(replace(FIGURES, passages=[SLOW]))[0].note
-    assert len(bench.sections(replace(FIGURES, on_top=[]))) == 3
+    assert "0 of 1 runs met the aim of 60 s." in fleet_day.sections(replace(FIGURES, passages=[SLOW]))[0].note
+    assert len(fleet_day.sections(replace(FIGURES, on_top=[]))) == 3
 
 
 def test_a_page_is_a_table_that_names_cannot_break() -> None:
-    section = bench_page.Section("Title", ("", "s"), (("a|b", "1"),), "A note.")
-    assert bench_page.markdown("Run", "About.", [section]).splitlines() == [
+    section = page.Section("Title", ("", "s"), (("a|b", "1"),), "A note.")
+    assert page.markdown("Run", "About.", [section]).splitlines() == [
         *("### Run", "", "About.", "", "#### Title", "", "A note.", ""),
         *("|  | s |", "| --- | ---: |", "| a\\|b | 1 |"),
     ]
@@ -67,16 +66,16 @@ def test_a_page_is_a_table_that_names_cannot_break() -> None:
 
 def test_what_is_left_follows_the_pace_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("streamapp.analytics.progress.time.monotonic", lambda: now[0])
-    told = io.StringIO()
-    steps = progress.Steps(200.0, told)
-    with steps.step("one", 50.0):
+    monkeypatch.setattr("tests.benchmarks.steps.time.monotonic", lambda: now[0])
+    out = io.StringIO()
+    shown = steps.Steps(200.0, out)
+    with shown.step("one", 50.0):
         now[0] += 100.0
-    with steps.step("two", 150.0):
+    with shown.step("two", 150.0):
         now[0] += 300.0
-    with steps.step("more than was planned", 10.0):
+    with shown.step("more than was planned", 10.0):
         pass
-    assert told.getvalue().splitlines() == [
+    assert out.getvalue().splitlines() == [
         "one; about 3 min left",
         "two; about 5 min left",
         "more than was planned; about 0 s left",
@@ -85,8 +84,8 @@ def test_what_is_left_follows_the_pace_of_this_machine(monkeypatch: pytest.Monke
 
 def test_steps_are_planned_for_what_is_measured() -> None:
     plan = Plan(apps=10, tasks=10, repeats=1, on_top=())
-    assert bench.expected_seconds(replace(plan, repeats=3)) > bench.expected_seconds(plan)
-    assert bench.expected_seconds(Plan()) < 20 * 60
+    assert fleet_day.expected_seconds(replace(plan, repeats=3)) > fleet_day.expected_seconds(plan)
+    assert fleet_day.expected_seconds(Plan()) < 20 * 60
 
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -126,8 +125,8 @@ def tables(tmp_path: Path) -> dict[str, list[str]]:
     (tmp_path / "bronze" / "manifest").mkdir()
     days = {"2026-11-01": ["counts"]}
     for number in (9, 10):
-        told = {"tables": {"b_sample": days, "b_config": days}}
-        (tmp_path / "bronze" / "manifest" / f"{number}.json").write_text(json.dumps(told))
+        manifest = {"tables": {"b_sample": days, "b_config": days}}
+        (tmp_path / "bronze" / "manifest" / f"{number}.json").write_text(json.dumps(manifest))
     return {table: engines.live_files(tmp_path, table) for table in engines.TABLES}
 
 
@@ -157,11 +156,11 @@ def test_engines_that_disagree_are_told() -> None:
 
 
 def test_the_page_has_all_runs_of_all_engines() -> None:
-    found = pipeline.Whole("machine", asdict(FIGURES), 5000, oracle_s=[9.0])
-    found.plain.ingest_s, found.plain.build_s = [10.0, 12.0], [20.0, 22.0]
-    found.archived.ingest_s, found.archived.build_s = [7.0, 8.0], [14.0, 15.0]
-    found.engines = [answered("duckdb", 364.0), answered("spark", 365.0), answered("duckdb", 364.0)]
-    cold, asked, start = pipeline.sections(found)
+    measured = pipeline.Whole("machine", asdict(FIGURES), 5000, oracle_s=[9.0])
+    measured.plain.ingest_s, measured.plain.build_s = [10.0, 12.0], [20.0, 22.0]
+    measured.archived.ingest_s, measured.archived.build_s = [7.0, 8.0], [14.0, 15.0]
+    measured.engines = [answered("duckdb", 364.0), answered("spark", 365.0), answered("duckdb", 364.0)]
+    cold, asked, start = pipeline.sections(measured)
     assert cold.rows[1] == ("with an AppCDS archive", "7.0, 8.0", "14.0, 15.0", "21.0, 23.0", "22.0")
     assert asked.rows[0] == ("lag by hour", "duckdb", "2.00, 2.00", "1.00, 1.50, 1.00, 1.50", "1.0")
     assert asked.rows[-1][1:4] == ("the pipeline's build", "-", "30.0, 50.0")

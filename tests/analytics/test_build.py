@@ -18,7 +18,7 @@ from streamapp.analytics.build import Build, gold, silver
 from streamapp.analytics.expire import Keep, remove_old
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.synthetic.fleet import Fleet
-from streamapp.analytics.synthetic.generate import generate
+from streamapp.analytics.synthetic.generate import write_record
 from streamapp.analytics.tables.bronze_schemas import QUARANTINE, TABLES
 from streamapp.analytics.tables.derived_schemas import GOLD, SILVER
 from tests.analytics.conftest import NOW, Whole
@@ -110,7 +110,7 @@ def run_until_killed(record: Path, root: Path, stage: str, *more: str, **environ
 
 def test_a_run_killed_at_any_stage_and_started_again_gives_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
     record, root = tmp_path / "record", tmp_path / "killed"
-    list(generate(Fleet(apps=3, tasks=4, file_seconds=43_200), record))
+    list(write_record(Fleet(apps=3, tasks=4, file_seconds=43_200), record))
     stages = Stages()
     Ingest(spark, bronze(tmp_path / "whole"), stages, NOW).run([record])
     Build(spark, tmp_path / "whole", stages).run()

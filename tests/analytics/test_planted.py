@@ -11,7 +11,7 @@ from streamapp.analytics.bronze.ingest import Ingest, bronze
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.synthetic.fleet import SICK_SHARE
-from streamapp.analytics.synthetic.generate import generate, planted
+from streamapp.analytics.synthetic.generate import planted, write_record
 from tests.analytics.conftest import FLEET, NOW, Whole
 from tests.analytics.support.disorder import NAMESPACE
 from tests.analytics.support.reading import records
@@ -68,7 +68,7 @@ def test_the_skewed_application_is_found(whole: Whole) -> None:
 
 def test_an_ingest_refuses_the_record_of_a_broken_recorder_and_says_why(spark: SparkSession, tmp_path: Path) -> None:
     broken = replace(FLEET, apps=3, days=1, tasks=4, file_seconds=43_200, bug=True)
-    files = [path for path, _ in generate(broken, tmp_path / "record")]
+    files = [path for path, _ in write_record(broken, tmp_path / "record")]
     root = tmp_path / "tables"
     with pytest.raises(AnalyticsError, match="negativeNumber") as told:
         Ingest(spark, bronze(root), Stages(), NOW).run([tmp_path / "record"])

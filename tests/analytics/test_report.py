@@ -1,4 +1,4 @@
-"""The report from tables written by hand: it loads nothing, shows what the tables hold, and says what nobody knows."""
+"""The report from tables written by hand: it loads nothing, shows what the tables hold, and says what is unknown."""
 
 import json
 import re
@@ -46,18 +46,18 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = {name: value or "" for name, value in attrs}
+        values = {name: value or "" for name, value in attrs}
         self.tags[tag] += 1
-        self.links += [told[name] for name in LOADING if name in told]
-        self.styles += told.get("style", "")
+        self.links += [values[name] for name in LOADING if name in values]
+        self.styles += values.get("style", "")
         self._in = tag
-        self._id = told.get("id", "")
-        self._app = told.get("data-app", "") if tag == "section" else self._app
-        self._table = told.get("data-table", "") if tag == "table" else self._table
-        if tag == "meta" and told.get("http-equiv") == "Content-Security-Policy":
-            self.policy = told["content"]
-        if "data-c" in told:
-            self._cell = told["data-c"], told["data-v"]
+        self._id = values.get("id", "")
+        self._app = values.get("data-app", "") if tag == "section" else self._app
+        self._table = values.get("data-table", "") if tag == "table" else self._table
+        if tag == "meta" and values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"]
+        if "data-c" in values:
+            self._cell = values["data-c"], values["data-v"]
 
     def handle_data(self, data: str) -> None:
         if self._in == "script" and self._id:
@@ -75,8 +75,8 @@ class Page(HTMLParser):
         self._in = ""
 
 
-def told(root: Path, days: int = 30, most_apps: int = page.MOST_APPS) -> page.Report:
-    return page.report(read_tables(root, days), NOW, most_apps)
+def report_of(root: Path, days: int = 30, most_apps: int = page.MOST_APPS) -> page.Report:
+    return page.make_report(read_tables(root, days), NOW, most_apps)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def text(root: Path) -> str:
-    return page.html(told(root))
+    return page.html(report_of(root))
 
 
 def test_the_page_loads_nothing_and_its_policy_forbids_it(text: str) -> None:
@@ -121,36 +121,37 @@ def test_every_figure_of_gold_that_is_shown_equals_the_table(text: str, root: Pa
         for row in records(root, table):
             app = "/".join(row[name] for name in ("cluster", "namespace", "app", "uid"))
             for name, column in columns.items():
-                wanted[app, name, exact(row[name]), column.tell(row[name])] += 1
+                wanted[app, name, exact(row[name]), column.to_text(row[name])] += 1
         assert Counter((app, name, value, words) for app, of, name, value, words in cells if of == table) == wanted
 
 
 def test_figures_are_told_as_a_person_reads_them(text: str) -> None:
     shown = {(table, name, value): words for _, table, name, value, words in Page(text).cells}
     assert shown["g_hold_blame", "blame_s", "50.125"] == "50 s"
-    assert shown["g_convergence_daily", "km_p99", ""] == "not known"
+    assert shown["g_convergence_daily", "km_p99", ""] == "unknown"
     assert shown["g_skew_daily", "max_share", "0.75"] == "75 %"
     assert shown["g_restore_profile", "rate_learned", "25000.0"] == "25,000"
-    assert shown["g_autoscaler_daily", "held_replica_h", ""] == "not known"
+    assert shown["g_autoscaler_daily", "held_replica_h", ""] == "unknown"
 
 
 def test_each_application_has_a_sentence_and_what_is_not_known(root: Path) -> None:
-    first, second = page.figures(told(root))["applications"]
+    first, second = page.figures(report_of(root))["applications"]
     assert first["sentence"] == (
-        "1 of 1 scale-up converged, in 70 s; 1 of 1 scale-down converged, in 65 s. "
-        "Pods were held for 60 s, 83 % of it for LearnersCatchingUp. Waited for longest: task 0_1, pod 1, 50 s of it. "
-        "The longest gap of a step was 1 s to 1.2 s. 1 of 2 changes were taken back within the hour. "
+        "1 of 1 scale-up converged in 70 s; 1 of 1 scale-down converged in 65 s. "
+        "Pods were held for 60 s, 83 % of that time by LearnersCatchingUp. "
+        "The task that blocked longest was task 0_1, pod 1, for 50 s. The longest gap of a step was 1 s to 1.2 s. "
+        "1 of 2 changes of the desired replicas were reversed within an hour. "
         "Its tasks are badly spread: the busiest process has 1.83 times the mean."
     )
-    assert second["sentence"] == "0 of 1 scale-up converged, as far as it was seen. Its gaps are not known."
-    assert "1 step was not seen to the end, and counts as long as it was seen." in second["not_known"]
+    assert second["sentence"] == "0 of 1 scale-up converged while observed. The gaps of its steps are unknown."
+    assert "1 step did not end while observed: the observed time counts." in second["not_known"]
     assert any("grade C or D" in note for note in first["not_known"])
     assert any("configuration is not in the record" in note for note in second["not_known"])
-    assert any("in quarantine" in note for note in page.figures(told(root))["not_known"])
+    assert any("in quarantine" in note for note in page.figures(report_of(root))["not_known"])
 
 
 def test_the_figures_as_json_are_gold_to_the_digit(root: Path) -> None:
-    found = json.loads(json.dumps(page.figures(told(root)), allow_nan=False))
+    found = json.loads(json.dumps(page.figures(report_of(root)), allow_nan=False))
     of_first = found["applications"][0]["gold"]
     assert set(of_first) == set(GOLD) - {"g_lag_hourly"}
     assert [(row["reason"], row["blame_s"]) for row in of_first["g_hold_blame"]] == [
@@ -161,10 +162,10 @@ def test_the_figures_as_json_are_gold_to_the_digit(root: Path) -> None:
 
 
 def test_charts_have_the_holds_by_reason_and_the_gap_with_its_error(text: str) -> None:
-    told = json.loads(Page(text).scripts["data-app-0"])["data"]
-    holds = [(row["reason"], (row["to"] - row["from"]) / 1000) for row in told["holds"]]
+    data = json.loads(Page(text).scripts["data-app-0"])["data"]
+    holds = [(row["reason"], (row["to"] - row["from"]) / 1000) for row in data["holds"]]
     assert holds == [("LearnersCatchingUp", 50.0), ("FactsStale", 10.0)]
-    assert [(row["desired"], row["granted"], row["actual"]) for row in told["replicas"]] == [
+    assert [(row["desired"], row["granted"], row["actual"]) for row in data["replicas"]] == [
         (2, 2, 2),
         (3, 3, 2),
         (3, 3, 3),
@@ -172,17 +173,17 @@ def test_charts_have_the_holds_by_reason_and_the_gap_with_its_error(text: str) -
         (2, 2, 2),
         (2, 2, 2),
     ]
-    assert [(row["low"], row["high"], row["told"]) for row in told["gaps"]] == [(1.0, 1.25, "1 s to 1.2 s")]
-    assert [row["imbalance"] for row in told["skew"]] == [1.5, 1.5]
-    assert [(row["phase"], row["to"] - row["from"]) for row in told["phases"][:2]] == [
+    assert [(row["low"], row["high"], row["text"]) for row in data["gaps"]] == [(1.0, 1.25, "1 s to 1.2 s")]
+    assert [row["imbalance"] for row in data["skew"]] == [1.5, 1.5]
+    assert [(row["phase"], row["to"] - row["from"]) for row in data["phases"][:2]] == [
         ("grant", 1.0),
         ("restore", 69.0),
     ]
 
 
 def test_each_step_is_told_with_its_gap_and_what_held_it(text: str, root: Path) -> None:
-    (first, _), up, down = page.figures(told(root))["applications"], *_steps(text, "app-0")
-    assert up[1:] == ["2 → 3", "not known", "not held", "—", "—", "70 s", "3", "user"]
+    (first, _), up, down = page.figures(report_of(root))["applications"], *_steps(text, "app-0")
+    assert up[1:] == ["2 → 3", "unknown", "not held", "—", "—", "70 s", "3", "user"]
     assert down == [
         *("2026-11-21 10:04:00", "3 → 2", "1 s to 1.2 s", "60 s", "LearnersCatchingUp 50 s; FactsStale 10 s"),
         *("0_1 (pod 1), 0_3 (pod 0)", "65 s", "3", "user"),
@@ -212,7 +213,7 @@ def _steps(text: str, place: str) -> list[list[str]]:
         (2.0, 2.0, "at most 2 s"),
         (2.0, None, "at most 2 s"),
         (2.0, 0.0, "2 s"),
-        (None, None, "not known"),
+        (None, None, "unknown"),
     ],
 )
 def test_a_gap_is_told_as_the_range_it_is(seconds: float | None, error: float | None, words: str) -> None:
@@ -221,12 +222,12 @@ def test_a_gap_is_told_as_the_range_it_is(seconds: float | None, error: float | 
 
 def test_names_cannot_become_markup(tmp_path: Path) -> None:
     demo(tmp_path, NASTY)
-    made, harmless = page.html(told(tmp_path)), tmp_path / "harmless"
+    made, harmless = page.html(report_of(tmp_path)), tmp_path / "harmless"
     demo(harmless)
-    assert Page(made).tags == Page(page.html(told(harmless))).tags
+    assert Page(made).tags == Page(page.html(report_of(harmless))).tags
     assert "<script>alert" not in made
     assert NASTY in {row["app"].split("/", 1)[1] for row in _fleet(made)["fleet_held"]}
-    summary = page.markdown(told(tmp_path))
+    summary = page.markdown(report_of(tmp_path))
     assert "<script" not in summary
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in summary.splitlines() if line.startswith("|")} == {7}
 
@@ -240,11 +241,11 @@ def test_tables_without_rows_make_a_page_that_says_so(tmp_path: Path) -> None:
     write(bronze(tmp_path), {}, Version())
     write(silver(tmp_path), {"s_seen": []})
     write(gold(tmp_path), {})
-    assert "No application was seen." in page.html(told(tmp_path))
+    assert "No application is in the record." in page.html(report_of(tmp_path))
     only_seen = tmp_path / "only_seen"
     write(silver(only_seen), {"s_seen": demo_silver("a", "b")["s_seen"]})
     write(gold(only_seen), {})
-    text = page.html(told(only_seen))
+    text = page.html(report_of(only_seen))
     for name in page.OF_APP:
         assert text.count(CHARTS[name].empty) >= 2, name
     assert "nothing was scaled." in text
@@ -260,9 +261,9 @@ def test_what_is_too_much_is_left_out_and_that_is_said(tmp_path: Path, monkeypat
     write(gold(tmp_path), {"g_skew_daily": more}, version)
     seen = [{**demo_silver("counter", "b")["s_seen"][0], "dt": row["dt"]} for row in more]
     write(silver(tmp_path), {"s_seen": seen}, silver(tmp_path).current())
-    found = Page(page.html(told(tmp_path, days=25)))
+    found = Page(page.html(report_of(tmp_path, days=25)))
     assert sum(name == "dt" for _, table, name, *_ in found.cells if table == "g_skew_daily") == 20
-    text = page.html(told(tmp_path, days=25, most_apps=1))
+    text = page.html(report_of(tmp_path, days=25, most_apps=1))
     assert "4 more rows are not shown" in text
     assert "6 earlier days are left out; --days 31 shows them." in text
 
@@ -280,22 +281,22 @@ def test_a_configuration_from_before_the_days_of_the_report_is_still_in_force(tm
         {**silver_rows, "s_config": [gone, {**config, **since}, {**config, **later, "application_id": "after"}]},
     )
     write(gold(tmp_path), demo_gold("counter"))
-    first = next(app for app in told(tmp_path, days=1).apps if app.name == "counter")
+    first = next(app for app in report_of(tmp_path, days=1).apps if app.name == "counter")
     assert [row["application_id"] for row in first.rows["s_config"]] == ["counter"]
     assert not any("configuration" in one for one in first.unknown)
-    assert told(tmp_path, days=1).tables.days_left_out == 0, "no figure is of a day that has a configuration alone"
+    assert report_of(tmp_path, days=1).tables.days_left_out == 0, "no figure is of a day that has a configuration alone"
 
 
 def test_lines_that_were_removed_before_they_were_read_are_told_by_their_numbers(tmp_path: Path) -> None:
     demo(tmp_path)
-    assert "lines are missing between" not in page.html(told(tmp_path))
+    assert "lines are missing" not in page.html(report_of(tmp_path))
     read = {"r": ((0, 99), (200, 299)), "s": ((5, 9),)}
     bronze(tmp_path).commit(replace(bronze(tmp_path).current(), recorders=read))
-    assert "100 lines are missing between what was read" in page.html(told(tmp_path))
+    assert "100 lines are missing, by their numbers." in page.html(report_of(tmp_path))
 
 
 def test_applications_without_a_page_stand_in_the_fleets_table(root: Path) -> None:
-    text = page.html(told(root, most_apps=1))
+    text = page.html(report_of(root, most_apps=1))
     assert "data-app-1" not in Page(text).scripts
     assert "demo/second" in text
     assert "1 of them have no page here" in text

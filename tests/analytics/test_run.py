@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.analytics.synthetic.fleet import Fleet
-from streamapp.analytics.synthetic.generate import generate
+from streamapp.analytics.synthetic.generate import write_record
 from tests.analytics.support.reading import records, rows
 
 pytestmark = [pytest.mark.analytics, pytest.mark.timeout(600)]
@@ -24,7 +24,7 @@ def run(folder: Path, *options: str, **environment: str) -> "subprocess.Complete
 
 
 def test_one_command_does_it_all_and_the_next_one_starts_from_the_archive(tmp_path: Path) -> None:
-    lines = sum(count for _, count in generate(FLEET, tmp_path / "record"))
+    lines = sum(count for _, count in write_record(FLEET, tmp_path / "record"))
     archive, classes = tmp_path / "spark.jsa", tmp_path / "classes-%p.log"
     first = run(tmp_path, "--archive", str(archive))
     assert first.returncode == 0, first.stderr

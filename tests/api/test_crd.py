@@ -29,7 +29,7 @@ OURS = {path: node for path, node in NODES.items() if path.startswith((".spec", 
 
 def test_the_committed_definition_is_the_one_that_is_generated() -> None:
     committed = (REPOSITORY / crd.PATH).read_text()
-    assert committed == crd.text(), "run `uv run python -m streamapp.api.crd`"
+    assert committed == crd.text(), "run `make generate`"
 
 
 def test_the_file_says_what_the_definition_says() -> None:
@@ -58,20 +58,26 @@ def test_the_columns_are_those_of_the_documentation_and_lead_to_fields() -> None
     columns = crd.crd()["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [column["name"] for column in columns] == [
         "Desired",
-        "Granted",
-        "Actual",
+        "Current",
         "Ready",
         "Converged",
         "Held",
         "ETA",
         "Age",
+        "Reason",
+        "Stalled",
+        "Message",
     ]
+    assert [column["name"] for column in columns if column.get("priority")] == ["Reason", "Stalled", "Message"]
     paths = {column["jsonPath"] for column in columns}
     plain = {path for path in paths if "[?" not in path and not path.startswith(".metadata")}
     assert plain <= set(NODES)
     assert paths - plain == {
         '.status.conditions[?(@.type=="Converged")].status',
         '.status.conditions[?(@.type=="ScaleDownHeld")].status',
+        '.status.conditions[?(@.type=="ScaleDownHeld")].reason',
+        '.status.conditions[?(@.type=="Stalled")].status',
+        '.status.conditions[?(@.type=="ScaleDownHeld")].message',
         ".metadata.creationTimestamp",
     }
 
@@ -126,6 +132,17 @@ def test_everything_has_a_maximum(path: str) -> None:
         assert "maxLength" in node
     if kind == "integer" and path.startswith(".spec"):
         assert {"minimum", "maximum"} <= set(node)
+
+
+@pytest.mark.parametrize("path", [path for path, node in OURS.items() if node.get("type") == "integer"])
+def test_an_integer_has_the_format_that_holds_its_maximum(path: str) -> None:
+    node = OURS[path]
+    assert node["format"] == ("int32" if node.get("maximum", 2**63) < 2**31 else "int64")
+
+
+@pytest.mark.parametrize("path", [path for path, node in OURS.items() if "enum" in node])
+def test_a_choice_is_never_empty_text(path: str) -> None:
+    assert "" not in OURS[path]["enum"]
 
 
 @pytest.mark.parametrize("path", OURS)

@@ -102,7 +102,6 @@ def duckdb(files: Mapping[str, list[str]], _: ExitStack) -> Opened:
 
 def spark(files: Mapping[str, list[str]], stack: ExitStack) -> Opened:
     """Spark, as the pipeline starts it."""
-    from streamapp.analytics.bench import jvm_pid  # noqa: PLC0415
     from streamapp.analytics.spark.session import Engine, open_session  # noqa: PLC0415
 
     engine = open_session(Engine(master=f"local[{THREADS}]", cores=THREADS, memory="4g"))
@@ -125,6 +124,12 @@ def polars(files: Mapping[str, list[str]], _: ExitStack) -> Opened:
     from tests.benchmarks.polars_questions import questions  # noqa: PLC0415
 
     return pl.__version__, dict(questions(files)), ()
+
+
+def jvm_pid(spark: Any) -> str:
+    """The process of the JVM that a Spark session started."""
+    gateway = spark.sparkContext._gateway
+    return str(gateway.proc.pid) if gateway is not None else "0"
 
 
 def peak_mb(pid: str) -> float:

@@ -1,8 +1,8 @@
 """Every figure of the pipeline in one run: `python -m tests.benchmarks.pipeline`, or `make bench-analytics`.
 
-The fleet's day and days on top of others by `streamapp-analytics bench`; from the first command to the last one, as a
-person types them; and the same questions to Spark, DuckDB and Polars on the files of that day. Each part runs in a
-process of its own. All runs are shown, also those that look bad.
+`tests.benchmarks.fleet_day` measures the fleet's day and days on top of others. The rest is measured from the first
+command to the last, as a user types them, and by questions to Spark, DuckDB and Polars on the files of that day. Each
+part runs in a process of its own. The page shows all runs, also those that look bad.
 """
 
 import json
@@ -21,12 +21,12 @@ from typing import Any
 import click
 from rich.console import Console
 
-from streamapp.analytics import bench, bench_page
-from streamapp.analytics.bench_page import Section, runs
-from streamapp.analytics.progress import Steps
+from tests.benchmarks import fleet_day, page
 from tests.benchmarks.engines import Answered
+from tests.benchmarks.page import Section, runs
+from tests.benchmarks.steps import Steps
 
-PLAN = bench.Plan()
+PLAN = fleet_day.PLAN
 PROGRAM = [sys.executable, "-m", "streamapp.analytics"]
 ENGINES = ("duckdb", "polars", "spark")
 SPARK_OPTIONS = ["--master", "local[2]"]
@@ -56,11 +56,11 @@ class Whole:
     archive_bytes: int = 0
     engines: list[Answered] = field(default_factory=list)
     oracle_s: list[float] = field(default_factory=list)
-    """All of gold from bronze by DuckDB, in the words of the tests."""
+    """All of gold from bronze by DuckDB, by the statements of the tests."""
 
 
 def machine() -> str:
-    """Processor and memory, as far as they are told."""
+    """Processor and memory, as far as the system shows them."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
@@ -76,10 +76,10 @@ def ran(*command: str) -> float:
     return time.monotonic() - began
 
 
-def measure_cold(root: Path, found: Whole, rounds: int, steps: Steps) -> None:
+def measure_cold(root: Path, measured: Whole, rounds: int, steps: Steps) -> None:
     """A small record from the first command to its tables: each command starts a JVM that has done nothing yet."""
     record, archive = root / "record", root / "spark.jsa"
-    ran(*PROGRAM, "generate", str(record), "--apps", str(bench.WARM[0]), "--tasks", str(bench.WARM[1]))
+    ran(*PROGRAM, "generate", str(record), "--apps", str(fleet_day.WARM[0]), "--tasks", str(fleet_day.WARM[1]))
 
     def both(name: str, *options: str) -> tuple[float, float]:
         tables = ["--root", str(root / name), *SPARK_OPTIONS]
@@ -88,14 +88,14 @@ def measure_cold(root: Path, found: Whole, rounds: int, steps: Steps) -> None:
 
     with steps.step("first command to finished, and an archive is written", 2 * COLD_EXPECTED):
         ran(*PROGRAM, "ingest", str(record), "--root", str(root / "writing"), *SPARK_OPTIONS)
-        found.writing_s = ran(
+        measured.writing_s = ran(
             *PROGRAM, "build", "--root", str(root / "writing"), *SPARK_OPTIONS, "--archive", str(archive)
         )
-        found.archive_bytes = archive.stat().st_size
+        measured.archive_bytes = archive.stat().st_size
     manifests = sorted((root / "writing" / "bronze" / "manifest").glob("*.json"))
-    found.cold_lines = json.loads(manifests[-1].read_text())["lines"]
+    measured.cold_lines = json.loads(manifests[-1].read_text())["lines"]
     for run in range(rounds):
-        ways = ((found.plain, ()), (found.archived, ("--archive", str(archive))))
+        ways = ((measured.plain, ()), (measured.archived, ("--archive", str(archive))))
         for way, options in ways[:: 1 if run % 2 == 0 else -1]:
             named = "with the archive" if options else "as installed"
             with steps.step(f"first command to finished, {named}, run {run + 1} of {rounds}", COLD_EXPECTED):
@@ -104,7 +104,7 @@ def measure_cold(root: Path, found: Whole, rounds: int, steps: Steps) -> None:
                 way.build_s.append(build)
 
 
-def measure_engines(tables: Path, found: Whole, rounds: int, steps: Steps) -> None:
+def measure_engines(tables: Path, measured: Whole, rounds: int, steps: Steps) -> None:
     """The same questions to all engines, in turn; then all of gold by the tests' own DuckDB."""
     for run in range(rounds):
         for name in (*ENGINES[run % len(ENGINES) :], *ENGINES[: run % len(ENGINES)]):
@@ -113,34 +113,38 @@ def measure_engines(tables: Path, found: Whole, rounds: int, steps: Steps) -> No
                 done = subprocess.run(command, capture_output=True, text=True, check=False)
                 if done.returncode:
                     raise click.ClickException(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
-                found.engines.append(Answered(**json.loads(done.stdout.splitlines()[-1])))
+                measured.engines.append(Answered(**json.loads(done.stdout.splitlines()[-1])))
     oracle = (
         "import sys, pathlib; from tests.analytics.support.oracle import recompute; "
         "recompute(pathlib.Path(sys.argv[1]))"
     )
     with steps.step("all of gold by DuckDB", ORACLE_EXPECTED):
-        found.oracle_s.append(ran(sys.executable, "-c", oracle, str(tables)))
+        measured.oracle_s.append(ran(sys.executable, "-c", oracle, str(tables)))
 
 
 def disagreements(answers: Sequence[Answered]) -> list[str]:
     """Questions to which one engine gave another answer than the first one."""
-    found = []
+    differences = []
     for other in answers[1:]:
-        for question, told in answers[0].answers.items():
-            same = all(math.isclose(value, other.answers[question][name], rel_tol=1e-9) for name, value in told.items())
+        for question, answer in answers[0].answers.items():
+            same = all(
+                math.isclose(value, other.answers[question][name], rel_tol=1e-9) for name, value in answer.items()
+            )
             if not same:
-                found.append(f"{question}: {answers[0].engine} {told}, {other.engine} {other.answers[question]}")
-    return found
+                differences.append(
+                    f"{question}: {answers[0].engine} {answer}, {other.engine} {other.answers[question]}"
+                )
+    return differences
 
 
-def sections(found: Whole) -> list[Section]:
+def sections(measured: Whole) -> list[Section]:
     """The tables beside those of the pipeline itself."""
-    return [_cold(found), _engines(found), _starting(found)]
+    return [_cold(measured), _engines(measured), _starting(measured)]
 
 
-def _cold(found: Whole) -> Section:
+def _cold(measured: Whole) -> Section:
     rows = []
-    for name, way in (("as installed", found.plain), ("with an AppCDS archive", found.archived)):
+    for name, way in (("as installed", measured.plain), ("with an AppCDS archive", measured.archived)):
         together = [one + other for one, other in zip(way.ingest_s, way.build_s, strict=True)]
         middle = f"{statistics.median(together):.1f}"
         rows.append((name, runs(way.ingest_s), runs(way.build_s), runs(together), middle))
@@ -148,28 +152,28 @@ def _cold(found: Whole) -> Section:
         "First command to finished",
         ("", "ingest s", "build s", "together s", "median s"),
         tuple(rows),
-        f"{found.cold_lines:,} lines, each command in a new JVM, the two ways in turn. The build that wrote the "
-        f"archive ({found.archive_bytes / 1e6:.0f} MB) at its end took {found.writing_s:.1f} s.",
+        f"{measured.cold_lines:,} lines, each command in a new JVM, the two ways in turn. The build that wrote the "
+        f"archive ({measured.archive_bytes / 1e6:.0f} MB) at its end took {measured.writing_s:.1f} s.",
     )
 
 
-def _engines(found: Whole) -> Section:
+def _engines(measured: Whole) -> Section:
     rows = []
-    names = {one.engine: one for one in found.engines}
-    for question in found.engines[0].seconds:
+    names = {one.engine: one for one in measured.engines}
+    for question in measured.engines[0].seconds:
         warm = {
-            name: [s for one in found.engines if one.engine == name for s in one.seconds[question][1:]]
+            name: [s for one in measured.engines if one.engine == name for s in one.seconds[question][1:]]
             for name in names
         }
         best = min(statistics.median(one) for one in warm.values())
         for name in names:
-            cold = [one.seconds[question][0] for one in found.engines if one.engine == name]
+            cold = [one.seconds[question][0] for one in measured.engines if one.engine == name]
             ratio = f"{statistics.median(warm[name]) / best:.1f}"
             rows.append((question, name, runs(cold, 2), runs(warm[name], 2), ratio))
-    build = [one["build_s"] for one in found.pipeline["passages"]]
-    rows.append(("all of gold", "duckdb, the tests' words", "-", runs(found.oracle_s), "-"))
+    build = [one["build_s"] for one in measured.pipeline["passages"]]
+    rows.append(("all of gold", "duckdb, the tests' words", "-", runs(measured.oracle_s), "-"))
     rows.append(("silver and all of gold", "the pipeline's build", "-", runs(build), "-"))
-    agreed = "their answers differ" if disagreements(found.engines) else "all gave the same answers"
+    agreed = "their answers differ" if disagreements(measured.engines) else "all gave the same answers"
     return Section(
         "Three engines on the same files",
         ("question", "engine", "cold s", "warm s", "to the fastest"),
@@ -182,10 +186,10 @@ def _engines(found: Whole) -> Section:
     )
 
 
-def _starting(found: Whole) -> Section:
+def _starting(measured: Whole) -> Section:
     rows = []
-    for name in dict.fromkeys(one.engine for one in found.engines):
-        mine = [one for one in found.engines if one.engine == name]
+    for name in dict.fromkeys(one.engine for one in measured.engines):
+        mine = [one for one in measured.engines if one.engine == name]
         rows.append((name, runs([one.opened_s for one in mine], 2), ", ".join(f"{one.peak_mb:,.0f}" for one in mine)))
     return Section("Start and memory of the engines", ("", "start s", "memory at its peak MB"), tuple(rows))
 
@@ -207,39 +211,50 @@ def main(root: Path, as_json: Path | None, as_markdown: Path | None, rounds: int
     root.mkdir(parents=True, exist_ok=True)
     if any(root.iterdir()):
         raise click.ClickException(f"{root} is not empty: remove it, or name another --root")
-    found = Whole(machine())
-    own = bench.expected_seconds(bench.Plan(plan["apps"], plan["tasks"], plan["repeats"], _days(plan["on_top"])))
+    measured = Whole(machine())
+    own = fleet_day.expected_seconds(
+        fleet_day.Plan(plan["apps"], plan["tasks"], plan["repeats"], _days(plan["on_top"]))
+    )
     expected = own + (2 + 2 * rounds) * COLD_EXPECTED + rounds * sum(ENGINE_EXPECTED.values()) + ORACLE_EXPECTED
     steps = Steps(expected, sys.stderr)
     with steps.step("the pipeline itself", own):
-        told = root / "pipeline.json"
+        results = root / "pipeline.json"
         options = [part for name, value in plan.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-        command = [*PROGRAM, "bench", "--root", str(root / "pipeline"), *SPARK_OPTIONS, "--memory", memory]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.benchmarks.fleet_day",
+            "--root",
+            str(root / "pipeline"),
+            *SPARK_OPTIONS,
+            "--memory",
+            memory,
+        ]
         # What it says while it works goes on to the terminal; its page comes again with the others.
-        done = subprocess.run([*command, "--json", str(told), *options], check=False, stdout=subprocess.DEVNULL)
+        done = subprocess.run([*command, "--json", str(results), *options], check=False, stdout=subprocess.DEVNULL)
         if done.returncode:
-            raise click.ClickException("the pipeline's own bench failed; what it said stands above")
-        found.pipeline = json.loads(told.read_text())
-    measure_cold(root / "cold", found, rounds, steps)
-    measure_engines(root / "pipeline" / "day" / "tables-1", found, rounds, steps)
-    _tell(found, as_json, as_markdown)
-    if odd := disagreements(found.engines):
+            raise click.ClickException("the benchmark of the pipeline failed; its message stands above")
+        measured.pipeline = json.loads(results.read_text())
+    measure_cold(root / "cold", measured, rounds, steps)
+    measure_engines(root / "pipeline" / "day" / "tables-1", measured, rounds, steps)
+    _publish(measured, as_json, as_markdown)
+    if odd := disagreements(measured.engines):
         raise click.ClickException("the engines disagree: " + "; ".join(odd))
 
 
-def _days(told: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in told.split(",") if part)
+def _days(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(",") if part)
 
 
-def _tell(found: Whole, as_json: Path | None, as_markdown: Path | None) -> None:
-    figures = bench.figures(found.pipeline)
-    title, about = f"Run of {figures.at} UTC", f"{bench.about(figures)} {found.machine}."
-    told = [*bench.sections(figures), *sections(found)]
+def _publish(measured: Whole, as_json: Path | None, as_markdown: Path | None) -> None:
+    figures = fleet_day.figures(measured.pipeline)
+    title, about = f"Run of {figures.at} UTC", f"{fleet_day.about(figures)} {measured.machine}."
+    tables = [*fleet_day.sections(figures), *sections(measured)]
     if as_json is not None:
-        as_json.write_text(json.dumps(asdict(found), indent=1) + "\n")
+        as_json.write_text(json.dumps(asdict(measured), indent=1) + "\n")
     if as_markdown is not None:
-        as_markdown.write_text(bench_page.markdown(title, about, told))
-    bench_page.show(Console(), title, about, told)
+        as_markdown.write_text(page.markdown(title, about, tables))
+    page.show(Console(), title, about, tables)
 
 
 if __name__ == "__main__":

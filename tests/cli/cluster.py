@@ -36,7 +36,7 @@ class Cluster:
         async def acted() -> Made:
             return act(self.server)
 
-        return asyncio.run_coroutine_threadsafe(acted(), self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(acted(), self._loop).result(60)
 
     def put(self, resource: Json) -> None:
         """Write a StreamApp as it is, with its generation and its status."""
@@ -126,10 +126,10 @@ class Cluster:
         thread = threading.Thread(target=lambda: self._loop.run_until_complete(serve()))
         thread.start()
         try:
-            assert ready.wait(10)
+            assert ready.wait(60)
             yield self
         finally:
             self.do(lambda server: server.cut_watches())
             self._loop.call_soon_threadsafe(stop.set)
-            thread.join(10)
+            thread.join(60)
             self._loop.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.settings import REPOSITORY
 from streamapp.cli import completion
 from streamapp.cli.__main__ import complete
 from tests.cli.cluster import Cluster
@@ -83,6 +84,7 @@ def test_each_shell_has_a_script(run: Run, shell: str) -> None:
     assert run("completion", "tcsh").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)  # a process of its own, on a machine that may have much else to do
 def test_the_script_of_bash_completes(
     cluster: Cluster, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -94,7 +96,7 @@ def test_the_script_of_bash_completes(
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m streamapp.cli "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2] / "operator"))
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "operator"))
     line = (
         f"source {script}; "
         "COMP_WORDS=(kubectl-streamapp status wor); COMP_CWORD=2; "

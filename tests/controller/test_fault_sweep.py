@@ -41,7 +41,9 @@ def at_write(number: int, bench: Bench, happens: Callable[[], str | None]) -> No
     bench.server.fault = fault
 
 
-@pytest.mark.parametrize("kind", ["before", "after", "conflict", "busy"])
+@pytest.mark.parametrize(
+    "kind", ["after", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("before", "conflict", "busy"))]
+)
 def test_a_write_that_fails_changes_nothing_about_the_end(kind: str) -> None:
     async def play(number: int) -> None:
         async with a_bench(4) as bench:
@@ -53,7 +55,7 @@ def test_a_write_that_fails_changes_nothing_about_the_end(kind: str) -> None:
         asyncio.run(play(number))
 
 
-@pytest.mark.parametrize("kind", ["before", "after"])
+@pytest.mark.parametrize("kind", [pytest.param("before", marks=pytest.mark.slow), "after"])
 @pytest.mark.guarantee(2)
 def test_an_operator_that_dies_at_a_write_is_followed_by_one_that_brings_it_to_the_same_end(kind: str) -> None:
     async def play(number: int) -> None:

@@ -40,7 +40,7 @@ def cells(text: str) -> list[list[str]]:
 
 def test_they_are_up_to_date() -> None:
     lying_there = {name: (generate.DOCS / name).read_text() for name in pages()}
-    assert lying_there == pages(), "run `uv run python -m docs.generate`"
+    assert lying_there == pages(), "run `make generate`"
 
 
 def test_every_metric_that_the_operator_shows_has_a_row() -> None:

@@ -27,7 +27,7 @@ def lying_there() -> list[tuple[Part, str]]:
 
 def test_the_page_has_what_is_locked() -> None:
     locked = [*packages(), *third_party.libraries(), *third_party.standard_library(), *third_party.modules()]
-    assert [part for part, _ in lying_there()] == locked, "run `uv run python docs/third_party.py`"
+    assert [part for part, _ in lying_there()] == locked, "run `make generate`"
 
 
 @pytest.mark.skipif(
@@ -35,7 +35,7 @@ def test_the_page_has_what_is_locked() -> None:
     reason="another Python has other versions installed than the images; names and versions are compared above",
 )
 def test_the_page_is_up_to_date() -> None:
-    assert third_party.PAGE.read_text() == third_party.page(), "run `uv run python docs/third_party.py`"
+    assert third_party.PAGE.read_text() == third_party.page(), "run `make generate`"
 
 
 def test_every_project_and_program_that_is_shipped_is_looked_at() -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from streamapp.core.facts.autoscalers import NOT_LISTED, Aim, Autoscaler, ReplicaWriters, ReplicaWritersUnknown
-from streamapp.flightrecord.autoscalers import DriversLog
+from streamapp.flightrecord.autoscalers import AutoscalerLog
 from streamapp.flightrecord.changes import FlightLog
-from streamapp.flightrecord.schema import Autoscaler as Line
-from streamapp.flightrecord.schema import to_line
+from streamapp.flightrecord.schema import AutoscalerLine, to_line
 from tests.flightrecord.test_lines import HEAD, look, of
 from tests.support import example
 from tests.support.example import NOW
@@ -20,16 +19,16 @@ PAST = Autoscaler(name="past", aim=Aim.STATEFUL_SET, least=1, most=9)
 
 
 @pytest.fixture
-def log() -> DriversLog:
-    return DriversLog()
+def log() -> AutoscalerLog:
+    return AutoscalerLog()
 
 
-def told(log: DriversLog, *autoscalers: Autoscaler, later: int = 0) -> list[Line]:
+def added(log: AutoscalerLog, *autoscalers: Autoscaler, later: int = 0) -> list[AutoscalerLine]:
     return list(log.lines(HEAD, NOW + timedelta(seconds=later), ReplicaWriters(autoscalers=autoscalers)))
 
 
-def test_each_is_told_once_with_what_is_known_of_it(log: DriversLog) -> None:
-    cpu, past = (line.model_dump(by_alias=True, exclude_none=True) for line in told(log, CPU, PAST))
+def test_each_is_told_once_with_what_is_known_of_it(log: AutoscalerLog) -> None:
+    cpu, past = (line.model_dump(by_alias=True, exclude_none=True) for line in added(log, CPU, PAST))
     assert {key: value for key, value in cpu.items() if key not in {*HEAD, "v", "seq"}} == {
         "kind": "autoscaler",
         "ts": NOW.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -43,50 +42,50 @@ def test_each_is_told_once_with_what_is_known_of_it(log: DriversLog) -> None:
     }
     assert past["aimsAt"] == "StatefulSet"
     assert {"currentReplicas", "desiredReplicas", "isActive"} & past.keys() == set()
-    assert told(log, CPU, PAST, later=30) == []
+    assert added(log, CPU, PAST, later=30) == []
 
 
 @pytest.mark.parametrize("change", [{"least": 3}, {"most": 5}, {"current": 4}, {"desired": 6}, {"is_active": False}])
-def test_a_change_is_told_of_the_one_that_changed(log: DriversLog, change: dict[str, Any]) -> None:
-    told(log, CPU, PAST)
+def test_a_change_is_told_of_the_one_that_changed(log: AutoscalerLog, change: dict[str, Any]) -> None:
+    added(log, CPU, PAST)
     changed = replace(CPU, **change)
-    assert [(line.name, line.ts) for line in told(log, changed, PAST, later=30)] == [
+    assert [(line.name, line.ts) for line in added(log, changed, PAST, later=30)] == [
         ("cpu", NOW + timedelta(seconds=30))
     ]
-    assert told(log, changed, PAST, later=60) == []
+    assert added(log, changed, PAST, later=60) == []
 
 
-def test_other_words_for_why_it_cannot_act_are_no_change(log: DriversLog) -> None:
-    told(log, CPU)
-    assert told(log, replace(CPU, cannot_act="no metrics for 31s")) == []
+def test_other_words_for_why_it_cannot_act_are_no_change(log: AutoscalerLog) -> None:
+    added(log, CPU)
+    assert added(log, replace(CPU, cannot_act="no metrics for 31s")) == []
 
 
-def test_one_that_is_gone_has_a_last_line_and_is_told_anew_when_it_comes_back(log: DriversLog) -> None:
-    told(log, CPU, PAST)
-    (gone,) = told(log, PAST, later=30)
+def test_one_that_is_gone_has_a_last_line_and_is_told_anew_when_it_comes_back(log: AutoscalerLog) -> None:
+    added(log, CPU, PAST)
+    (gone,) = added(log, PAST, later=30)
     assert (gone.name, gone.is_active, gone.max_replicas, gone.desired_replicas) == ("cpu", False, None, None)
-    assert told(log, PAST, later=60) == []
-    assert [line.name for line in told(log, CPU, PAST, later=90)] == ["cpu"]
+    assert added(log, PAST, later=60) == []
+    assert [line.name for line in added(log, CPU, PAST, later=90)] == ["cpu"]
 
 
-def test_one_that_aims_elsewhere_is_another(log: DriversLog) -> None:
-    told(log, CPU)
-    lines = told(log, replace(CPU, aim=Aim.STATEFUL_SET))
+def test_one_that_aims_elsewhere_is_another(log: AutoscalerLog) -> None:
+    added(log, CPU)
+    lines = added(log, replace(CPU, aim=Aim.STATEFUL_SET))
     assert [(line.aims_at, line.is_active) for line in lines] == [("StatefulSet", True), ("StreamApp", False)]
 
 
 @pytest.mark.parametrize("unknown", [NOT_LISTED, ReplicaWritersUnknown("They could not be listed")])
 def test_while_they_are_not_known_nothing_is_told_and_nothing_forgotten(
-    log: DriversLog, unknown: ReplicaWritersUnknown
+    log: AutoscalerLog, unknown: ReplicaWritersUnknown
 ) -> None:
     assert list(log.lines(HEAD, NOW, unknown)) == []
-    told(log, CPU)
+    added(log, CPU)
     assert list(log.lines(HEAD, NOW, unknown)) == []
-    assert told(log, CPU, later=60) == []
+    assert added(log, CPU, later=60) == []
 
 
 def test_a_pass_writes_them() -> None:
     flight, snapshot = FlightLog(HEAD), replace(example.snapshot(), replica_writers=ReplicaWriters(autoscalers=(CPU,)))
-    (line,) = of(flight.lines(look(snapshot)), Line)
+    (line,) = of(flight.lines(look(snapshot)), AutoscalerLine)
     assert b'"kind":"autoscaler"' in to_line(line)
     assert flight.lines(look(snapshot)) == []

@@ -9,7 +9,7 @@ import pytest
 from streamapp.api.validation.parse import parse
 from streamapp.core.decide import decide
 from streamapp.core.evidence.coverage import Copy, TaskWait
-from streamapp.core.facts.agent_reports import TaskState as SeenState
+from streamapp.core.facts.agent_reports import TaskState as CoreTaskState
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import Measured
@@ -18,7 +18,7 @@ from streamapp.core.facts.snapshot import DesiredSample, Snapshot
 from streamapp.core.reasons import Reason
 from streamapp.flightrecord import lines
 from streamapp.flightrecord.changes import FlightLog, Look
-from streamapp.flightrecord.schema import MOST_BLOCKERS, Group, Record, Role, Sample, SampleSource, TaskState
+from streamapp.flightrecord.schema import MOST_BLOCKERS, GroupLine, Record, Role, SampleLine, SampleSource, TaskState
 from tests.controller.doubles.bench import a_stream_app
 from tests.support import example
 from tests.support.example import NOW, SECOND
@@ -55,7 +55,7 @@ def look(snapshot: Snapshot, policy: ScalingPolicy | None = None) -> Look:
     metadata = {"uid": example.UID, "generation": 1, "creationTimestamp": "2026-11-21T11:00:00Z"}
     app["metadata"].update(metadata, resourceVersion="1")
     return Look(
-        found=parse(app),
+        streamapp=parse(app),
         resource=app,
         pods=(),
         snapshot=snapshot,
@@ -64,8 +64,8 @@ def look(snapshot: Snapshot, policy: ScalingPolicy | None = None) -> Look:
     )
 
 
-def of(found: list[Record], kind: type[Any]) -> list[Any]:
-    return [line for line in found if isinstance(line, kind)]
+def of(records: list[Record], kind: type[Any]) -> list[Any]:
+    return [line for line in records if isinstance(line, kind)]
 
 
 def test_a_pass_that_shows_what_the_last_one_showed_adds_nothing() -> None:
@@ -90,7 +90,7 @@ def test_of_very_many_blockers_the_furthest_are_named_and_all_are_counted() -> N
 
 def test_each_state_that_the_group_went_through_between_two_passes_is_told() -> None:
     log, snapshot = FlightLog(HEAD), example.snapshot()
-    [first] = of(log.lines(look(snapshot)), Group)
+    [first] = of(log.lines(look(snapshot)), GroupLine)
     later = snapshot.now + 10 * SECOND
     readings = (
         GroupReading(ended_at=later - SECOND, group=snapshot.readings[0].group, rebalance=None),
@@ -104,7 +104,7 @@ def test_each_state_that_the_group_went_through_between_two_passes_is_told() -> 
     workload = replace(snapshot.workload, read_at=later)
     found = of(
         log.lines(look(replace(snapshot, now=later, readings=(*readings, *snapshot.readings), workload=workload))),
-        Group,
+        GroupLine,
     )
     assert [line.state for line in found] == ["BrokersUnreachable", "PreparingRebalance", "Stable"]
     assert {line.epoch for line in found} == {first.epoch}, "the same members with the same tasks are the same layout"
@@ -116,12 +116,12 @@ def test_agents_are_sampled_by_their_own_word_and_their_copies_are_learners_wher
     members = example.members(lag=50_000)
     agents = example.agents(members, is_ours=True, standby_replicas=0)
     snapshot = replace(example.snapshot(), agents=agents)
-    samples = of(FlightLog(HEAD).lines(look(snapshot, ScalingPolicy(agent=True))), Sample)
+    samples = of(FlightLog(HEAD).lines(look(snapshot, ScalingPolicy(agent=True))), SampleLine)
     assert {line.source for line in samples} == {SampleSource.AGENT}
     assert {line.role for line in samples} == {Role.ACTIVE, Role.LEARNER}
     learners = [line for line in samples if line.role is Role.LEARNER]
     assert {(line.end_offset or 0) - (line.offset or 0) for line in learners} == {50_000}
-    assert {line.state for line in samples if line.role is Role.ACTIVE} == {TaskState[SeenState.RUNNING.name]}
+    assert {line.state for line in samples if line.role is Role.ACTIVE} == {TaskState[CoreTaskState.RUNNING.name]}
     assert all(line.interval_seconds < 15 for line in learners)
     assert all(line.ts <= snapshot.now for line in samples)
     assert timedelta(0) <= snapshot.now - learners[0].ts < timedelta(seconds=10)
@@ -161,5 +161,5 @@ def test_a_clock_that_is_set_back_silences_nothing() -> None:
     )
     found = log.lines(look(again))
     assert {line.kind for line in found} >= {"scale", "group", "sample", "decision"}
-    epochs = [line.epoch for line in (*of(first, Group), *of(found, Group))]
+    epochs = [line.epoch for line in (*of(first, GroupLine), *of(found, GroupLine))]
     assert epochs == sorted(set(epochs)), "an epoch never falls"

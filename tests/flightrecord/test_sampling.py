@@ -12,24 +12,25 @@ from hypothesis import strategies as st
 from streamapp.core.facts.agent_reports import TaskState
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets
-from streamapp.flightrecord.copies import NOWHERE, CopyRole, Position, SeenCopy, Source
-from streamapp.flightrecord.sampling import BEHIND, HEARTBEAT, LONGEST, MOST_AT_ONCE, SHORTEST, Sampler, Taken
+from streamapp.flightrecord.copies import UNKNOWN_POSITION, ObservedCopy, Position
+from streamapp.flightrecord.sampling import BEHIND, HEARTBEAT, LONGEST, MOST_AT_ONCE, SHORTEST, ChosenSample, Sampler
+from streamapp.flightrecord.schema import Role, SampleSource
 from tests.support.example import NOW, process_id
 
 LIMIT = 1_000
 NO_ENDS = EndOffsets(read_at=NOW, partitions={}, committed={})
-Shown = tuple[tuple[CopyRole, TaskState | None], int, int | None]
+Shown = tuple[tuple[Role, TaskState | None], int, int | None]
 """Role with state, process, lag where it is known."""
 Looks = list[tuple[float, Shown | None]]
 """At one copy: the pause before, and what it shows; None: it is not there."""
-WELL: Shown = ((CopyRole.STANDBY, None), 0, 0)
+WELL: Shown = ((Role.STANDBY, None), 0, 0)
 RARE = (
     None,
-    ((CopyRole.STANDBY, None), 1, 0),
-    ((CopyRole.LEARNER, None), 0, 500),
-    ((CopyRole.ACTIVE, TaskState.RESTORING), 0, 5_000),
-    ((CopyRole.ACTIVE, TaskState.RUNNING), 0, None),
-    ((CopyRole.ACTIVE, None), 0, None),
+    ((Role.STANDBY, None), 1, 0),
+    ((Role.LEARNER, None), 0, 500),
+    ((Role.ACTIVE, TaskState.RESTORING), 0, 5_000),
+    ((Role.ACTIVE, TaskState.RUNNING), 0, None),
+    ((Role.ACTIVE, None), 0, None),
 )
 lags = st.sampled_from([0, 50, 99, 101, 500, 1_000, 1_001, 5_000, None])
 standby = lags.map(lambda lag: (WELL[0], WELL[1], lag))
@@ -37,20 +38,20 @@ shown = st.integers(0, 7).flatmap(lambda which: standby if which else st.sampled
 sequences = st.lists(st.tuples(st.floats(0.5, 40), shown), min_size=2, max_size=40)
 
 
-def copy(task: int, at: datetime, one: Shown) -> SeenCopy:
+def copy(task: int, at: datetime, one: Shown) -> ObservedCopy:
     (role, state), process, told = one
-    return SeenCopy(
-        *(TaskId(0, task), Ordinal(task), process_id(process), role, state, at, Source.AGENT, told, at, NO_ENDS)
+    return ObservedCopy(
+        *(TaskId(0, task), Ordinal(task), process_id(process), role, state, at, SampleSource.AGENT, told, at, NO_ENDS)
     )
 
 
-def lag_of(copy: SeenCopy) -> Position:
+def lag_of(copy: ObservedCopy) -> Position:
     """Here the sum that is told is the lag itself."""
-    assert isinstance(copy.told, int)
-    return Position(copy.told, copy.told)
+    assert isinstance(copy.positions, int)
+    return Position(copy.positions, copy.positions)
 
 
-def played(looks: Looks) -> Iterator[tuple[SeenCopy | None, Taken | None]]:
+def played(looks: Looks) -> Iterator[tuple[ObservedCopy | None, ChosenSample | None]]:
     sampler, at = Sampler(), NOW
     for pause, one in looks:
         at += timedelta(seconds=pause)
@@ -63,11 +64,11 @@ def played(looks: Looks) -> Iterator[tuple[SeenCopy | None, Taken | None]]:
 class OnRecord:
     """What a reader of the samples knows of the copy."""
 
-    taken: Taken
+    taken: ChosenSample
     lag: int | None
 
     @classmethod
-    def after(cls, before: "OnRecord | None", taken: Taken) -> "OnRecord":
+    def after(cls, before: "OnRecord | None", taken: ChosenSample) -> "OnRecord":
         lag = taken.position.lag
         if lag is None and before is not None and before.taken.copy.process == taken.copy.process:
             lag = before.lag
@@ -85,7 +86,7 @@ def test_whoever_is_behind_has_samples_and_one_when_it_has_caught_up(looks: Look
             known = None
             continue
         assert known is not None
-        copy, told = known.taken.copy, seen.told
+        copy, told = known.taken.copy, seen.positions
         assert (copy.process, copy.role) == (seen.process, seen.role)
         assert seen.state in {None, copy.state}
         if isinstance(told, int) and told > BEHIND * LIMIT:
@@ -109,7 +110,7 @@ def test_nothing_that_did_not_change_is_sampled_sooner_than_was_said(looks: Look
             known = None
 
 
-def has_changed(known: OnRecord, now: Taken) -> bool:
+def has_changed(known: OnRecord, now: ChosenSample) -> bool:
     was, lag = known.taken.copy, now.position.lag
     if (was.process, was.role) != (now.copy.process, now.copy.role) or now.copy.state not in {None, was.state}:
         return True
@@ -165,7 +166,7 @@ def test_of_very_many_all_have_their_turn_the_changed_ones_first() -> None:
         seen |= {one.copy.task for one in taken}
     assert len(seen) == count
     late = NOW + 2 * HEARTBEAT
-    later = {task: WELL if task < count - 5 else ((CopyRole.LEARNER, None), 0, 0) for task in range(count)}
+    later = {task: WELL if task < count - 5 else ((Role.LEARNER, None), 0, 0) for task in range(count)}
     taken = sampler.choose([copy(task, late, one) for task, one in later.items()], LIMIT, lag_of)
     assert {count - 5, count - 1} <= {one.copy.task.partition for one in taken}
 
@@ -176,8 +177,8 @@ def test_two_members_of_one_pod_make_one_copy() -> None:
 
 
 def test_that_a_task_runs_is_told_at_once() -> None:
-    restoring: Shown = ((CopyRole.ACTIVE, TaskState.RESTORING), 0, 50)
-    running: Shown = ((CopyRole.ACTIVE, TaskState.RUNNING), 0, None)
+    restoring: Shown = ((Role.ACTIVE, TaskState.RESTORING), 0, 50)
+    running: Shown = ((Role.ACTIVE, TaskState.RUNNING), 0, None)
     states = [None if taken is None else taken.copy.state for _, taken in played([(1.0, restoring), (1.0, running)])]
     assert states == [TaskState.RESTORING, TaskState.RUNNING]
 
@@ -186,8 +187,8 @@ def test_positions_of_a_join_are_recorded_once_and_later_looks_say_only_that_the
     sampler = Sampler()
     first = copy(0, NOW, (WELL[0], 0, 5_000))
     assert [one.position.lag for one in sampler.choose([first], LIMIT, lag_of)] == [5_000]
-    taken: list[Taken] = []
+    taken: list[ChosenSample] = []
     for seconds in range(2, 400, 2):
         taken += sampler.choose([first._replace(at=NOW + timedelta(seconds=seconds))], LIMIT, lag_of)
-    assert [one.position for one in taken] == [NOWHERE]
+    assert [one.position for one in taken] == [UNKNOWN_POSITION]
     assert taken[0].at - NOW >= HEARTBEAT / 2

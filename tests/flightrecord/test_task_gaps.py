@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from streamapp.core.evidence.membership import place_members
 from streamapp.core.facts.agent_reports import AgentReport, LocalTask, TaskState
 from streamapp.core.facts.group import GroupDescription, GroupReading, Member
-from streamapp.flightrecord.schema import SampleSource, TaskGap
-from streamapp.flightrecord.task_gaps import RunsLog
+from streamapp.flightrecord.schema import GapLine, SampleSource
+from streamapp.flightrecord.task_gaps import TaskGapLog
 from tests.support import example
 from tests.support.example import NOW, SECOND
 
@@ -27,17 +27,17 @@ def told(at: float, ordinal: int, incarnation: str = "", **tasks: TaskState) -> 
     return replace(report, as_of=as_of, tasks=local, incarnation=incarnation or report.incarnation)
 
 
-def heard(log: RunsLog, *reports: AgentReport) -> list[tuple[str, int, float, float]]:
+def heard(log: TaskGapLog, *reports: AgentReport) -> list[tuple[str, int, float, float]]:
     """Task, pod, and the gap at least and at most, in seconds."""
     return [range_of(line) for line in log.by_agents(HEAD, {report.ordinal: report for report in reports})]
 
 
-def range_of(line: TaskGap) -> tuple[str, int, float, float]:
+def range_of(line: GapLine) -> tuple[str, int, float, float]:
     return line.task, line.ordinal, line.stood_seconds, (line.ts - line.last_ran_at).total_seconds()
 
 
 def test_a_task_that_another_process_runs_may_have_stood_still_since_it_was_last_seen() -> None:
-    log = RunsLog()
+    log = TaskGapLog()
     assert heard(log, told(0, 0, t0=RUNS, t1=RUNS)) == []
     assert heard(log, told(2, 0, t0=RUNS, t1=RUNS)) == []
     assert heard(log, told(4, 0, t0=RUNS), told(4.5, 1, t1=RUNS)) == [("0_1", 1, 0, 2.5)]
@@ -45,7 +45,7 @@ def test_a_task_that_another_process_runs_may_have_stood_still_since_it_was_last
 
 
 def test_a_task_that_was_seen_restoring_stood_still_for_so_long_at_least() -> None:
-    log = RunsLog()
+    log = TaskGapLog()
     heard(log, told(0, 0, t0=RUNS))
     for at in (2, 4, 6):
         assert heard(log, told(at, 1, t0=STANDS)) == []
@@ -53,13 +53,13 @@ def test_a_task_that_was_seen_restoring_stood_still_for_so_long_at_least() -> No
 
 
 def test_a_process_that_was_started_again_had_stopped_even_where_no_look_saw_it() -> None:
-    log = RunsLog()
+    log = TaskGapLog()
     heard(log, told(0, 0, "first", t0=RUNS))
     assert heard(log, told(2, 0, "second", t0=RUNS)) == [("0_0", 0, 0, 2)]
 
 
 def test_an_old_word_tells_nothing_and_who_took_over_is_not_heard_before_whoever_had_it() -> None:
-    log = RunsLog()
+    log = TaskGapLog()
     heard(log, told(0, 1, t0=RUNS))
     # Asked in one round: pod 0 has it since, pod 1 spoke before that.
     assert heard(log, told(3, 0, t0=RUNS), told(2, 1, t0=RUNS)) == [("0_0", 0, 0, 1)]
@@ -68,16 +68,16 @@ def test_an_old_word_tells_nothing_and_who_took_over_is_not_heard_before_whoever
 
 
 def test_a_clock_that_is_set_back_makes_no_gap_and_silences_nothing() -> None:
-    log = RunsLog()
+    log = TaskGapLog()
     heard(log, told(0, 0, t0=RUNS))
     assert heard(log, told(-3600, 1, t0=RUNS)) == []
     assert heard(log, told(-3598, 0, t0=RUNS)) == [("0_0", 0, 0, 2)]
 
 
 def test_members_tell_at_a_join_what_they_run_and_a_look_that_shows_the_same_brings_it_up_to_date() -> None:
-    log, workload, task_set = RunsLog(), example.workload(), example.task_set()
+    log, workload, task_set = TaskGapLog(), example.workload(), example.task_set()
 
-    def seen(at: timedelta, members: tuple[Member, ...], settled: timedelta) -> list[TaskGap]:
+    def seen(at: timedelta, members: tuple[Member, ...], settled: timedelta) -> list[GapLine]:
         group = example.reading(members, timedelta(0)).group
         assert isinstance(group, GroupDescription)
         rebalance = example.rebalance(members, NOW + settled)
@@ -100,7 +100,7 @@ def test_members_tell_at_a_join_what_they_run_and_a_look_that_shows_the_same_bri
 
 
 def test_a_task_that_was_given_but_not_yet_said_to_run_is_still_away() -> None:
-    log, workload, task_set = RunsLog(), example.workload(), example.task_set()
+    log, workload, task_set = TaskGapLog(), example.workload(), example.task_set()
     for at, pod, running, wanted in ((0, 0, True, 0), (5, 1, False, 0), (14, 1, True, 1)):
         members = (example.member(pod, active=[0], running=running),)
         group = example.reading(members, timedelta(0)).group

@@ -26,6 +26,7 @@ from streamapp.wire.subscription import Subscription
 from tests.kafka.scripted import ScriptedBroker
 from tests.wire.captures import captured
 
+pytestmark = pytest.mark.slow  # they wait for deadlines in real time
 DEADLINE = 1.0
 LATE = 0.9
 """Seconds that a busy machine may add; less than the deadline, so that a blocked event loop is found."""

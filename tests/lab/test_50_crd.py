@@ -173,8 +173,8 @@ def test_a_status_stays_as_the_operator_wrote_it_and_shows_what_it_should(
     assert answer(kubectl, place, status)["status"] == status
     assert scale(kubectl, place, "wordcount")["status"] == {"replicas": 3, "selector": "streamapp.dev/app=wordcount"}
     header, row = kubectl.run("get", "sapp", "wordcount", "--namespace", place).splitlines()
-    assert header.split() == ["NAME", "DESIRED", "GRANTED", "ACTUAL", "READY", "CONVERGED", "HELD", "ETA", "AGE"]
-    assert row.split()[:-1] == ["wordcount", "3", "3", "3", "3", "False", "True", "never"]
+    assert header.split() == ["NAME", "DESIRED", "CURRENT", "READY", "CONVERGED", "HELD", "ETA", "AGE"]
+    assert row.split()[:-1] == ["wordcount", "3", "3", "3", "False", "True"]
     in_category = kubectl.run("get", "streams", "--namespace", place, "--output=name").split()
     assert "streamapp.streamapp.dev/wordcount" in in_category
     assert kstatus(status, sound["metadata"]["generation"]) == "Current"

@@ -24,7 +24,7 @@ from lab.scenarios.stream_app import StreamAppScenario
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 NAMESPACE = "t-command-line"
-HOLD, RELEASE = "streamapp.dev/hold", "streamapp.dev/release"
+HOLD, OVERRIDE = "streamapp.dev/hold", "streamapp.dev/override"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Terminal:
     def annotations(self) -> dict[str, str]:
         """The annotations of the StreamApp that people write."""
         found = self.app.read()["metadata"].get("annotations", {})
-        return {name: found[name] for name in (HOLD, RELEASE) if name in found}
+        return {name: found[name] for name in (HOLD, OVERRIDE) if name in found}
 
     def managed_fields(self) -> list[dict[str, Any]]:
         """Who wrote what of the StreamApp."""
@@ -170,7 +170,7 @@ def test_an_override_lets_this_one_go_and_is_on_record(shell: Terminal) -> None:
     assert ran.code == 1
     assert f"the present hold is {hold_id}" in ran.err
     assert shell("override", "counter", "--reason", "tried in the lab", "--yes").code == 0
-    assert shell.annotations() == {RELEASE: f"{hold_id} tried in the lab"}
+    assert shell.annotations() == {OVERRIDE: f"{hold_id} tried in the lab"}
     ran = shell("scale", "counter", "2", "--wait")
     assert (ran.code, shell.app.granted()) == (0, 2)
 

@@ -31,7 +31,7 @@ from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.spark.session import Engine, open_session
 from streamapp.analytics.synthetic.fleet import Fleet
-from streamapp.analytics.synthetic.generate import generate
+from streamapp.analytics.synthetic.generate import write_record
 from streamapp.analytics.tables.derived_schemas import GOLD, SILVER
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.producer import Message, Producer
@@ -95,7 +95,7 @@ def at(topic: Topic, partition: int, offset: int) -> bytes | None:
 
 def made(folder: Path) -> tuple[list[Path], list[bytes]]:
     """A made-up record: its files, and all its lines."""
-    files = [path for path, _ in generate(FLEET, folder)]
+    files = [path for path, _ in write_record(FLEET, folder)]
     return files, [line for path in files for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 

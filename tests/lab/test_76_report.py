@@ -20,10 +20,10 @@ import pytest
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.costs import Cost, compared, steps_of
 from lab.meter.measure import measure_gaps
-from lab.scenarios import flight_record, report
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
-from lab.scenarios.report import Report
+from lab.scenarios.record import flight_record, report
+from lab.scenarios.record.report import Report
 from lab.scenarios.stream_app import ON_DEMAND
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(600)]

@@ -30,7 +30,7 @@ from streamapp.core.reasons import Reason
 from tests.properties import oracle, world
 from tests.strategies import policies, rollouts, scale_downs, snapshots
 
-UNASKED = {Reason.StoppingToZero, Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout}
+UNASKED = {Reason.StoppingToZero, Reason.ForcedByPolicy, Reason.ForcedByOverride, Reason.ForcedByTimeout}
 """Removals for which the user's word stands in for coverage."""
 
 

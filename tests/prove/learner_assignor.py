@@ -34,23 +34,21 @@ def deal_on_demand(
     *,
     is_unknown: bool,
 ) -> Dealt:
-    """Deal out.
+    """Assign the tasks to the members.
 
     Args:
-        tasks: All of them.
-        members: The group's.
-        named: Who leaves, as the leader has heard it.
+        tasks: All of the group's.
+        members: All of the group's.
+        named: The processes that leave, as announced to the leader.
         warm: The position from which a copy is caught up.
-        is_unknown: The leader has heard nothing yet: nobody moves.
+        is_unknown: The leader has no announcement yet, so no task moves.
     """
     processes = sorted({member.process_id for member in members})
     staying = [one for one in processes if one not in named] or processes
     owner = {task: member for member in members for task in member.said.owned}
     at = {one: _positions(one, members) for one in processes}
-    places = {
-        task: owner[task].process_id if task in owner else max(staying, key=lambda one: at[one].get(task, -1.0))
-        for task in tasks
-    }
+    best = {task: max(staying, key=lambda one: at[one].get(task, -1.0)) for task in tasks}
+    places = {task: owner[task].process_id if task in owner else best[task] for task in tasks}
     copies = {task: {member.process_id for member in members if task in member.standby} for task in tasks}
     learners = {} if is_unknown else _learners(places, copies, staying)
     ready = {task: one for task, one in learners.items() if at[one].get(task, -1.0) >= warm}

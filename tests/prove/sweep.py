@@ -61,9 +61,9 @@ class Report:
         return min(self.failed, key=lambda one: (len(one.story.disturbances), one.seconds), default=None)
 
 
-def calls_of_scenes() -> dict[str, Counter[str]]:
+def calls_of_scenes(names: Iterable[str]) -> dict[str, Counter[str]]:
     """How many calls an undisturbed run of each scene makes, by site."""
-    return {name: play(Story(name, 1)).counts for name in SCENES}
+    return {name: play(Story(name, 1)).counts for name in names}
 
 
 def chosen(runs: int | None, seed: int, scenes: Sequence[str] = ()) -> list[Story]:
@@ -74,8 +74,8 @@ def chosen(runs: int | None, seed: int, scenes: Sequence[str] = ()) -> list[Stor
         seed: Which part of the systematic ones, and which mixtures.
         scenes: Only these; empty for all.
     """
-    counts = calls_of_scenes()
     names = scenes or tuple(SCENES)
+    counts = calls_of_scenes(names)
     every = {name: list(systematic(SCENES[name], counts[name])) for name in names}
     mixed = mixtures(counts, seed, names)
     if runs is None:

@@ -8,6 +8,7 @@ time, by hand, in the tests.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from itertools import product
 
 from streamapp.core.actions.decision import Decision
@@ -92,8 +93,13 @@ class Row:
         return ", ".join(type(step).__name__ for step in self.decision.plan)
 
 
-def rows() -> Iterator[Row]:
-    """Every combination, decided."""
+@cache
+def rows() -> tuple[Row, ...]:
+    """Every combination, decided; a process decides them once."""
+    return tuple(_rows())
+
+
+def _rows() -> Iterator[Row]:
     for desired, hold, learners, group in product(WishState, HoldState, LearnerState, GroupCondition):
         snapshot = a_snapshot(desired, hold, learners, group)
         policy = ScalingPolicy(allow_zero=desired is WishState.ZERO_ALLOWED, agent=learners.is_on_demand)

@@ -35,51 +35,54 @@ Json = dict[str, Any]
 EPOCH = Epoch(lease=2, counter=1790000000)
 
 
-def test_everything_that_a_decision_needs_is_read() -> None:
-    assert read_report(body(FULL), EXPECTED) == ReadReport(
-        AgentReport(
-            ordinal=Ordinal(1),
-            pod_uid=POD_UID,
-            incarnation="i-1",
-            sequence=7,
-            as_of=ASKED_AT - timedelta(milliseconds=250),
-            process_id=ProcessId.parse(PROCESS),
-            tasks=(
-                LocalTask(id=TaskId(0, 1), is_active=True, state=TaskState.RUNNING),
-                LocalTask(id=TaskId(0, 2), is_active=False, state=None, positions={"counts": 4711}),
-            ),
-            heard=AnnouncementAck(
-                state=AnnouncementState.SET,
-                epoch=EPOCH,
-                process_ids=frozenset({ProcessId.parse(PROCESS)}),
-                rebalance=Rebalance.EAGER,
-                expires_in=timedelta(seconds=12),
-            ),
-            is_ours=True,
-            recovery_lag=10_000,
-            standby_replicas=0,
-            round=AssignorRun(
-                made_at=ASKED_AT - timedelta(seconds=4),
-                state=AnnouncementState.SET,
-                epoch=EPOCH,
-                moved=3,
-                learning=2,
-                follow_up_is_watch=False,
-            ),
-            client_state="RUNNING",
-            settings=ClientSettings(
-                heartbeat=timedelta(milliseconds=500),
-                session_timeout=timedelta(seconds=45),
-                is_static=False,
-                leaves_on_close=True,
-                state_directory="/var/lib/streams",
-                cleaned_tasks=3,
-            ),
-            state_bytes=200_000_000,
-            free_bytes=1_000_000_000,
+EVERYTHING = ReadReport(
+    AgentReport(
+        ordinal=Ordinal(1),
+        pod_uid=POD_UID,
+        incarnation="i-1",
+        sequence=7,
+        as_of=ASKED_AT - timedelta(milliseconds=250),
+        process_id=ProcessId.parse(PROCESS),
+        tasks=(
+            LocalTask(id=TaskId(0, 1), is_active=True, state=TaskState.RUNNING),
+            LocalTask(id=TaskId(0, 2), is_active=False, state=None, positions={"counts": 4711}),
         ),
-        "Topologies:\n   Sub-topology: 0\n",
-    )
+        heard=AnnouncementAck(
+            state=AnnouncementState.SET,
+            epoch=EPOCH,
+            process_ids=frozenset({ProcessId.parse(PROCESS)}),
+            rebalance=Rebalance.EAGER,
+            expires_in=timedelta(seconds=12),
+        ),
+        is_ours=True,
+        recovery_lag=10_000,
+        standby_replicas=0,
+        round=AssignorRun(
+            made_at=ASKED_AT - timedelta(seconds=4),
+            state=AnnouncementState.SET,
+            epoch=EPOCH,
+            moved=3,
+            learning=2,
+            follow_up_is_watch=False,
+        ),
+        client_state="RUNNING",
+        settings=ClientSettings(
+            heartbeat=timedelta(milliseconds=500),
+            session_timeout=timedelta(seconds=45),
+            is_static=False,
+            leaves_on_close=True,
+            state_directory="/var/lib/streams",
+            cleaned_tasks=3,
+        ),
+        state_bytes=200_000_000,
+        free_bytes=1_000_000_000,
+    ),
+    "Topologies:\n   Sub-topology: 0\n",
+)
+
+
+def test_everything_that_a_decision_needs_is_read() -> None:
+    assert read_report(body(FULL), EXPECTED) == EVERYTHING
 
 
 def test_what_is_left_out_is_not_known() -> None:

@@ -1,4 +1,5 @@
 """From the operator's flight record to tables and figures, on Spark: bronze, then silver, then gold.
 
-Reads what `streamapp.flightrecord.schema` describes and nothing of the operator's; no part of the operator reads it.
+Reads the record that `streamapp.flightrecord.schema` describes, and takes the explanations of reasons from
+`streamapp.core.reasons`. It uses nothing else of the operator, and no part of the operator uses it.
 """

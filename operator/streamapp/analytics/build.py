@@ -18,13 +18,10 @@ from pyspark.sql import functions as F
 
 from streamapp.analytics.bronze.ingest import WRITERS, bronze
 from streamapp.analytics.errors import AnalyticsError
-from streamapp.analytics.gold import daily
-from streamapp.analytics.gold import steps as gold_steps
+from streamapp.analytics.gold import convergence, daily
 from streamapp.analytics.incremental import Limits, known_before, limits_in, reached
 from streamapp.analytics.progress import Stages
-from streamapp.analytics.silver import catch_up, states
-from streamapp.analytics.silver import samples as silver_samples
-from streamapp.analytics.silver import steps as silver_steps
+from streamapp.analytics.silver import catch_up, lag, states, steps
 from streamapp.analytics.silver.episodes import Facts, episodes
 from streamapp.analytics.tables.bronze_schemas import LINE, QUARANTINE, TABLES
 from streamapp.analytics.tables.derived_schemas import GOLD, KEY, SILVER
@@ -160,7 +157,7 @@ class Build:
         draft = _Draft(self.spark, store, kept)
         with self.stages.stage("silver: configuration"):
             before, known = limits_in(draft.read("s_config")), known_before(draft.read("s_seen"), min(changed))
-            draft.put({"s_config": (lambda: self._with_day(silver_samples.config(source.read("b_config"))), None)})
+            draft.put({"s_config": (lambda: self._with_day(lag.config(source.read("b_config"))), None)})
             changed = reached(changed, set(days), Limits(before, limits_in(draft.read("s_config")), known))
         _Silver(source, draft, changed, set(days), self.stages).write()
         with self.stages.stage("silver: commit"):
@@ -180,7 +177,7 @@ class Build:
         settled = _shift(made.kept_from, 1) if made.kept_from else ""
         draft = _Draft(self.spark, store, kept, settled=min(settled, source.version.kept_from))
         base = _Draft(self.spark, silver(self.root), made)
-        lagged = silver_samples.lagged(source.read(SAMPLES, changed))
+        lagged = lag.lagged(source.read(SAMPLES, changed))
         with self.stages.stage("gold: lag by hour"):
             draft.put({"g_lag_hourly": (lambda: daily.lag_hourly(lagged), changed)})
         with self.stages.stage("gold: figures by day"):
@@ -193,10 +190,10 @@ def _figures(base: _Draft) -> dict[str, Callable[[], DataFrame]]:
     read = base.read
     return {
         "g_restore_profile": lambda: _updated(
-            gold_steps.restore_profile(read("s_learner_stint"), read("s_pod_interval"))
+            convergence.restore_profile(read("s_learner_stint"), read("s_pod_interval"))
         ),
-        "g_convergence_daily": lambda: gold_steps.convergence_daily(read("s_scale_episode")),
-        "g_hold_blame": lambda: gold_steps.hold_blame(read("s_hold_interval")),
+        "g_convergence_daily": lambda: convergence.convergence_daily(read("s_scale_episode")),
+        "g_hold_blame": lambda: convergence.hold_blame(read("s_hold_interval")),
         "g_skew_daily": lambda: daily.skew_daily(read("s_assignment_interval")),
         "g_autoscaler_daily": lambda: daily.autoscaler_daily(
             read("s_scale_episode"), read("s_decision_interval"), read("s_seen")
@@ -240,17 +237,17 @@ class _Silver:
         lines = self.source.read
         others = [lines(table, self.changed).select(*KEY, "ts", "dt") for table in TABLES.values() if table != SAMPLES]
         samples = lines(SAMPLES, self.changed)
-        limits = silver_samples.limits(self.draft.read("s_config"))
+        limits = lag.limits(self.draft.read("s_config"))
         with (
-            _kept(silver_samples.copies(silver_samples.judged(samples, limits))) as copies,
-            _kept(silver_samples.judged(self._noted(samples, copies), limits)) as judged,
+            _kept(lag.copies(lag.judged(samples, limits))) as copies,
+            _kept(lag.judged(self._noted(samples, copies), limits)) as judged,
         ):
             self.draft.put(
                 {
-                    "s_learner_sample": (lambda: silver_samples.learner_samples(judged), self.changed),
-                    "s_behind": (lambda: silver_samples.behind(judged), self.changed),
+                    "s_learner_sample": (lambda: lag.learner_samples(judged), self.changed),
+                    "s_behind": (lambda: lag.behind(judged), self.changed),
                     "s_seen": (
-                        lambda: silver_samples.seen(copies, reduce(DataFrame.unionByName, others)),
+                        lambda: lag.seen(copies, reduce(DataFrame.unionByName, others)),
                         self.changed,
                     ),
                 }
@@ -258,7 +255,7 @@ class _Silver:
 
     def _noted(self, samples: DataFrame, copies: DataFrame) -> DataFrame:
         """Each task goes through its samples with all copies at hand, as long as these are of few days."""
-        return silver_samples.noted(samples, F.broadcast(copies) if len(self.changed) <= MOST_AT_HAND else copies)
+        return lag.noted(samples, F.broadcast(copies) if len(self.changed) <= MOST_AT_HAND else copies)
 
     def _states(self, first: str, later: set[str]) -> None:
         seen = self.draft.read("s_seen")
@@ -297,7 +294,7 @@ class _Silver:
                     later,
                 ),
                 "s_hold_interval": (
-                    lambda: silver_steps.holds(self.draft.read("s_decision_interval", later)),
+                    lambda: steps.holds(self.draft.read("s_decision_interval", later)),
                     later,
                 ),
                 "s_assignment_interval": (lambda: states.assignments(layouts, config), later),
@@ -320,8 +317,8 @@ class _Silver:
 
     def _episodes(self, later: set[str]) -> None:
         lines = self.source.read
-        wished = silver_steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
-        events = silver_steps.bounded(wished, self.draft.read("s_seen", later), lines("b_decision", later))
+        changes = steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
+        events = steps.bounded(changes, self.draft.read("s_seen", later), lines("b_decision", later))
         facts = Facts(
             pods=lines("b_pod", later),
             groups=lines("b_group", later),

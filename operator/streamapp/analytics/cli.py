@@ -8,9 +8,8 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,24 +19,20 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from streamapp.analytics import bench as benches
-from streamapp.analytics import bench_page as page
 from streamapp.analytics.bronze.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
 from streamapp.analytics.bronze.kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
 from streamapp.analytics.build import Build, Built, require_bronze
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.expire import Keep, Removed, remove_old
-from streamapp.analytics.progress import Bars, Lines, Stages, Steps
-from streamapp.analytics.report import page as pages
+from streamapp.analytics.progress import Bars, Lines, Stages
+from streamapp.analytics.report import page
 from streamapp.analytics.report.tables import read_tables
 from streamapp.analytics.spark.cluster import check_workers
 from streamapp.analytics.spark.options import FOLDER, OUTPUT, Command, engine_options, pairs
 from streamapp.analytics.spark.session import Engine, close_session, cores_of, of_spark, open_session
 from streamapp.analytics.synthetic.fleet import Fleet
-from streamapp.analytics.synthetic.generate import generate as generated
+from streamapp.analytics.synthetic.generate import write_record
 from streamapp.analytics.tables.bronze_schemas import QUARANTINE
-
-PLAN = benches.Plan()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,7 +42,7 @@ def analytics() -> None:
 
 
 @contextmanager
-def _spark(root: Path, wait: float, small: bool, debug: bool, **given: Any) -> Iterator[SparkSession]:
+def running_spark(root: Path, wait: float, small: bool, debug: bool, **given: Any) -> Iterator[SparkSession]:
     """Spark as the options say, and at work: see `Engine` for those that are not named here."""
     given["conf"] = pairs(given["conf"], "--conf")
     engine = Engine(cores=cores_of(given["master"]), quick_start=small, **given)
@@ -64,12 +59,13 @@ def _spark(root: Path, wait: float, small: bool, debug: bool, **given: Any) -> I
         close_session(spark, engine)
 
 
-def _stages(spark: SparkSession) -> Stages:
+def stage_display(spark: SparkSession) -> Stages:
+    """Bars at a terminal, a line for each finished stage elsewhere."""
     console = Console(stderr=True)
     return Bars(spark=spark, console=console) if console.is_terminal else Lines(out=sys.stderr)
 
 
-def _writable(root: Path, given: str = "--root") -> None:
+def _require_writable(root: Path, given: str = "--root") -> None:
     """See now, and not after minutes, that the output can be written; `given` is where it was named."""
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -82,37 +78,37 @@ def _writable(root: Path, given: str = "--root") -> None:
         ) from error
 
 
-def _tables_at(root: Path) -> None:
+def require_tables_folder(root: Path) -> None:
     """The same of tables, which Spark reads again."""
     if set(str(root.absolute())) & set("[]{}*?\\"):
         raise AnalyticsError(str(root), "Spark takes [ ] { } * ? and \\ for patterns", "choose another --root")
-    _writable(root)
+    _require_writable(root)
 
 
-def _told_ingest(done: Ingested) -> None:
+def _print_ingest(done: Ingested) -> None:
     if not done.files:
         click.echo(f"nothing new: all {done.known_files} files were read before")
         return
     click.echo(
         f"{done.files} files, {done.rows} lines: {done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
-        + _told_old(done)
+        + _left_out(done)
         + (f"; {done.known_files} files were read before" if done.known_files else "")
     )
 
 
-def _told_old(done: Ingested) -> str:
+def _left_out(done: Ingested) -> str:
     return f"; {done.too_old} are from before {done.version.kept_from} and left out" if done.too_old else ""
 
 
-def _told_topic(done: Ingested, topic: str) -> None:
+def _print_topic(done: Ingested, topic: str) -> None:
     if not done.rows:
         click.echo(f"nothing new in topic {topic}")
         return
-    told = f"{done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
-    click.echo(f"topic {topic}, {done.rows} lines: {told}{_told_old(done)}")
+    counts = f"{done.kept} taken in, {done.doubled} doubled, {done.bad} in quarantine"
+    click.echo(f"topic {topic}, {done.rows} lines: {counts}{_left_out(done)}")
 
 
-def _told_build(done: Built) -> None:
+def _print_build(done: Built) -> None:
     if not done.days:
         click.echo("nothing to build: silver and gold are up to date")
         return
@@ -124,7 +120,7 @@ def _told_build(done: Built) -> None:
     Console().print(table)
 
 
-def _told_removed(removed: Removed) -> None:
+def _print_removed(removed: Removed) -> None:
     if removed.waits_for is not None:
         click.echo(f"old days stay for now: another run works in {removed.waits_for}, or was killed there today")
     for layer, first, days in zip(("bronze", "silver", "gold"), removed.first_days, removed.days, strict=True):
@@ -145,8 +141,8 @@ def _keep(command: Command) -> Command:
 
     keep, kept = Keep(), cast("Command", taken)
     for layer, days in (("gold", keep.gold), ("silver", keep.silver), ("bronze", keep.bronze)):
-        told = f"Days that {layer} keeps, back from the newest one; 0: for ever."
-        option = click.option(f"--keep-{layer}", default=days, show_default=True, type=click.IntRange(0), help=told)
+        text = f"Days that {layer} keeps, back from the newest one; 0: for ever."
+        option = click.option(f"--keep-{layer}", default=days, show_default=True, type=click.IntRange(0), help=text)
         kept = option(kept)
     return kept
 
@@ -174,11 +170,11 @@ class _Input:
 
     def ingest(self, spark: SparkSession, root: Path) -> None:
         """Take in what is new, and tell."""
-        run = Ingest(spark, bronze(root), _stages(spark), datetime.now(UTC), self.max_bad)
+        run = Ingest(spark, bronze(root), stage_display(spark), datetime.now(UTC), self.max_bad)
         if self.topic:
-            _told_topic(ingest_topic(run, self.topic), self.topic.name)
+            _print_topic(ingest_topic(run, self.topic), self.topic.name)
         else:
-            _told_ingest(run.run(self.record))
+            _print_ingest(run.run(self.record))
 
 
 def _record(command: Command) -> Command:
@@ -197,11 +193,11 @@ def _record(command: Command) -> Command:
         if bool(record) == bool(kafka):
             raise click.UsageError("Name files of the record, or --kafka BOOTSTRAP; one of them.")
         if kafka:
-            found = _Input((), Topic(kafka, topic, properties_in(kafka_properties)), connector_jars(jars), max_bad)
+            source = _Input((), Topic(kafka, topic, properties_in(kafka_properties)), connector_jars(jars), max_bad)
         else:
             record_files(record)
-            found = _Input(record, None, "", max_bad)
-        return command(source=found, **others)
+            source = _Input(record, None, "", max_bad)
+        return command(source=source, **others)
 
     bad = "Share of bad lines above which the run fails."
     properties = "Folder with the consumer's properties (TLS, SASL), a file each."
@@ -222,8 +218,8 @@ def _record(command: Command) -> Command:
 @engine_options
 def ingest(source: _Input, root: Path, **engine: Any) -> None:
     """Take the flight record (RECORD: files or folders, or a Kafka topic) into bronze, each file and line once."""
-    _tables_at(root)
-    with _spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
+    require_tables_folder(root)
+    with running_spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
         source.ingest(spark, root)
 
 
@@ -235,10 +231,10 @@ def ingest(source: _Input, root: Path, **engine: Any) -> None:
 def build(root: Path, full: bool, keep: Keep, **engine: Any) -> None:
     """Bring silver and gold up to what bronze holds, then remove what is older than is to be kept."""
     require_bronze(root)
-    _tables_at(root)
-    with _spark(root, **engine) as spark:
-        _told_build(Build(spark, root, _stages(spark), full).run())
-    _told_removed(remove_old(root, keep))
+    require_tables_folder(root)
+    with running_spark(root, **engine) as spark:
+        _print_build(Build(spark, root, stage_display(spark), full).run())
+    _print_removed(remove_old(root, keep))
 
 
 MOST = "Most with a page."
@@ -246,7 +242,7 @@ MOST = "Most with a page."
 
 def _limits(command: Command) -> Command:
     """The options that say how much is on the page."""
-    apps = click.option("--apps", default=pages.MOST_APPS, show_default=True, type=click.IntRange(1), help=MOST)
+    apps = click.option("--apps", default=page.MOST_APPS, show_default=True, type=click.IntRange(1), help=MOST)
     days = click.option("--days", default=30, show_default=True, type=click.IntRange(1), help="Last days with figures.")
     return days(apps(command))
 
@@ -264,18 +260,18 @@ def report(root: Path, out: Path, as_json: Path | None, as_markdown: Path | None
 
 def _written(
     root: Path, days: int, apps: int, out: Path, as_json: Path | None = None, as_markdown: Path | None = None
-) -> pages.Report:
+) -> page.Report:
     tables = read_tables(root, days)
-    told = pages.report(tables, datetime.now(UTC), apps)
-    written = {out: pages.html(told)}
+    made = page.make_report(tables, datetime.now(UTC), apps)
+    written = {out: page.html(made)}
     if as_json is not None:
-        written[as_json] = json.dumps(pages.figures(told), indent=1, allow_nan=False) + "\n"
+        written[as_json] = json.dumps(page.figures(made), indent=1, allow_nan=False) + "\n"
     if as_markdown is not None:
-        written[as_markdown] = pages.markdown(told)
+        written[as_markdown] = page.markdown(made)
     for path, text in written.items():
-        pages.write(path, text)
-        click.echo(f"{path}: {_size(path)}, {len(told.apps)} applications, {len(tables.days)} days")
-    return told
+        page.write(path, text)
+        click.echo(f"{path}: {_size(path)}, {len(made.apps)} applications, {len(tables.days)} days")
+    return made
 
 
 def _size(path: Path) -> str:
@@ -292,18 +288,18 @@ def _size(path: Path) -> str:
 @engine_options
 def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep: Keep, **engine: Any) -> None:
     """Do it all at one start of Spark: ingest RECORD or a topic, build, remove old days, write the report."""
-    _tables_at(root)
+    require_tables_folder(root)
     if out is not None:
-        _writable(out.parent, "--out")
-    with _spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
+        _require_writable(out.parent, "--out")
+    with running_spark(root, **{**engine, "conf": source.conf(engine["conf"])}) as spark:
         source.ingest(spark, root)
         if not bronze(root).current().days(QUARANTINE):
             raise AnalyticsError(
                 source.name, "no line of the record is in it yet", "wait until the operator wrote some"
             )
-        _told_build(Build(spark, root, _stages(spark)).run())
-    _told_removed(remove_old(root, keep))
-    click.echo("\n" + pages.markdown(_written(root, days, apps, out or root / "report.html")))
+        _print_build(Build(spark, root, stage_display(spark)).run())
+    _print_removed(remove_old(root, keep))
+    click.echo("\n" + page.markdown(_written(root, days, apps, out or root / "report.html")))
 
 
 @analytics.command(short_help="Make up a record to try it with.")
@@ -316,47 +312,8 @@ def run(source: _Input, root: Path, out: Path | None, days: int, apps: int, keep
 @click.option("--bug", is_flag=True, help="Plant a recorder's bug that an ingest must refuse.")
 def generate(folder: Path, apps: int, days: int, tasks: int, pods: int, seed: int, bug: bool) -> None:
     """Write a made-up flight record into FOLDER, with what is true of it in truth.json."""
-    _writable(folder, "FOLDER")
+    _require_writable(folder, "FOLDER")
     files = lines = size = 0
-    for path, count in generated(Fleet(apps=apps, days=days, tasks=tasks, pods=pods, seed=seed, bug=bug), folder):
+    for path, count in write_record(Fleet(apps=apps, days=days, tasks=tasks, pods=pods, seed=seed, bug=bug), folder):
         files, lines, size = files + 1, lines + count, size + path.stat().st_size
     click.echo(f"{lines} lines in {files} files, {size / 1e6:.1f} MB, in {folder}")
-
-
-def _day_counts(_: click.Context, __: click.Parameter, told: str) -> tuple[int, ...]:
-    """Days as in 1,7,30: each is measured on two days more."""
-    parts = [part.strip() for part in told.split(",") if part.strip()]
-    if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise click.BadParameter("name days as in 1,7,30")
-    found = tuple(map(int, parts))
-    if any(later - earlier < 2 for earlier, later in pairwise(found)):
-        raise click.BadParameter("name them in order, at least two days apart")
-    return found
-
-
-@analytics.command(short_help="Measure the pipeline on a made-up fleet.")
-@ROOT
-@click.option("--apps", default=PLAN.apps, show_default=True, type=click.IntRange(3, 1000), help="Applications.")
-@click.option("--tasks", default=PLAN.tasks, show_default=True, type=click.IntRange(2), help="Tasks of each.")
-@click.option("--repeats", default=PLAN.repeats, show_default=True, type=click.IntRange(1), help="Runs of that day.")
-@click.option("--on-top", default="1,7,30", show_default=True, callback=_day_counts, help="Add a day to so many days.")
-@click.option("--small-apps", default=PLAN.small_apps, show_default=True, type=click.IntRange(3), help="Of these days.")
-@click.option("--json", "as_json", type=OUTPUT, help="Write the figures there too, unrounded.")
-@click.option("--markdown", "as_markdown", type=OUTPUT, help="Write the tables there too.")
-@engine_options
-def bench(root: Path, as_json: Path | None, as_markdown: Path | None, **given: Any) -> None:
-    """Measure the pipeline on a made-up fleet: a day end to end, and a day on top of many; ROOT must be empty."""
-    _tables_at(root)
-    if any(root.iterdir()):
-        raise AnalyticsError(str(root), "it is not empty", "name a folder that the bench may fill")
-    sizes = ("apps", "tasks", "repeats", "on_top", "small_apps")
-    plan = replace(PLAN, **{name: given.pop(name) for name in sizes})
-    with _spark(root, **given) as spark:
-        steps = Steps(benches.expected_seconds(plan), sys.stderr)
-        found = benches.Bench(spark, root, plan, given["memory"], steps, lambda: _stages(spark)).measure()
-    title, told = f"{found.at} UTC", benches.sections(found)
-    if as_json is not None:
-        pages.write(as_json, json.dumps(asdict(found), indent=1) + "\n")
-    if as_markdown is not None:
-        pages.write(as_markdown, page.markdown(title, benches.about(found), told))
-    page.show(Console(), title, benches.about(found), told)

@@ -2,7 +2,7 @@
 
 Called by the command line after a build; needs no Spark. Days are counted back from the newest one in bronze, not from
 today, so that an old record is not lost for being old. What a later build needs stays: days that silver or gold were
-not built from as they are now, and the few lines that say what has been in force or wished for since.
+not built from as they are now, and the few lines that say what has been in force or desired since.
 """
 
 from collections.abc import Collection

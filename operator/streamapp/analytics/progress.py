@@ -17,7 +17,7 @@ POLL_SECONDS = 0.25
 
 @dataclass
 class Stages:
-    """Tells nobody; keeps the seconds that each stage took, in order."""
+    """Keeps the seconds that each stage took, in order; shows nothing."""
 
     took: dict[str, float] = field(default_factory=dict)
 
@@ -31,40 +31,12 @@ class Stages:
         self.ended(name)
 
     @contextmanager
-    def shown(self, name: str) -> Iterator[None]:  # noqa: ARG002 - whoever shows needs it
+    def shown(self, name: str) -> Iterator[None]:  # noqa: ARG002 - subclasses show it
         """What is shown while a stage goes on."""
         yield
 
     def ended(self, name: str) -> None:
         """A stage is finished."""
-
-
-@dataclass
-class Steps:
-    """Tells the steps of something that takes minutes, and how long all of it still takes.
-
-    Steps have an expected length; what they really take, against that, says how fast this machine is.
-    """
-
-    expected: float
-    """Seconds that all steps together should take."""
-    out: TextIO | None = None
-    done: float = 0.0
-    took: float = 0.0
-
-    @contextmanager
-    def step(self, name: str, expected: float) -> Iterator[None]:
-        """Surround a step; `expected` is in seconds."""
-        pace = self.took / self.done if self.done else 1.0
-        left = max(0.0, self.expected - self.done) * pace
-        click.echo(f"{name}; about {_minutes(left)} left", file=self.out)
-        began = time.monotonic()
-        yield
-        self.done, self.took = self.done + expected, self.took + time.monotonic() - began
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 @dataclass

@@ -39,7 +39,7 @@ APPLICATION_ID: Final = f"{GROUP}/application-id"
 
 HOLD: Final = f"{GROUP}/hold"
 """`<reason>`: no scale-down, whatever coverage says."""
-RELEASE: Final = f"{GROUP}/release"
+OVERRIDE: Final = f"{GROUP}/override"
 """`<hold ID> <reason>`: that one hold need not wait for coverage."""
 
 

@@ -77,7 +77,16 @@ class QueueMetrics:
     def failed(self, key: str, error: Exception, again_in_seconds: float) -> None:
         """A pass raised. What the API server says needs no stack trace; what nobody expected does."""
         trace = None if isinstance(error, KubeError) else error
-        log.warning("pass failed", app=key, error=str(error), again_in_seconds=again_in_seconds, exc_info=trace)
+        log.warning("reconcile failed", app=key, error=str(error), again_in_seconds=again_in_seconds, exc_info=trace)
+
+
+def _installation(settings: Settings, keys: KeyFile) -> Installation:
+    return Installation(
+        name=settings.installation,
+        seed_image=settings.seed_image,
+        agent_image=settings.agent_image,
+        accepted=keys.accepted,
+    )
 
 
 class Operator:
@@ -107,12 +116,7 @@ class Operator:
         self.metrics.lease_transitions.set_function(lambda: leadership.transitions)
         pace = Pace(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         self.applications = Applications(self.connect, pace, self.queue.add, now)
-        installation = Installation(
-            name=settings.installation,
-            seed_image=settings.seed_image,
-            agent_image=settings.agent_image,
-            accepted=self.keys.accepted,
-        )
+        installation = _installation(settings, self.keys)
         side = AgentSide(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now)
         self._reconciler = Reconciler(
@@ -275,7 +279,7 @@ async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[
         # Only now: kopf takes seconds to end, in which another replica can begin.
         await asyncio.gather(standing, *running, return_exceptions=True)
     for task in done:
-        log.info("stopping", because=f"{task.get_name()} ended" if task is not stopping else "told to")
+        log.info("stopping", reason="signal" if task is stopping else f"{task.get_name()} ended")
         task.result()
 
 
@@ -284,7 +288,7 @@ def _parts(operator: Operator, stop: asyncio.Event) -> Parts:
     log.info("started", namespaces=operator.settings.namespaces or "all", port=operator.settings.port)
     keys = operator.keys.read()
     if isinstance(keys, NoKeys):
-        log.warning("agents cannot be used", why=keys.why)
+        log.warning("agents disabled", why=keys.why)
     return {
         "watches": _watch(operator, stop),
         "resync": operator.resync(),

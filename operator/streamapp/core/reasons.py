@@ -40,8 +40,8 @@ class Reason(Enum):
         "Coverage is overridden by `scaleDown.policy: Immediate`; all other gates held.",
         "Set the policy back to Hold when the reason for it is gone.",
     )
-    ForcedByRelease = (
-        "Coverage is overridden for this one hold by the annotation `streamapp.dev/release`; all other gates held.",
+    ForcedByOverride = (
+        "Coverage is overridden for this one hold by the annotation `streamapp.dev/override`; all other gates held.",
         "Nothing is to be done: a new hold has a new ID, and the annotation does not fit it.",
     )
     ForcedByTimeout = (
@@ -291,7 +291,7 @@ class Reason(Enum):
     NudgeDisabled = (
         "Without `learners.triggerRebalance` positions are never fresh, so that no copy is known to be caught up.",
         "Set `learners.triggerRebalance` to true, or override coverage for this hold with the annotation "
-        "`streamapp.dev/release`.",
+        "`streamapp.dev/override`.",
     )
     NudgeImpossible = (
         "A group of one member cannot be nudged, so that nobody can tell how far it is.",
@@ -308,7 +308,7 @@ class Reason(Enum):
     NoLearners = (
         "A stateful task has no copy on any pod that stays, and the application makes none.",
         "Set `num.standby.replicas` to at least 1, or override coverage for this hold with the annotation "
-        "`streamapp.dev/release`.",
+        "`streamapp.dev/override`.",
     )
     LearnersCatchingUp = (
         "Copies on the pods that stay are still behind.",

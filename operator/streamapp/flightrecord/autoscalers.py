@@ -1,53 +1,54 @@
-"""Lines of the flight record about the autoscalers of an application: each when it comes, changes or goes.
+"""Makes lines of the flight record when an autoscaler of the application appears, changes or goes.
 
-Called by `flight_log`. They are listed every half minute or so, and a line has the time of the pass that saw it.
+The operator lists autoscalers about every half minute; a line has the time of the pass that saw the change.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from streamapp.core.facts import autoscalers as core
+from streamapp.core.facts.autoscalers import Autoscaler, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.flightrecord.lines import Head
-from streamapp.flightrecord.schema import Autoscaler
+from streamapp.flightrecord.schema import AutoscalerLine
 
 
 @dataclass(slots=True)
-class DriversLog:
-    """What was told of them; while they are not known, nothing is told and nothing forgotten."""
+class AutoscalerLog:
+    """The last line of each autoscaler. While autoscalers are unknown, the log adds and drops nothing."""
 
-    _told: dict[tuple[str, str], Autoscaler] = field(default_factory=dict)
-    """By name and what it aims at."""
+    _last: dict[tuple[str, str], AutoscalerLine] = field(default_factory=dict)
+    """By name and kind of its target."""
 
     def lines(
-        self, head: Head, at: datetime, drivers: core.ReplicaWriters | core.ReplicaWritersUnknown
-    ) -> Iterator[Autoscaler]:
-        """Give those that are news, and take them for written.
+        self, head: Head, at: datetime, writers: ReplicaWriters | ReplicaWritersUnknown
+    ) -> Iterator[AutoscalerLine]:
+        """Give the lines that are news, and remember them as written.
 
-        One that is gone gets a last line without any number, in which it is not active.
+        An autoscaler that is gone gets a last line without numbers, in which it is not active.
         """
-        if isinstance(drivers, core.ReplicaWritersUnknown):
+        if isinstance(writers, ReplicaWritersUnknown):
             return
-        live = {(one.name, one.aims_at): one for one in (_line(head, at, one) for one in drivers.autoscalers)}
-        before, self._told = self._told, live
+        lines = [_line(head, at, autoscaler) for autoscaler in writers.autoscalers]
+        live = {(line.name, line.aims_at): line for line in lines}
+        before, self._last = self._last, live
         for key, line in live.items():
-            told = before.get(key)
-            if told is None or line.model_copy(update={"ts": told.ts}) != told:
+            last = before.get(key)
+            if last is None or line.model_copy(update={"ts": last.ts}) != last:
                 yield line
         for name, aims_at in before.keys() - live.keys():
-            yield Autoscaler(**head, seq=0, ts=at, name=name, aims_at=aims_at, is_active=False)
+            yield AutoscalerLine(**head, seq=0, ts=at, name=name, aims_at=aims_at, is_active=False)
 
 
-def _line(head: Head, at: datetime, one: core.Autoscaler) -> Autoscaler:
-    return Autoscaler(
+def _line(head: Head, at: datetime, autoscaler: Autoscaler) -> AutoscalerLine:
+    return AutoscalerLine(
         **head,
         seq=0,
         ts=at,
-        name=one.name,
-        aims_at=one.aim.value,
-        min_replicas=one.least,
-        max_replicas=one.most,
-        current_replicas=one.current,
-        desired_replicas=one.desired,
-        is_active=one.is_active,
+        name=autoscaler.name,
+        aims_at=autoscaler.aim.value,
+        min_replicas=autoscaler.least,
+        max_replicas=autoscaler.most,
+        current_replicas=autoscaler.current,
+        desired_replicas=autoscaler.desired,
+        is_active=autoscaler.is_active,
     )

@@ -1,7 +1,7 @@
-"""The flight record of one application in one process: what of each pass is news.
+"""The flight record of one application in one process: makes lines of what is new in each pass.
 
-Called by the controller once per pass, before the pass is reported, so that steps are on record however it ends. What
-was told already is remembered here and nowhere else: a new process begins with everything.
+The controller calls `FlightLog.lines` once per pass, before it reports the pass, so that steps are on record however
+the pass ends. Only `FlightLog` remembers what was recorded: a new process begins with everything.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,187 +22,185 @@ from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import DesiredSample, Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.status.gaps import Gap, GapUnknown
-from streamapp.flightrecord import layout as places
-from streamapp.flightrecord import lines
-from streamapp.flightrecord.autoscalers import DriversLog
+from streamapp.flightrecord import layout, lines
+from streamapp.flightrecord.autoscalers import AutoscalerLog
 from streamapp.flightrecord.copies import copies, end_of, position
-from streamapp.flightrecord.lines import Head, StepMade
+from streamapp.flightrecord.lines import ExecutedStep, Head
 from streamapp.flightrecord.sampling import Sampler
-from streamapp.flightrecord.schema import Config, Group, Pod, Record
-from streamapp.flightrecord.task_gaps import RunsLog
+from streamapp.flightrecord.schema import ConfigLine, GroupLine, PodLine, Record
+from streamapp.flightrecord.task_gaps import TaskGapLog
 
-LOOK_AGAIN = timedelta(seconds=30)
-"""So late comes the word at most that nothing has changed."""
+SAMPLE_AGAIN = timedelta(seconds=30)
+"""The longest time between two passes that sample copies, if nothing changes."""
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One pass, as far as the record needs it."""
+    """The facts and results of one pass that the record needs."""
 
-    found: StreamApp | InvalidStreamApp
+    streamapp: StreamApp | InvalidStreamApp
     resource: Mapping[str, Any]
-    """The same as it was read."""
+    """The StreamApp as the API server returned it."""
     pods: tuple[Mapping[str, Any], ...]
-    """As they were read."""
+    """The pods as the API server returned them."""
     snapshot: Snapshot
     policy: ScalingPolicy
     decision: Decision
-    made: tuple[StepMade, ...] = ()
-    """The steps of the plan that were made or failed."""
+    executed: tuple[ExecutedStep, ...] = ()
     gap: Gap | GapUnknown | None = None
-    """Of the step that the decision finds finished."""
+    """Of the removal that the decision completes."""
 
 
 @dataclass(slots=True)
 class FlightLog:
-    """What was told of one application."""
+    """The lines of one application, and what they recorded last."""
 
     head: Head
-    """What all its lines share."""
-    _wish: DesiredSample | None = None
+    """Fields that all its lines share."""
+    _desired: DesiredSample | None = None
     _decided: tuple[object, ...] | None = None
-    _config: Config | None = None
-    _universe: TaskSet | None = None
-    """That the tasks in it are of."""
-    _pods: Mapping[str, tuple[tuple[object, ...], Pod]] = field(default_factory=dict)
+    _config: ConfigLine | None = None
+    _task_set: TaskSet | None = None
+    """The source of the tasks in `_config`."""
+    _pods: Mapping[str, tuple[tuple[object, ...], PodLine]] = field(default_factory=dict)
     _closed: set[tuple[object, ...]] = field(default_factory=set)
     _read_at: datetime | None = None
-    """End of the newest reading that was told."""
-    _drivers: DriversLog = field(default_factory=DriversLog)
-    _runs: RunsLog = field(default_factory=RunsLog)
-    _group: Group | None = None
-    _layout: object = None
+    """End of the newest recorded reading."""
+    _autoscalers: AutoscalerLog = field(default_factory=AutoscalerLog)
+    _task_gaps: TaskGapLog = field(default_factory=TaskGapLog)
+    _group: GroupLine | None = None
+    _epoch_key: object = None
     _epoch: int = 0
     _makes_learners: bool = False
     _sampler: Sampler = field(default_factory=Sampler)
-    _looked_at_copies: tuple[object, ...] = (None, None, None)
-    """Layout, join and ends of the last look at the copies."""
+    _sampled: tuple[object, ...] = (None, None, None)
+    """Epoch, rebalance and end offsets at the last samples."""
     _sampled_at: datetime = _NEVER
 
     def lines(self, look: Look) -> list[Record]:
-        """Give the lines that this pass adds, and take them for written."""
+        """Give the lines that this pass adds, and remember them as written."""
         reports = fresh(look.snapshot, look.policy.timing) if look.policy.agent else {}
-        found: list[Record] = [*self._scaled(look), *self._grouped(look)]
-        found += self._drivers.lines(self.head, look.snapshot.now, look.snapshot.replica_writers)
-        found += self._runs.by_agents(self.head, reports) if reports else ()
-        placement = _attribution(look.snapshot)
-        found += self._configured(look, reports)
-        found += self._placed(look, placement, reports)
-        found += self._decision(look)
-        found += (lines.step_line(self.head, made, look.decision) for made in look.made)
-        found += self._finished(look)
-        found += self._sampled(look, placement, reports)
-        return found
+        records: list[Record] = [*self._scale_lines(look), *self._group_lines(look)]
+        records += self._autoscalers.lines(self.head, look.snapshot.now, look.snapshot.replica_writers)
+        records += self._task_gaps.by_agents(self.head, reports) if reports else ()
+        placement = _placement(look.snapshot)
+        records += self._config_lines(look, reports)
+        records += self._pod_lines(look, placement, reports)
+        records += self._decision_lines(look)
+        records += (lines.step_line(self.head, executed, look.decision) for executed in look.executed)
+        records += self._closed_lines(look)
+        records += self._sample_lines(look, placement, reports)
+        return records
 
-    def _scaled(self, look: Look) -> Iterator[Record]:
-        seen, before = look.snapshot.app.desired, self._wish
-        news = [desired for desired in seen.history if before is None or desired.at > before.at]
-        if not news and before is not None and seen.replicas != before.replicas:
-            news = [DesiredSample(look.snapshot.now, seen.replicas)]  # the clock was set back
+    def _scale_lines(self, look: Look) -> Iterator[Record]:
+        current, before = look.snapshot.app.desired, self._desired
+        news = [desired for desired in current.history if before is None or desired.at > before.at]
+        if not news and before is not None and current.replicas != before.replicas:
+            news = [DesiredSample(look.snapshot.now, current.replicas)]  # the clock was set back
         for desired in news:
-            before, self._wish = self._wish, desired
+            before, self._desired = self._desired, desired
             if before is not None and before.replicas == desired.replicas:
                 continue
             resource = look.resource if desired is news[-1] else None
             yield lines.scale_line(self.head, desired, None if before is None else before.replicas, resource)
 
-    def _decision(self, look: Look) -> Iterator[Record]:
+    def _decision_lines(self, look: Look) -> Iterator[Record]:
         line = lines.decision_line(self.head, look.decision, look.snapshot)
         decided = (
             *(line.verdict, line.reason, line.desired, line.granted, line.actual, line.ready, line.hold_id),
-            *(line.target, line.converged, line.converging_reason, tuple(one.task for one in line.blocking)),
+            *(line.target, line.converged, line.converging_reason, tuple(blocker.task for blocker in line.blocking)),
         )
         if line.hold_id or decided != self._decided:
             self._decided = decided
             yield line
 
-    def _finished(self, look: Look) -> Iterator[Record]:
+    def _closed_lines(self, look: Look) -> Iterator[Record]:
         closed = look.decision.closed_step
         if closed is None:
             return
-        # It is found finished until the record says so; the status of a process before this one counts too.
+        # The decision repeats it until the hold record is written. The status shows what a former process recorded.
         key = (closed.hold_id, closed.from_replicas, closed.to_replicas, closed.granted_at)
         at = closed.granted_at.replace(microsecond=0)
-        told = {(one.at, one.from_, one.to) for one in look.found.status.last_steps}
-        if key not in self._closed and (at, closed.from_replicas, closed.to_replicas) not in told:
-            since = began(look.decision, look.found.status.scale_down, closed.hold_id)
+        reported = {(step.at, step.from_, step.to) for step in look.streamapp.status.last_steps}
+        if key not in self._closed and (at, closed.from_replicas, closed.to_replicas) not in reported:
+            since = began(look.decision, look.streamapp.status.scale_down, closed.hold_id)
             yield lines.closed_line(self.head, closed, look.snapshot.now, since, look.gap)
         self._closed.add(key)
 
-    def _placed(
+    def _pod_lines(
         self, look: Look, placement: MemberPlacement | None, reports: Mapping[Ordinal, AgentReport]
     ) -> Iterator[Record]:
         now, workload = look.snapshot.now, look.snapshot.workload
-        shown = {} if placement is None else places.processes(placement)
-        live = places.pod_lines(self.head, now, workload, look.pods, shown, reports)
-        keyed = {uid: (places.what_a_pod_is(line), line) for uid, line in live.items()}
-        # Who is gone comes first: a pod that has taken the place of another by now is what the place is from now on.
+        processes = {} if placement is None else layout.processes(placement)
+        live = layout.pod_lines(self.head, now, workload, look.pods, processes, reports)
+        keyed = {uid: (layout.pod_identity(line), line) for uid, line in live.items()}
+        # Removed pods come first: the last line of an ordinal must be that of the pod that replaced another.
         for uid, (_, line) in self._pods.items():
             if uid not in keyed:
                 changes = {"ts": now, "is_gone": True, "is_running": False, "is_ready": False}
                 yield line.model_copy(update=changes)
-        for uid, (what, line) in keyed.items():
+        for uid, (identity, line) in keyed.items():
             before = self._pods.get(uid)
-            if before is None or before[0] != what:
+            if before is None or before[0] != identity:
                 yield line
         self._pods = keyed
 
-    def _grouped(self, look: Look) -> Iterator[Record]:
-        """Every look at the group since the last pass: a rebalance may have come and gone."""
+    def _group_lines(self, look: Look) -> Iterator[Record]:
+        """Lines of every reading since the last pass: a rebalance can have come and gone."""
         latest = look.snapshot.latest
         if latest is not None and self._read_at is not None and latest.ended_at < self._read_at:
-            self._read_at = None  # the clock was set back, and everything was read anew
+            self._read_at = None  # the clock was set back
         for reading in reversed(look.snapshot.readings):
             if self._read_at is None or reading.ended_at > self._read_at:
                 self._read_at = reading.ended_at
-                yield from self._read(reading, look)
+                yield from self._reading_lines(reading, look)
 
-    def _read(self, reading: GroupReading, look: Look) -> Iterator[Record]:
+    def _reading_lines(self, reading: GroupReading, look: Look) -> Iterator[Record]:
         placement, workload, task_set = None, look.snapshot.workload, look.snapshot.task_set
-        if places.shows_layout(reading) and isinstance(reading.group, GroupDescription):
+        if layout.shows_layout(reading) and isinstance(reading.group, GroupDescription):
             placement = place_members(reading.group, workload)
             if isinstance(task_set, TaskSet) and not look.policy.agent:
-                yield from self._runs.by_group(self.head, reading, placement, workload, task_set)
-            layout = places.layout(reading.group, placement)
-            if layout != self._layout:
-                self._layout = layout
+                yield from self._task_gaps.by_group(self.head, reading, placement, workload, task_set)
+            key = layout.epoch_key(reading.group, placement)
+            if key != self._epoch_key:
+                self._epoch_key = key
                 self._epoch = max(self._epoch + 1, _milliseconds(reading.ended_at))
         before = self._group
         if before is not None and (before.epoch, before.state, before.follow_up) == (
             self._epoch,
-            *places.what_a_group_says(reading.group),
+            *layout.group_state(reading.group),
         ):
             return
-        self._group = places.group_line(self.head, reading, placement, self._epoch)
+        self._group = layout.group_line(self.head, reading, placement, self._epoch)
         yield self._group
 
-    def _configured(self, look: Look, reports: Mapping[Ordinal, AgentReport]) -> Iterator[Record]:
-        if not isinstance(look.found, StreamApp):
+    def _config_lines(self, look: Look, reports: Mapping[Ordinal, AgentReport]) -> Iterator[Record]:
+        if not isinstance(look.streamapp, StreamApp):
             return
-        config = self._config_of(look, look.found, reports.values())
+        config = self._config_of(look, look.streamapp, reports.values())
         before = self._config
         if before is None or config.model_copy(update={"ts": before.ts}) != before:
             self._config = config
             yield config
 
-    def _config_of(self, look: Look, found: StreamApp, reports: Iterable[AgentReport]) -> Config:
-        """What is not known at present stays as it was last known: a rebalance changes no configuration."""
+    def _config_of(self, look: Look, streamapp: StreamApp, reports: Iterable[AgentReport]) -> ConfigLine:
+        """An unknown value keeps its last known value: a rebalance changes no configuration."""
         before, task_set, policy = self._config, look.snapshot.task_set, look.policy
         tasks, stateful = (None, ()) if before is None else (before.tasks, before.stateful_tasks)
-        if isinstance(task_set, TaskSet) and task_set is not self._universe:
-            tasks, stateful = len(task_set.tasks), tuple(str(one.id) for one in task_set.stateful)
-            self._universe = task_set
+        if isinstance(task_set, TaskSet) and task_set is not self._task_set:
+            tasks, stateful = len(task_set.tasks), tuple(str(task.id) for task in task_set.stateful)
+            self._task_set = task_set
         source = look.decision.source.source
-        standbys = {one.standby_replicas for one in reports if one.standby_replicas is not None}
-        return Config(
+        standbys = {report.standby_replicas for report in reports if report.standby_replicas is not None}
+        return ConfigLine(
             **self.head,
             seq=0,
             ts=look.snapshot.now,
             generation=look.snapshot.app.generation,
-            application_id=found.spec.application_id,
-            image=str(found.spec.application_container.get("image", "")),
+            application_id=streamapp.spec.application_id,
+            image=str(streamapp.spec.application_container.get("image", "")),
             tasks=tasks,
             stateful_tasks=stateful,
             threads=_threads(look.snapshot) or (None if before is None else before.threads),
@@ -218,7 +216,7 @@ class FlightLog:
             dry_run=look.snapshot.app.dry_run,
         )
 
-    def _sampled(
+    def _sample_lines(
         self, look: Look, placement: MemberPlacement | None, reports: Mapping[Ordinal, AgentReport]
     ) -> Iterator[Record]:
         task_set = look.snapshot.task_set
@@ -227,37 +225,37 @@ class FlightLog:
         if not self._is_news(look.snapshot, has_agents=bool(reports)):
             return
         if reports:
-            self._makes_learners = all(one.is_ours and one.standby_replicas == 0 for one in reports.values())
-        seen = copies(look.snapshot, placement, look.policy.timing, makes_learners=self._makes_learners)
-        if seen is None:
+            self._makes_learners = all(report.is_ours and report.standby_replicas == 0 for report in reports.values())
+        observed = copies(look.snapshot, placement, look.policy.timing, makes_learners=self._makes_learners)
+        if observed is None:
             return
         limit = look.policy.acceptable_recovery_lag
-        for taken in self._sampler.choose(seen, limit, partial(position, task_set=task_set)):
-            yield lines.sample_line(self.head, taken, end_of(taken.copy, taken.position, task_set), self._epoch)
+        for sample in self._sampler.choose(observed, limit, partial(position, task_set=task_set)):
+            yield lines.sample_line(self.head, sample, end_of(sample.copy, sample.position, task_set), self._epoch)
 
     def _is_news(self, snapshot: Snapshot, *, has_agents: bool) -> bool:
-        """Whether copies are to be looked at: between two joins a group tells nothing new of them but that they are."""
+        """Whether to sample copies in this pass: without agents, positions change only with a rebalance."""
         rebalance = None if snapshot.latest is None else snapshot.latest.rebalance
-        told = (self._epoch, rebalance, None if rebalance is None else rebalance.ends)
-        before = self._looked_at_copies
-        is_same = told[0] == before[0] and all(a is b for a, b in zip(told[1:], before[1:], strict=True))
-        rests = abs(snapshot.now - self._sampled_at) < LOOK_AGAIN and not self._sampler.has_more
-        if is_same and rests and not has_agents:
+        current = (self._epoch, rebalance, None if rebalance is None else rebalance.ends)
+        before = self._sampled
+        is_same = current[0] == before[0] and all(a is b for a, b in zip(current[1:], before[1:], strict=True))
+        is_early = abs(snapshot.now - self._sampled_at) < SAMPLE_AGAIN and not self._sampler.has_more
+        if is_same and is_early and not has_agents:
             return False
-        self._looked_at_copies, self._sampled_at = told, snapshot.now
+        self._sampled, self._sampled_at = current, snapshot.now
         return True
 
 
-def _attribution(snapshot: Snapshot) -> MemberPlacement | None:
+def _placement(snapshot: Snapshot) -> MemberPlacement | None:
     latest = snapshot.latest
-    if latest is None or not places.shows_layout(latest) or not isinstance(latest.group, GroupDescription):
+    if latest is None or not layout.shows_layout(latest) or not isinstance(latest.group, GroupDescription):
         return None
     return place_members(latest.group, snapshot.workload)
 
 
 def _threads(snapshot: Snapshot) -> int | None:
     latest = snapshot.latest
-    if latest is None or not places.shows_layout(latest) or not isinstance(latest.group, GroupDescription):
+    if latest is None or not layout.shows_layout(latest) or not isinstance(latest.group, GroupDescription):
         return None
     return len(latest.group.members)
 

@@ -1,13 +1,12 @@
-"""Every copy of every task, as one look shows it: who has it, in which role, and what was told of its position.
+"""Every copy of every task at one pass: its process, its role, and the reported positions.
 
-Made for the flight record; no gate asks here. A look takes the word of the agent in a pod where there is a fresh one,
-else that of the pod's members. How far a copy is costs more than all the rest, so it is worked out by whoever wants it.
+For the flight record only; no gate uses it. A pod with a fresh agent report is described by that report, any other pod
+by its members. The position of a copy is expensive, so `position` computes it only for the copies that need it.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from typing import NamedTuple
 
 from streamapp.core.evidence.agent_views import fresh
@@ -20,129 +19,115 @@ from streamapp.core.facts.lag import EndOffsets, Measured, Unknown, copy_lag, ta
 from streamapp.core.facts.policy import Timing
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
+from streamapp.flightrecord.schema import Role, SampleSource
 
 
-class CopyRole(Enum):
-    """What a copy is there for."""
-
-    ACTIVE = "active"
-    STANDBY = "standby"
-    LEARNER = "learner"
-
-
-class Source(Enum):
-    """Whose word it is."""
-
-    GROUP = "group"
-    AGENT = "agent"
-
-
-class SeenCopy(NamedTuple):
-    """One copy at one look."""
+class ObservedCopy(NamedTuple):
+    """One copy at one pass."""
 
     task: TaskId
     ordinal: Ordinal
     process: ProcessId
-    role: CopyRole
+    role: Role
     state: TaskState | None
-    """Of an active, where it is known."""
+    """Of an active; None if unknown."""
     at: datetime
-    """When it was so."""
-    source: Source
-    told: int | Mapping[str, int] | None = None
-    """The sum of its positions, or its position by store; None where nothing was told, or nothing is to be applied."""
-    told_at: datetime | None = None
-    """When `ends` were in, or the positions alone where those are missing."""
+    """Time of the reading or report."""
+    source: SampleSource
+    positions: int | Mapping[str, int] | None = None
+    """The sum of its positions, or its position by store; None if none was reported or the copy has none to apply."""
+    positions_at: datetime | None = None
+    """When `ends` were read, or the positions were reported if `ends` is None."""
     ends: EndOffsets | None = None
-    """Read after the positions were told."""
+    """End offsets, read after the positions were reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far one copy is, in slots of all changelogs of its task together."""
+    """Offset and lag of one copy, summed over all changelogs of its task."""
 
     offset: int | None
     lag: int | None
-    """As it is judged by; None where that is not known."""
+    """The lag that gates use; None if unknown."""
 
 
-NOWHERE = Position(None, None)
+UNKNOWN_POSITION = Position(None, None)
 
 
-def position(copy: SeenCopy, task_set: TaskSet) -> Position:
-    """Work out how far a copy is."""
+def position(copy: ObservedCopy, task_set: TaskSet) -> Position:
+    """Compute the offset and lag of a copy from its reported positions."""
     facts = task_set.get(copy.task)
-    if copy.told is None or facts is None or not facts.stateful:
-        return NOWHERE
+    if copy.positions is None or facts is None or not facts.stateful:
+        return UNKNOWN_POSITION
     lag: Measured | Unknown | None = None
-    if isinstance(copy.told, int):
-        offset = copy.told
+    if isinstance(copy.positions, int):
+        offset = copy.positions
         if copy.ends is not None:
             lag = task_lag(facts, offset, copy.ends)
     else:
-        positions = facts.by_changelog(copy.told)
-        if positions is None:
-            return NOWHERE
-        offset = sum(positions.values())
+        by_changelog = facts.by_changelog(copy.positions)
+        if by_changelog is None:
+            return UNKNOWN_POSITION
+        offset = sum(by_changelog.values())
         if copy.ends is not None:
-            lag = copy_lag(facts, positions, copy.ends)
+            lag = copy_lag(facts, by_changelog, copy.ends)
     return Position(offset, lag.records if isinstance(lag, Measured) else None)
 
 
-def end_of(copy: SeenCopy, position: Position, task_set: TaskSet) -> int | None:
-    """Where a copy has to get to, never before where it is; None where its distance is not known."""
+def end_of(copy: ObservedCopy, position: Position, task_set: TaskSet) -> int | None:
+    """The end offset that a copy must reach, at least its own offset; None if its lag is unknown."""
     facts = task_set.get(copy.task)
     if facts is None or copy.ends is None or position.lag is None or position.offset is None:
         return None
     end = written_to(facts, copy.ends)
-    # A reader of committed records may stand behind the last of them, among the markers.
+    # A reader of committed records can be past the last of them, among the transaction markers.
     return None if end is None else max(position.offset, end)
 
 
 def copies(
     snapshot: Snapshot, placement: MemberPlacement, timing: Timing, *, makes_learners: bool
-) -> tuple[SeenCopy, ...] | None:
-    """Give every copy that the latest look shows; None where it does not show who holds what.
+) -> tuple[ObservedCopy, ...] | None:
+    """Give every copy that the latest reading shows; None if that reading shows no assignment.
 
     Args:
-        snapshot: What is known.
-        placement: Of the latest reading of the group.
-        timing: How old a word may be.
-        makes_learners: The application keeps no standbys, so that a copy beside the active one is a learner.
+        snapshot: The facts of this pass.
+        placement: The members of the latest reading, by pod.
+        timing: Limits the age of agent reports.
+        makes_learners: The application keeps no standbys, so that any copy that is not active is a learner.
     """
     latest = snapshot.latest
     if latest is None or not isinstance(latest.group, GroupDescription) or latest.group.state is not GroupState.STABLE:
         return None
-    beside = CopyRole.LEARNER if makes_learners else CopyRole.STANDBY
-    told = {
-        ordinal: one
-        for ordinal, one in fresh(snapshot, timing).items()
-        if one.tasks is not None and one.process_id is not None
+    inactive = Role.LEARNER if makes_learners else Role.STANDBY
+    reports = {
+        ordinal: report
+        for ordinal, report in fresh(snapshot, timing).items()
+        if report.tasks is not None and report.process_id is not None
     }
-    found: list[SeenCopy] = []
-    for ordinal, report in told.items():
-        found.extend(_by_agent(report, ordinal, _ends_since(snapshot, report), beside))
+    observed: list[ObservedCopy] = []
+    for ordinal, report in reports.items():
+        observed.extend(_by_agent(report, ordinal, _ends_since(snapshot, report), inactive))
     for ordinal, members in placement.by_ordinal.items():
-        if ordinal not in told:
+        if ordinal not in reports:
             for member in members:
-                found.extend(_by_member(member, ordinal, latest, snapshot, beside))
-    return tuple(found)
+                observed.extend(_by_member(member, ordinal, latest, snapshot, inactive))
+    return tuple(observed)
 
 
-def _by_agent(report: AgentReport, ordinal: Ordinal, ends: EndOffsets | None, beside: CopyRole) -> Iterator[SeenCopy]:
+def _by_agent(report: AgentReport, ordinal: Ordinal, ends: EndOffsets | None, inactive: Role) -> Iterator[ObservedCopy]:
     process, at = report.process_id, report.as_of
     if process is None:
         return
     for task in report.tasks or ():
         is_running = task.is_active and task.state is TaskState.RUNNING
-        yield SeenCopy(
+        yield ObservedCopy(
             task.id,
             ordinal,
             process,
-            CopyRole.ACTIVE if task.is_active else beside,
+            Role.ACTIVE if task.is_active else inactive,
             task.state if task.is_active else None,
             at,
-            Source.AGENT,
+            SampleSource.AGENT,
             None if is_running or not task.positions else task.positions,
             at,
             ends,
@@ -150,23 +135,22 @@ def _by_agent(report: AgentReport, ordinal: Ordinal, ends: EndOffsets | None, be
 
 
 def _by_member(
-    member: Member, ordinal: Ordinal, reading: GroupReading, snapshot: Snapshot, beside: CopyRole
-) -> Iterator[SeenCopy]:
+    member: Member, ordinal: Ordinal, reading: GroupReading, snapshot: Snapshot, inactive: Role
+) -> Iterator[ObservedCopy]:
     if member.subscription is None or member.assignment is None:
         return
     process, offsets, at = member.subscription.process_id, member.subscription.offsets, reading.ended_at
     ends = _ends_of(reading.rebalance, member)
-    told_at = None if ends is None else ends.read_at
-    active = CopyRole.ACTIVE
+    read_at = None if ends is None else ends.read_at
     for task in member.assignment.active:
         state = TaskState.RUNNING if _runs(member, task, reading.rebalance, snapshot) else None
-        said = offsets.get(task) if state is None and ends is not None else None
-        told = said.offset_sum if isinstance(said, Applied) else None
-        yield SeenCopy(task, ordinal, process, active, state, at, Source.GROUP, told, told_at, ends)
+        applied = offsets.get(task) if state is None and ends is not None else None
+        positions = applied.offset_sum if isinstance(applied, Applied) else None
+        yield ObservedCopy(task, ordinal, process, Role.ACTIVE, state, at, SampleSource.GROUP, positions, read_at, ends)
     for task in member.assignment.standby:
-        said = offsets.get(task) if ends is not None else None
-        told = said.offset_sum if isinstance(said, Applied) else None
-        yield SeenCopy(task, ordinal, process, beside, None, at, Source.GROUP, told, told_at, ends)
+        applied = offsets.get(task) if ends is not None else None
+        positions = applied.offset_sum if isinstance(applied, Applied) else None
+        yield ObservedCopy(task, ordinal, process, inactive, None, at, SampleSource.GROUP, positions, read_at, ends)
 
 
 def _runs(member: Member, task: TaskId, rebalance: ObservedRebalance | None, snapshot: Snapshot) -> bool:
@@ -177,14 +161,14 @@ def _runs(member: Member, task: TaskId, rebalance: ObservedRebalance | None, sna
 
 
 def _ends_of(rebalance: ObservedRebalance | None, member: Member) -> EndOffsets | None:
-    """The ends that what this member said can be compared with: it must have joined with the others."""
+    """The end offsets to compare this member's positions with; None unless the member joined in that rebalance."""
     if rebalance is None or member.id not in rebalance.rejoined_members or not isinstance(rebalance.ends, EndOffsets):
         return None
     return rebalance.ends
 
 
 def _ends_since(snapshot: Snapshot, report: AgentReport) -> EndOffsets | None:
-    """The first ends that were asked for after this agent had spoken."""
-    known = () if snapshot.agents is None else snapshot.agents.ends
-    later = [one.ends for one in known if one.began_at >= report.as_of and isinstance(one.ends, EndOffsets)]
+    """The first end offsets that were requested after this agent report."""
+    readings = () if snapshot.agents is None else snapshot.agents.ends
+    later = [one.ends for one in readings if one.began_at >= report.as_of and isinstance(one.ends, EndOffsets)]
     return later[-1] if later and isinstance(later[-1], EndOffsets) else None

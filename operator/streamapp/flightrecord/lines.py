@@ -1,6 +1,6 @@
-"""Lines of the flight record about what was decided and done: each from the values of one pass.
+"""Makes lines of the flight record about decisions and steps, each from the values of one pass.
 
-Called by `flight_log`, which knows what is news. Numbers of lines (`seq`) are given by whoever writes them.
+`changes` decides which of them are news. The recorder numbers the lines (`seq`).
 """
 
 import heapq
@@ -17,43 +17,38 @@ from streamapp.core.facts.hold_record import Hold, HoldRecord
 from streamapp.core.facts.lag import Measured
 from streamapp.core.facts.snapshot import DesiredSample, Snapshot
 from streamapp.core.status.gaps import Gap, GapUnknown
-from streamapp.flightrecord.copies import CopyRole, Source
-from streamapp.flightrecord.sampling import Taken
+from streamapp.flightrecord.sampling import ChosenSample
 from streamapp.flightrecord.schema import (
     MOST_BLOCKERS,
     Actor,
     Blocker,
-    Decision,
-    Role,
-    Sample,
-    SampleSource,
-    Scale,
-    Step,
-    StepClosed,
+    DecisionLine,
+    SampleLine,
+    ScaleLine,
+    StepClosedLine,
+    StepLine,
     StepOutcome,
     TaskState,
 )
 
 Head = Mapping[str, Any]
-"""What all lines of one application in one process share: cluster, namespace, app, uid, recorder."""
+"""Fields that all lines of one application in one process share: cluster, namespace, app, uid, recorder."""
 
 _HPA = ("kube-controller-manager", "horizontal-pod-autoscaler")
 _KEDA = "keda-operator"
-_ROLES = {role: Role[role.name] for role in CopyRole}
-_SOURCES = {source: SampleSource[source.name] for source in Source}
 
 
 @dataclass(frozen=True, slots=True)
-class StepMade:
-    """One step of a plan, and what became of it."""
+class ExecutedStep:
+    """One step of a plan, after the controller tried it."""
 
     step: core.Step
     at: datetime
     is_done: bool
 
 
-def scale_line(head: Head, desired: DesiredSample, before: int | None, resource: Mapping[str, Any] | None) -> Scale:
-    """Another number is wished for; `resource` is the StreamApp where this is the number it has now."""
+def scale_line(head: Head, desired: DesiredSample, before: int | None, resource: Mapping[str, Any] | None) -> ScaleLine:
+    """A change of the desired replicas; `resource` is the StreamApp if it still has this number."""
     writer = None if resource is None else next(iter(authors_of(resource, "spec", "replicas")), None)
     generation = 0 if resource is None else resource["metadata"].get("generation", 0)
     actor = Actor.UNKNOWN
@@ -61,7 +56,7 @@ def scale_line(head: Head, desired: DesiredSample, before: int | None, resource:
         by_scale = writer.subresource == "scale"
         is_hpa = by_scale and writer.manager.startswith(_HPA)
         actor = Actor.HPA if is_hpa else Actor.KEDA if writer.manager.startswith(_KEDA) else Actor.USER
-    return Scale(
+    return ScaleLine(
         **head,
         seq=0,
         ts=desired.at,
@@ -73,11 +68,11 @@ def scale_line(head: Head, desired: DesiredSample, before: int | None, resource:
     )
 
 
-def decision_line(head: Head, decision: core.Decision, snapshot: Snapshot) -> Decision:
-    """What one pass came to."""
+def decision_line(head: Head, decision: core.Decision, snapshot: Snapshot) -> DecisionLine:
+    """The decision of one pass."""
     workload, hold, convergence = snapshot.workload, hold_of(decision), decision.convergence
     eta = decision.eta
-    return Decision(
+    return DecisionLine(
         **head,
         seq=0,
         ts=snapshot.now,
@@ -99,9 +94,9 @@ def decision_line(head: Head, decision: core.Decision, snapshot: Snapshot) -> De
     )
 
 
-def step_line(head: Head, made: StepMade, decision: core.Decision) -> Step:
+def step_line(head: Head, executed: ExecutedStep, decision: core.Decision) -> StepLine:
     """One step of the plan."""
-    step, hold = made.step, hold_of(decision)
+    step, hold = executed.step, hold_of(decision)
     from_replicas = to_replicas = ordinal = None
     match step:
         case core.GrantReplicas():
@@ -112,12 +107,12 @@ def step_line(head: Head, made: StepMade, decision: core.Decision) -> Step:
             ordinal = step.ordinal
         case _:
             pass
-    return Step(
+    return StepLine(
         **head,
         seq=0,
-        ts=made.at,
+        ts=executed.at,
         step=type(step).__name__,
-        outcome=StepOutcome.DONE if made.is_done else StepOutcome.FAILED,
+        outcome=StepOutcome.DONE if executed.is_done else StepOutcome.FAILED,
         reason=step.reason.name,
         hold_id="" if hold is None else hold.id,
         from_replicas=from_replicas,
@@ -128,10 +123,10 @@ def step_line(head: Head, made: StepMade, decision: core.Decision) -> Step:
 
 def closed_line(
     head: Head, closed: core.CompletedStep, now: datetime, held_since: datetime | None, gap: Gap | GapUnknown | None
-) -> StepClosed:
+) -> StepClosedLine:
     """A removal is finished."""
-    seen = gap if isinstance(gap, Gap) else None
-    return StepClosed(
+    measured = gap if isinstance(gap, Gap) else None
+    return StepClosedLine(
         **head,
         seq=0,
         ts=now,
@@ -141,34 +136,34 @@ def closed_line(
         granted_at=closed.granted_at,
         took_seconds=_seconds(closed.took),
         held_seconds=None if held_since is None else _seconds(closed.granted_at - held_since),
-        worst_gap_seconds=None if seen is None else _seconds(seen.at_most),
-        gap_error_seconds=None if seen is None else _seconds(seen.error),
+        worst_gap_seconds=None if measured is None else _seconds(measured.at_most),
+        gap_error_seconds=None if measured is None else _seconds(measured.error),
         forced_by="" if closed.forced is None else closed.forced.by.value,
     )
 
 
-def sample_line(head: Head, taken: Taken, end: int | None, epoch: int) -> Sample:
-    """One copy at one look."""
-    copy = taken.copy
-    return Sample(
+def sample_line(head: Head, sample: ChosenSample, end: int | None, epoch: int) -> SampleLine:
+    """One copy; `end` is its end offset."""
+    copy = sample.copy
+    return SampleLine(
         **head,
         seq=0,
-        ts=taken.at,
-        task=f"{copy.task.subtopology}_{copy.task.partition}",
-        role=_ROLES[copy.role],
+        ts=sample.at,
+        task=str(copy.task),
+        role=copy.role,
         state=None if copy.state is None else TaskState[copy.state.name],
         ordinal=copy.ordinal,
         process_id=str(copy.process),
-        offset=taken.position.offset,
+        offset=sample.position.offset,
         end_offset=end,
-        source=_SOURCES[copy.source],
-        interval_seconds=_seconds(taken.interval),
+        source=copy.source,
+        interval_seconds=_seconds(sample.interval),
         epoch=epoch,
     )
 
 
 def hold_of(decision: core.Decision) -> Hold | None:
-    """The hold that stands when the plan is done."""
+    """The hold that remains after the plan."""
     return decision.record.hold if isinstance(decision.record, HoldRecord) else None
 
 
@@ -179,10 +174,10 @@ def _blocker(wait: TaskWait) -> Blocker:
 
 
 def _distance(wait: TaskWait) -> tuple[bool, int]:
-    """Whoever is at an unknown distance comes first."""
+    """Sorts tasks with an unknown lag to the front."""
     return wait.records_to_go is None, wait.records_to_go or 0
 
 
 def _seconds(duration: timedelta) -> float:
-    """Never negative: a clock may have been set back."""
+    """Never negative: the clock can have been set back."""
     return max(0.0, duration.total_seconds())

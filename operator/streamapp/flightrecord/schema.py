@@ -1,9 +1,8 @@
-"""The flight record: what the operator saw and did, one JSON object a line, for whoever asks later what a step cost.
+"""The contract of the flight record: what the operator saw and did, one JSON object a line.
 
-The contract between the operator's recorder and `streamapp.analytics`; its schema lies in
-`docs/flight-record.schema.json`. What is not known is left out of a line and never a number. A line is told apart from
-every other by `recorder` and `seq`. Times are those of the recorder's clock, in UTC. Fields may be added within a
-version; a field that changes its meaning makes a new one.
+The operator's recorder writes it, `streamapp.analytics` reads it, and `docs/flight-record.schema.json` publishes it. A
+line leaves out what is unknown. `recorder` and `seq` identify a line. Times are those of the recorder's clock, in UTC.
+A version can gain fields; a field that changes its meaning makes a new version.
 """
 
 from datetime import datetime
@@ -15,13 +14,13 @@ from pydantic.alias_generators import to_camel
 
 VERSION: Final = 1
 MOST_BLOCKERS = 100
-"""Tasks that one decision names at most, the furthest behind first; `blockingCount` has them all."""
+"""The most tasks that a decision names, the furthest behind first; `blockingCount` counts all of them."""
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Task = Annotated[str, Field(pattern=r"^[0-9]+_[0-9]+$")]
 Offsets = Annotated[int, Field(ge=0, le=2**63 - 1)]
-"""Slots of the changelogs of a task, all of them summed; not records: markers and compacted ones count."""
+"""Offsets of all changelogs of a task, summed. Transaction markers and compacted records count."""
 
 
 def _in_micros(time: datetime) -> str:
@@ -33,7 +32,7 @@ Time = Annotated[AwareDatetime, PlainSerializer(_in_micros, return_type=str)]
 
 
 class Part(BaseModel):
-    """Some fields of a line: camel case outside, closed, unchangeable."""
+    """Fields of a line: camel case in JSON, no other fields, immutable."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -46,33 +45,33 @@ class Part(BaseModel):
 
 
 class Line(Part):
-    """What every line has."""
+    """The fields of every line."""
 
     v: Literal[1] = VERSION
     """Version of this contract."""
     cluster: str
-    """Name of the Kubernetes cluster, as the operator's settings give it; may be empty."""
+    """Name of the Kubernetes cluster from the operator's settings; can be empty."""
     namespace: str
     app: str
     """Name of the StreamApp; empty on lines about the recorder itself."""
     uid: str
-    """Of the StreamApp: another one under the same name is another application."""
+    """Of the StreamApp: a new StreamApp under an old name is another application."""
     ts: Time
-    """When it was the case."""
+    """Time of the observation or action."""
     recorder: str
-    """The process that wrote the line: its pod and something made up at its start."""
+    """The process that wrote the line: its pod and a random part, made at its start."""
     seq: Count
-    """Rises by one with each line of that process, the dropped ones included."""
+    """Rises by one with each line of that process, dropped lines included."""
 
 
 class Role(Enum):
-    """What a copy of a task is there for."""
+    """The purpose of a copy of a task."""
 
     ACTIVE = "ACTIVE"
     STANDBY = "STANDBY"
-    """Standby or warm-up; the classic protocol does not tell them apart."""
+    """Standby or warm-up; the classic protocol does not distinguish them."""
     LEARNER = "LEARNER"
-    """A copy on its way to take over, made on demand."""
+    """A copy made on demand, to take over the task."""
 
 
 class TaskState(Enum):
@@ -83,36 +82,36 @@ class TaskState(Enum):
 
 
 class SampleSource(Enum):
-    """Whose word a sample is."""
+    """The source of a sample."""
 
     GROUP = "GROUP"
-    """Offset sums that members gave when they last joined, with ends read right after."""
+    """Offset sums that members sent at their last join; the operator read end offsets right after."""
     AGENT = "AGENT"
-    """Positions from the JVM, with ends read after them."""
+    """Positions from the JVM; the operator read end offsets after them."""
 
 
-class Sample(Line):
-    """One copy of one task at one look."""
+class SampleLine(Line):
+    """One copy of one task at one time."""
 
     kind: Literal["sample"] = "sample"
     task: Task
     role: Role
     state: TaskState | None = None
-    """Absent of standbys, and where it is not known."""
+    """Absent for standbys, and if unknown."""
     ordinal: Count
     process_id: str
     offset: Offsets | None = None
-    """The next slot that the copy applies; absent of a running active and where it is not known."""
+    """The next offset that the copy applies; absent for a running active, and if unknown."""
     end_offset: Offsets | None = None
     source: SampleSource
     interval_seconds: Seconds
-    """When the next sample of this copy was to be expected, if nothing changed."""
+    """Time to the next sample of this copy, if nothing changes."""
     epoch: Count
-    """The layout of members and tasks it belongs to, see `group`."""
+    """The epoch of the assignment that the sample belongs to, see `group`."""
 
 
 class Actor(Enum):
-    """Who changed what is wished for."""
+    """Who changed the desired replicas."""
 
     HPA = "HPA"
     KEDA = "KEDA"
@@ -120,8 +119,8 @@ class Actor(Enum):
     UNKNOWN = "UNKNOWN"
 
 
-class Scale(Line):
-    """Another number of replicas is wished for."""
+class ScaleLine(Line):
+    """The desired replicas changed."""
 
     kind: Literal["scale"] = "scale"
     old_replicas: Count | None = None
@@ -129,21 +128,21 @@ class Scale(Line):
     new_replicas: Count
     actor: Actor
     manager: str = ""
-    """The field manager that wrote it, where that is on record."""
+    """The field manager that wrote the number; empty if unknown."""
     generation: Count
 
 
 class Blocker(Part):
-    """A task that a hold waits for."""
+    """A task that blocks a scale-down."""
 
     task: Task
     ordinal: Count | None = None
-    """The pod with the best copy; absent where there is none."""
+    """The pod with the best copy; absent without a copy."""
     lag: Offsets | None = None
 
 
-class Decision(Line):
-    """What the operator decided: one line for each change, and one for each look while it holds."""
+class DecisionLine(Line):
+    """A decision of the operator: one line for each change, and one for each pass during a hold."""
 
     kind: Literal["decision"] = "decision"
     verdict: str
@@ -154,32 +153,32 @@ class Decision(Line):
     actual: Count
     ready: Count
     hold_id: str = ""
-    """Empty while nothing is held."""
+    """Empty without a hold."""
     hold_since: Time | None = None
     target: Count | None = None
-    """What the hold goes down to."""
+    """Replicas at the end of the held scale-down."""
     blocking: Annotated[tuple[Blocker, ...], Field(max_length=MOST_BLOCKERS)] = ()
     blocking_count: Count = 0
     eta_seconds: Seconds | None = None
     converged: bool | None = None
-    """Absent where it cannot be told."""
+    """Absent if unknown."""
     converging_reason: str = ""
-    """What convergence waits for; empty where it is converged."""
+    """Why the application has not converged; empty if it has."""
 
 
 class StepOutcome(Enum):
-    """What became of a step."""
+    """The result of a step."""
 
     DONE = "DONE"
     FAILED = "FAILED"
 
 
-class Step(Line):
-    """One write or call that a decision asked for."""
+class StepLine(Line):
+    """One write or call of a decision's plan."""
 
     kind: Literal["step"] = "step"
     step: str
-    """As in `GrantReplicas`, `RestartPod`, `Nudge`, `Evict`, `Announce`."""
+    """For example `GrantReplicas`, `RestartPod`, `TriggerRebalance`, `Evict`, `Announce`."""
     outcome: StepOutcome
     reason: str
     hold_id: str = ""
@@ -188,8 +187,8 @@ class Step(Line):
     ordinal: Count | None = None
 
 
-class StepClosed(Line):
-    """A removal is finished: the pods are gone and every task runs."""
+class StepClosedLine(Line):
+    """A completed removal: the pods are gone and every task runs."""
 
     kind: Literal["stepClosed"] = "stepClosed"
     hold_id: str
@@ -199,28 +198,28 @@ class StepClosed(Line):
     took_seconds: Seconds
     held_seconds: Seconds | None = None
     worst_gap_seconds: Seconds | None = None
-    """The longest time without a running copy of a task, as far as it was seen."""
+    """The longest observed time without a running copy of a task, at most."""
     gap_error_seconds: Seconds | None = None
     forced_by: str = ""
 
 
-class TaskGap(Line):
-    """A task was seen running again, on another process or after it had stopped; `ts` is the first time that it was."""
+class GapLine(Line):
+    """A task runs again, on another process or after it had stopped; `ts` is the first time it was seen running."""
 
     kind: Literal["gap"] = "gap"
     task: Task
     ordinal: Count
-    """The pod that runs it now."""
+    """The pod that runs the task now."""
     process_id: str
     last_ran_at: Time
-    """The last time before that it was seen running: the gap is no longer than from then to `ts`."""
+    """The last time before `ts` that the task was seen running: the gap is at most the time between the two."""
     stood_seconds: Seconds
-    """So long it was seen restoring in between: the gap is no shorter."""
+    """Time that the task was seen restoring in between: the gap is at least as long."""
     source: SampleSource
 
 
-class Pod(Line):
-    """A pod came, changed or went."""
+class PodLine(Line):
+    """A pod appeared, changed or is gone."""
 
     kind: Literal["pod"] = "pod"
     ordinal: Count
@@ -228,47 +227,47 @@ class Pod(Line):
     is_gone: bool = False
     node: str = ""
     revision: str = ""
-    """Of its template."""
+    """Of the pod template."""
     is_scheduled: bool = False
     is_running: bool = False
     is_ready: bool = False
     is_terminating: bool = False
     container_id: str = ""
     process_id: str = ""
-    """As its volume has it, or its member shows."""
+    """From its volume, or from its members."""
     volume: str = ""
-    """Name of its claim; empty where it keeps no state."""
+    """Name of its claim; empty if it has none."""
     state_bytes: Count | None = None
     free_bytes: Count | None = None
 
 
 class Holder(Part):
-    """What one process holds."""
+    """The tasks of one process."""
 
     process_id: str
     ordinal: Count | None = None
     active: tuple[Task, ...] = ()
     standby: tuple[Task, ...] = ()
     threads: Count = 0
-    """Members that show this process ID."""
+    """Number of members with this process ID."""
 
 
-class Group(Line):
-    """The consumer group is in another state, or its members hold other tasks."""
+class GroupLine(Line):
+    """The consumer group's state or assignment changed."""
 
     kind: Literal["group"] = "group"
     epoch: Count
-    """Rises with each layout, from one recorder to the next too: milliseconds since 1970 when it was first seen."""
+    """Rises with each new assignment, across recorders too: milliseconds since 1970 of its first reading."""
     state: str
-    """As Kafka calls it, or the reason why it could not be read."""
+    """Kafka's name of the state, or the reason why the group could not be read."""
     protocol: str = "classic"
     holders: tuple[Holder, ...] = ()
     follow_up: bool | None = None
-    """Another rebalance is scheduled; absent where that is not known."""
+    """Whether a follow-up rebalance is scheduled; absent if unknown."""
 
 
-class Autoscaler(Line):
-    """What an autoscaler of the application says."""
+class AutoscalerLine(Line):
+    """The state of an autoscaler of the application."""
 
     kind: Literal["autoscaler"] = "autoscaler"
     name: str
@@ -281,8 +280,8 @@ class Autoscaler(Line):
     is_active: bool | None = None
 
 
-class Config(Line):
-    """What the application and the operator go by, once at the beginning and then at each change."""
+class ConfigLine(Line):
+    """The settings of the application and the operator: once at the start, then at each change."""
 
     kind: Literal["config"] = "config"
     generation: Count
@@ -291,10 +290,10 @@ class Config(Line):
     tasks: Count | None = None
     stateful_tasks: tuple[Task, ...] = ()
     threads: Count | None = None
-    """Of all pods together."""
+    """Sum over all pods."""
     acceptable_recovery_lag: Count
     learner_source: str = ""
-    """`Standbys`, `OnDemand`, `None`; empty where it is not known."""
+    """`Standbys`, `OnDemand`, `None`; empty if unknown."""
     standby_replicas: Count | None = None
     stabilization_seconds: Seconds
     timeout_seconds: Seconds
@@ -305,35 +304,45 @@ class Config(Line):
 
 
 class Mark(Enum):
-    """What a line about the recorder says."""
+    """The event of a recorder."""
 
     STARTED = "STARTED"
     DROPPED = "DROPPED"
-    """So many lines were lost since the last such line."""
+    """The recorder lost lines since its last such line."""
     STOPPED = "STOPPED"
 
 
-class Recorder(Line):
-    """A word of the recorder about itself."""
+class RecorderLine(Line):
+    """An event of the recorder itself."""
 
     kind: Literal["recorder"] = "recorder"
     mark: Mark
     dropped: Count = 0
-    """Lines that were lost; the line that tells so bears the number of the last of them."""
+    """Number of lost lines; this line has the number (`seq`) of the last of them."""
     operator_version: str = ""
 
 
 Record = Annotated[
-    Sample | Scale | Decision | Step | StepClosed | TaskGap | Pod | Group | Autoscaler | Config | Recorder,
+    SampleLine
+    | ScaleLine
+    | DecisionLine
+    | StepLine
+    | StepClosedLine
+    | GapLine
+    | PodLine
+    | GroupLine
+    | AutoscalerLine
+    | ConfigLine
+    | RecorderLine,
     Field(discriminator="kind"),
 ]
 
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)
-"""Reads and writes any of them."""
+"""Reads and writes lines of any kind."""
 
 
 def to_line(record: Record) -> bytes:
-    """The record as one line of JSON, its newline included; what is not known is left out."""
+    """The record as one line of JSON, with its newline; fields without a value are left out."""
     return RECORD.dump_json(record, by_alias=True, exclude_none=True) + b"\n"
 
 

@@ -7,7 +7,7 @@ plants: it is for comparing, by another engine and by other portions of the same
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -134,34 +134,35 @@ def disorder(folder: Path, seed: int, apps: int) -> list[Path]:
         middle = rng.uniform(0, SPAN)
         lives = [(0.0, SPAN)] if number % 3 else [(0.0, middle), (middle, SPAN)]
         for life, (began, ended) in enumerate(lives):
-            head = {
-                "v": 1,
-                "cluster": "made-up",
-                "namespace": NAMESPACE,
-                "app": f"odd-{number}",
-                "uid": f"{number}-{life}",
-            }
-            # The recorder that follows does not wait until the one before has ended.
-            handover, overlap = rng.uniform(began, ended), rng.choice((0.0, 600.0))
-            for at, kind, fields in _life(rng, began, ended):
-                is_first = at < handover + rng.uniform(-overlap, overlap)
-                told = {
-                    **head,
-                    "ts": _time(at),
-                    "recorder": f"odd-{'ab'[not is_first]}",
-                    "seq": 0,
-                    "kind": kind,
-                    **fields,
-                }
-                # A clock that is set back: what was written later has an earlier time.
-                lines.append((at + rng.choice((0.0, 0.0, 0.0, 90.0)), told["recorder"], json.dumps(told)))
+            head = {"v": 1, "cluster": "made-up", "namespace": NAMESPACE, "app": f"odd-{number}"}
+            lines += _written(rng, {**head, "uid": f"{number}-{life}"}, began, ended)
+    return _files(folder, list(_numbered(lines)))
+
+
+def _written(rng: Random, head: Mapping[str, object], began: float, ended: float) -> Iterator[tuple[float, str, str]]:
+    """Give the lines of one application with the time of writing and the recorder; two recorders take turns."""
+    # The second recorder does not wait until the first has ended.
+    handover, overlap = rng.uniform(began, ended), rng.choice((0.0, 600.0))
+    for at, kind, fields in _life(rng, began, ended):
+        is_first = at < handover + rng.uniform(-overlap, overlap)
+        recorder = f"odd-{'ab'[not is_first]}"
+        line = {**head, "ts": _time(at), "recorder": recorder, "seq": 0, "kind": kind, **fields}
+        # A clock that is set back: a later line has an earlier time.
+        yield at + rng.choice((0.0, 0.0, 0.0, 90.0)), recorder, json.dumps(line)
+
+
+def _numbered(lines: Iterable[tuple[float, str, str]]) -> Iterator[tuple[float, str]]:
+    """Give each line its number, by recorder, in the order of writing."""
     numbers: dict[str, int] = {}
-    texts = []
     for at, recorder, text in sorted(lines):
         numbers[recorder] = numbers.get(recorder, -1) + 1
         numbered = json.dumps({**json.loads(text), "seq": numbers[recorder]})
         RECORD.validate_json(numbered)
-        texts.append((at, numbered))
+        yield at, numbered
+
+
+def _files(folder: Path, texts: Sequence[tuple[float, str]]) -> list[Path]:
+    """Write six files, each with a sixth of the time."""
     paths = []
     for part in range(6):
         own = [

@@ -6,8 +6,8 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from streamapp.analytics.synthetic.fleet import Fleet
-from streamapp.analytics.synthetic.generate import generate, planted
-from streamapp.flightrecord.schema import RECORD, Sample, schema
+from streamapp.analytics.synthetic.generate import planted, write_record
+from streamapp.flightrecord.schema import RECORD, SampleLine, schema
 
 SMALL = Fleet(apps=3, days=1, tasks=4, file_seconds=21_600)
 
@@ -19,7 +19,7 @@ def lines(folder: Path) -> list[bytes]:
 
 
 def test_every_line_keeps_the_contract_and_numbers_rise_by_one(tmp_path: Path) -> None:
-    told = dict(generate(SMALL, tmp_path))
+    told = dict(write_record(SMALL, tmp_path))
     records = [RECORD.validate_json(line) for line in lines(tmp_path)]
     assert [record.seq for record in records] == list(range(sum(told.values())))
     assert [record.ts for record in records] == sorted(record.ts for record in records)
@@ -34,17 +34,17 @@ def test_every_line_keeps_the_contract_and_numbers_rise_by_one(tmp_path: Path) -
 
 def test_a_seed_makes_the_same_record_and_another_seed_another(tmp_path: Path) -> None:
     for name, fleet in (("a", SMALL), ("b", SMALL), ("c", Fleet(apps=3, tasks=4, file_seconds=21_600, seed=2))):
-        list(generate(fleet, tmp_path / name))
+        list(write_record(fleet, tmp_path / name))
     assert lines(tmp_path / "a") == lines(tmp_path / "b")
     assert lines(tmp_path / "a") != lines(tmp_path / "c")
     assert planted(tmp_path / "a") == planted(tmp_path / "b") != planted(tmp_path / "c")
 
 
 def test_copies_catch_up_at_the_rates_that_are_planted(tmp_path: Path) -> None:
-    list(generate(SMALL, tmp_path))
+    list(write_record(SMALL, tmp_path))
     rates = planted(tmp_path).rates
-    samples = [record for record in map(RECORD.validate_json, lines(tmp_path)) if isinstance(record, Sample)]
-    runs: dict[tuple[str, str, str, int], list[Sample]] = {}
+    samples = [record for record in map(RECORD.validate_json, lines(tmp_path)) if isinstance(record, SampleLine)]
+    runs: dict[tuple[str, str, str, int], list[SampleLine]] = {}
     behind = [one for one in samples if one.role.value == "LEARNER" and (one.end_offset or 0) > (one.offset or 0)]
     for one in behind:
         if one.app != "app-001":  # It has the sick volume.

@@ -75,6 +75,22 @@ def pod(changes: Json | None = None) -> Json:
     return template
 
 
+VOLUME_CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {
+        "name": "state",
+        "labels": {"streamapp.dev/app": "wordcount", "app.kubernetes.io/managed-by": "streamapp-operator"},
+        "annotations": {"streamapp.dev/application-id": "wordcount"},
+    },
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "20Gi"}},
+        "storageClassName": "fast",
+    },
+}
+
+
 @pytest.mark.guarantee(4)
 def test_a_streamapp_becomes_a_statefulset() -> None:
     user = a_streamapp().spec.template["spec"]
@@ -101,25 +117,7 @@ def test_a_streamapp_becomes_a_statefulset() -> None:
                     ],
                 },
             },
-            "volumeClaimTemplates": [
-                {
-                    "apiVersion": "v1",
-                    "kind": "PersistentVolumeClaim",
-                    "metadata": {
-                        "name": "state",
-                        "labels": {
-                            "streamapp.dev/app": "wordcount",
-                            "app.kubernetes.io/managed-by": "streamapp-operator",
-                        },
-                        "annotations": {"streamapp.dev/application-id": "wordcount"},
-                    },
-                    "spec": {
-                        "accessModes": ["ReadWriteOnce"],
-                        "resources": {"requests": {"storage": "20Gi"}},
-                        "storageClassName": "fast",
-                    },
-                }
-            ],
+            "volumeClaimTemplates": [VOLUME_CLAIM],
             "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Retain", "whenDeleted": "Retain"},
         },
     }

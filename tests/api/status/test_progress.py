@@ -1,10 +1,10 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from streamapp.api.status.progress import eta_text
+from streamapp.api.status.progress import completion_time, lag_falling
 from streamapp.core.evidence.eta import Estimate, EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.facts.hold_record import Forced, ForcedBy
 from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
@@ -26,22 +26,34 @@ STEP: Json = {"from": 4, "to": 3, "at": "2026-11-21T11:59:30Z", "heldDuration": 
 
 
 @pytest.mark.parametrize(
-    ("estimate", "text"),
+    ("estimate", "instant"),
     {
-        "now": (EtaAt(NOW), "0s"),
-        "in the past": (EtaAt(ago(5)), "0s"),
-        "seconds": (EtaAt(NOW + seconds(1)), "5s"),
-        "under two minutes": (EtaAt(NOW + seconds(101)), "1m45s"),
-        "minutes": (EtaAt(NOW + seconds(185)), "3m30s"),
-        "under four hours": (EtaAt(NOW + timedelta(hours=1, minutes=1)), "1h5m"),
-        "days": (EtaAt(NOW + timedelta(hours=50, minutes=1)), "51h"),
-        "never": (NeverAtThisSpeed(), "never"),
+        "now": (EtaAt(NOW), NOW),
+        "in the past": (EtaAt(ago(7)), ago(5)),
+        "seconds": (EtaAt(NOW + seconds(1)), NOW + seconds(5)),
+        "under two minutes": (EtaAt(NOW + seconds(101)), NOW + seconds(105)),
+        "minutes": (EtaAt(NOW + seconds(185)), NOW + seconds(210)),
+        "under four hours": (EtaAt(NOW + timedelta(hours=1, minutes=1)), NOW + timedelta(hours=1, minutes=5)),
+        "days": (EtaAt(NOW + timedelta(hours=50, minutes=1)), NOW + timedelta(hours=51)),
+        "never": (NeverAtThisSpeed(), None),
         "not known": (NotKnown(), None),
     }.values(),
     ids=str,
 )
-def test_an_estimate_is_rounded_up_the_more_the_longer_it_is(estimate: Estimate, text: str | None) -> None:
-    assert eta_text(estimate, NOW) == text
+def test_an_estimate_is_rounded_up_the_more_the_longer_it_is(estimate: Estimate, instant: datetime | None) -> None:
+    assert completion_time(estimate, NOW) == instant
+
+
+@pytest.mark.parametrize("later", [0, 1, 7, 40])
+def test_an_estimate_that_holds_keeps_its_instant(later: float) -> None:
+    assert completion_time(EtaAt(NOW + seconds(101.5)), NOW + seconds(later)) == NOW + seconds(105)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "falling"), [(EtaAt(NOW), True), (NeverAtThisSpeed(), False), (NotKnown(), None)], ids=str
+)
+def test_the_lag_falls_if_two_readings_show_so(estimate: Estimate, falling: bool | None) -> None:
+    assert lag_falling(estimate) is falling
 
 
 def test_a_closing_speed_gives_an_eta() -> None:
@@ -51,7 +63,8 @@ def test_a_closing_speed_gives_an_eta() -> None:
         example.reading(example.members(3, lag=80_000), seconds(15)),
     )
     status = answer(a_snapshot(readings=readings))
-    assert (status["convergence"]["eta"], status["scaleDown"]["eta"]) == ("20s", "20s")
+    for part in (status["convergence"], status["scaleDown"]):
+        assert (part["estimatedCompletionTime"], part["lagFalling"]) == ("2026-11-21T12:00:20Z", True)
 
 
 def test_progress_is_the_share_of_the_lag_that_is_worked_off() -> None:
@@ -161,9 +174,9 @@ def test_a_step_that_is_found_finished_twice_is_told_once() -> None:
 
 
 def test_a_forced_step_says_so() -> None:
-    forced = Forced(ForcedBy.RELEASE, "the copies are of no use")
+    forced = Forced(ForcedBy.OVERRIDE, "the copies are of no use")
     status = answer(a_snapshot(record=a_record(step=a_step(forced=forced))))
-    assert status["lastSteps"][0]["forced"] == {"by": "Release", "reason": "the copies are of no use"}
+    assert status["lastSteps"][0]["forced"] == {"by": "Override", "reason": "the copies are of no use"}
 
 
 def test_ten_steps_are_kept() -> None:

@@ -43,7 +43,7 @@ def test_everything_that_changes_a_decision_is_taken_over() -> None:
             "metadata.deletionTimestamp": "2026-11-21T12:00:00Z",
             "metadata.annotations": {
                 "streamapp.dev/hold": "the month is being closed",
-                "streamapp.dev/release": "h-1 the copies are of no use",
+                "streamapp.dev/override": "h-1 the copies are of no use",
             },
             "status": {"statefulSetReplicas": 6},
         }
@@ -58,7 +58,7 @@ def test_everything_that_changes_a_decision_is_taken_over() -> None:
         deleting=True,
         keeps_state=False,
         held_because="the month is being closed",
-        release=HoldOverride(hold_id="h-1", why="the copies are of no use"),
+        override=HoldOverride(hold_id="h-1", why="the copies are of no use"),
         granted_before=6,
     )
 
@@ -77,7 +77,7 @@ def test_an_invalid_one_carries_its_faults_and_keeps_what_it_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "release"),
+    ("annotation", "override"),
     {
         "h-1 the disk is full": HoldOverride(hold_id="h-1", why="the disk is full"),
         "  h-1   the disk is full ": HoldOverride(hold_id="h-1", why="the disk is full"),
@@ -86,9 +86,9 @@ def test_an_invalid_one_carries_its_faults_and_keeps_what_it_has() -> None:
         "  ": None,
     }.items(),
 )
-def test_a_release_names_a_hold_and_a_reason(annotation: str, release: HoldOverride | None) -> None:
-    found = a_streamapp({"metadata.annotations": {"streamapp.dev/release": annotation}})
-    assert app_of(found, history=[]).release == release
+def test_an_override_names_a_hold_and_a_reason(annotation: str, override: HoldOverride | None) -> None:
+    found = a_streamapp({"metadata.annotations": {"streamapp.dev/override": annotation}})
+    assert app_of(found, history=[]).override == override
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,20 @@ from tests.support.state_table import GroupCondition, HoldState, LearnerState, W
 Json = dict[str, Any]
 
 
-def test_a_held_scale_down_is_told_in_full() -> None:
-    status = held_status()
-    conditions = status.pop("conditions")
-    assert status == {
+MEMBERS = [
+    {
+        "ordinal": ordinal,
+        "processId": str(example.process_id(ordinal)),
+        "volume": f"state-wordcount-{ordinal}",
+        "active": 2,
+        "learners": 2,
+    }
+    for ordinal in range(3)
+]
+
+
+def a_held_scale_down() -> Json:
+    return {
         "observedGeneration": 1,
         "replicas": 3,
         "selector": "streamapp.dev/app=wordcount",
@@ -48,7 +58,7 @@ def test_a_held_scale_down_is_told_in_full() -> None:
             "learners": 6,
             "caughtUp": 0,
             "remainingLag": 240_000,
-            "eta": "never",
+            "lagFalling": False,
             "slowest": [
                 {"task": "0_0", "ordinal": 1, "lag": 50_000},
                 {"task": "0_1", "ordinal": 1, "lag": 50_000},
@@ -62,21 +72,18 @@ def test_a_held_scale_down_is_told_in_full() -> None:
             "lastProgress": "2026-11-21T12:00:00Z",
             "nextOrdinal": 2,
             "waitingFor": 2,
-            "eta": "never",
+            "lagFalling": False,
             "reason": "LearnersCatchingUp",
         },
-        "members": [
-            {
-                "ordinal": ordinal,
-                "processId": str(example.process_id(ordinal)),
-                "volume": f"state-wordcount-{ordinal}",
-                "active": 2,
-                "learners": 2,
-            }
-            for ordinal in range(3)
-        ],
+        "members": MEMBERS,
         "lastSteps": [],
     }
+
+
+def test_a_held_scale_down_is_reported_in_full() -> None:
+    status = held_status()
+    conditions = status.pop("conditions")
+    assert status == a_held_scale_down()
     assert {condition["type"]: condition["status"] for condition in conditions} == {
         "Ready": "True",
         "Reconciling": "False",
@@ -109,7 +116,7 @@ def test_a_condition_that_asks_for_something_says_what() -> None:
     assert (learners["status"], learners["message"]) == (
         "False",
         "A stateful task has no copy on any pod that stays, and the application makes none. Set `num.standby.replicas` "
-        "to at least 1, or override coverage for this hold with the annotation `streamapp.dev/release`.",
+        "to at least 1, or override coverage for this hold with the annotation `streamapp.dev/override`.",
     )
 
 

@@ -77,7 +77,6 @@ def test_everything_but_three_fields_has_a_default() -> None:
         "kafka": {"bootstrapServers": "kafka:9092"},
         "container": "",
         "learners": {
-            "source": "",
             "rebalance": "Conservative",
             "acceptableRecoveryLag": 10000,
             "assignor": "HighAvailability",

@@ -10,7 +10,7 @@ from streamapp.api import names
 from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.core.reasons import Reason
 
-ANNOTATIONS = {getattr(names, name) for name in ("HOLD", "RELEASE", "HOLD_RECORD")}
+ANNOTATIONS = {getattr(names, name) for name in ("HOLD", "OVERRIDE", "HOLD_RECORD")}
 OF_KAFKA = {
     "acceptable.recovery.lag",
     "close()",

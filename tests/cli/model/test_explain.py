@@ -126,7 +126,7 @@ def test_a_wish_that_is_too_young_is_told_how_old_it_has_to_be_in_seconds() -> N
 
 def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again() -> None:
     status = held_status()
-    status["scaleDown"]["forced"] = {"by": "Release", "reason": "INC-7"}
+    status["scaleDown"]["forced"] = {"by": "Override", "reason": "INC-7"}
     assert OVERRIDE not in answers(a_resource(status, HELD))[Question.YOU_CAN]
 
 

@@ -22,7 +22,7 @@ def an_event(name: str, ago: float, changes: Json | None = None) -> Json:
         "metadata": {"name": name, "namespace": "demo"},
         "eventTime": zulu(ago),
         "reportingController": "streamapp.dev/operator",
-        "reason": "Growing",
+        "reason": "ScaledUp",
         "note": f"The note of {name}.",
         "type": "Normal",
         "regarding": {
@@ -56,7 +56,7 @@ def test_events_stand_in_the_order_of_time_and_nothing_else_does(cluster: Cluste
     assert document["entries"] == [
         {
             "at": at,
-            "what": "Growing",
+            "what": "ScaledUp",
             "message": f"The note of {name}.",
             "by": "operator",
             "warning": False,
@@ -73,10 +73,10 @@ def test_the_table_has_times_at_every_width(cluster: Cluster, run: Run, monkeypa
     narrow = run("history", "wordcount", "--all").out.splitlines()
     assert narrow[0] == "demo/wordcount  from Events"
     assert narrow[1].split() == ["when", "(UTC)", "what"]
-    assert narrow[-1].split(maxsplit=3) == ["11-21", "11:58:30", "Growing", "The note of it."]
+    assert narrow[-1].split(maxsplit=3) == ["11-21", "11:58:30", "ScaledUp", "The note of it."]
     monkeypatch.setenv("COLUMNS", "120")
     wide = run("history", "wordcount", "--all").out.splitlines()
-    assert one_line(wide[-1]) == "2026-11-21 11:58:30 UTC, 1m30s ago Growing operator The note of it."
+    assert one_line(wide[-1]) == "2026-11-21 11:58:30 UTC, 1m30s ago ScaledUp operator The note of it."
 
 
 def test_since_leaves_out_what_is_older(cluster: Cluster, run: Run) -> None:

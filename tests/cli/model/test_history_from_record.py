@@ -34,12 +34,12 @@ def line(make: Make, seconds_ago: float, seq: int, **fields: Any) -> flight.Reco
 
 def decided(seconds_ago: float, seq: int, reason: str, verdict: str = "Hold", **fields: Any) -> flight.Record:
     counts = {"desired": 2, "granted": 3, "actual": 3, "ready": 3}
-    return line(flight.Decision, seconds_ago, seq, **{"verdict": verdict, "reason": reason, **counts, **fields})
+    return line(flight.DecisionLine, seconds_ago, seq, **{"verdict": verdict, "reason": reason, **counts, **fields})
 
 
 def wished(seconds_ago: float, seq: int, old: int | None, new: int, **fields: Any) -> flight.Record:
     by: Json = {"actor": flight.Actor.HPA, "manager": "kube-controller-manager", "generation": 2}
-    return line(flight.Scale, seconds_ago, seq, **{"old_replicas": old, "new_replicas": new, **by, **fields})
+    return line(flight.ScaleLine, seconds_ago, seq, **{"old_replicas": old, "new_replicas": new, **by, **fields})
 
 
 HELD: Json = {"hold_id": "h-1", "hold_since": ago(60), "target": 2}
@@ -49,9 +49,9 @@ GAP: Json = {"worst_gap_seconds": 0.64, "gap_error_seconds": 0.5}
 STORY = (
     wished(900, 0, None, 4, actor=flight.Actor.UNKNOWN, manager=""),
     wished(800, 1, 4, 3),
-    line(flight.Step, 600, 2, step="CloseBudget", outcome=flight.StepOutcome.DONE, reason="Covered"),
-    line(flight.Step, 599, 3, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED),
-    line(flight.StepClosed, 587, 4, **CLOSED, **GAP),
+    line(flight.StepLine, 600, 2, step="CloseBudget", outcome=flight.StepOutcome.DONE, reason="Covered"),
+    line(flight.StepLine, 599, 3, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED),
+    line(flight.StepClosedLine, 587, 4, **CLOSED, **GAP),
     wished(61, 5, 3, 2),
     decided(60, 6, "LearnersCatchingUp", detail="2 tasks wait", **HELD),
     decided(50, 7, "LearnersCatchingUp", detail="1 task waits", ready=2, **HELD),
@@ -121,8 +121,8 @@ def test_a_person_sees_a_hold_as_one_entry_and_its_details_with_all(there: Opera
         decided(390, 7, "LearnersCatchingUp", **held),
         decided(100, 8, "Steady", "Steady", desired=3),
         decided(90, 9, "TasksNotRunning", "CloseStep", desired=3),
-        line(flight.Step, 80, 10, step="TriggerRebalance", outcome=flight.StepOutcome.DONE, reason="Covered"),
-        line(flight.Step, 70, 11, step="TriggerRebalance", outcome=flight.StepOutcome.FAILED, reason="Covered"),
+        line(flight.StepLine, 80, 10, step="TriggerRebalance", outcome=flight.StepOutcome.DONE, reason="Covered"),
+        line(flight.StepLine, 70, 11, step="TriggerRebalance", outcome=flight.StepOutcome.FAILED, reason="Covered"),
         decided(60, 12, "HeldByUser", detail="disks", desired=3),
     )
     every = entries(run)
@@ -174,10 +174,20 @@ def test_a_step_is_told_while_it_is_open_and_as_a_whole_when_it_is_closed(there:
     grown = {"reason": "Growing", "from_replicas": 3, "to_replicas": 4}
     keep(
         there,
-        line(flight.Step, 601, 1, step="GrantReplicas", outcome=flight.StepOutcome.FAILED, reason="Covered", **GRANTED),
+        line(
+            flight.StepLine,
+            601,
+            1,
+            step="GrantReplicas",
+            outcome=flight.StepOutcome.FAILED,
+            reason="Covered",
+            **GRANTED,
+        ),
         *STORY[3:5],
-        line(flight.Step, 400, 5, step="GrantReplicas", outcome=flight.StepOutcome.DONE, **grown),
-        line(flight.Step, 100, 6, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED),
+        line(flight.StepLine, 400, 5, step="GrantReplicas", outcome=flight.StepOutcome.DONE, **grown),
+        line(
+            flight.StepLine, 100, 6, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED
+        ),
     )
     assert [(one["what"], one["message"].partition(":")[0], one["warning"]) for one in entries(run)] == [
         ("GrantReplicas", "4 to 3", True),
@@ -207,26 +217,26 @@ def test_a_new_recorder_repeats_nothing_and_the_wish_that_it_missed_is_told(ther
 
 
 def test_an_override_has_its_reason(there: OperatorThere, run: Run) -> None:
-    closed = line(flight.StepClosed, 587, 4, **CLOSED, forced_by="Release")
+    closed = line(flight.StepClosedLine, 587, 4, **CLOSED, forced_by="Override")
     forced: Json = {"detail": "the disk is full", "hold_id": "h-0", "target": 3}
-    keep(there, decided(600, 3, "ForcedByRelease", **forced), closed)
+    keep(there, decided(600, 3, "ForcedByOverride", **forced), closed)
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
     assert step["warning"] is True
-    assert step["message"].endswith("downtime not seen, hold h-0, overridden by Release: the disk is full")
+    assert step["message"].endswith("downtime not seen, hold h-0, overridden by Override: the disk is full")
 
 
 def test_an_override_without_its_decision_has_no_reason(there: OperatorThere, run: Run) -> None:
-    keep(there, line(flight.StepClosed, 587, 4, **CLOSED, forced_by="Release"))
+    keep(there, line(flight.StepClosedLine, 587, 4, **CLOSED, forced_by="Override"))
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
-    assert step["message"].endswith("downtime not seen, hold h-0, overridden by Release")
+    assert step["message"].endswith("downtime not seen, hold h-0, overridden by Override")
 
 
 def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, run: Run) -> None:
     failed = {"outcome": flight.StepOutcome.FAILED, "reason": "Covered"}
     keep(
         there,
-        line(flight.Step, 30, 0, step="CloseBudget", **failed),
-        line(flight.Step, 25, 1, step="RestartPod", **failed, ordinal=2),
+        line(flight.StepLine, 30, 0, step="CloseBudget", **failed),
+        line(flight.StepLine, 25, 1, step="RestartPod", **failed, ordinal=2),
         decided(20, 2, "NoProgress", "Stalled"),
         decided(15, 4, "ForeignStatefulSet", "Stalled"),
         decided(10, 3, "OfTomorrow", detail="the moon is full"),

@@ -12,6 +12,7 @@ from tests.streamapps import ABSENT
 from tests.support import example
 
 HELD = {"spec.replicas": 2}
+IN_200_SECONDS = {"estimatedCompletionTime": "2026-11-21T12:03:20Z", "lagFalling": True}
 
 
 def lines_of(text: str, *starts: str) -> list[str]:
@@ -30,7 +31,7 @@ def a_long_hold(**convergence: object) -> Json:
         "learners": 24,
         "caughtUp": 15,
         "remainingLag": 1_840_211,
-        "eta": "3m20s",
+        "estimatedCompletionTime": "2026-11-21T12:03:20Z",
         "slowest": [
             {"task": "0_31", "ordinal": 2, "lag": 220_000},
             {"task": "0_12", "ordinal": 1, "lag": 110_000},
@@ -40,7 +41,12 @@ def a_long_hold(**convergence: object) -> Json:
         **convergence,
     }
     status["convergence"] |= moving
-    status["scaleDown"] |= {"eta": "2m", "target": 1, "waitingFor": 9, "lastProgress": "2026-11-21T11:59:48Z"}
+    status["scaleDown"] |= {
+        "estimatedCompletionTime": "2026-11-21T12:02:00Z",
+        "target": 1,
+        "waitingFor": 9,
+        "lastProgress": "2026-11-21T11:59:48Z",
+    }
     return status
 
 
@@ -119,8 +125,8 @@ def test_a_finished_step_says_how_long_users_waited_as_far_as_it_was_seen(fields
 
 def test_what_overrides_coverage_is_named() -> None:
     status = held_status()
-    status["scaleDown"]["forced"] = {"by": "Release", "reason": "INC-7"}
-    assert "overridden   Release: INC-7" in screen(a_resource(status))
+    status["scaleDown"]["forced"] = {"by": "Override", "reason": "INC-7"}
+    assert "overridden   Override: INC-7" in screen(a_resource(status))
 
 
 def test_a_sound_application_asks_for_nothing() -> None:
@@ -156,22 +162,23 @@ def test_what_is_not_known_is_never_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("eta", "later", "told"),
+    ("estimate", "later", "text"),
     [
-        ("3m20s", 0, "about 3m20s"),
-        ("3m20s", 30, "about 2m50s"),
-        ("3m20s", 500, "any moment"),
-        ("3m20s", -500, "about 3m20s"),
-        ("never", 30, "never at this rate"),
-        (None, 30, "unknown"),
+        (IN_200_SECONDS, 0, "about 3m20s"),
+        (IN_200_SECONDS, 30, "about 2m50s"),
+        (IN_200_SECONDS, 500, "any moment"),
+        (IN_200_SECONDS, -500, "about 3m20s"),
+        ({"lagFalling": False}, 30, "never at this rate"),
+        ({}, 30, "unknown"),
     ],
 )
-def test_an_eta_runs_down_from_when_it_was_told(eta: str | None, later: float, told: str) -> None:
+def test_the_time_left_runs_down_to_the_estimated_completion(estimate: Json, later: float, text: str) -> None:
     status = a_long_hold()
-    status["convergence"] = {key: value for key, value in status["convergence"].items() if key != "eta"}
-    status["convergence"] |= {} if eta is None else {"eta": eta}
+    for field in ("estimatedCompletionTime", "lagFalling"):
+        status["convergence"].pop(field, None)
+    status["convergence"] |= estimate
     (line,) = lines_of(screen(a_resource(status), later=later), "convergence")
-    assert line.endswith(f"time left: {told}")
+    assert line.endswith(f"time left: {text}")
 
 
 DOUBTFUL = {

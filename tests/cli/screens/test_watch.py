@@ -9,10 +9,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
+from lab.settings import REPOSITORY
 from streamapp.cli.screens.live import WatchState, frame
 from streamapp.kube.client import watch
 from streamapp.kube.client.errors import UnavailableError
@@ -184,7 +184,7 @@ class Terminal:
         main, self._side = pty.openpty()
         self._main = main
         environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "50"}
-        environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[3] / "operator")
+        environment["PYTHONPATH"] = str(REPOSITORY / "operator")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "streamapp.cli", *arguments, "--kubeconfig", str(cluster.kubeconfig)],
             stdin=self._side,
@@ -210,7 +210,7 @@ class Terminal:
         except OSError:
             pass  # how a terminal says that the other side is gone
         os.close(self._main)
-        return self.process.wait(20)
+        return self.process.wait(120)
 
 
 @pytest.fixture
@@ -228,6 +228,7 @@ def on_a_terminal(cluster: Cluster) -> Iterator[Callable[..., Terminal]]:
         terminal.process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)  # a process of its own, on a machine that may have much else to do
 def test_on_a_terminal_it_is_a_live_screen_that_leaves_its_last_picture(
     cluster: Cluster, on_a_terminal: Callable[..., Terminal]

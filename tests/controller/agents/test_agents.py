@@ -99,7 +99,7 @@ def test_all_are_asked_in_each_pass_and_what_they_said_is_remembered_for_a_while
             assert [word.sequence for word in words] == [before + 1 - number for number in range(len(words))]
             assert words[0].process_id == seeded_process_id(bench.group.app_uid, Ordinal(ordinal))
             assert timedelta(seconds=10) < now - words[-1].as_of < timedelta(seconds=20)
-        assert counted(bench, "streamapp_agent_reads") == {"heard": 3.0 * len(bench.agents.asked)}
+        assert counted(bench, "streamapp_agent_requests") == {"success": 3.0 * len(bench.agents.asked)}
 
     on_a_bench(play, key_file)
 
@@ -154,12 +154,12 @@ def test_a_silent_agent_is_told_once_and_again_when_it_speaks(key_file: KeyFile,
         assert isinstance(word, AgentSilent)
         assert "agent of pod counter-1 at 10.1.0." in word.why
         assert [line["event"] for line in log_lines if "agent" in line["event"]] == [
-            "agent silent",
-            "agent heard again",
+            "agent unreachable",
+            "agent reachable again",
         ]
         members = bench.status()["members"]
         assert [member["agent"] for member in members] == ["Active", "Active", "Active"]
-        assert counted(bench, "streamapp_agent_reads")["silent"] == 4
+        assert counted(bench, "streamapp_agent_requests")["error"] == 4
 
     on_a_bench(play, key_file)
 
@@ -233,7 +233,7 @@ def test_an_announcement_reaches_whom_it_is_for_and_a_failure_does_not_end_the_p
             "processIds": [str(step.process_ids[0])],
             "rebalance": "Eager",
         }
-        assert counted(bench, "streamapp_agent_announcements") == {"taken": 5, "failed": 3}
+        assert counted(bench, "streamapp_agent_announcements") == {"success": 5, "error": 3}
         lines = [line for line in log_lines if line["event"] == "announced"]
         assert [(line["log_level"], len(line["failures"])) for line in lines] == [("warning", 1), ("info", 0)]
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
+from lab.settings import REPOSITORY
 from streamapp.kube.client.kinds import LEASES, PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
 from tests.controller.doubles.bench import NAME, a_stream_app
 from tests.controller.doubles.fake_pods import NAMESPACE
@@ -24,7 +25,7 @@ from tests.kube.api_server import ApiServer
 
 Json = dict[str, Any]
 LEASE = Key("system", "streamapp-operator")
-SOURCES = Path(__file__).parents[2] / "operator"
+SOURCES = REPOSITORY / "operator"
 _GROUPS = (STREAM_APPS, STATEFUL_SETS)
 
 

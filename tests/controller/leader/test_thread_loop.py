@@ -47,6 +47,7 @@ def keep_busy(seconds: float) -> None:
         sum(range(1000))
 
 
+@pytest.mark.slow
 def test_a_long_decision_costs_no_renewal() -> None:
     asyncio.run(renewed_meanwhile())
 

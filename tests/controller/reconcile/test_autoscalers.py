@@ -56,7 +56,7 @@ def test_an_autoscaler_past_the_streamapp_is_named_on_the_resource_and_in_one_ev
         await passes(bench, 8, 10)
         assert bench.condition("AutoscalingHealthy") == ("False", "AutoscalerAimsAtStatefulSet")
         events = [body for (plural, *_), body in bench.server.objects.items() if plural == "events"]
-        told = [one.body for one in events if one.body["reason"] == "AutoscalerAimsAtStatefulSet"]
+        told = [one.body for one in events if one.body["reason"] == "StatefulSetAutoscalerFound"]
         assert [(one["type"], "cpu" in one["note"]) for one in told] == [("Warning", True)]
         bench.server.remove("horizontalpodautoscalers", NAMESPACE, "cpu")
         await passes(bench, 8, 10)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
+from tests.prove.virtual_time import VirtualLoop, run
 
 GAP = 0.02
 
@@ -34,17 +35,17 @@ class Told:
 def with_queue(
     work: Callable[[str], Awaitable[float | None]], play: Callable[[KeyQueue[str]], Coroutine[Any, Any, None]]
 ) -> Told:
-    """Play something on a queue, then close it."""
+    """Play something on a queue, in virtual time, then close it."""
     told = Told()
 
-    async def run() -> None:
+    async def main() -> None:
         queue: KeyQueue[str] = KeyQueue(work, Pauses(GAP, first_seconds=0.01, longest_seconds=0.05), told)
         try:
             await play(queue)
         finally:
             await queue.close()
 
-    asyncio.run(run())
+    run(VirtualLoop(), main())
     return told
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.settings import REPOSITORY
 from streamapp.controller.record import archive as record_archive
 from streamapp.controller.record.archive import FOLDER, archive, main
 from streamapp.controller.record.files import OpenFile
@@ -67,7 +68,7 @@ def test_a_file_that_is_finished_in_this_moment_is_in_it(tmp_path: Path, monkeyp
 def test_it_runs_as_a_program_as_people_are_told_to(tmp_path: Path) -> None:
     record(tmp_path).leave()
     command = [sys.executable, "-m", "streamapp.controller.record.archive"]
-    environment = {**os.environ, FOLDER: str(tmp_path), "PYTHONPATH": str(Path(record_archive.__file__).parents[2])}
+    environment = {**os.environ, FOLDER: str(tmp_path), "PYTHONPATH": str(REPOSITORY / "operator")}
     ran = subprocess.run(command, env=environment, capture_output=True, check=True)
     assert set(unpacked(ran.stdout)) == {FINISHED, OPEN}
 

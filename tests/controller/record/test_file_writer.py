@@ -18,7 +18,7 @@ import pytest
 
 from lab.settings import REPOSITORY
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.record import file_writer
+from streamapp.controller.record import backoff
 from streamapp.controller.record import files as record_files
 from streamapp.controller.record.file_writer import Place, RecordWriter
 from streamapp.controller.record.files import Limits, finished
@@ -58,8 +58,8 @@ class Disk:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_writer, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(file_writer, "LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(backoff, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.1)
 
 
 def until(so: Any, seconds: float = 10) -> None:
@@ -212,10 +212,10 @@ def test_what_waits_for_a_disk_that_cannot_be_written_is_bounded_and_what_is_los
 ON_A_SMALL_DISK = """
     import json, subprocess, sys
     from pathlib import Path
-    from streamapp.controller.record import file_writer
+    from streamapp.controller.record import backoff
     from tests.controller.record.test_file_writer import Disk, line, until
 
-    file_writer.FIRST_PAUSE = file_writer.LONGEST_PAUSE = 0.05
+    backoff.FIRST_PAUSE = backoff.LONGEST_PAUSE = 0.05
     mount = Path(sys.argv[1])
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)], check=True)
     disk = Disk(mount / "record", most_bytes=3_000_000)

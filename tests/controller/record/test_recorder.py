@@ -249,6 +249,7 @@ def a_disk_that_hangs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             os.close(reading)
 
 
+@pytest.mark.slow
 def test_passes_on_a_disk_that_hangs_take_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamapp.controller.record.setup.PATIENCE_SECONDS", 0.3)
 

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.record import topic_writer
+from streamapp.controller.record import backoff, topic_writer
 from streamapp.controller.record.queue import Entry, RecordQueue
 from streamapp.controller.record.setup import recording
 from streamapp.controller.record.topic_writer import TopicWriter, properties_in
@@ -54,8 +54,9 @@ def line(seq: int) -> Entry:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("EVERY_SECONDS", "FIRST_PAUSE", "LONGEST_PAUSE"):
-        monkeypatch.setattr(topic_writer, name, 0.005)
+    monkeypatch.setattr(topic_writer, "EVERY_SECONDS", 0.005)
+    for name in ("FIRST_PAUSE", "LONGEST_PAUSE"):
+        monkeypatch.setattr(backoff, name, 0.005)
 
 
 def counted(metrics: Metrics, name: str) -> float:

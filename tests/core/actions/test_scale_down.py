@@ -167,9 +167,9 @@ def test_zero_without_permission_takes_nothing_and_prepares_nothing() -> None:
         pytest.param(FORCE, {}, (Reason.ForcedByPolicy, ForcedBy.POLICY, "the cluster goes tonight"), id="Immediate"),
         pytest.param(
             POLICY,
-            {"release": HoldOverride(hold_id="h-1", why="out of money")},
-            (Reason.ForcedByRelease, ForcedBy.RELEASE, "out of money"),
-            id="release of this hold",
+            {"override": HoldOverride(hold_id="h-1", why="out of money")},
+            (Reason.ForcedByOverride, ForcedBy.OVERRIDE, "out of money"),
+            id="override of this hold",
         ),
     ],
 )
@@ -185,8 +185,8 @@ def test_coverage_can_be_overridden_and_that_is_on_record(
     assert (told(decision), record.step.forced) == (("Step", reason.name), Forced(by, why))
 
 
-def test_a_release_of_another_hold_does_nothing() -> None:
-    app = {"release": HoldOverride(hold_id="h-0", why="out of money")}
+def test_an_override_of_another_hold_does_nothing() -> None:
+    app = {"override": HoldOverride(hold_id="h-0", why="out of money")}
     assert told(decide(a_snapshot(members=LAGGING, app=app), POLICY)) == ("Hold", "LearnersCatchingUp")
 
 
@@ -283,11 +283,11 @@ def test_giving_up_withdraws_the_hold_until_the_spec_changes() -> None:
     )
 
 
-def test_a_hold_that_was_given_up_can_still_be_released() -> None:
+def test_a_hold_that_was_given_up_can_still_be_overridden() -> None:
     snapshot = a_snapshot(
-        members=BARE, record=a_record(gave_up_at=1), app={"release": HoldOverride(hold_id="h-1", why="now")}
+        members=BARE, record=a_record(gave_up_at=1), app={"override": HoldOverride(hold_id="h-1", why="now")}
     )
-    assert told(decide(snapshot, POLICY)) == ("Step", "ForcedByRelease")
+    assert told(decide(snapshot, POLICY)) == ("Step", "ForcedByOverride")
 
 
 def test_proceeding_goes_on_without_coverage_but_not_without_the_rest() -> None:
@@ -415,13 +415,13 @@ def test_one_poll_is_enough_to_say_what_is_missing() -> None:
 
 
 @pytest.mark.guarantee(1)
-def test_a_release_is_no_word_for_pods_that_were_to_stay_when_it_was_given() -> None:
-    release = HoldOverride(hold_id="h-1", why="pod 2 may go")
+def test_an_override_does_not_cover_pods_below_the_target_of_its_time() -> None:
+    override = HoldOverride(hold_id="h-1", why="pod 2 may go")
     record = a_record(granted=3, target=2)
     lower = a_snapshot(pods=3, desired=1, members=example.members(3, standbys=False), record=record)
-    released = replace(lower, app=replace(lower.app, release=release))
-    decision = decide(released, POLICY)
+    overridden = replace(lower, app=replace(lower.app, override=override))
+    decision = decide(overridden, POLICY)
     hold = hold_written(decision)
     assert (hold.target, hold.id == "h-1", decision.verdict.value) == (1, False, "Hold")
-    same = replace(released, app=replace(released.app, desired=a_wish(2, (600, 2))))
-    assert told(decide(same, POLICY)) == ("Step", "ForcedByRelease")
+    same = replace(overridden, app=replace(overridden.app, desired=a_wish(2, (600, 2))))
+    assert told(decide(same, POLICY)) == ("Step", "ForcedByOverride")

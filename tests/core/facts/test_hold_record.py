@@ -144,7 +144,7 @@ def test_what_is_written_is_what_is_read(record: HoldRecord) -> None:
 def test_the_text_can_be_read_by_a_person() -> None:
     record = a_record(
         step=a_step(observed=(a_capture(members=(MemberKey("m-1"), MemberKey("m-2", "static"))),)),
-        forced=Forced(ForcedBy.RELEASE, "out of money"),
+        forced=Forced(ForcedBy.OVERRIDE, "out of money"),
     )
     assert json.loads(encode(record)) == {
         "version": 1,
@@ -157,7 +157,7 @@ def test_the_text_can_be_read_by_a_person() -> None:
             "since": "2026-11-21T11:59:00+00:00",
             "reason": "ReadingsPending",
             "progress": {"lastProgress": "2026-11-21T11:59:00+00:00", "waited": 0.0},
-            "forced": {"by": "release", "why": "out of money"},
+            "forced": {"by": "override", "why": "out of money"},
         },
         "step": {
             "holdId": "h-1",

@@ -369,14 +369,14 @@ def test_forcing_takes_a_pod_that_is_not_drained_and_only_from_a_group_that_agre
     assert told(decide(replace(case, agents=agents), forced)) == ("Hold", "AgentsDisagree")
 
 
-def test_a_release_ends_a_hold_that_waits_for_agents() -> None:
+def test_an_override_ends_a_hold_that_waits_for_agents() -> None:
     readings = example.two_readings(layout())
-    released = a_snapshot(
+    overridden = a_snapshot(
         readings=readings,
         agents=reported(example.agents(layout()), silent, 1),
-        app={"release": HoldOverride(hold_id="h-1", why="now")},
+        app={"override": HoldOverride(hold_id="h-1", why="now")},
     )
-    assert told(decide(released, DEMANDED)) == ("Step", "ForcedByRelease")
+    assert told(decide(overridden, DEMANDED)) == ("Step", "ForcedByOverride")
 
 
 def test_the_last_pod_goes_undrained_where_zero_is_allowed() -> None:

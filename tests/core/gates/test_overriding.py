@@ -17,14 +17,14 @@ from tests.support import state_table
 from tests.support.state_table import GroupCondition, HoldState, LearnerState, WishState
 
 
-def test_a_release_ends_a_hold_for_the_reasons_that_are_said_to_be_overridable_and_for_no_other() -> None:
-    release = HoldOverride(hold_id="h-1", why="out of money")
+def test_an_override_ends_a_hold_for_overridable_reasons_only() -> None:
+    override = HoldOverride(hold_id="h-1", why="out of money")
     overridden: set[Reason] = set()
     kept: set[Reason] = set()
     for learners, group in product(LearnerState, GroupCondition):
         snapshot = state_table.a_snapshot(WishState.LOWER, HoldState.OPEN, learners, group)
         before = decide(snapshot, POLICY)
-        after = decide(replace(snapshot, app=replace(snapshot.app, release=release)), POLICY)
+        after = decide(replace(snapshot, app=replace(snapshot.app, override=override)), POLICY)
         if before.verdict is Verdict.HOLD:
             (overridden if after.reason is not before.reason else kept).add(before.reason)
     assert overridden == {Reason.LearnersCatchingUp, Reason.LagUnknown, Reason.NoLearners}

@@ -128,7 +128,7 @@ def few_tasks(count: int = 2) -> dict[str, Any]:
         ),
         pytest.param(
             driven(task_set=TopologyUnknown("?"), readings=()),
-            ("Unknown", "BrokersUnreachable", "not asked yet"),
+            ("Unknown", "BrokersUnreachable", "The brokers were not read yet."),
             id="never asked",
         ),
         pytest.param(

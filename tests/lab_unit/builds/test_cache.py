@@ -149,7 +149,7 @@ def start(code: str, *arguments: str | Path) -> subprocess.Popen[str]:
 
 
 def wait_for(path: Path) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < end, f"{path} did not appear"
         time.sleep(0.01)

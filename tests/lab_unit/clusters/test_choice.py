@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,18 +10,8 @@ from lab.clusters import choice
 from lab.clusters.context import check_allowed
 from lab.clusters.kind import check_docker
 from lab.errors import LabError
-from lab.settings import REPOSITORY, Settings
-
-
-def _lab(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "lab", *words],
-        cwd=REPOSITORY,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+from lab.settings import Settings
+from tests.lab_unit.conftest import RunLab
 
 
 @pytest.mark.parametrize("name", ["embedded", "kind", "context"])
@@ -35,17 +23,17 @@ def test_no_word_gives_the_embedded_lab() -> None:
     assert choice.chosen(Settings.from_environment({})).name == "embedded"
 
 
-def test_an_unknown_cluster_is_refused_with_the_known_ones() -> None:
-    ran = _lab("up", CLUSTER="minikube")
-    assert ran.returncode == 1
-    assert "error: CLUSTER=minikube: unknown" in ran.stderr
-    assert "known are embedded, kind, context" in ran.stderr
+def test_an_unknown_cluster_is_refused_with_the_known_ones(run_lab: RunLab) -> None:
+    ran = run_lab("up", CLUSTER="minikube")
+    assert ran.code == 1
+    assert "error: CLUSTER=minikube: unknown" in ran.err
+    assert "known are embedded, kind, context" in ran.err
 
 
-def test_parts_are_shown_for_the_embedded_lab_alone() -> None:
-    ran = _lab("status", CLUSTER="context")
-    assert ran.returncode == 1
-    assert "has no parts to show" in ran.stderr
+def test_parts_are_shown_for_the_embedded_lab_alone(run_lab: RunLab) -> None:
+    ran = run_lab("status", CLUSTER="context")
+    assert ran.code == 1
+    assert "has no parts to show" in ran.err
 
 
 def _kubeconfig(folder: Path, context: str) -> Path:
@@ -75,16 +63,16 @@ def test_a_context_that_is_named_is_allowed() -> None:
     check_allowed("staging", "dev, staging")
 
 
-def test_a_forgotten_kubeconfig_is_refused_by_the_command_line(tmp_path: Path, kubectl: Path) -> None:
-    ran = _lab(
+def test_a_forgotten_kubeconfig_is_refused_by_the_command_line(run_lab: RunLab, tmp_path: Path, kubectl: Path) -> None:
+    ran = run_lab(
         "down",
         CLUSTER="context",
         KUBECONFIG=str(_kubeconfig(tmp_path, "production")),
         STREAMAPP_LAB_CONTEXTS="dev",
         PATH=f"{kubectl.parent}:{os.environ['PATH']}",
     )
-    assert ran.returncode == 1
-    assert "error: context production: not on the allow-list" in ran.stderr
+    assert ran.code == 1
+    assert "error: context production: not on the allow-list" in ran.err
 
 
 def test_kind_without_docker_names_what_is_missing(tmp_path: Path) -> None:

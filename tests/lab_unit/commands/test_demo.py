@@ -7,7 +7,7 @@ import pytest
 from lab.clusters.cluster import Session
 from lab.commands import demo
 from lab.errors import LabError
-from lab.scenarios import flight_record, report
+from lab.scenarios.record import flight_record, report
 
 
 def taken(_: object, folder: Path) -> list[Path]:

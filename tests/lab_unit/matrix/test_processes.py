@@ -53,7 +53,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_for(path: Path) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -65,7 +65,7 @@ def test_a_process_gets_its_environment_and_ends_with_the_block(
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1m")
     code = "import os, time; print(os.environ.get('JAVA_TOOL_OPTIONS'), os.environ['MORE'], flush=True); time.sleep(60)"
     with started("it", [sys.executable, "-c", code], {"MORE": "yes"}, tmp_path / "log", tmp_path) as process:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not (tmp_path / "log").read_text():
             assert time.monotonic() < until
             time.sleep(0.02)
@@ -101,7 +101,7 @@ def test_one_that_ignores_sigterm_is_killed_also_when_the_block_fails(
 def test_one_that_has_ended_is_told_with_its_last_words(tmp_path: Path) -> None:
     code = "print('Exception: no broker\\n\\tat Main.main'); raise SystemExit(3)"
     with started("it", [sys.executable, "-c", code], {}, tmp_path / "log", tmp_path) as process:
-        assert process.wait(20) == 3
+        assert process.wait(60) == 3
         with pytest.raises(LabError) as raised:
             process.require_life()
     assert (raised.value.what, raised.value.why) == ("it: ended with exit code 3", "Exception: no broker")

@@ -148,13 +148,8 @@ def test_every_partition_of_the_input_has_a_row_in_order_and_the_worst_is_found_
 
 
 def test_the_report_becomes_json_in_seconds_and_moments() -> None:
-    report = GapReport(
-        Window(0, 60_000),
-        (
-            PartitionGap(0, 9, 8, Gap(1_500, 60_000, 0, True), 12, 100),
-            PartitionGap(1, 0, 0, None, 60_000, None),
-        ),
-    )
+    gap, none = PartitionGap(0, 9, 8, Gap(1_500, 60_000, 0, True), 12, 100), PartitionGap(1, 0, 0, None, 60_000, None)
+    report = GapReport(Window(0, 60_000), (gap, none))
 
     assert json.loads(json.dumps(report.to_json())) == {
         "window": {"start": "1970-01-01T00:00:00.000+00:00", "end": "1970-01-01T00:01:00.000+00:00", "seconds": 60.0},

@@ -11,7 +11,7 @@ import pytest
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl
 from lab.errors import LabError
-from lab.scenarios.flight_record import take
+from lab.scenarios.record.flight_record import take
 from tests.lab_unit.stand_ins import StandIns
 
 

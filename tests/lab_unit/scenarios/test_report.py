@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
-from lab.scenarios import report
-from lab.scenarios.report import Report, clear, make, missing
+from lab.scenarios.record import report
+from lab.scenarios.record.report import Report, clear, make, missing
 from tests.lab_unit.stand_ins import StandIns
 
 

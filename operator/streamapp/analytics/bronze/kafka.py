@@ -7,7 +7,7 @@ and number. So every line is taken once, as from files.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -120,15 +120,7 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
     # What fails is told once, by what is raised here: Spark would write two stack traces beside it.
     ingest.spark.sparkContext.setLogLevel("OFF")
     try:
-        # The query runs in a session of its own, which is why it is given the frame and not its name.
-        query = (
-            _lines(ingest, topic)
-            .writeStream.foreachBatch(take)
-            .option("checkpointLocation", str(topic.checkpoint(ingest.store.folder)))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
+        _take_all(ingest, topic, take)
     except PySparkException as error:
         if failed:
             raise failed[0] from error
@@ -137,6 +129,18 @@ def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
     finally:
         ingest.spark.sparkContext.setLogLevel("ERROR")
     return done
+
+
+def _take_all(ingest: Ingest, topic: Topic, take: Callable[[DataFrame, int], None]) -> None:
+    """Run the query to its end; its session is another one, so it receives the frame and not a name."""
+    query = (
+        _lines(ingest, topic)
+        .writeStream.foreachBatch(take)
+        .option("checkpointLocation", str(topic.checkpoint(ingest.store.folder)))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
 
 
 def _lines(ingest: Ingest, topic: Topic) -> DataFrame:

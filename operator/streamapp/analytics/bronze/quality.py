@@ -4,14 +4,16 @@ They follow the contract field by field; what they cannot know is left to silver
 """
 
 from collections.abc import Sequence
+from enum import Enum
 from functools import reduce
-from typing import Final
+from typing import Any, Final, get_args
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType
 
-from streamapp.analytics.tables.bronze_schemas import LINE, OWN, VERSIONS
+from streamapp.analytics.tables.bronze_schemas import LINE, MODELS, OWN, VERSIONS, own_fields
+from streamapp.flightrecord.schema import Line
 
 CORRUPT: Final = "_corrupt"
 """Holds the line where its JSON could not be read, or a field has another type."""
@@ -19,38 +21,26 @@ FUTURE_SECONDS: Final = 600
 NEWER: Final = "unknownVersion"
 """The rule that good lines break for a program that is older than they are."""
 
-_OF_ALL = ("cluster", "namespace", "app", "uid", "ts", "recorder", "seq")
+_OF_ALL: Final = tuple(name for name, field in Line.model_fields.items() if field.is_required())
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
-    "sample": ("task", "role", "ordinal", "process_id", "source", "interval_seconds", "epoch"),
-    "scale": ("new_replicas", "actor", "generation"),
-    "decision": ("verdict", "reason", "desired", "granted", "actual", "ready"),
-    "step": ("step", "outcome", "reason"),
-    "stepClosed": ("hold_id", "from_replicas", "to_replicas", "granted_at", "took_seconds"),
-    "gap": ("task", "ordinal", "process_id", "last_ran_at", "stood_seconds", "source"),
-    "pod": ("ordinal", "pod_uid"),
-    "group": ("epoch", "state"),
-    "autoscaler": ("name", "aims_at"),
-    "config": (
-        "generation",
-        "application_id",
-        "acceptable_recovery_lag",
-        "stabilization_seconds",
-        "timeout_seconds",
-        "scale_down_policy",
-    ),
-    "recorder": ("mark",),
+    kind: tuple(name for name, field in own_fields(kind).items() if field.is_required()) for kind in MODELS
 }
 """Fields that a line of a kind must have beside those of every line."""
+
+
+def _words(annotation: Any) -> tuple[str, ...]:
+    """The values of an enumeration, which can be optional; none of any other field."""
+    options = [option for option in (annotation, *get_args(annotation)) if isinstance(option, type)]
+    return tuple(str(member.value) for option in options if issubclass(option, Enum) for member in option)
+
+
 WORDS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
-    ("sample", "role"): ("ACTIVE", "STANDBY", "LEARNER"),
-    ("sample", "state"): ("RUNNING", "RESTORING"),
-    ("sample", "source"): ("GROUP", "AGENT"),
-    ("scale", "actor"): ("HPA", "KEDA", "USER", "UNKNOWN"),
-    ("step", "outcome"): ("DONE", "FAILED"),
-    ("gap", "source"): ("GROUP", "AGENT"),
-    ("recorder", "mark"): ("STARTED", "DROPPED", "STOPPED"),
+    (kind, name): words
+    for kind in MODELS
+    for name, field in own_fields(kind).items()
+    if (words := _words(field.annotation))
 }
-"""Words that a field may hold, by kind and field."""
+"""Words that a field can hold, by kind and field."""
 
 
 def _any(conditions: list[Column]) -> Column:
@@ -72,11 +62,11 @@ def _negative(kind: str) -> list[Column]:
     return [F.coalesce(F.col(name) < 0, F.lit(False)) for name in numbers]
 
 
-def _words() -> dict[str, list[Column]]:
-    found: dict[str, list[Column]] = {}
+def _other_words() -> dict[str, list[Column]]:
+    conditions: dict[str, list[Column]] = {}
     for (kind, name), words in WORDS.items():
-        found.setdefault(kind, []).append(F.coalesce(~F.col(name).isin(*words), F.lit(False)))
-    return found
+        conditions.setdefault(kind, []).append(F.coalesce(~F.col(name).isin(*words), F.lit(False)))
+    return conditions
 
 
 def rule(now: Column, kinds: Sequence[str]) -> Column:
@@ -94,7 +84,7 @@ def rule(now: Column, kinds: Sequence[str]) -> Column:
     found = found.when(~F.coalesce(F.col("v"), F.lit(1)).isin(*VERSIONS), NEWER).when(broken, "wrongType")
     if len(kinds) > 1:
         found = found.when(~F.coalesce(F.col("kind").isin(*kinds), F.lit(False)), "unknownKind")
-    found = found.when(_by_kind(required, kinds), "missingField").when(_by_kind(_words(), kinds), "unknownWord")
+    found = found.when(_by_kind(required, kinds), "missingField").when(_by_kind(_other_words(), kinds), "unknownWord")
     sample = F.col("kind") == "sample"
     if {"sample", "gap"} & {*kinds}:
         of_task = F.col("kind").isin("sample", "gap")

@@ -105,7 +105,7 @@ def _different(number: Column) -> Column:
 
 
 def order(frame: DataFrame) -> list[Column]:
-    """Rows of one copy together, as whoever asks for its story needs them; by one number, which Spark sorts fastest.
+    """Rows of one copy together, as silver needs them; by one number, which Spark sorts fastest.
 
     Names are told apart by hashes: Spark sorts by the first eight bytes as long as it can, and names begin alike.
     """

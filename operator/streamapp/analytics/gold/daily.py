@@ -1,11 +1,13 @@
 """Gold by hour and day: lag, skew, churn, the autoscaler."""
 
+from typing import Final
+
 from pyspark.sql import DataFrame
 
 from streamapp.analytics.spark.sql import query
 
-SKEWED = 1.5
-"""Imbalance from which on an application counts as badly spread."""
+SKEWED: Final = 1.5
+"""The imbalance above which an application counts as badly spread."""
 
 
 def lag_hourly(lagged: DataFrame) -> DataFrame:

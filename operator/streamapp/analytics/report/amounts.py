@@ -1,8 +1,8 @@
-"""Figures as people read them; what is not known is said, never shown as a number."""
+"""Figures as text for people; an unknown figure is `unknown`, never a number."""
 
 from typing import Final
 
-UNKNOWN: Final = "not known"
+UNKNOWN: Final = "unknown"
 
 
 def duration(seconds: float | None) -> str:
@@ -23,14 +23,14 @@ def duration(seconds: float | None) -> str:
 
 
 def gap(seconds: float | None, error: float | None) -> str:
-    """A gap as a range: it took so long at most, and at least the error less."""
+    """A gap as a range: at most so many seconds, at least the error less."""
     if seconds is None:
         return UNKNOWN
     least = 0.0 if error is None else max(0.0, seconds - error)
-    told, shortest = duration(seconds), duration(least)
-    if shortest == told:
-        return told
-    return f"{shortest} to {told}" if least >= 0.05 else f"at most {told}"
+    longest, shortest = duration(seconds), duration(least)
+    if shortest == longest:
+        return longest
+    return f"{shortest} to {longest}" if least >= 0.05 else f"at most {longest}"
 
 
 def count(number: float | None) -> str:
@@ -64,5 +64,5 @@ def answer(value: bool | None) -> str:
 
 
 def unit(longest: float) -> tuple[str, float]:
-    """The unit that an axis up to so many seconds is best read in, and its seconds."""
+    """The unit for an axis up to so many seconds, and the seconds of that unit."""
     return ("h", 3600.0) if longest >= 3 * 3600 else ("min", 60.0) if longest >= 180 else ("s", 1.0)

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import altair as alt
 
+from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.series import PHASES
 
 UNIT: Final = "{unit}"
 """Stands in titles for the unit that the data says."""
-# After Okabe and Ito, told apart by most who see colours otherwise; the first and last differ with the ground.
+# After Okabe and Ito: distinct for most people with a colour vision deficiency. The first and last depend on the theme.
 LIGHT: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#B8A800", "#8C8C8C", "#333333")
 DARK: Final = ("#4FA8E0", "#E69F00", "#1FBF92", "#F0793A", "#D991B8", "#8CCBF2", "#F0E442", "#9A9A9A", "#DDDDDD")
 INK: Final = "{ink}"
@@ -101,7 +102,7 @@ def _timeline(reasons: Sequence[str]) -> Any:
 
 def _gaps(_reasons: Sequence[str]) -> Any:
     base = alt.Chart(alt.NamedData("gaps")).encode(y=alt.Y("step:N", sort=None, title="step"))
-    tip = ["step:N", alt.Tooltip("told:N", title="gap")]
+    tip = ["step:N", alt.Tooltip("text:N", title="gap")]
     x = alt.X("low:Q", title=f"longest gap of a task ({UNIT})", scale=alt.Scale(zero=True))
     span = base.mark_bar(height=8, opacity=0.45).encode(x=x, x2="high:Q", tooltip=tip)
     most = base.mark_tick(thickness=3, size=16).encode(x="high:Q", tooltip=tip)
@@ -114,10 +115,10 @@ def _phases(_reasons: Sequence[str]) -> Any:
         .mark_bar(stroke="#8884", strokeWidth=0.5)
         .encode(
             y=alt.Y("step:N", sort=None, title="step"),
-            x=alt.X("from:Q", title=f"time since the change of the wish ({UNIT})"),
+            x=alt.X("from:Q", title=f"time since the change of desired replicas ({UNIT})"),
             x2="to:Q",
             color=alt.Color("phase:N", scale=alt.Scale(domain=list(PHASES)), title="phase"),
-            tooltip=["step:N", "phase:N", alt.Tooltip("told:N", title="took"), "outcome:N"],
+            tooltip=["step:N", "phase:N", alt.Tooltip("text:N", title="took"), "outcome:N"],
         )
         .properties(height=alt.Step(22))
     )
@@ -151,7 +152,7 @@ def _blame(reasons: Sequence[str]) -> Any:
             y=alt.Y("what:N", sort="-x", title="waited for", axis=alt.Axis(labelLimit=260)),
             x=alt.X("held:Q", title=f"time held ({UNIT})"),
             color=_reason(reasons),
-            tooltip=["what:N", "reason:N", alt.Tooltip("told:N", title="held")],
+            tooltip=["what:N", "reason:N", alt.Tooltip("text:N", title="held")],
         )
         .properties(height=alt.Step(22))
     )
@@ -168,7 +169,7 @@ def _skew(_reasons: Sequence[str]) -> Any:
         )
         .add_params(_zoom())
     )
-    bad = alt.Chart().mark_rule(strokeDash=[4, 4], color="#D55E00").encode(y=alt.datum(1.5))
+    bad = alt.Chart().mark_rule(strokeDash=[4, 4], color="#D55E00").encode(y=alt.datum(SKEWED))
     return alt.layer(line, bad, data=alt.NamedData("skew")).properties(height=180)
 
 
@@ -180,7 +181,7 @@ def _autoscaler(_reasons: Sequence[str]) -> Any:
         .encode(
             x=alt.X("day:O", title="day (UTC)", axis=alt.Axis(labelOverlap=True, labelAngle=0)),
             xOffset=alt.XOffset("kind:N", sort=kinds),
-            y=alt.Y("n:Q", title="changes of the wish (count)", axis=alt.Axis(tickMinStep=1, format="d")),
+            y=alt.Y("n:Q", title="changes of desired replicas (count)", axis=alt.Axis(tickMinStep=1, format="d")),
             color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds)),
             tooltip=["day:N", "kind:N", "n:Q"],
         )
@@ -204,14 +205,16 @@ def _survival(_reasons: Sequence[str]) -> Any:
     ways = ["scale-up", "scale-down"]
     colour = alt.Color("way:N", title=None, scale=alt.Scale(domain=ways))
     dash = alt.StrokeDash("way:N", title=None, scale=alt.Scale(domain=ways, range=[[1, 0], [6, 3]]))
-    x = alt.X("after:Q", title=f"time since the change of the wish ({UNIT})")
+    x = alt.X("after:Q", title=f"time since the change of desired replicas ({UNIT})")
     y = alt.Y("left:Q", title="not converged yet (%)", axis=alt.Axis(format=".0%"), scale=alt.Scale(domain=[0, 1]))
     base = alt.Chart(alt.NamedData("survival"))
     line = base.mark_line(interpolate="step-after").encode(x=x, y=y, color=colour, strokeDash=dash)
     ended = (
         base.transform_filter("datum.censored > 0")
         .mark_point(shape="cross", filled=True, size=70, opacity=1)
-        .encode(x=x, y=y, color=colour, tooltip=["way:N", "after:Q", alt.Tooltip("censored:Q", title="not seen on")])
+        .encode(
+            x=x, y=y, color=colour, tooltip=["way:N", "after:Q", alt.Tooltip("censored:Q", title="not observed longer")]
+        )
     )
     return alt.layer(line, ended).properties(height=220)
 
@@ -219,12 +222,12 @@ def _survival(_reasons: Sequence[str]) -> Any:
 def _fleet_bars(data: str, field: str, title: str, *, stacked: bool) -> Callable[[Sequence[str]], Any]:
     def make(reasons: Sequence[str]) -> Any:
         bars = alt.Chart(alt.NamedData(data)).mark_bar()
-        told = bars.encode(
+        colored = bars.encode(
             y=alt.Y("app:N", sort="-x", title="application", axis=alt.Axis(labelLimit=260)),
             x=alt.X(f"{field}:Q", title=title),
-            tooltip=["app:N", *(["reason:N"] if stacked else []), alt.Tooltip("told:N", title="in all")],
+            tooltip=["app:N", *(["reason:N"] if stacked else []), alt.Tooltip("text:N", title="in all")],
         )
-        return (told.encode(color=_reason(reasons)) if stacked else told).properties(height=alt.Step(20))
+        return (colored.encode(color=_reason(reasons)) if stacked else colored).properties(height=alt.Step(20))
 
     return make
 
@@ -239,33 +242,33 @@ CHARTS: Final[dict[str, Chart]] = {
     ),
     "gaps": Chart(
         "Gap per step",
-        "The longest time without a running copy of a task (UTC, replicas): at most as long as the mark says, at least "
-        "as long as the bar begins. Nobody looks at a task all the time.",
+        "The longest time without a running copy of a task (UTC, replicas): at most the mark, at least the start of "
+        "the bar. The operator does not watch a task all the time.",
         "No gap was measured.",
         "gaps",
         _gaps,
     ),
     "phases": Chart(
         "Where the time went",
-        "The phases of each step (UTC, replicas), from the change of the wish to convergence or to the end of what was "
-        "seen.",
-        "Nothing was scaled.",
+        "The phases of each step (UTC, replicas), from the change of the desired replicas to convergence or to the "
+        "end of the observed time.",
+        "No step is in the record.",
         "phases",
         _phases,
     ),
     "blame": Chart(
         "What held it",
-        "Time of holding, shared equally by the tasks that blocked at each instant; the pod is the one with the "
-        "task's best copy.",
-        "Nothing was held.",
+        "The time of holds; tasks that blocked at the same time share it equally. The pod has the best copy of "
+        "the task.",
+        "No pod was held.",
         "blame",
         _blame,
     ),
     "survival": Chart(
         "How long until it converged",
-        "The share of steps that had not converged after a time (Kaplan and Meier). A cross is a step that was not "
-        "seen any longer.",
-        "Nothing was scaled.",
+        "The share of steps that had not converged after a time (Kaplan and Meier). A cross is a step without "
+        "a later observation.",
+        "No step is in the record.",
         "survival",
         _survival,
     ),
@@ -273,36 +276,37 @@ CHARTS: Final[dict[str, Chart]] = {
         "Restore rates",
         "Each time that a copy was behind; the grey band is the middle 80 % of grades A and B, the tick their median. "
         "Slots are offsets of changelogs, not records.",
-        "No copy was behind long enough to tell a rate (three samples).",
+        "No copy was behind for three samples, the least for a rate.",
         "stints",
         _rates,
     ),
     "skew": Chart(
         "Spread of tasks",
-        "Stateful tasks per thread on the busiest process over the mean one; 1 is even, above 1.5 counts as bad.",
+        "Stateful tasks per thread on the busiest process over the mean one; 1 is even, above "
+        f"{SKEWED:g} counts as bad.",
         "Which process ran which task is not in the record.",
         "skew",
         _skew,
     ),
     "rebalances": Chart(
         "Rebalances",
-        "Layouts that followed another, and how many tasks moved.",
-        "No rebalance was seen.",
+        "Each new assignment, and the number of tasks that moved.",
+        "No rebalance is in the record.",
         "rebalances",
         _rebalances,
     ),
     "autoscaler": Chart(
-        "Changes of the wish",
-        "Taken back: the wish turned within an hour; a flap took back at least as much; wasted ones were overtaken "
-        "by the other direction before they converged.",
-        "No day was seen.",
+        "Changes of the desired replicas",
+        "Reversed: the direction changed within an hour. Flap: the reversal was at least as large. Wasted: a change in "
+        "the other direction came before convergence.",
+        "No day is in the record.",
         "autoscaler",
         _autoscaler,
     ),
     "fleet_held": Chart(
         "Held longest",
-        "Time of holding by application and reason.",
-        "Nothing was held.",
+        "The time of holds by application and reason.",
+        "No pod was held.",
         "fleet_held",
         _fleet_bars("fleet_held", "held", f"time held ({UNIT})", stacked=True),
     ),
@@ -318,10 +322,10 @@ CHARTS: Final[dict[str, Chart]] = {
 
 def specifications(reasons: Sequence[str]) -> dict[str, Mapping[str, Any]]:
     """The charts as Vega-Lite, without data and without the address of its schema, which nothing needs."""
-    found = {}
+    charts = {}
     for name, chart in CHARTS.items():
-        told = chart.make(reasons).properties(width="container").to_dict()
-        told.pop("$schema", None)
-        told.pop("config", None)
-        found[name] = told
-    return found
+        specification = chart.make(reasons).properties(width="container").to_dict()
+        specification.pop("$schema", None)
+        specification.pop("config", None)
+        charts[name] = specification
+    return charts

@@ -1,4 +1,4 @@
-"""What the rows say of each application, before it becomes words, charts or files. Pure."""
+"""The facts of each application, from its rows, for words, charts and files. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,17 +13,17 @@ from streamapp.analytics.report.tables import OF_GOLD, OF_SILVER, Key, Row, Tabl
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Steps up, or steps down."""
+    """The steps up, or the steps down."""
 
     steps: int = 0
     converged: int = 0
     median_s: float | None = None
-    """After Kaplan and Meier; None where half of them were never seen to converge."""
+    """After Kaplan and Meier; None if fewer than half converged while observed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What a hold waited for longest."""
+    """The reason and task of the longest wait."""
 
     reason: str = ""
     task: str | None = None
@@ -33,7 +33,7 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """An application and what is known of it."""
+    """One application."""
 
     key: Key
     rows: Mapping[str, list[Row]]
@@ -50,38 +50,38 @@ class App:
     gap: StepCost | None
     """The step with the longest gap."""
     totals: Mapping[str, int]
-    """Sums over days of what `g_autoscaler_daily` and `g_churn_daily` count."""
+    """Sums over days of the counts in `g_autoscaler_daily` and `g_churn_daily`."""
     imbalance: float | None
-    """Mean over days, weighted by the time seen."""
+    """Mean over days, weighted by observed time."""
     grades: Mapping[str, int]
     """Times behind by grade of their samples."""
     unknown: tuple[str, ...] = field(default=())
-    """What cannot be told, in sentences."""
+    """Sentences about unknown figures."""
 
     @property
     def name(self) -> str:
-        """As people call it."""
+        """The name of the StreamApp."""
         return self.key[2]
 
     @property
     def gap_s(self) -> float:
-        """The longest gap of a step, in seconds; 0 where none was seen."""
+        """The longest gap of a step, in seconds; 0 if none is known."""
         return 0.0 if self.gap is None or self.gap.gap_s is None else self.gap.gap_s
 
     @property
     def title(self) -> str:
-        """The name with its namespace, which tells it from others of the same name."""
+        """Namespace and name."""
         return f"{self.key[1]}/{self.name}"
 
     @property
     def flaps(self) -> int:
-        """Flaps of an autoscaler; who scales by hand has a reason."""
+        """Flaps of an autoscaler; a user who scales by hand does not flap."""
         by_machine = any(step.row["actor"] in AUTOSCALERS for step in self.steps)
         return self.totals["flap_pairs"] if by_machine else 0
 
     @property
     def place(self) -> str:
-        """Where it runs: namespace, and the cluster where that has a name."""
+        """The namespace, and the cluster if it has a name."""
         return f"{self.key[1]} on {self.key[0]}" if self.key[0] else self.key[1]
 
 
@@ -93,12 +93,12 @@ SUMMED = {
 
 
 def applications(tables: Tables) -> list[App]:
-    """All applications that were seen, those that were held longest first, then those with the longest gap."""
+    """All applications: those held longest first, then those with the longest gap."""
     by_table = {table: tables.of(table) for table in (*OF_SILVER, *OF_GOLD)}
-    found = [
+    apps = [
         _application(key, {table: rows.get(key, []) for table, rows in by_table.items()}) for key in by_table["s_seen"]
     ]
-    return sorted(found, key=lambda app: (-app.held_s, -app.gap_s, app.key))
+    return sorted(apps, key=lambda app: (-app.held_s, -app.gap_s, app.key))
 
 
 def _application(key: Key, rows: Mapping[str, list[Row]]) -> App:
@@ -108,7 +108,7 @@ def _application(key: Key, rows: Mapping[str, list[Row]]) -> App:
     for row in blame:
         by_reason[row["reason"]] += row["blame_s"]
         by_what[row["reason"], row["task"], row["ordinal"]] += row["blame_s"]
-    worst = max(by_what.items(), key=lambda one: (one[1], str(one[0])), default=None)
+    worst = max(by_what.items(), key=lambda item: (item[1], str(item[0])), default=None)
     steps = step_costs(rows)
     seen = [step for step in steps if step.gap_s is not None]
     grades = Counter(row["grade"] for row in rows["s_learner_stint"] if row["grade"])
@@ -154,40 +154,42 @@ def _weighted(rows: list[Row]) -> float | None:
 
 
 def _unknown(rows: Mapping[str, list[Row]], costs: list[StepCost], grades: Mapping[str, int]) -> tuple[str, ...]:
-    """What a reader might look for and nobody can tell."""
+    """The figures of an application that are unknown, and why."""
     steps = rows["s_scale_episode"]
-    found = []
+    notes = []
     open_steps = sum(row["outcome"] == "open" for row in steps)
     if open_steps:
-        words = "1 step was" if open_steps == 1 else f"{open_steps} steps were"
-        found.append(f"{words} not seen to the end, and counts as long as it was seen.")
-    unseen = sum(one.gap_s is None and bool(one.row["moved_tasks"]) for one in costs)
+        words = "1 step" if open_steps == 1 else f"{open_steps} steps"
+        notes.append(f"{words} did not end while observed: the observed time counts.")
+    unseen = sum(cost.gap_s is None and bool(cost.row["moved_tasks"]) for cost in costs)
     if unseen:
         words = "1 step" if unseen == 1 else f"{unseen} steps"
-        found.append(f"The gap of {words} was not seen: neither agents nor members told who ran what.")
+        notes.append(
+            f"The gap of {words} is unknown: neither agents nor members reported which process ran which task."
+        )
     poor = sum(number for grade, number in grades.items() if grade in {"C", "D"})
     if poor:
-        found.append(
+        notes.append(
             f"{poor} of {sum(grades.values())} times behind have too few samples (grade C or D) "
-            "and count for no restore rate."
+            "and do not count for restore rates."
         )
     joins = sum(row["grade"] is None for row in rows["s_learner_stint"])
     if joins:
-        found.append(
-            f"{joins} of {joins + sum(grades.values())} times behind were told by members at joins alone, or by one "
-            "sample: what they restored is known, their rate is not."
+        notes.append(
+            f"{joins} of {joins + sum(grades.values())} times behind have one sample, or positions of members at joins "
+            "only: the restored amount is known, the rate is not."
         )
     lost = sum(row["lost_lines"] or 0 for row in steps)
     if lost:
-        found.append(f"The recorder lost {lost} lines during steps: their figures may be too small.")
-    found += _absent(rows)
-    return tuple(found)
+        notes.append(f"The recorder lost {lost} lines during steps: the figures of these steps can be too small.")
+    notes += _absent(rows)
+    return tuple(notes)
 
 
 def _absent(rows: Mapping[str, list[Row]]) -> list[str]:
     words: dict[str, Any] = {
-        "s_config": "Its configuration is not in the record: every lag counts as behind.",
+        "s_config": "The configuration is not in the record: every lag counts as behind.",
         "s_assignment_interval": "Which process ran which task is not in the record.",
-        "s_decision_interval": "No decision is in the record: what was granted and held is not known.",
+        "s_decision_interval": "No decision is in the record: current replicas and holds are unknown.",
     }
-    return [told for table, told in words.items() if not rows[table]]
+    return [text for table, text in words.items() if not rows[table]]

@@ -1,10 +1,11 @@
-"""The tables that stand under the charts: which columns, under which headings, and each cell with its exact value."""
+"""The tables under the charts: columns, headings, and cells with their exact values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import answer, count, duration, hours, rate, ratio, share
 from streamapp.analytics.report.tables import Row, shown
 
@@ -15,28 +16,28 @@ class Column:
 
     name: str
     heading: str
-    """With the unit, where the values do not bear it."""
-    tell: Callable[[Any], str]
+    """With the unit, unless the values have it."""
+    to_text: Callable[[Any], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """How a table is shown."""
+    """The layout of a table."""
 
     title: str
     under: str
-    """The chart it belongs to."""
+    """The chart above the table."""
     columns: tuple[Column, ...]
     order: tuple[str, ...]
-    """Columns that it is ordered by; the last rows are kept where there are too many."""
+    """Columns that sort the table; if there are too many rows, the last ones stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A figure as it is shown, and exactly."""
+    """A figure as text, and its exact value."""
 
     column: str
-    told: str
+    text: str
     value: str
 
 
@@ -52,7 +53,7 @@ class Listed:
 
 
 def text(value: Any) -> str:
-    """A word, or that there is none."""
+    """The value as text, a dash for none."""
     return "—" if value in (None, "") else str(value)
 
 
@@ -66,7 +67,7 @@ def _phases(value: Any) -> str:
 
 
 def _shares(value: Any) -> str:
-    parts = sorted(dict(value or {}).items(), key=lambda one: -one[1])
+    parts = sorted(dict(value or {}).items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {share(part)}" for name, part in parts if part >= 0.005) or "—"
 
 
@@ -74,8 +75,8 @@ def _signed_pod(value: int | None) -> str:
     return "—" if value is None else f"{value}"
 
 
-def _columns(*told: tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
-    return tuple(Column(*one) for one in told)
+def _columns(*columns: tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
+    return tuple(Column(*column) for column in columns)
 
 
 LISTINGS: Final[dict[str, Listing]] = {
@@ -83,13 +84,13 @@ LISTINGS: Final[dict[str, Listing]] = {
         "Steps",
         "phases",
         _columns(
-            ("t_event", "change of the wish (UTC)", _when),
+            ("t_event", "desired replicas changed (UTC)", _when),
             ("from_replicas", "from (pods)", count),
             ("to_replicas", "to (pods)", count),
             ("actor", "by", text),
             ("outcome", "outcome", text),
             ("convergence_s", "converged after", duration),
-            ("observed_s", "seen for", duration),
+            ("observed_s", "observed for", duration),
             ("worst_gap_s", "longest gap", duration),
             ("phases", "phases", _phases),
             ("critical_task", "last task to catch up", text),
@@ -105,7 +106,7 @@ LISTINGS: Final[dict[str, Listing]] = {
         _columns(
             ("t_stop", "not before (UTC)", _when),
             ("t_resume", "over by (UTC)", _when),
-            ("source", "seen by", text),
+            ("source", "source", text),
             ("task", "task", text),
             ("downtime_s", "gap", duration),
             ("err_s", "error", duration),
@@ -122,7 +123,7 @@ LISTINGS: Final[dict[str, Listing]] = {
             ("task", "task", text),
             ("ordinal", "pod", _signed_pod),
             ("blame_s", "held", duration),
-            ("critical_n", "times the last", count),
+            ("critical_n", "times last", count),
             ("holds", "holds", count),
         ),
         ("dt", "blame_s"),
@@ -135,7 +136,7 @@ LISTINGS: Final[dict[str, Listing]] = {
             ("direction", "direction", text),
             ("n", "steps", count),
             ("n_converged", "converged", count),
-            ("n_censored", "not seen to", count),
+            ("n_censored", "not observed to end", count),
             ("km_p50", "half within", duration),
             ("km_p90", "90 % within", duration),
             ("km_p99", "99 % within", duration),
@@ -170,8 +171,8 @@ LISTINGS: Final[dict[str, Listing]] = {
             ("max_share", "largest part on one process", share),
             ("imbalance", "busiest over mean (ratio)", ratio),
             ("gini", "Gini (ratio)", ratio),
-            ("bad_s", "above 1.5 for", duration),
-            ("seen_s", "seen for", duration),
+            ("bad_s", f"above {SKEWED:g} for", duration),
+            ("seen_s", "observed for", duration),
         ),
         ("dt",),
     ),
@@ -189,12 +190,12 @@ LISTINGS: Final[dict[str, Listing]] = {
         ("dt",),
     ),
     "g_autoscaler_daily": Listing(
-        "Changes of the wish by day",
+        "Changes of the desired replicas by day",
         "autoscaler",
         _columns(
             ("dt", "day (UTC)", text),
             ("events", "changes", count),
-            ("reversals", "taken back", count),
+            ("reversals", "reversed", count),
             ("flap_pairs", "flaps", count),
             ("wasted_events", "wasted", count),
             ("wasted_slots", "restored for nothing (slots)", count),
@@ -207,7 +208,7 @@ LISTINGS: Final[dict[str, Listing]] = {
 
 
 def exact(value: Any) -> str:
-    """A value in full, as a cell bears it for who reads the page by program."""
+    """The exact value, for programs that read the page."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, list | dict):
@@ -216,12 +217,12 @@ def exact(value: Any) -> str:
 
 
 def listed(table: str, rows: Sequence[Row], most: int) -> Listed:
-    """The last rows of a table, at most so many."""
+    """The last rows of a table, at most `most`."""
     how = LISTINGS[table]
     ordered = sorted(rows, key=lambda row: tuple((row[name] is not None, row[name]) for name in how.order))
-    told = tuple(
-        tuple(Cell(one.name, one.tell(row[one.name]), exact(row[one.name])) for one in how.columns)
+    cells = tuple(
+        tuple(Cell(column.name, column.to_text(row[column.name]), exact(row[column.name])) for column in how.columns)
         for row in ordered[-most:]
     )
-    headings = tuple(one.heading for one in how.columns)
-    return Listed(table, how.title, headings, told, max(0, len(rows) - most))
+    headings = tuple(column.heading for column in how.columns)
+    return Listed(table, how.title, headings, cells, max(0, len(rows) - most))

@@ -34,13 +34,13 @@
 
   async function draw(place) {
     const page = document.getElementById(place);
-    const told = read("data-" + place);
+    const series = read("data-" + place);
     for (const element of page.querySelectorAll("[data-chart]")) {
       const name = element.dataset.chart;
       const one = specifications[name];
-      const unit = told.units[one.data] || "";
+      const unit = series.units[one.data] || "";
       const spec = JSON.parse(JSON.stringify(one.spec).replaceAll("{unit}", unit).replaceAll("{ink}", isDark() ? "#e8ecef" : "#1d2329"));
-      spec.datasets = told.data;
+      spec.datasets = series.data;
       if (shown.has(element)) shown.get(element).finalize();
       try {
         const result = await vegaEmbed(element, spec, {

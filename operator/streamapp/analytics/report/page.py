@@ -19,14 +19,14 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, unit
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
 from streamapp.analytics.report.facts import App, applications
 from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
 from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
 from streamapp.analytics.report.series import BARS, MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
-from streamapp.analytics.report.steps import figures as figures_of
-from streamapp.analytics.report.steps import meanings
+from streamapp.analytics.report.steps import meanings, step_figures
 from streamapp.analytics.report.tables import OF_GOLD, Row, Tables, shown
 
 MOST_APPS: Final = 150
@@ -43,17 +43,17 @@ OF_FLEET: Final = ("fleet_held", "fleet_gap", "survival")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report before it is written."""
+    """The content of a report."""
 
     tables: Tables
     apps: list[App]
-    """All of them, the most notable first."""
+    """All applications, the most notable first."""
     made: datetime
     most_apps: int = MOST_APPS
 
     @property
     def paged(self) -> list[App]:
-        """Those that have a page."""
+        """The applications with a page of their own."""
         return self.apps[: self.most_apps]
 
     def reasons(self) -> list[str]:
@@ -61,58 +61,58 @@ class Report:
         held: Counter[str] = Counter()
         for app in self.apps:
             held.update(app.held_by_reason)
-        found = [reason for reason, _ in held.most_common(MOST_REASONS)]
-        return [*found, OTHER] if len(held) > len(found) else found
+        named = [reason for reason, _ in held.most_common(MOST_REASONS)]
+        return [*named, OTHER] if len(held) > len(named) else named
 
 
-def report(tables: Tables, made: datetime, most_apps: int = MOST_APPS) -> Report:
+def make_report(tables: Tables, made: datetime, most_apps: int = MOST_APPS) -> Report:
     """Everything that a page, a file of figures or a summary is made of."""
     return Report(tables, applications(tables), made, most_apps)
 
 
 def _in_script(value: Any) -> Markup:
     """JSON that may stand inside a script element, whatever texts are in it."""
-    told = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for char in "<>&\u2028\u2029":
-        told = told.replace(char, f"\\u{ord(char):04x}")
-    return Markup(told)  # noqa: S704 - all that could end the script is escaped above
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)  # noqa: S704 - all that could end the script is escaped above
 
 
 @cache
 def _bundle() -> Markup:
     """Vega, Vega-Lite and Vega-Embed in one script, for all charts of the page."""
     version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    told: str = vl_convert.javascript_bundle(vl_version=version)  # type: ignore[call-arg] # none is wanted
-    return Markup(told.replace("</script", "<\\/script"))  # noqa: S704 - a library's own code
+    bundle: str = vl_convert.javascript_bundle(vl_version=version)  # type: ignore[call-arg] # none is wanted
+    return Markup(bundle.replace("</script", "<\\/script"))  # noqa: S704 - a library's own code
 
 
 def _own(name: str) -> Markup:
     return Markup((files("streamapp.analytics.report") / name).read_text())  # noqa: S704 - our own file
 
 
-def _fleet_series(told: Report, reasons: Sequence[str]) -> Series:
-    found = Series()
+def _fleet_series(report: Report, reasons: Sequence[str]) -> Series:
+    fleet = Series()
     held: Drawn = []
-    top = [app for app in told.apps if app.held_s][:TOP]
+    top = [app for app in report.apps if app.held_s][:TOP]
     word, seconds = unit(max((app.held_s for app in top), default=0.0))
     for app in top:
         by_name: Counter[str] = Counter()
         for reason, of_reason in app.held_by_reason.items():
             by_name[named(reason, reasons)] += of_reason  # type: ignore[assignment]
-        base = {"app": app.title, "told": duration(app.held_s)}
+        base = {"app": app.title, "text": duration(app.held_s)}
         held += [base | {"reason": reason, "held": value / seconds} for reason, value in by_name.items()]
-    found.put("fleet_held", held, len(held) or 1)
-    found.units["fleet_held"] = word
-    with_gap = sorted((app for app in told.apps if app.gap), key=lambda app: -app.gap_s)
+    fleet.put("fleet_held", held, len(held) or 1)
+    fleet.units["fleet_held"] = word
+    with_gap = sorted((app for app in report.apps if app.gap), key=lambda app: -app.gap_s)
     word, seconds = unit(max((app.gap_s for app in with_gap), default=0.0))
-    gaps = [{"app": app.title, "gap": app.gap_s / seconds, "told": _gap(app)} for app in with_gap[:TOP]]
-    found.put("fleet_gap", gaps, TOP)
-    found.units["fleet_gap"] = word
-    curves = survival_rows([row for app in told.apps for row in app.rows["s_scale_episode"]])
+    gaps = [{"app": app.title, "gap": app.gap_s / seconds, "text": _gap(app)} for app in with_gap[:TOP]]
+    fleet.put("fleet_gap", gaps, TOP)
+    fleet.units["fleet_gap"] = word
+    curves = survival_rows([row for app in report.apps for row in app.rows["s_scale_episode"]])
     word, seconds = unit(max((row["after"] for row in curves), default=0.0))
-    found.put("survival", [row | {"after": round(row["after"] / seconds, 4)} for row in curves], 4_000)
-    found.units["survival"] = word
-    return found
+    fleet.put("survival", [row | {"after": round(row["after"] / seconds, 4)} for row in curves], 4_000)
+    fleet.units["survival"] = word
+    return fleet
 
 
 def _gap(app: App) -> str:
@@ -120,7 +120,7 @@ def _gap(app: App) -> str:
 
 
 def _tiles(app: App) -> list[tuple[str, str]]:
-    """Figures that are looked for first."""
+    """The most important figures."""
     return [
         ("scale-ups converged", f"{app.up.converged} of {app.up.steps}"),
         ("half of them within", duration(app.up.median_s) if app.up.steps else "—"),
@@ -128,7 +128,7 @@ def _tiles(app: App) -> list[tuple[str, str]]:
         ("half of them within", duration(app.down.median_s) if app.down.steps else "—"),
         ("held", duration(app.held_s)),
         ("longest gap of a step", _gap(app) if app.steps else "—"),
-        ("taken back within the hour", f"{app.totals['reversals']} of {app.totals['events']}"),
+        ("reversed within an hour", f"{app.totals['reversals']} of {app.totals['events']}"),
         ("flaps of an autoscaler", count(app.flaps)),
         ("rebalances", count(app.totals["rebalances"])),
         ("tasks moved", count(app.totals["tasks_moved"])),
@@ -140,12 +140,12 @@ def _settings(app: App) -> list[tuple[str, str]]:
         return []
     newest: Row = max(app.rows["s_config"], key=lambda row: row["valid_from"])
     words = ("application_id", "image", "tasks", "learner_source", "standby_replicas", "acceptable_recovery_lag")
-    return [(name.replace("_", " "), exact(newest[name]) or "not known") for name in (*words, "scale_down_policy")]
+    return [(name.replace("_", " "), exact(newest[name]) or UNKNOWN) for name in (*words, "scale_down_policy")]
 
 
-def _page(told: Report, app: App, number: int, reasons: Sequence[str]) -> tuple[dict[str, Any], Series]:
-    """What the template shows of an application."""
-    share_of = max(1, len(told.paged))
+def _page(report: Report, app: App, number: int, reasons: Sequence[str]) -> tuple[dict[str, Any], Series]:
+    """The values of an application for the template."""
+    share_of = max(1, len(report.paged))
     drawn = series(app, reasons, max(100, MOST_DRAWN // share_of // 10))
     most = max(20, min(500, MOST_LISTED // share_of))
     tables: dict[str, list[Listed]] = {}
@@ -171,13 +171,13 @@ def _page(told: Report, app: App, number: int, reasons: Sequence[str]) -> tuple[
     return page, drawn
 
 
-def html(told: Report) -> str:
+def html(report: Report) -> str:
     """The page: everything is inside it, and its policy forbids it to load anything."""
-    reasons = told.reasons()
-    fleet = _fleet_series(told, reasons)
+    reasons = report.reasons()
+    fleet = _fleet_series(report, reasons)
     pages, data = [], {"fleet": {"data": fleet.data, "units": fleet.units}}
-    for number, app in enumerate(told.paged):
-        page, drawn = _page(told, app, number, reasons)
+    for number, app in enumerate(report.paged):
+        page, drawn = _page(report, app, number, reasons)
         pages.append(page)
         data[page["id"]] = {"data": drawn.data, "units": drawn.units}
     environment = Environment(
@@ -189,15 +189,16 @@ def html(told: Report) -> str:
     )
     environment.filters |= {"duration": duration, "count": count, "script": _in_script, "exact": exact, "moment": shown}
     return environment.get_template("page.html.j2").render(
-        told=told,
+        report=report,
         pages=pages,
         data=data,
         fleet_charts=[(name, CHARTS[name]) for name in OF_FLEET],
         fleet=fleet,
-        sentence=fleet_sentence(told.apps, told.tables) if told.apps else "No application was seen.",
-        caveats=caveats(told.tables),
-        span=span(told.apps),
-        made=shown(told.made, seconds=False),
+        skewed=f"{SKEWED:g}",
+        sentence=fleet_sentence(report.apps, report.tables) if report.apps else "No application is in the record.",
+        caveats=caveats(report.tables),
+        span=span(report.apps),
+        made=shown(report.made, seconds=False),
         gap=_gap,
         specifications={name: {"data": CHARTS[name].data, "spec": s} for name, s in specifications(reasons).items()},
         palettes={"light": LIGHT, "dark": DARK},
@@ -208,14 +209,14 @@ def html(told: Report) -> str:
     )
 
 
-def figures(told: Report) -> dict[str, Any]:
+def figures(report: Report) -> dict[str, Any]:
     """The same for programs: gold row by row, unrounded, and the words; seconds, slots, UTC."""
     return {
-        "made": told.made.astimezone(UTC).isoformat(),
-        "days": list(told.tables.days),
-        "versions": dict(told.tables.versions),
-        "sentence": fleet_sentence(told.apps, told.tables) if told.apps else "",
-        "not_known": caveats(told.tables),
+        "made": report.made.astimezone(UTC).isoformat(),
+        "days": list(report.tables.days),
+        "versions": dict(report.tables.versions),
+        "sentence": fleet_sentence(report.apps, report.tables) if report.apps else "",
+        "not_known": caveats(report.tables),
         "applications": [
             {
                 "cluster": app.key[0],
@@ -230,42 +231,42 @@ def figures(told: Report) -> dict[str, Any]:
                 "down": asdict(app.down),
                 "held_s": app.held_s,
                 "grades": dict(app.grades),
-                "steps": [{**_plain([cost.row])[0], **figures_of(cost)} for cost in app.steps],
+                "steps": [{**_plain([cost.row])[0], **step_figures(cost)} for cost in app.steps],
                 "gaps": _plain(app.rows["s_downtime"]),
                 "gold": {table: _plain(app.rows[table]) for table in OF_GOLD},
             }
-            for app in told.apps
+            for app in report.apps
         ],
     }
 
 
 def _plain(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    def value(one: Any) -> Any:
-        if isinstance(one, datetime):
-            return one.isoformat()
-        return dict(one) if isinstance(one, list | Mapping) else one
+    def value(item: Any) -> Any:
+        if isinstance(item, datetime):
+            return item.isoformat()
+        return dict(item) if isinstance(item, list | Mapping) else item
 
-    return [{name: value(one) for name, one in row.items()} for row in rows]
+    return [{name: value(item) for name, item in row.items()} for row in rows]
 
 
-def markdown(told: Report, most: int = 20) -> str:
+def markdown(report: Report, most: int = 20) -> str:
     """A summary for a pull request or a chat."""
 
     def cell(text: str) -> str:
         """A name that neither breaks the table nor becomes markup."""
         return escape(text, quote=False).replace("|", "\\|").replace("\n", " ")
 
-    lines = ["# What scaling cost", "", cell(fleet_sentence(told.apps, told.tables)) if told.apps else "", ""]
-    lines += ["| application | up | down | held | longest gap | taken back |", "| --- | --- | --- | --- | --- | --- |"]
-    for app in told.apps[:most]:
-        up, down = (f"{one.converged}/{one.steps}, P50 {duration(one.median_s)}" for one in (app.up, app.down))
+    lines = ["# What scaling cost", "", cell(fleet_sentence(report.apps, report.tables)) if report.apps else "", ""]
+    lines += ["| application | up | down | held | longest gap | reversed |", "| --- | --- | --- | --- | --- | --- |"]
+    for app in report.apps[:most]:
+        up, down = (f"{way.converged}/{way.steps}, P50 {duration(way.median_s)}" for way in (app.up, app.down))
         turned = f"{app.totals['reversals']}/{app.totals['events']}"
         lines.append(f"| {cell(app.title)} | {up} | {down} | {duration(app.held_s)} | {_gap(app)} | {turned} |")
-    if len(told.apps) > most:
-        lines += ["", f"{len(told.apps) - most} more applications are in the page."]
-    notes = [*caveats(told.tables), *(f"{app.name}: {note}" for app in told.apps[:most] for note in app.unknown)]
+    if len(report.apps) > most:
+        lines += ["", f"{len(report.apps) - most} more applications are in the page."]
+    notes = [*caveats(report.tables), *(f"{app.name}: {note}" for app in report.apps[:most] for note in app.unknown)]
     lines += ["", "Not known:", "", *(f"- {cell(note)}" for note in notes)] if notes else []
-    return "\n".join([*lines, "", f"{span(told.apps)}; made {shown(told.made, seconds=False)} UTC.", ""])
+    return "\n".join([*lines, "", f"{span(report.apps)}; made {shown(report.made, seconds=False)} UTC.", ""])
 
 
 def write(path: Path, text: str) -> None:

@@ -1,31 +1,30 @@
-"""What the report says in plain words: one paragraph for each application, and one for the fleet. Pure."""
+"""The paragraphs of the report: one for each application, and one for the fleet. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, ratio, share
 from streamapp.analytics.report.facts import App, Direction, direction
-from streamapp.analytics.report.series import culprit
+from streamapp.analytics.report.series import blocker
 from streamapp.analytics.report.tables import Tables, shown
 
 MOST_NAMES: Final = 3
-SKEWED: Final = 1.5
-"""As in `g_skew_daily`: from there on tasks count as badly spread."""
 
 
-def _steps(told: Direction, word: str) -> str:
-    if not told.steps:
+def _steps(steps: Direction, word: str) -> str:
+    if not steps.steps:
         return ""
-    plural = word if told.steps == 1 else f"{word}s"
-    if not told.converged:
-        within = "as far as they were seen" if told.steps > 1 else "as far as it was seen"
-    elif told.median_s is None:
-        within = "fewer than half of them as far as they were seen"
-    elif told.steps == 1:
-        within = f"in {duration(told.median_s)}"
+    plural = word if steps.steps == 1 else f"{word}s"
+    if not steps.converged:
+        within = " while observed"
+    elif steps.median_s is None:
+        within = " while observed, fewer than half"
+    elif steps.steps == 1:
+        within = f" in {duration(steps.median_s)}"
     else:
-        within = f"half of them within {duration(told.median_s)}"
-    return f"{told.converged} of {told.steps} {plural} converged, {within}"
+        within = f", half of them within {duration(steps.median_s)}"
+    return f"{steps.converged} of {steps.steps} {plural} converged{within}"
 
 
 def _scaling(up: Direction, down: Direction) -> str:
@@ -34,56 +33,57 @@ def _scaling(up: Direction, down: Direction) -> str:
 
 
 def sentence(app: App) -> str:
-    """An application in a few words: how its steps went, what held them, the longest gap, its autoscaler."""
-    found = [f"{_scaling(app.up, app.down)}."]
+    """One application: its steps, the reasons of holds, the longest gap, its autoscaler."""
+    parts = [f"{_scaling(app.up, app.down)}."]
     if app.held_s:
         worst = app.worst
-        whom = culprit(worst.task, worst.ordinal)
-        reason, seconds = max(app.held_by_reason.items(), key=lambda one: (one[1], one[0]))
+        reason, seconds = max(app.held_by_reason.items(), key=lambda item: (item[1], item[0]))
         part = share(seconds / app.held_s)
-        found.append(f"Pods were held for {duration(app.held_s)}, {part} of it for {reason}.")
+        parts.append(f"Pods were held for {duration(app.held_s)}, {part} of that time by {reason}.")
         if worst.task is not None:
-            found.append(f"Waited for longest: {whom}, {duration(worst.seconds)} of it.")
+            culprit = blocker(worst.task, worst.ordinal)
+            parts.append(f"The task that blocked longest was {culprit}, for {duration(worst.seconds)}.")
     elif app.down.steps:
-        found.append("Nothing was held.")
+        parts.append("No pod was held.")
     if app.gap is not None:
-        found.append(f"The longest gap of a step was {app.gap.gap}.")
+        parts.append(f"The longest gap of a step was {app.gap.gap}.")
     elif any(step.row["moved_tasks"] for step in app.steps):
-        found.append("Its gaps are not known.")
-    turned = app.totals["reversals"]
-    if turned:
-        found.append(f"{turned} of {app.totals['events']} changes were taken back within the hour.")
+        parts.append("The gaps of its steps are unknown.")
+    reversals = app.totals["reversals"]
+    if reversals:
+        events = app.totals["events"]
+        parts.append(f"{reversals} of {events} changes of the desired replicas were reversed within an hour.")
     if app.imbalance is not None and app.imbalance > SKEWED:
-        found.append(f"Its tasks are badly spread: the busiest process has {ratio(app.imbalance)} times the mean.")
+        parts.append(f"Its tasks are badly spread: the busiest process has {ratio(app.imbalance)} times the mean.")
     if app.totals["pid_changes"]:
-        found.append(f"{app.totals['pid_changes']} process IDs changed on the same volume, which is a defect.")
-    return " ".join(found)
+        parts.append(f"{app.totals['pid_changes']} process IDs changed on the same volume, which is a defect.")
+    return " ".join(parts)
 
 
 def fleet_sentence(apps: Sequence[App], tables: Tables) -> str:
-    """All of them."""
+    """The whole fleet."""
     steps = [row for app in apps for row in app.rows["s_scale_episode"]]
     held = sum(app.held_s for app in apps)
     gaps = [app for app in apps if app.gap is not None]
-    found = [
+    parts = [
         f"{count(len(apps))} application{'' if len(apps) == 1 else 's'} on {_days(tables)}: "
         f"{_scaling(direction(steps, 'up'), direction(steps, 'down'))}."
     ]
     if held:
         first = apps[0]
-        most = f", most of all {first.title} ({duration(first.held_s)})" if len(apps) > 1 else ""
-        found.append(f"Pods were held for {duration(held)} in all{most}.")
+        most = f", longest for {first.title} ({duration(first.held_s)})" if len(apps) > 1 else ""
+        parts.append(f"Pods were held for {duration(held)} in total{most}.")
     if gaps:
         worst = max(gaps, key=lambda app: app.gap_s)
-        told = worst.gap.gap if worst.gap else UNKNOWN
-        found.append(f"The longest gap of a step was {told}, at {worst.title}.")
-    found += _named("flapped", [app for app in apps if app.flaps])
-    found += _named("had badly spread tasks", [app for app in apps if (app.imbalance or 0.0) > SKEWED])
-    return " ".join(found)
+        longest = worst.gap.gap if worst.gap else UNKNOWN
+        parts.append(f"The longest gap of a step was {longest}, of {worst.title}.")
+    parts += _named("flapped", [app for app in apps if app.flaps])
+    parts += _named("had badly spread tasks", [app for app in apps if (app.imbalance or 0.0) > SKEWED])
+    return " ".join(parts)
 
 
 def _named(what: str, apps: Sequence[App]) -> list[str]:
-    """Those of which something is true, the first few by name."""
+    """A sentence about some applications, which names the first few."""
     names = [app.title for app in apps[:MOST_NAMES]]
     more = f" and {len(apps) - len(names)} more" if len(apps) > len(names) else ""
     return [f"{', '.join(names)}{more} {what}."] if names else []
@@ -95,30 +95,32 @@ def _days(tables: Tables) -> str:
 
 
 def span(apps: Sequence[App]) -> str:
-    """From the first line to the last."""
+    """The time from the first line to the last."""
     if not apps:
-        return "no application was seen"
+        return "no application"
     return f"{shown(min(app.first for app in apps))} to {shown(max(app.last for app in apps))} UTC"
 
 
 def caveats(tables: Tables) -> list[str]:
-    """What the whole report does not know."""
-    found = []
+    """The limits of the whole report."""
+    notes = []
     if tables.days_left_out:
         every = len(tables.days) + tables.days_left_out
-        found.append(f"{tables.days_left_out} earlier days are left out; --days {every} shows them.")
+        notes.append(f"{tables.days_left_out} earlier days are left out; --days {every} shows them.")
     if tables.unbuilt:
-        found.append(f"{tables.unbuilt} days of the record are not in these figures yet: run the build again.")
+        notes.append(
+            f"{tables.unbuilt} days of the record are not in these figures yet: run `streamapp-analytics build`."
+        )
     if tables.bad_lines:
-        found.append(
+        notes.append(
             f"{count(tables.bad_lines)} of {count(tables.lines)} lines of the record are in quarantine "
-            "(b_quarantine has them with rule and line)."
+            "(see b_quarantine for the rule and the line)."
         )
     if tables.dropped:
-        found.append(f"Recorders lost {count(tables.dropped)} lines on these days.")
+        notes.append(f"Recorders lost {count(tables.dropped)} lines on these days.")
     if tables.missing:
-        found.append(
-            f"{count(tables.missing)} lines are missing between what was read, by their numbers: a recorder lost them "
-            "and says so, or their files (of a topic, their records) were removed before they were read."
+        notes.append(
+            f"{count(tables.missing)} lines are missing, by their numbers. A recorder lost and counted them, or their "
+            "files or Kafka records were removed before an ingest."
         )
-    return found
+    return notes

@@ -1,4 +1,4 @@
-"""What charts draw: plain values for each chart of a page, the newest of them where there are too many. Pure."""
+"""The data of each chart of a page: plain values, the newest if there are too many. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ class Series:
 
     data: dict[str, Drawn] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
-    """Of those whose unit depends on the data."""
+    """Of charts whose unit depends on the data."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Rows that are not drawn, the oldest, by data."""
+    """Number of old rows that are not drawn."""
 
     def put(self, name: str, rows: Drawn, most: int) -> None:
-        """Keep the last ones, which are the newest."""
+        """Keep the newest rows, which are the last."""
         self.data[name] = rows[-most:]
         if len(rows) > most:
             self.left_out[name] = len(rows) - most
@@ -36,92 +36,84 @@ class Series:
 
 def series(app: App, reasons: Sequence[str], most: int) -> Series:
     """All data of one application; `reasons` have colours of their own, at most `most` rows are kept of each."""
-    found = Series()
-    found.put("replicas", _replicas(app.rows["s_decision_interval"]), most)
-    found.put("holds", _holds(app.rows["s_decision_interval"], reasons), most)
+    drawn = Series()
+    drawn.put("replicas", _replicas(app.rows["s_decision_interval"]), most)
+    drawn.put("holds", _holds(app.rows["s_decision_interval"], reasons), most)
     steps = sorted(app.rows["s_scale_episode"], key=lambda row: row["t_event"])
-    _in_unit(found, "gaps", _gaps(app), ("low", "high"), min(most, BARS))
-    _in_unit(found, "phases", _phases(steps[-BARS:]), ("from", "to"), most)
+    _in_unit(drawn, "gaps", _gaps(app), ("low", "high"), min(most, BARS))
+    _in_unit(drawn, "phases", _phases(steps[-BARS:]), ("from", "to"), most)
     if len(steps) > BARS:
-        found.left_out["phases"] = len(steps) - BARS
-    found.put("rates", _rates(app), most)
-    found.put("stints", _stints(app), most)
-    _in_unit(found, "blame", _blame(app, reasons), ("held",), min(most, BARS))
-    found.put("skew", _skew(app.rows["s_assignment_interval"]), most)
-    found.put("autoscaler", _autoscaler(app), most)
-    found.put("rebalances", _rebalances(app), most)
-    _in_unit(found, "survival", survival_rows(steps), ("after",), most)
-    return found
+        drawn.left_out["phases"] = len(steps) - BARS
+    drawn.put("rates", _rates(app), most)
+    drawn.put("stints", _stints(app), most)
+    _in_unit(drawn, "blame", _blame(app, reasons), ("held",), min(most, BARS))
+    drawn.put("skew", _skew(app.rows["s_assignment_interval"]), most)
+    drawn.put("autoscaler", _autoscaler(app), most)
+    drawn.put("rebalances", _rebalances(app), most)
+    _in_unit(drawn, "survival", survival_rows(steps), ("after",), most)
+    return drawn
 
 
-def _in_unit(found: Series, name: str, rows: Drawn, fields: tuple[str, ...], most: int) -> None:
-    word, seconds = unit(max((row[one] or 0.0 for row in rows for one in fields), default=0.0))
+def _in_unit(drawn: Series, name: str, rows: Drawn, fields: tuple[str, ...], most: int) -> None:
+    word, seconds = unit(max((row[key] or 0.0 for row in rows for key in fields), default=0.0))
     for row in rows:
-        row |= {one: None if row[one] is None else round(row[one] / seconds, 4) for one in fields}
-    found.units[name] = word
-    found.put(name, rows, most)
+        row |= {key: None if row[key] is None else round(row[key] / seconds, 4) for key in fields}
+    drawn.units[name] = word
+    drawn.put(name, rows, most)
 
 
-def _wished(row: Row) -> tuple[Any, ...]:
+def _counts(row: Row) -> tuple[Any, ...]:
     return row["desired"], row["granted"], row["actual"], row["ready"]
 
 
 def _replicas(decisions: Iterable[Row]) -> Drawn:
-    """One row for each change, one at each end; an empty one where nothing was recorded in between."""
+    """One row for each change, one at each end, and an empty one before a time without a record."""
     rows = sorted(decisions, key=lambda row: row["t_start"])
-    found: Drawn = []
+    drawn: Drawn = []
     for row, after in zip_longest(rows, rows[1:]):
-        values = dict(zip(("desired", "granted", "actual", "ready"), _wished(row), strict=True))
-        if not found or any(found[-1].get(name) != value for name, value in values.items()):
-            found.append({"t": millis(row["t_start"]), **values})
+        values = dict(zip(("desired", "granted", "actual", "ready"), _counts(row), strict=True))
+        if not drawn or any(drawn[-1].get(name) != value for name, value in values.items()):
+            drawn.append({"t": millis(row["t_start"]), **values})
         if after is None or after["t_start"] > row["t_end"]:
-            found.append({"t": millis(row["t_end"]), **values})
+            drawn.append({"t": millis(row["t_end"]), **values})
             if after is not None:
-                found.append({"t": millis(row["t_end"]) + 1, **dict.fromkeys(values)})
-    return found
+                drawn.append({"t": millis(row["t_end"]) + 1, **dict.fromkeys(values)})
+    return drawn
 
 
 def _holds(decisions: Iterable[Row], reasons: Sequence[str]) -> Drawn:
-    """Times of holding for one reason."""
-    found: Drawn = []
+    """The times of each hold with one reason."""
+    drawn: Drawn = []
     for row in sorted(decisions, key=lambda row: row["t_start"]):
         if not row["hold_id"]:
             continue
-        one = {"from": millis(row["t_start"]), "to": millis(row["t_end"]), "hold": row["hold_id"]}
-        told = {"why": row["reason"], "reason": named(row["reason"], reasons)}
-        if (
-            found
-            and found[-1]["to"] == one["from"]
-            and (found[-1]["hold"], found[-1]["why"])
-            == (
-                one["hold"],
-                told["why"],
-            )
-        ):
-            found[-1]["to"] = one["to"]
+        span = {"from": millis(row["t_start"]), "to": millis(row["t_end"]), "hold": row["hold_id"]}
+        last = drawn[-1] if drawn else {}
+        if (last.get("to"), last.get("hold"), last.get("why")) == (span["from"], span["hold"], row["reason"]):
+            last["to"] = span["to"]
         else:
-            found.append(one | told)
-    return found
+            drawn.append(span | {"why": row["reason"], "reason": named(row["reason"], reasons)})
+    return drawn
 
 
 def named(reason: str, reasons: Sequence[str]) -> str:
-    """The reason if it has a colour of its own."""
+    """The reason, or `OTHER` if the reason has no colour of its own."""
     return reason if reason in reasons else OTHER
 
 
 def label(step: Row) -> str:
-    """A step as its row in a chart is called."""
+    """The name of a step in a chart."""
     return f"{step['t_event']:%m-%d %H:%M:%S}  {step['from_replicas']} → {step['to_replicas']}"
 
 
 def _gaps(app: App) -> Drawn:
-    """From what each step's gap took at least to what it took at most."""
+    """The gap of each step, from its least to its greatest length."""
     return [
         {
             "step": label(cost.row),
             "low": 0.0 if cost.gap_error_s is None else max(0.0, cost.gap_s - cost.gap_error_s),
             "high": cost.gap_s,
-            "told": cost.gap,
+            "text": cost.gap,
         }
         for cost in app.steps
         if cost.gap_s is not None
@@ -129,15 +121,15 @@ def _gaps(app: App) -> Drawn:
 
 
 def _phases(steps: Sequence[Row]) -> Drawn:
-    found: Drawn = []
+    drawn: Drawn = []
     for step in steps:
         spent, began = dict(step["phases"] or {}), 0.0
         for phase in PHASES:
             if spent.get(phase):
                 row = {"step": label(step), "from": began, "to": began + spent[phase], "phase": phase}
-                found.append(row | {"told": duration(spent[phase]), "outcome": step["outcome"]})
+                drawn.append(row | {"text": duration(spent[phase]), "outcome": step["outcome"]})
                 began += spent[phase]
-    return found
+    return drawn
 
 
 def _rates(app: App) -> Drawn:
@@ -169,8 +161,8 @@ def _stints(app: App) -> Drawn:
     ]
 
 
-def culprit(task: str | None, ordinal: int | None) -> str:
-    """Whom a hold waited for: the task, and the pod with its best copy."""
+def blocker(task: str | None, ordinal: int | None) -> str:
+    """The task that blocked a scale-down, and the pod with the best copy of that task."""
     if task is None:
         return "no task named"
     return f"task {task}" + (f", pod {ordinal}" if ordinal is not None else ", no copy")
@@ -179,36 +171,36 @@ def culprit(task: str | None, ordinal: int | None) -> str:
 def _blame(app: App, reasons: Sequence[str]) -> Drawn:
     sums: dict[tuple[str, str], float] = {}
     for row in app.rows["g_hold_blame"]:
-        at = culprit(row["task"], row["ordinal"]), named(row["reason"], reasons)
+        at = blocker(row["task"], row["ordinal"]), named(row["reason"], reasons)
         sums[at] = sums.get(at, 0.0) + row["blame_s"]
-    rows = sorted(sums.items(), key=lambda one: one[1])
-    return [{"what": what, "reason": why, "held": held, "told": duration(held)} for (what, why), held in rows]
+    rows = sorted(sums.items(), key=lambda item: item[1])
+    return [{"what": what, "reason": why, "held": held, "text": duration(held)} for (what, why), held in rows]
 
 
 def _skew(assignments: Iterable[Row]) -> Drawn:
-    """Each layout's largest number of stateful tasks per thread over the mean one, as `g_skew_daily` averages it."""
+    """The imbalance of each assignment, which `g_skew_daily` averages."""
     layouts: dict[Any, list[Row]] = {}
     for row in assignments:
         layouts.setdefault(row["t_start"], []).append(row)
-    found: Drawn = []
+    drawn: Drawn = []
     for start in sorted(layouts):
         members = layouts[start]
         tasks = sum(row["stateful_active"] for row in members)
         if not tasks:
             continue
         loads = [row["stateful_active"] / max(row["threads"], 1) for row in members]
-        one = {
+        values = {
             "imbalance": round(max(loads) * len(loads) / sum(loads), 4),
             "share": round(max(row["stateful_active"] for row in members) / tasks, 4),
             "members": len(members),
         }
-        found.append({"t": millis(start), **one})
-        found.append({"t": millis(max(row["t_end"] for row in members)), **one})
-    return _without_repeats(found)
+        drawn.append({"t": millis(start), **values})
+        drawn.append({"t": millis(max(row["t_end"] for row in members)), **values})
+    return _without_repeats(drawn)
 
 
 def _without_repeats(rows: Drawn) -> Drawn:
-    """Without points that a line through their neighbours has anyway."""
+    """Drop points that lie between two equal neighbours."""
     if len(rows) < 3:
         return rows
     keep = [rows[0]]

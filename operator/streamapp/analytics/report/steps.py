@@ -1,4 +1,4 @@
-"""What each step cost and why it was held: one value for each change of the wish. Pure."""
+"""The cost of each step and the reasons of its hold: one value for each change of the desired replicas. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,29 +11,29 @@ from streamapp.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
-    """A task that a hold waited for."""
+class Blocked:
+    """A task that blocked a scale-down."""
 
     reason: str
     task: str
     ordinal: int | None
-    """The pod with that task's best copy; None where there was none."""
+    """The pod with the best copy of the task; None without a copy."""
     seconds: float
     """Its share of the hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """One change of the wish: how long it took, how long it was held and by what, and the gap that it cost."""
+    """One change of the desired replicas: its hold, the reasons and tasks of that hold, and its gap."""
 
     row: Row
     """Of `s_scale_episode`."""
     held_s: float
-    """Within the step, as the decisions say."""
+    """Seconds within the step, by the decisions."""
     reasons: Mapping[str, float]
-    """Seconds of it by reason, the longest first."""
-    waited: tuple[Waited, ...]
-    """The longest first. A hold that outlasts a change of the wish is whole in both."""
+    """Seconds of the hold by reason, the longest first."""
+    blocked: tuple[Blocked, ...]
+    """The longest first. A hold that spans two steps counts fully in both."""
 
     @property
     def change(self) -> str:
@@ -42,38 +42,38 @@ class StepCost:
 
     @property
     def gap_s(self) -> float | None:
-        """The longest time without a running copy of a task, at most; None where none was seen."""
-        found: float | None = self.row["worst_gap_s"]
-        return found
+        """The longest time without a running copy of a task, at most; None if unknown."""
+        seconds: float | None = self.row["worst_gap_s"]
+        return seconds
 
     @property
     def gap_error_s(self) -> float | None:
-        """By how much it may have been shorter."""
-        found: float | None = self.row["worst_gap_err_s"]
-        return found
+        """The seconds by which the gap can have been shorter."""
+        seconds: float | None = self.row["worst_gap_err_s"]
+        return seconds
 
     @property
     def gap(self) -> str:
-        """The same in words."""
+        """The gap as text."""
         if self.gap_s is None and not self.row["moved_tasks"]:
             return "no task moved"
         return gap(self.gap_s, self.gap_error_s)
 
     @property
     def why(self) -> str:
-        """What held it, in words, the longest first; the shortest of many are summed up."""
-        told = [f"{reason} {duration(seconds)}" for reason, seconds in self.reasons.items()][:MOST_REASONS]
+        """The reasons of the hold as text, the longest first; the last ones of many are summed."""
+        texts = [f"{reason} {duration(seconds)}" for reason, seconds in self.reasons.items()][:MOST_REASONS]
         rest = list(self.reasons.values())[MOST_REASONS:]
         more = [f"{len(rest)} more {duration(sum(rest))}"] if rest else []
-        return "; ".join([*told, *more])
+        return "; ".join([*texts, *more])
 
     @property
-    def whom(self) -> str:
-        """The tasks that it waited for, the first few of them."""
-        texts = (one.task + (f" (pod {one.ordinal})" if one.ordinal is not None else "") for one in self.waited)
-        told = list(dict.fromkeys(texts))  # One task may have been waited for by several reasons.
-        rest = f" and {len(told) - MOST_TASKS} more" if len(told) > MOST_TASKS else ""
-        return ", ".join(told[:MOST_TASKS]) + rest
+    def tasks(self) -> str:
+        """The tasks that blocked the step as text, the first few by name."""
+        texts = (task.task + (f" (pod {task.ordinal})" if task.ordinal is not None else "") for task in self.blocked)
+        names = list(dict.fromkeys(texts))  # A task can have blocked for several reasons.
+        rest = f" and {len(names) - MOST_TASKS} more" if len(names) > MOST_TASKS else ""
+        return ", ".join(names[:MOST_TASKS]) + rest
 
 
 MOST_TASKS = 3
@@ -99,31 +99,31 @@ def _cost(episode: Row, decisions: Iterable[Row], holds: Iterable[Row]) -> StepC
     return StepCost(
         row=episode,
         held_s=sum(reasons.values()),
-        reasons=dict(sorted(reasons.items(), key=lambda one: -one[1])),
-        waited=_waited([row for row in holds if row["hold_id"] in ids and row["task"]]),
+        reasons=dict(sorted(reasons.items(), key=lambda item: -item[1])),
+        blocked=_blocked([row for row in holds if row["hold_id"] in ids and row["task"]]),
     )
 
 
-def _waited(holds: Sequence[Row]) -> tuple[Waited, ...]:
+def _blocked(holds: Sequence[Row]) -> tuple[Blocked, ...]:
     sums: dict[tuple[str, str, int | None], float] = defaultdict(float)
     for row in holds:
         sums[row["reason"], row["task"], row["ordinal"]] += row["share_s"]
-    return tuple(Waited(*what, seconds) for what, seconds in sorted(sums.items(), key=lambda one: -one[1]))
+    return tuple(Blocked(*what, seconds) for what, seconds in sorted(sums.items(), key=lambda item: -item[1]))
 
 
 def meanings(costs: Iterable[StepCost]) -> list[tuple[str, str]]:
-    """What the reasons of some steps mean, in their order; one that this version does not know is left out."""
+    """The explanations of the reasons of some steps, in order, without reasons that this version does not know."""
     names = dict.fromkeys(reason for cost in costs for reason in cost.reasons)
     return [(name, Reason[name].note) for name in names if name in Reason.__members__]
 
 
-def figures(cost: StepCost) -> dict[str, Any]:
-    """The same for programs, beside the columns of the episode; seconds."""
+def step_figures(cost: StepCost) -> dict[str, Any]:
+    """The figures for programs, beside the columns of the episode; in seconds."""
     return {
         "held_s": cost.held_s,
         "held_by": [{"reason": reason, "seconds": seconds} for reason, seconds in cost.reasons.items()],
         "waited_for": [
-            {"reason": one.reason, "task": one.task, "ordinal": one.ordinal, "seconds": one.seconds}
-            for one in cost.waited
+            {"reason": task.reason, "task": task.task, "ordinal": task.ordinal, "seconds": task.seconds}
+            for task in cost.blocked
         ],
     }

@@ -29,12 +29,12 @@ def survival(episodes: Iterable[Row]) -> list[Point]:
         converged[row["observed_s"]] += row["outcome"] == "converged"
     if not ended:
         return []
-    at_risk, share, found = ended.total(), 1.0, [Point(0.0, 1.0, 0)]
+    at_risk, share, points = ended.total(), 1.0, [Point(0.0, 1.0, 0)]
     for seconds in sorted(ended):
         share *= 1 - converged[seconds] / at_risk
-        found.append(Point(seconds, share, ended[seconds] - converged[seconds]))
+        points.append(Point(seconds, share, ended[seconds] - converged[seconds]))
         at_risk -= ended[seconds]
-    return found
+    return points
 
 
 def quantile(curve: Iterable[Point], part: float) -> float | None:

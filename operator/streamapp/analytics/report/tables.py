@@ -63,10 +63,10 @@ class Tables:
 
     def of(self, table: str) -> dict[Key, list[Row]]:
         """The rows of a table by application."""
-        found: dict[Key, list[Row]] = {}
+        by_app: dict[Key, list[Row]] = {}
         for row in self.rows.get(table, []):
-            found.setdefault(tuple(row[name] or "" for name in KEY), []).append(row)
-        return found
+            by_app.setdefault(tuple(row[name] or "" for name in KEY), []).append(row)
+        return by_app
 
 
 def read_tables(root: Path, days: int) -> Tables:
@@ -81,7 +81,7 @@ def read_tables(root: Path, days: int) -> Tables:
     """
     of_bronze, of_silver, of_gold = (store(root).current() for store in (bronze, silver, gold))
     _require(root, of_bronze, of_gold)
-    every = sorted({day for table, found in of_silver.tables.items() if table not in WHOLE for day in found})
+    every = sorted({day for table, of_table in of_silver.tables.items() if table not in WHOLE for day in of_table})
     chosen = every[-days:]
     rows = {table: _rows(silver(root), of_silver, table, chosen) for table in OF_SILVER}
     rows |= {table: _rows(gold(root), of_gold, table, chosen) for table in OF_GOLD}
@@ -104,7 +104,7 @@ def read_tables(root: Path, days: int) -> Tables:
             "definitions": str(of_gold.definitions),
             "tables": f"bronze {of_bronze.number}, silver {of_silver.number}, gold {of_gold.number}",
             "operator": ", ".join(sorted({row["operator_version"] for row in recorders if row["operator_version"]}))
-            or "not known",
+            or "unknown",
         },
     )
 
@@ -138,8 +138,8 @@ def _in_force(configs: list[Row], days: list[str]) -> list[Row]:
 def _rows(store: Store, version: Version, table: str, days: list[str] | None = None) -> list[Row]:
     """The rows of some days, or of all."""
     live = {day: runs for day, runs in version.tables.get(table, {}).items() if days is None or day in days}
-    told = store.arrow(replace(version, tables={table: live}), table)
-    rows: list[Row] = told.drop_columns([name for name in told.column_names if name in WIDE]).to_pylist()
+    columns = store.arrow(replace(version, tables={table: live}), table)
+    rows: list[Row] = columns.drop_columns([name for name in columns.column_names if name in WIDE]).to_pylist()
     return rows
 
 
@@ -151,5 +151,5 @@ def millis(time: datetime) -> int:
 def shown(time: datetime | None, *, seconds: bool = True) -> str:
     """A time for people, in UTC."""
     if time is None:
-        return "not known"
+        return "unknown"
     return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")

@@ -92,7 +92,7 @@ def stints(samples: DataFrame, seen: DataFrame) -> DataFrame:
     """`s_learner_stint`: each time that a copy was behind, from `s_learner_sample`.
 
     Its grade counts, of the samples that were to be expected of agents after each that was behind, those that came;
-    it is null where none was: members tell positions only when they join, and nobody knows in between.
+    it is null where none was: members report positions only when they join.
     What became of one that did not catch up shows on the same day and the next: its process was seen later
     (`dropped`), only the application was (`lost`), or neither was for long enough to tell (`open`).
     """

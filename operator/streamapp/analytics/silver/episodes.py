@@ -84,9 +84,8 @@ def _restored(events: DataFrame, stints: DataFrame) -> DataFrame:
 def _counted(events: DataFrame, facts: Facts) -> DataFrame:
     """What happened within each: rebalances, tasks that moved, steps, the worst gap.
 
-    The gap is that of its tasks, each by itself, or what its closed steps say where no task's was seen: at most the
-    longest, and no shorter than the longest that each took at least. What began before it, or was seen to be over after
-    it, may have been over or not yet begun within.
+    The gap is the longest of its tasks, or of its completed steps if no task has one. A gap that reaches beyond the
+    episode has no lower bound.
     """
     return query(
         """
@@ -164,7 +163,7 @@ def _phases(names: tuple[str, ...]) -> Column:
 
 
 def episodes(events: DataFrame, facts: Facts) -> DataFrame:
-    """`s_scale_episode`: events as `silver_steps.bounded` gives them, with what happened until their end."""
+    """`s_scale_episode`: events as `steps.bounded` gives them, with what happened until their end."""
     told = events
     daily = by_day(events, "t_end")
     for more in (

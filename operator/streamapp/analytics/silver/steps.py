@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from streamapp.analytics.spark.sql import query
 
 LONGEST_LOOK = 300
-"""Seconds after a look during a hold from which on nobody knows what blocked: the rest is `Unrecorded`."""
+"""Seconds after a look during a hold from which on the blocking tasks are unknown: the rest is `Unrecorded`."""
 LONGEST_EPISODE_HOURS = 24
 """After that a step counts as not seen to its end."""
 
@@ -49,7 +49,7 @@ def holds(decisions: DataFrame) -> DataFrame:
 
 
 def events(scales: DataFrame) -> DataFrame:
-    """Changes of the wish; a recorder's first line is one only where it differs from what was wished for last."""
+    """Changes of the desired replicas; a recorder's first line counts only if it differs from the last number."""
     return query(
         """
         WITH lined AS (

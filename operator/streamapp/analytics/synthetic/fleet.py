@@ -19,7 +19,7 @@ SICK_SHARE: Final = 0.125
 """Part of the usual rate that a sick volume gives."""
 SUBTOPOLOGIES: Final = 2
 FLAP_SECONDS: Final = (480.0, 60.0)
-"""How long a flapping autoscaler keeps to a wish, in turn: long enough to converge, and not."""
+"""How long a flapping autoscaler keeps the desired replicas, in turn: long enough to converge, and not."""
 FLAP_SIZE: Final = 2
 FLAPS_A_DAY: Final = 6
 

@@ -25,7 +25,7 @@ ROLES = pa.array([f'"role":"{role}"' for role in ('ACTIVE","state":"RUNNING', "S
 BUG_SHARE: Final = 0.03
 
 
-def generate(fleet: Fleet, folder: Path) -> Iterator[tuple[Path, int]]:
+def write_record(fleet: Fleet, folder: Path) -> Iterator[tuple[Path, int]]:
     """Write the record into a folder, with `truth.json` beside it; give each file and its lines.
 
     Raises:

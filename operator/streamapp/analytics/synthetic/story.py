@@ -4,7 +4,7 @@ Called by `generate`. Samples stay columns of numbers; the few other lines are d
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -50,7 +50,7 @@ class Story:
     generation: int = 1
     until: float = 0.0
     """Nothing of the step that goes on happens from then on."""
-    wished: dict[str, int] = field(default_factory=dict)
+    replicas: dict[str, int] = field(default_factory=dict)
 
     def tell(self) -> None:
         """Play all events."""
@@ -64,7 +64,7 @@ class Story:
                 self._restart(starts.pop(0))
             self.until = min(events[n + 1][0] if n + 1 < len(events) else end, end)
             self.generation += 1
-            self.wished = {"desired": new, "granted": max(old, self.pods), "actual": self.pods, "ready": self.pods}
+            self.replicas = {"desired": new, "granted": max(old, self.pods), "actual": self.pods, "ready": self.pods}
             self._line(at, "autoscaler", {"name": self.app.name, "aimsAt": "StreamApp", "desiredReplicas": new})
             scale = {"oldReplicas": old, "newReplicas": new, "actor": "HPA", "generation": self.generation}
             self._line(at, "scale", scale)
@@ -94,17 +94,21 @@ class Story:
             "scaleDownPolicy": "Hold",
         }
         self.lines.append((late, "config", config))
-        wish = {"newReplicas": self.wished.get("desired", self.pods), "actor": "UNKNOWN", "generation": self.generation}
-        self.lines.append((late, "scale", wish))
+        scale = {
+            "newReplicas": self.replicas.get("desired", self.pods),
+            "actor": "UNKNOWN",
+            "generation": self.generation,
+        }
+        self.lines.append((late, "scale", scale))
         for ordinal in range(self.pods):
             self.lines.append((late, "pod", self._pod(ordinal)))
         self.lines.append((late, "group", self._layout(self.pods, self.owners, late)))
-        if not self.wished:
-            self.wished = dict.fromkeys(("desired", "granted", "actual", "ready"), self.pods)
+        if not self.replicas:
+            self.replicas = dict.fromkeys(("desired", "granted", "actual", "ready"), self.pods)
             self._decide(late, "Steady", "Steady", converged=True)
 
     def _decide(self, at: float, verdict: str, reason: str, **more: object) -> None:
-        self._line(at, "decision", {"verdict": verdict, "reason": reason, **self.wished, **more})
+        self._line(at, "decision", {"verdict": verdict, "reason": reason, **self.replicas, **more})
 
     def _pod(self, ordinal: int, **changes: bool) -> dict[str, Any]:
         sound = {"isScheduled": True, "isRunning": True, "isReady": True}
@@ -130,7 +134,7 @@ class Story:
 
     def _grow(self, at: float, new: int) -> None:
         rng = self.rng
-        self.wished["granted"] = new
+        self.replicas["granted"] = new
         self._decide(at + 0.5, "Grow", "Growing", converged=False, convergingReason="PodsNotReady")
         joined = at
         for ordinal in range(self.pods, new):
@@ -143,7 +147,7 @@ class Story:
             joined = max(joined, ready + 5)
         if joined >= self.until:
             return
-        self.wished |= {"actual": new, "ready": new}
+        self.replicas |= {"actual": new, "ready": new}
         self._decide(joined, "Steady", "Steady", converged=False, convergingReason="TasksRestoring")
         target = self.app.owners(new)
         self._change(joined, new, self.owners)
@@ -171,7 +175,7 @@ class Story:
             look += self.fleet.look_seconds
         if look >= self.until:
             return
-        self.wished["granted"] = new
+        self.replicas["granted"] = new
         step = {"step": "GrantReplicas", "outcome": "DONE", "reason": "Covered", "holdId": hold["holdId"]}
         self._line(look, "step", {**step, "fromReplicas": old, "toReplicas": new})
         self._decide(look, "Step", "Covered", converged=False, convergingReason="TasksRestoring")
@@ -179,7 +183,7 @@ class Story:
         for ordinal in range(new, old):
             self._line(look + 1, "pod", self._pod(ordinal, isTerminating=True))
             self._line(gone, "pod", self._pod(ordinal, isGone=True, isRunning=False, isReady=False))
-        self.wished |= {"actual": new, "ready": new}
+        self.replicas |= {"actual": new, "ready": new}
         self._change(gone + 5, new, self.app.owners(new))
         closed = {"holdId": hold["holdId"], "fromReplicas": old, "toReplicas": new, "grantedAt": self._time(look)}
         times = {"tookSeconds": gone + 8 - look, "heldSeconds": look - at, "worstGapSeconds": rng.uniform(0.2, 3)}
@@ -263,8 +267,3 @@ class Story:
 def _lag(one: Learner, app: App, at: Any) -> Any:
     """What a learner still owes; it falls by what it restores beyond what is appended."""
     return np.maximum(one.lag - (one.gross - app.append[one.task]) * (at - one.began), 0.0)
-
-
-def day_of(start: datetime, day: int) -> datetime:
-    """The beginning of a day of the fleet."""
-    return start + timedelta(days=day)

@@ -1,10 +1,14 @@
-"""The columns of bronze, by hand: what `streamapp.flightrecord.schema` says, one table for each kind of line.
+"""The columns of bronze: those of `streamapp.flightrecord.schema`, one table for each kind of line.
 
-A column is named as the model's field; `camel` gives the name in a line. A test compares every field of every model
-with what stands here. Numbers of pods, tasks and offsets are 64 bits wide, times are microseconds in UTC.
+A column has the name of the model's field; `camel` gives the name of that field in a line. Counts, tasks and offsets
+are 64 bits wide, times are microseconds in UTC. Every column can be null: a line leaves out what is unknown.
 """
 
-from typing import Final
+import re
+from collections.abc import Mapping
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from pyspark.sql.types import (
     ArrayType,
@@ -19,135 +23,65 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-VERSIONS: Final = (1,)
-"""Versions of the contract that are read."""
+from streamapp.flightrecord.schema import Blocker, Holder, Line, Part, Record, Time
+
+VERSIONS: Final[tuple[int, ...]] = get_args(Line.model_fields["v"].annotation)
+"""Versions of the contract that the pipeline reads."""
+KIND: Final = "kind"
+MODELS: Final[Mapping[str, type[Line]]] = {
+    model.model_fields[KIND].default: model for model in get_args(get_args(Record)[0])
+}
+"""The model of each kind of line."""
 
 TEXT, LONG, DOUBLE, FLAG, TIME = StringType(), LongType(), DoubleType(), BooleanType(), TimestampType()
 TEXTS = ArrayType(TEXT)
 EXTRA: Final = "extra"
 """Column of fields that are not in the contract: their JSON by their name."""
+_SIMPLE: Final[Mapping[Any, DataType]] = {str: TEXT, int: LONG, float: DOUBLE, bool: FLAG, get_args(Time)[0]: TIME}
 
 
-def _fields(**types: DataType) -> tuple[StructField, ...]:
-    return tuple(StructField(name, kind) for name, kind in types.items())
+def _spark_type(annotation: Any) -> DataType:
+    if annotation in _SIMPLE:
+        return _SIMPLE[annotation]
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in {Annotated, tuple}:
+        inner = _spark_type(arguments[0])
+        return ArrayType(inner) if origin is tuple else inner
+    if origin in {Union, UnionType}:
+        (present,) = (option for option in arguments if option is not type(None))
+        return _spark_type(present)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return TEXT
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return StructType(list(_columns_of(annotation)))
+    # What is left is a Literal.
+    return _SIMPLE[type(arguments[0])]
 
 
-BLOCKER = StructType(list(_fields(task=TEXT, ordinal=LONG, lag=LONG)))
-HOLDER = StructType(
-    list(_fields(process_id=TEXT, ordinal=LONG, active=TEXTS, standby=TEXTS, threads=LONG)),
-)
-LINE = _fields(v=LONG, cluster=TEXT, namespace=TEXT, app=TEXT, uid=TEXT, ts=TIME, recorder=TEXT, seq=LONG)
+def _columns_of(model: type[Part]) -> tuple[StructField, ...]:
+    return tuple(StructField(name, _spark_type(field.annotation)) for name, field in model.model_fields.items())
 
+
+def own_fields(kind: str) -> dict[str, Any]:
+    """The model's fields of a kind, without those of every line."""
+    fields = MODELS[kind].model_fields
+    return {name: field for name, field in fields.items() if name not in {KIND, *Line.model_fields}}
+
+
+BLOCKER, HOLDER = StructType(list(_columns_of(Blocker))), StructType(list(_columns_of(Holder)))
+LINE: Final = _columns_of(Line)
 OWN: Final[dict[str, tuple[StructField, ...]]] = {
-    "sample": _fields(
-        task=TEXT,
-        role=TEXT,
-        state=TEXT,
-        ordinal=LONG,
-        process_id=TEXT,
-        offset=LONG,
-        end_offset=LONG,
-        source=TEXT,
-        interval_seconds=DOUBLE,
-        epoch=LONG,
-    ),
-    "scale": _fields(old_replicas=LONG, new_replicas=LONG, actor=TEXT, manager=TEXT, generation=LONG),
-    "decision": _fields(
-        verdict=TEXT,
-        reason=TEXT,
-        detail=TEXT,
-        desired=LONG,
-        granted=LONG,
-        actual=LONG,
-        ready=LONG,
-        hold_id=TEXT,
-        hold_since=TIME,
-        target=LONG,
-        blocking=ArrayType(BLOCKER),
-        blocking_count=LONG,
-        eta_seconds=DOUBLE,
-        converged=FLAG,
-        converging_reason=TEXT,
-    ),
-    "step": _fields(
-        step=TEXT, outcome=TEXT, reason=TEXT, hold_id=TEXT, from_replicas=LONG, to_replicas=LONG, ordinal=LONG
-    ),
-    "stepClosed": _fields(
-        hold_id=TEXT,
-        from_replicas=LONG,
-        to_replicas=LONG,
-        granted_at=TIME,
-        took_seconds=DOUBLE,
-        held_seconds=DOUBLE,
-        worst_gap_seconds=DOUBLE,
-        gap_error_seconds=DOUBLE,
-        forced_by=TEXT,
-    ),
-    "gap": _fields(task=TEXT, ordinal=LONG, process_id=TEXT, last_ran_at=TIME, stood_seconds=DOUBLE, source=TEXT),
-    "pod": _fields(
-        ordinal=LONG,
-        pod_uid=TEXT,
-        is_gone=FLAG,
-        node=TEXT,
-        revision=TEXT,
-        is_scheduled=FLAG,
-        is_running=FLAG,
-        is_ready=FLAG,
-        is_terminating=FLAG,
-        container_id=TEXT,
-        process_id=TEXT,
-        volume=TEXT,
-        state_bytes=LONG,
-        free_bytes=LONG,
-    ),
-    "group": _fields(epoch=LONG, state=TEXT, protocol=TEXT, holders=ArrayType(HOLDER), follow_up=FLAG),
-    "autoscaler": _fields(
-        name=TEXT,
-        aims_at=TEXT,
-        min_replicas=LONG,
-        max_replicas=LONG,
-        current_replicas=LONG,
-        desired_replicas=LONG,
-        is_active=FLAG,
-    ),
-    "config": _fields(
-        generation=LONG,
-        application_id=TEXT,
-        image=TEXT,
-        tasks=LONG,
-        stateful_tasks=TEXTS,
-        threads=LONG,
-        acceptable_recovery_lag=LONG,
-        learner_source=TEXT,
-        standby_replicas=LONG,
-        stabilization_seconds=DOUBLE,
-        timeout_seconds=DOUBLE,
-        scale_down_policy=TEXT,
-        settle_seconds=DOUBLE,
-        paused=FLAG,
-        dry_run=FLAG,
-    ),
-    "recorder": _fields(mark=TEXT, dropped=LONG, operator_version=TEXT),
+    kind: tuple(StructField(name, _spark_type(field.annotation)) for name, field in own_fields(kind).items())
+    for kind in MODELS
 }
 """Columns of each kind beside those of every line."""
-
-TABLES: Final = {
-    "sample": "b_sample",
-    "scale": "b_scale",
-    "decision": "b_decision",
-    "step": "b_step",
-    "stepClosed": "b_step_closed",
-    "gap": "b_gap",
-    "pod": "b_pod",
-    "group": "b_group",
-    "autoscaler": "b_autoscaler",
-    "config": "b_config",
-    "recorder": "b_recorder",
-}
+TABLES: Final = {kind: "b_" + re.sub("([A-Z])", r"_\1", kind).lower() for kind in MODELS}
 """The table of each kind."""
 
 QUARANTINE: Final = "b_quarantine"
-QUARANTINE_SCHEMA = StructType(list(_fields(raw=TEXT, rule=TEXT, file=TEXT, line=LONG)))
+QUARANTINE_SCHEMA = StructType(
+    [StructField("raw", TEXT), StructField("rule", TEXT), StructField("file", TEXT), StructField("line", LONG)]
+)
 
 
 def camel(name: str) -> str:
@@ -170,13 +104,13 @@ def columns() -> dict[str, DataType]:
     Raises:
         TypeError: two kinds use one name for different types.
     """
-    found: dict[str, DataType] = {field.name: field.dataType for field in LINE} | {"kind": TEXT}
+    types: dict[str, DataType] = {field.name: field.dataType for field in LINE} | {KIND: TEXT}
     for fields in OWN.values():
         for field in fields:
-            if found.setdefault(field.name, field.dataType) != field.dataType:
+            if types.setdefault(field.name, field.dataType) != field.dataType:
                 msg = f"column {field.name} has two types"
                 raise TypeError(msg)
-    return found
+    return types
 
 
 def in_line(type_: DataType) -> DataType:

@@ -284,7 +284,7 @@ class Store:
         return replace(version, leaving={place: there[place] for place in sorted({*there} - version.named())})
 
     def _tidy(self, version: Version) -> None:
-        """Remove what nobody can be reading or writing any more."""
+        """Remove files that no process can read or write any more."""
         for place, since in version.leaving.items():
             if time.time() - since > RUBBISH_AGE:
                 shutil.rmtree(self.folder / place, ignore_errors=True)

@@ -151,7 +151,7 @@ class Findings(Answered):
 
 
 class Recorded(Answered):
-    """A line of the flight record about what was wished for, decided or done, as `flight_record` describes it.
+    """A line of the flight record about desired replicas, decisions or steps, as `flight_record` describes it.
 
     Open for kinds and words that are not known yet; what a line does not have is None or empty.
     """

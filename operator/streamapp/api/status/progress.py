@@ -4,9 +4,8 @@ Called by `translate`. Times are whole seconds and estimates are rounded, so tha
 """
 
 import math
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from streamapp.api.v1alpha1.durations import format_duration
 from streamapp.api.v1alpha1.status import (
     MOST_LINE,
     MOST_STEPS,
@@ -28,17 +27,14 @@ from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.gates.convergence import Convergence
 from streamapp.core.status.gaps import Gap, GapUnknown
 
-NEVER = "never"
-"""The ETA of what does not come nearer."""
-
 _GRAINS = (
     (timedelta(minutes=2), timedelta(seconds=5)),
     (timedelta(minutes=20), timedelta(seconds=30)),
     (timedelta(hours=4), timedelta(minutes=5)),
 )
-"""Estimates up to so long are rounded up to so much."""
-_LONG = timedelta(hours=1)
-"""And longer ones to this."""
+"""The longest time left, and the multiple to which its instant is rounded up."""
+_COARSEST = timedelta(hours=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def convergence_status(convergence: Convergence, now: datetime) -> ConvergenceStatus:
@@ -52,7 +48,8 @@ def convergence_status(convergence: Convergence, now: datetime) -> ConvergenceSt
         learners=None if counts is None else counts.learners,
         caught_up=None if counts is None else counts.caught_up,
         remaining_lag=convergence.remaining_lag,
-        eta=eta_text(convergence.eta, now),
+        estimated_completion_time=completion_time(convergence.eta, now),
+        lag_falling=lag_falling(convergence.eta),
         slowest=tuple(map(_slow, convergence.slowest)),
     )
 
@@ -76,7 +73,8 @@ def scale_down_status(
         last_progress=None if hold is None else _whole(hold.progress.improved_at),
         next_ordinal=granted - 1 if granted > target else None,
         waiting_for=len(decision.waiting_for),
-        eta=eta_text(decision.eta, snapshot.now),
+        estimated_completion_time=completion_time(decision.eta, snapshot.now),
+        lag_falling=lag_falling(decision.eta),
         reason=decision.reason.name,
         forced=_forced(hold.forced if hold else step.forced if step else None),
     )
@@ -112,20 +110,27 @@ def began(decision: Decision, previous: ScaleDownStatus | None, hold_id: str | N
     return previous.since if previous is not None and previous.hold_id == hold_id else None
 
 
-def eta_text(estimate: Estimate, now: datetime) -> str | None:
-    """An estimate as users read it: rounded up, the more the longer it is; None where it is not known."""
+def completion_time(estimate: Estimate, now: datetime) -> datetime | None:
+    """Give the estimated instant, rounded up to a multiple that grows with the time left; None if there is none.
+
+    The multiples count from a fixed instant: an estimate that holds gives the same text at each reconcile.
+    """
+    if not isinstance(estimate, EtaAt):
+        return None
+    left = estimate.time - now
+    grain = next((grain for longest, grain in _GRAINS if left <= longest), _COARSEST)
+    return _EPOCH - (_EPOCH - estimate.time) // grain * grain
+
+
+def lag_falling(estimate: Estimate) -> bool | None:
+    """Tell whether two readings show the lag decreasing; None if there are not two readings to compare."""
     match estimate:
-        case EtaAt(time):
-            return format_duration(_rounded_up(max(timedelta(0), time - now)))
+        case EtaAt():
+            return True
         case NeverAtThisSpeed():
-            return NEVER
+            return False
         case _:
             return None
-
-
-def _rounded_up(left: timedelta) -> timedelta:
-    grain = next((grain for longest, grain in _GRAINS if left <= longest), _LONG)
-    return math.ceil(left / grain) * grain
 
 
 def _state(convergence: Convergence) -> ConvergenceState:

@@ -11,9 +11,13 @@ from typing import Any
 GAP = timedelta(seconds=10)
 """Between two writes for nothing but progress."""
 
+_ESTIMATE = frozenset({"estimatedCompletionTime", "lagFalling"})
+
 _MOVING: Mapping[str, frozenset[str]] = {
-    "convergence": frozenset({"progress", "running", "learners", "caughtUp", "remainingLag", "eta", "slowest"}),
-    "scaleDown": frozenset({"lastProgress", "waitingFor", "eta"}),
+    "convergence": frozenset(
+        {"progress", "running", "learners", "caughtUp", "remainingLag", "slowest", *_ESTIMATE},
+    ),
+    "scaleDown": frozenset({"lastProgress", "waitingFor", *_ESTIMATE}),
     "members": frozenset({"active", "learners"}),
     "conditions": frozenset({"message"}),
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamapp.api.names import HOLD, RELEASE, claim_of, selector_of
+from streamapp.api.names import HOLD, OVERRIDE, claim_of, selector_of
 from streamapp.api.status.conditions import with_times
 from streamapp.api.status.progress import convergence_status, scale_down_status, steps_with
 from streamapp.api.v1alpha1.status import MOST_MEMBERS, AgentState, GroupProtocol, MemberStatus, StreamAppStatus
@@ -62,7 +62,7 @@ def app_of(
         fault=None if isinstance(found, StreamApp) else found.sentence,
         conflicting=tuple(conflicting),
         held_because=_held_because(metadata.annotations.get(HOLD)),
-        release=_release(metadata.annotations.get(RELEASE)),
+        override=_override(metadata.annotations.get(OVERRIDE)),
         granted_before=found.status.stateful_set_replicas,
     )
 
@@ -81,7 +81,7 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
         assignor=spec.learners.assignor,
         trigger_rebalance=spec.learners.trigger_rebalance,
         agent=spec.agent.enabled,
-        source=LearnerSource(spec.learners.source.value) if spec.learners.source.value else None,
+        source=None if spec.learners.source is None else LearnerSource(spec.learners.source.value),
         rebalance=spec.learners.rebalance,
         rollout=spec.rollout.policy,
         timing=timing or Timing(),
@@ -205,6 +205,6 @@ def _held_because(annotation: str | None) -> str | None:
     return None if annotation is None else annotation.strip() or NO_REASON
 
 
-def _release(annotation: str | None) -> HoldOverride | None:
+def _override(annotation: str | None) -> HoldOverride | None:
     hold_id, _, why = (annotation or "").strip().partition(" ")
     return HoldOverride(hold_id=hold_id, why=why.strip() or NO_REASON) if hold_id else None

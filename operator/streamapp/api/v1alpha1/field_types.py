@@ -52,6 +52,9 @@ class Text:
         return {**schema, "x-kubernetes-validations": [{"rule": rule, "message": self.message}]}
 
 
+INT32: dict[str, Any] = {"format": "int32"}
+INT64: dict[str, Any] = {"format": "int64"}
+
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SEGMENT = r"([^/:.][^/:]*|\.[^/:.][^/:]*|\.\.[^/:]+)"
 _HOST = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
@@ -63,7 +66,7 @@ ApplicationId = Annotated[
         # A changelog's name is `<application ID>-<store>-changelog`, and a topic has 249 characters.
         most=200,
         pattern=r"[a-zA-Z0-9._-]*[a-zA-Z0-9_-][a-zA-Z0-9._-]*",
-        message="must consist of letters, digits, '.', '_' and '-', as topics do, and not of dots alone",
+        message="must consist of letters, digits, '.', '_' and '-', and not of dots alone",
     ),
 ]
 Brokers = Annotated[
@@ -71,7 +74,7 @@ Brokers = Annotated[
     Text(
         most=2048,
         pattern=rf"{_BROKER}(,{_BROKER})*",
-        message="must be host:port, or several of these with commas and no spaces between them",
+        message="must be a comma-separated list of host:port without spaces",
     ),
 ]
 ObjectName = Annotated[
@@ -79,7 +82,7 @@ ObjectName = Annotated[
     Text(
         most=253,
         pattern=rf"|{_LABEL}(\.{_LABEL})*",
-        message="must be the name of an object: lower-case letters, digits, '-' and '.'",
+        message="must be an object name: lower-case letters, digits, '-' and '.'",
     ),
 ]
 RequiredName = Annotated[
@@ -87,7 +90,7 @@ RequiredName = Annotated[
     Text(
         most=253,
         pattern=rf"{_LABEL}(\.{_LABEL})*",
-        message="must be the name of an object: lower-case letters, digits, '-' and '.'",
+        message="must be an object name: lower-case letters, digits, '-' and '.'",
     ),
 ]
 ContainerName = Annotated[
@@ -95,7 +98,7 @@ ContainerName = Annotated[
     Text(
         most=63,
         pattern=f"|{_LABEL}",
-        message="must be the name of a container: lower-case letters, digits and '-'",
+        message="must be a container name: lower-case letters, digits and '-'",
     ),
 ]
 VolumeName = Annotated[
@@ -103,7 +106,7 @@ VolumeName = Annotated[
     Text(
         most=63,
         pattern=_LABEL,
-        message="must be the name of a volume: lower-case letters, digits and '-'",
+        message="must be a volume name: lower-case letters, digits and '-'",
     ),
 ]
 Folder = Annotated[
@@ -111,7 +114,7 @@ Folder = Annotated[
     Text(
         most=1024,
         pattern=f"(/{_SEGMENT})+",
-        message="must be an absolute path without ':', '.', '..' or a '/' at its end",
+        message="must be an absolute path without ':', '.', '..' or a trailing '/'",
     ),
 ]
 OptionalFolder = Annotated[
@@ -119,7 +122,7 @@ OptionalFolder = Annotated[
     Text(
         most=1024,
         pattern=f"(/{_SEGMENT})*",
-        message="must be an absolute path without ':', '.', '..' or a '/' at its end",
+        message="must be an absolute path without ':', '.', '..' or a trailing '/'",
     ),
 ]
 Quantity = Annotated[
@@ -127,7 +130,7 @@ Quantity = Annotated[
     Text(
         most=32,
         pattern=r"0*[1-9][0-9]*(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?",
-        message="must be an amount of storage that is more than nothing, such as 20Gi",
+        message="must be a positive amount of storage, such as 20Gi",
         whole_numbers=True,
     ),
 ]

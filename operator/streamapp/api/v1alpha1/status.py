@@ -1,6 +1,6 @@
-"""`status` of a StreamApp: what the operator answers. Machine-written; users and tools read it.
+"""`status` of a StreamApp: the operator writes it, users and tools read it.
 
-What is not known is absent, never a number. Lists that only the operator writes are atomic; conditions are a map by
+An unknown value is absent, never a number. Lists that only the operator writes are atomic; conditions are a map by
 type.
 """
 
@@ -12,6 +12,7 @@ from pydantic import Field
 
 from streamapp.api.v1alpha1.cel_rules import ApiModel
 from streamapp.api.v1alpha1.durations import DurationText
+from streamapp.api.v1alpha1.field_types import INT32, INT64
 from streamapp.core.actions.decision import Answer
 from streamapp.core.facts.policy import LearnerSource
 
@@ -23,8 +24,8 @@ MOST_MESSAGE = 4096
 MOST_LINE = 1024
 
 Span = Annotated[timedelta, DurationText()]
-Count = Annotated[int, Field(ge=0, le=2**31 - 1, json_schema_extra={"format": "int32"})]
-Records = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1, json_schema_extra=INT32)]
+Records = Annotated[int, Field(ge=0, json_schema_extra=INT64)]
 Line = Annotated[str, Field(max_length=MOST_LINE)]
 TaskName = Annotated[str, Field(max_length=32)]
 ReasonName = Annotated[str, Field(min_length=1, max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
@@ -34,13 +35,13 @@ _BY_TYPE: dict[str, Any] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-
 
 
 class GroupProtocol(Enum):
-    """How the consumer group is led."""
+    """The protocol of the consumer group."""
 
     CLASSIC = "classic"
 
 
 class ConvergenceState(Enum):
-    """Whether anything still moves."""
+    """Whether the application is converged."""
 
     CONVERGED = "Converged"
     CONVERGING = "Converging"
@@ -48,7 +49,7 @@ class ConvergenceState(Enum):
 
 
 class AgentState(Enum):
-    """What the agent in a pod does."""
+    """The state of the agent in a pod."""
 
     ACTIVE = "Active"
     INACTIVE = "Inactive"
@@ -56,160 +57,164 @@ class AgentState(Enum):
 
 
 class ForcedBy(Enum):
-    """Where a user's word against coverage was given."""
+    """What overrides coverage."""
 
     POLICY = "Policy"
-    RELEASE = "Release"
+    OVERRIDE = "Override"
     TIMEOUT = "Timeout"
 
 
 class SlowTask(ApiModel):
-    """A task that is behind."""
+    """A task without a caught-up copy."""
 
     task: TaskName
-    """The task, as Kafka Streams prints it: `0_31`."""
+    """Task ID, as Kafka Streams prints it: `0_31`."""
     ordinal: Count | None = None
-    """The pod with the copy that is behind; absent where there is no copy."""
+    """Pod with the best copy. Absent: no copy exists."""
     lag: Records | None = None
-    """Records it is behind; absent where that is unknown."""
+    """Lag of that copy, in records. Absent: unknown."""
 
 
 class ConvergenceStatus(ApiModel):
-    """How far the application is from the state in which nothing moves any more."""
+    """How far the application is from converged: stable group, all tasks running, all copies caught up."""
 
     state: ConvergenceState
     """Converged, Converging, or Unknown."""
-    progress: Annotated[int, Field(ge=0, le=100, json_schema_extra={"format": "int32"})] | None = None
-    """Percentage of the lag at the beginning that is worked off, the best so far."""
+    progress: Annotated[int, Field(ge=0, le=100, json_schema_extra=INT32)] | None = None
+    """Percentage of the initial lag that is applied, the best so far."""
     tasks: Count | None = None
     """Tasks of the topology."""
     running: Count | None = None
-    """Of these, known to run."""
+    """Tasks that are known to run."""
     learners: Count | None = None
-    """Copies on other pods: standbys and warm-ups."""
+    """Learners: standby and warm-up copies."""
     caught_up: Count | None = None
-    """Of these, within `acceptableRecoveryLag`."""
+    """Learners within `acceptableRecoveryLag`."""
     remaining_lag: Records | None = None
-    """Records that copies and restoring tasks still have to apply before they are caught up."""
-    eta: Annotated[str, Field(max_length=32)] | None = None
-    """How long still, as a duration; `never` where it does not come nearer; absent where that is unknown."""
+    """Records that learners and restoring tasks must apply before they are caught up. Absent: unknown."""
+    estimated_completion_time: datetime | None = None
+    """When every learner will be caught up, rounded up. Absent: unknown, or the lag is not decreasing."""
+    lag_falling: bool | None = None
+    """Whether the lag decreases. False also if the learners would need more than a year. Absent: unknown."""
     slowest: Annotated[tuple[SlowTask, ...], Field(max_length=MOST_SLOWEST, json_schema_extra=_ATOMIC)] = ()
-    """The tasks that are furthest behind."""
+    """The tasks with the highest lag."""
 
 
 class ForcedStatus(ApiModel):
-    """A user's word against coverage."""
+    """An override of coverage."""
 
     by: ForcedBy
-    """Policy: policy Immediate. Release: an annotation that names this hold. Timeout: onTimeout Proceed."""
+    """Policy: policy Immediate. Override: annotation `streamapp.dev/override`. Timeout: onTimeout Proceed."""
     reason: Line
-    """Why, in the user's words."""
+    """The user's reason."""
 
 
 class ScaleDownStatus(ApiModel):
-    """The scale-down that goes on."""
+    """The current scale-down."""
 
     hold_id: Annotated[str, Field(max_length=64)] | None = None
-    """Names this hold, for `streamapp.dev/release`; absent before it is on record."""
+    """ID of this hold, for the annotation `streamapp.dev/override`. Absent: the hold is not recorded yet."""
     target: Count
-    """Replicas at its end."""
+    """Replicas at the end of the scale-down."""
     since: datetime | None = None
-    """When it began."""
+    """When the hold started."""
     last_progress: datetime | None = None
-    """When the lag that it waits for was last seen to become less."""
+    """When the awaited lag last decreased."""
     next_ordinal: Count | None = None
-    """The pod that goes next."""
+    """Ordinal of the next pod to remove."""
     waiting_for: Count = 0
-    """Tasks without a caught-up copy on a pod that stays."""
-    eta: Annotated[str, Field(max_length=32)] | None = None
-    """How long still until these are caught up; `never` where they do not come nearer; absent where it is unknown."""
+    """Tasks without a caught-up copy on a remaining pod."""
+    estimated_completion_time: datetime | None = None
+    """When the awaited copies will be caught up, rounded up. Absent: unknown, or their lag is not decreasing."""
+    lag_falling: bool | None = None
+    """Whether the awaited lag decreases. False also if the copies would need more than a year. Absent: unknown."""
     reason: ReasonName
-    """Why the next pod does not go yet, or that it goes."""
+    """Reason of the last decision about the next pod."""
     forced: ForcedStatus | None = None
-    """Set where coverage is overridden."""
+    """Set if coverage is overridden."""
 
 
 class MemberStatus(ApiModel):
     """One pod and its Kafka Streams process."""
 
     ordinal: Count
-    """Of the pod."""
+    """Ordinal of the pod."""
     process_id: Annotated[str, Field(max_length=36)] | None = None
-    """Of the process, as its members show it, else as recorded on the volume."""
+    """Process ID that the group members report, or else the ID recorded on the volume claim."""
     volume: Annotated[str, Field(max_length=253)] | None = None
-    """The volume claim."""
+    """Name of the volume claim."""
     active: Count | None = None
-    """Tasks assigned to it as active; absent where the group is not readable."""
+    """Assigned active tasks. Absent: the group cannot be read."""
     learners: Count | None = None
-    """Copies assigned to it: standbys and warm-ups; absent where the group is not readable."""
+    """Assigned learners: standby and warm-up copies. Absent: the group cannot be read."""
     agent: AgentState | None = None
-    """Active: its agent answers, and the assignor that learns on demand is at work there. Inactive: its agent answers,
-    and that assignor is not at work. Unreachable: its agent does not answer. Absent if the application has no agent."""
+    """Active: the agent answers and its task assignor is in use. Inactive: the agent answers, but its task assignor is
+    not in use. Unreachable: the agent does not answer. Absent: the application has no agent."""
 
 
 class LastStep(ApiModel):
-    """A step of a scale-down that is finished."""
+    """A completed step of a scale-down."""
 
     from_: Count = Field(validation_alias="from", serialization_alias="from")
     """Replicas before."""
     to: Count
     """Replicas after."""
     at: datetime
-    """When it was granted."""
+    """When the operator lowered the replicas of the StatefulSet."""
     held_duration: Span | None = None
-    """How long the scale-down had been held then."""
+    """How long the scale-down was held before this step. Absent: unknown."""
     duration: Span
-    """From the grant until the pod was gone, its place in the group was free, and every task ran."""
+    """Time until the pod was gone, its members had left the group, and every task ran."""
     downtime_max: Span | None = None
-    """The longest time in which no member had a task running, at most; absent where it was not seen."""
+    """Upper bound of the longest downtime of a task. Absent: the operator did not observe it."""
     downtime_uncertainty: Span | None = None
-    """How much shorter it may have been: the operator sees the group only now and then."""
+    """How much shorter the downtime can have been: the operator only samples the group."""
     forced: ForcedStatus | None = None
-    """Set where coverage was overridden."""
+    """Set if coverage was overridden."""
 
 
 class ConditionStatus(ApiModel):
     """One condition, as Kubernetes defines them."""
 
     type: Annotated[str, Field(max_length=316)]
-    """Which."""
+    """Type of the condition."""
     status: Answer
     """True, False or Unknown."""
-    observed_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
-    """The generation of the StreamApp that it speaks of."""
+    observed_generation: Annotated[int, Field(ge=0, json_schema_extra=INT64)]
+    """Generation of the StreamApp that the condition is about."""
     last_transition_time: datetime
-    """When the status last changed."""
+    """When `status` last changed."""
     reason: ReasonName
-    """Why, in one word; docs/reasons.md explains each."""
+    """Reason in PascalCase; docs/reasons.md explains each."""
     message: Annotated[str, Field(max_length=MOST_MESSAGE)]
-    """Why, in sentences."""
+    """The reason in sentences, with details."""
 
 
 class StreamAppStatus(ApiModel):
-    """What the operator answers."""
+    """The observed state."""
 
-    observed_generation: Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})] | None = None
-    """The generation of the StreamApp that was last decided about."""
+    observed_generation: Annotated[int, Field(ge=0, json_schema_extra=INT64)] | None = None
+    """Generation of the StreamApp that the operator last reconciled."""
     replicas: Count = 0
-    """Pods that exist, those that are about to go included: what an autoscaler's average is divided by."""
+    """Existing pods, including those that are terminating. Autoscalers divide by this number."""
     selector: Annotated[str, Field(max_length=253)] | None = None
-    """Selects all pods, as text, for autoscalers."""
+    """Label selector of all pods, for autoscalers."""
     stateful_set_replicas: Count | None = None
-    """Replicas of the StatefulSet, or, where it is gone, those it last had."""
+    """Replicas of the StatefulSet, or its last replicas if it is gone."""
     ready_replicas: Count = 0
-    """Pods that are ready."""
+    """Ready pods."""
     learner_source: LearnerSource | None = None
-    """Where copies of tasks come from, as last seen: OnDemand, Standbys, or None where the application makes none."""
+    """Where learners come from, as last detected: OnDemand, Standbys, or None if the application makes none."""
     group_protocol: GroupProtocol | None = None
-    """How the consumer group is led; absent until it was read."""
+    """Protocol of the consumer group. Absent: not read yet."""
     convergence: ConvergenceStatus | None = None
-    """How far the application is from the state in which nothing moves any more."""
+    """How far the application is from converged."""
     scale_down: ScaleDownStatus | None = None
-    """The scale-down that goes on; absent while there is none."""
+    """The current scale-down. Absent: there is none."""
     members: Annotated[tuple[MemberStatus, ...], Field(max_length=MOST_MEMBERS, json_schema_extra=_ATOMIC)] = ()
-    """One entry per pod, the lowest 200 ordinals."""
+    """One entry per pod, up to 200 of the lowest ordinals."""
     last_steps: Annotated[tuple[LastStep, ...], Field(max_length=MOST_STEPS, json_schema_extra=_ATOMIC)] = ()
-    """The last ten finished steps of scale-downs, newest first."""
+    """The last ten completed steps of scale-downs, newest first."""
     conditions: Annotated[
         tuple[ConditionStatus, ...], Field(max_length=MOST_CONDITIONS, json_schema_extra=_BY_TYPE)
     ] = ()

@@ -28,7 +28,7 @@ class StreamApp:
 
     @property
     def replicas(self) -> int:
-        """What it wishes for."""
+        """Return the desired replicas."""
         return self.spec.replicas
 
 
@@ -38,7 +38,7 @@ class InvalidStreamApp:
 
     metadata: Metadata
     replicas: int
-    """What it wishes for, where that can be read; else what it was last granted."""
+    """Desired replicas, or the last replicas of the StatefulSet if the spec cannot be read."""
     status: StreamAppStatus
     faults: tuple[Fault, ...]
     """At least one."""
@@ -80,9 +80,9 @@ def _name(metadata: Metadata) -> tuple[Fault, ...]:
 
 
 def _replicas(spec: object, status: StreamAppStatus) -> int:
-    wished = spec.get("replicas") if isinstance(spec, Mapping) else None
-    if isinstance(wished, int) and not isinstance(wished, bool) and wished >= 0:
-        return wished
+    replicas = spec.get("replicas") if isinstance(spec, Mapping) else None
+    if isinstance(replicas, int) and not isinstance(replicas, bool) and replicas >= 0:
+        return replicas
     return status.stateful_set_replicas or 0
 
 

@@ -11,12 +11,10 @@ from enum import Enum
 from typing import Any
 
 from streamapp.api.managed_fields import asked_at, told_at
-from streamapp.api.names import HOLD, RELEASE
+from streamapp.api.names import HOLD, OVERRIDE
 from streamapp.api.status.conditions import is_sound
-from streamapp.api.status.progress import NEVER
 from streamapp.api.status.translate import NO_REASON
-from streamapp.api.v1alpha1.durations import parse_duration
-from streamapp.api.v1alpha1.status import ConditionStatus, StreamAppStatus
+from streamapp.api.v1alpha1.status import ConditionStatus, ConvergenceStatus, ScaleDownStatus, StreamAppStatus
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.actions.decision import Answer
@@ -112,7 +110,7 @@ class AppView:
     @property
     def overridden_hold(self) -> str | None:
         """The ID of the operator's hold that a user has overridden; None if there is none."""
-        hold_id = self.streamapp.metadata.annotations.get(RELEASE, "").strip().partition(" ")[0]
+        hold_id = self.streamapp.metadata.annotations.get(OVERRIDE, "").strip().partition(" ")[0]
         return hold_id or None
 
     @property
@@ -210,19 +208,15 @@ class AppView:
         observed = self.status.observed_generation
         return observed is not None and observed < self.streamapp.metadata.generation
 
-    def left(self, eta: str | None) -> timedelta | Never | None:
-        """The time left of an estimate, counted from when the status was written; None if there is no estimate."""
-        if eta is None:
+    def left(self, part: ConvergenceStatus | ScaleDownStatus | None) -> timedelta | Never | None:
+        """The time left until the estimated completion; None if there is no estimate."""
+        if part is None:
             return None
-        if eta == NEVER:
-            return Never()
-        try:
-            estimate = parse_duration(eta)
-        except ValueError:
-            return None
-        written_at = self.status_written_at
-        passed = timedelta(0) if written_at is None else max(timedelta(0), self.now - written_at)
-        return max(timedelta(0), estimate - passed)
+        if part.estimated_completion_time is not None:
+            # A clock that is behind the cluster's does not lengthen the estimate.
+            now = self.now if self.status_written_at is None else max(self.now, self.status_written_at)
+            return max(timedelta(0), part.estimated_completion_time - now)
+        return Never() if part.lag_falling is False else None
 
 
 def view_of(resource: Mapping[str, Any], now: datetime) -> AppView:

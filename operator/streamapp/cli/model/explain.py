@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from streamapp.api.v1alpha1.durations import format_duration
-from streamapp.api.v1alpha1.status import AgentState, ConditionStatus
+from streamapp.api.v1alpha1.status import AgentState, ConditionStatus, ConvergenceStatus, ScaleDownStatus
 from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.model.app_view import AppState, AppView, Never, view_of
 from streamapp.cli.model.phrases import counted
@@ -199,13 +199,13 @@ def _how_long(view: AppView) -> Iterator[str]:
     if view.state not in {AppState.HELD, AppState.CONVERGING, AppState.CHANGING, AppState.STALLED}:
         return
     if going is not None and going.waiting_for:
-        yield _left(view, going.eta, "Until the copies for the next pod are caught up")
+        yield _left(view, going, "Until the copies for the next pod are caught up")
     elif convergence is not None and view.state is not AppState.HELD and view.answer("Converged") is Answer.FALSE:
-        yield _left(view, convergence.eta, "Until every copy is caught up")
+        yield _left(view, convergence, "Until every copy is caught up")
 
 
-def _left(view: AppView, eta: str | None, until: str) -> str:
-    match view.left(eta):
+def _left(view: AppView, part: ConvergenceStatus | ScaleDownStatus, until: str) -> str:
+    match view.left(part):
         case None:
             return f"{until}: unknown. An estimate needs two measurements of the lag."
         case Never():

@@ -13,13 +13,14 @@ from streamapp.api.names import GROUP, KIND
 from streamapp.cli.model.app_view import AppView
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.reasons import Reason
+from streamapp.core.status.events import reasons_of_event
 
 Json = dict[str, Any]
 
 _NOTABLE = frozenset(
     {
         *(Reason.HoldBegan, Reason.HoldCancelled, Reason.GaveUp, Reason.LargeDrop, Reason.StepClosed),
-        *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout, Reason.StepSlow),
+        *(Reason.ForcedByPolicy, Reason.ForcedByOverride, Reason.ForcedByTimeout, Reason.StepSlow),
         *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.BeingDeleted),
         *(Reason.Paused, Reason.DryRun, Reason.HeldByUser, Reason.ZeroNotAllowed),
     }
@@ -96,8 +97,13 @@ def entries_of_events(events: Iterable[Mapping[str, Any]], view: AppView) -> Ite
                 message=f"{plain(str(event.get('note', '')))}{_times(event)}",
                 by=by,
                 is_warning=event.get("type") == "Warning",
-                is_detail=by == "operator" and not is_notable(what),
+                is_detail=by == "operator" and not any(map(is_notable, _reasons(what))),
             )
+
+
+def _reasons(event: str) -> list[str]:
+    """The names of the reasons that an Event of the operator stands for."""
+    return sorted(reason.name for reason in reasons_of_event(event)) or [event]
 
 
 def _reporter(event: Mapping[str, Any]) -> str:

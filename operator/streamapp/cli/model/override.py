@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from streamapp.api.names import HOLD, RELEASE
+from streamapp.api.names import HOLD, OVERRIDE
 from streamapp.cli.errors import CliError
 from streamapp.cli.model.app_view import AppView
 from streamapp.cli.model.explain import reason_of
@@ -43,7 +43,7 @@ class OperatorHold:
     @property
     def patch(self) -> Json:
         """The merge patch by which the hold no longer waits for coverage."""
-        return {"metadata": {"annotations": {RELEASE: f"{self.hold_id} {self.reason}"}}}
+        return {"metadata": {"annotations": {OVERRIDE: f"{self.hold_id} {self.reason}"}}}
 
 
 @dataclass(frozen=True, slots=True)

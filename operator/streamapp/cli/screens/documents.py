@@ -14,6 +14,7 @@ def of_status(view: AppView) -> Json:
     """One StreamApp: the fields of the overview, and its whole status."""
     status, metadata, main = view.status, view.streamapp.metadata, view.main_condition
     answered = view.is_answered
+    eta = status.convergence.estimated_completion_time if status.convergence else None
     document = {
         "namespace": metadata.namespace,
         "name": metadata.name,
@@ -27,7 +28,8 @@ def of_status(view: AppView) -> Json:
         "readyReplicas": status.ready_replicas if answered else None,
         "converged": _converged(view),
         "held": view.state is AppState.HELD,
-        "eta": status.convergence.eta if status.convergence else None,
+        "estimatedCompletionTime": None if eta is None else eta.isoformat(),
+        "lagFalling": status.convergence.lag_falling if status.convergence else None,
         "createdAt": metadata.creation_timestamp.isoformat(),
         "statusWrittenAt": None if view.status_written_at is None else view.status_written_at.isoformat(),
         "status": status.model_dump(mode="json", by_alias=True, exclude_none=True),

@@ -12,8 +12,8 @@ from streamapp.cli.screens.status import STYLES
 from streamapp.cli.text import durations
 
 _WIDE = 100
-_TITLES = ("name", "desired", "current", "actual", "ready", "converged", "state", "eta", "age")
-_SHORT_TITLES = ("name", "want", "curr", "actual", "ready", "conv", "state", "eta", "age")
+_TITLES = ("name", "desired", "current", "ready", "converged", "state", "eta", "age")
+_SHORT_TITLES = ("name", "want", "cur", "ready", "conv", "state", "eta", "age")
 """The titles for a narrow terminal."""
 _LEAST = {"state": 18, "name": 8, "namespace": 9}
 """The columns that can become narrower, the most important first, and widths that fit most reasons and names."""
@@ -66,7 +66,6 @@ class _Overview:
             metadata.name,
             str(view.streamapp.replicas),
             "none" if status.stateful_set_replicas is None else str(status.stateful_set_replicas),
-            str(status.replicas) if answered else "?",
             str(status.ready_replicas) if answered else "?",
             _converged(view),
             _state(view),
@@ -104,10 +103,10 @@ def _state(view: AppView) -> Text:
 
 def _eta(view: AppView) -> str:
     going, convergence = view.status.scale_down, view.status.convergence
-    eta = going.eta if going is not None and going.waiting_for else convergence.eta if convergence else None
+    part = going if going is not None and going.waiting_for else convergence
     if view.state in {AppState.SETTLED, AppState.UNANSWERED, AppState.DELETING}:
         return ""
-    match view.left(eta):
+    match view.left(part):
         case None:
             return ""
         case Never():

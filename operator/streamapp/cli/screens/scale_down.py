@@ -30,7 +30,7 @@ def scale_down(view: AppView) -> RenderableType | None:
     if going.waiting_for:
         tasks = counted(going.waiting_for, "task")
         table.add_row("waits for", Text(f"{tasks} without a caught-up copy on a remaining pod", style="yellow"))
-        table.add_row("time left", Text(about_left(view.left(going.eta))))
+        table.add_row("time left", Text(about_left(view.left(going))))
     if going.waiting_for and going.last_progress is not None and view.state in {AppState.HELD, AppState.STALLED}:
         table.add_row("progress", Text(f"the lag last decreased {durations.ago(going.last_progress, view.now)}"))
     if view.main_condition is None or view.main_condition.reason != going.reason:

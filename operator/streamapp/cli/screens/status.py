@@ -192,7 +192,7 @@ def _progress(view: AppView, status: ConvergenceStatus, width: int) -> Renderabl
         bar = Bar(status.progress / 100, width, style)
         cells += [bar, Text(f"{status.progress} %")]
     if status.state is ConvergenceState.CONVERGING:
-        cells.append(Text(f"time left: {about_left(view.left(status.eta))}"))
+        cells.append(Text(f"time left: {about_left(view.left(status))}"))
     for _ in cells:
         line.add_column(no_wrap=True)
     line.add_row(*cells)

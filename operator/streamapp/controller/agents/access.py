@@ -12,7 +12,7 @@ import structlog
 from streamapp.agents.answers import Outcome, Place, Read
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.keys import KeyFile, NoKeys
-from streamapp.controller.metrics import Metrics
+from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import AgentAccess
 from streamapp.core.actions.decision import Announce
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentSilent
@@ -92,18 +92,19 @@ class AgentSide:
         )
 
     def _counted(self, key: Key, outcome: Outcome) -> None:
-        self.metrics.announcements.labels(key.namespace, key.name, outcome.value).inc()
+        result = SUCCESS if outcome is Outcome.TAKEN else ERROR
+        self.metrics.announcements.labels(key.namespace, key.name, result).inc()
 
     def _count(self, key: Key, word: AgentReply) -> None:
-        result = "heard" if isinstance(word, AgentReport) else "silent"
-        self.metrics.agent_reads.labels(key.namespace, key.name, result).inc()
+        result = SUCCESS if isinstance(word, AgentReport) else ERROR
+        self.metrics.agent_requests.labels(key.namespace, key.name, result).inc()
         place = (key, word.ordinal)
         if isinstance(word, AgentSilent):
             if self._silent.get(place) != word.why:
-                log.warning("agent silent", app=str(key), ordinal=word.ordinal, why=word.why)
+                log.warning("agent unreachable", app=str(key), ordinal=word.ordinal, why=word.why)
             self._silent[place] = word.why
         elif self._silent.pop(place, None) is not None:
-            log.info("agent heard again", app=str(key), ordinal=word.ordinal)
+            log.info("agent reachable again", app=str(key), ordinal=word.ordinal)
 
 
 def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[Read]) -> str:

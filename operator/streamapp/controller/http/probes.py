@@ -42,16 +42,18 @@ class Health:
         found = []
         age = self.queue_age()
         if age > self.stuck_seconds:
-            found.append(f"queue: a key has waited or run for {age:.0f} s, allowed are {self.stuck_seconds:.0f} s")
+            found.append(
+                f"work queue: a StreamApp has waited or run for {age:.0f} s, the limit is {self.stuck_seconds:.0f} s"
+            )
         for kind, at in self._listed_at.items():
             if now - at > MISSED_HEARTBEATS * self.heartbeat_seconds:
-                found.append(f"watch: {kind} could not be listed for {now - at:.0f} s")
+                found.append(f"watch: listing {kind} has failed for {now - at:.0f} s")
         return found
 
     def unready(self) -> str:
         """Why nothing can be expected of this process, as a sentence; empty where it can."""
         if self.leadership.leads():
-            return "" if self.is_ready else "listing"
+            return "" if self.is_ready else "cache not synced"
         return self.leadership.blind()
 
     async def beat(self, client: KubeClient, namespaces: tuple[str, ...]) -> None:
@@ -78,7 +80,7 @@ async def serve(port: int, health: Health, metrics: Metrics, routes: Iterable[we
 
     async def readyz(_: web.Request) -> web.Response:
         why_not = health.unready()
-        role = "ok" if health.leadership.leads() else f"standing by, {health.leadership.holder or 'nobody'} leads"
+        role = "ok" if health.leadership.leads() else f"standby, leader is {health.leadership.holder or 'unknown'}"
         return web.Response(status=503 if why_not else 200, text=why_not or role)
 
     async def show(_: web.Request) -> web.Response:

@@ -192,7 +192,7 @@ class Elector:
                 self._is_current, self._fault = False, str(error)
             else:
                 return
-        log.warning("lease not given back; it expires by itself", lease=str(self._key), error=self._fault)
+        log.warning("lease not released; it expires", lease=str(self._key), error=self._fault)
 
     async def _give_back(self) -> None:
         if not self._is_current:
@@ -200,7 +200,7 @@ class Elector:
         if self._lease is not None and self.holder == self.identity:
             free = replace(self._lease.says, holder="", seconds=GIVEN_BACK, renewed_at=leases.stamp(self._now()))
             await leases.write(self._client, self._key, self._lease, free)
-            log.info("lease given back", lease=str(self._key), transitions=self.transitions)
+            log.info("lease released", lease=str(self._key), transitions=self.transitions)
 
     def _saw(self, lease: Lease | None) -> None:
         """Note what was read; only a change of what it says starts its time anew."""
@@ -215,7 +215,7 @@ class Elector:
         if not is_same:
             self._still_since = now
             if before is None or before.says.holder != lease.says.holder:
-                log.info("stands by", lease=str(self._key), leader=self.holder or "nobody")
+                log.info("standby", lease=str(self._key), leader=self.holder or None)
 
     def _may_take(self) -> bool:
         if self._is_current and (self._is_given_back() or self._is_ours()):
@@ -251,7 +251,7 @@ class Elector:
         else:
             made = await leases.create(self._client, self._key, mine)
         self._wrote(made, asked_at)
-        log.info("leads", lease=str(self._key), transitions=self.transitions, after=from_whom or "nobody")
+        log.info("became leader", lease=str(self._key), transitions=self.transitions, previous=from_whom or None)
 
     async def _write_own(self) -> None:
         if self._lease is None:

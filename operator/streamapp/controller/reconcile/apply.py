@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from streamapp.api.names import HOLD, HOLD_RECORD, RELEASE, claim_of
+from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, claim_of
 from streamapp.api.objects import manifests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentSide, moved_since
 from streamapp.controller.apps.group_poller import GroupWatch
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
-from streamapp.controller.metrics import Metrics
+from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.actions.decision import (
@@ -90,10 +90,10 @@ class Applier:
                 self._leadership.check()  # also for brokers and agents, who know nothing of a Lease
                 await self._makers[type(step)](gathered, step)
             except BaseException:
-                self._metrics.steps.labels(*labels, "failed").inc()
+                self._metrics.steps.labels(*labels, ERROR).inc()
                 tell(step, False)
                 raise
-            self._metrics.steps.labels(*labels, "made").inc()
+            self._metrics.steps.labels(*labels, SUCCESS).inc()
             tell(step, True)
 
     async def fence_hold_record(self, gathered: Gathered) -> bool:
@@ -254,7 +254,7 @@ def _wish(app: Json) -> tuple[object, ...]:
         metadata["generation"],
         metadata.get("deletionTimestamp"),
         said.get(HOLD),
-        said.get(RELEASE),
+        said.get(OVERRIDE),
     )
 
 

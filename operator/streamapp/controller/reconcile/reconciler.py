@@ -118,7 +118,7 @@ class Reconciler:
 def _look(gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> Look:
     """The pass as the flight record keeps it."""
     return Look(
-        found=gathered.found,
+        streamapp=gathered.found,
         resource=gathered.live.app,
         pods=gathered.live.pods,
         snapshot=gathered.snapshot,

@@ -1,6 +1,6 @@
-"""Tells what a pass came to: on the resource, as Events, in the log, and in the metrics.
+"""Reports the result of a reconcile: in the status, as Events, in the log, and in the metrics.
 
-Called by `reconcile` at the end of every pass. Each change is told once: a decision that stays the same is silent.
+Called by `reconciler` at the end of every reconcile. Events and log lines report changes only.
 """
 
 from datetime import timedelta
@@ -16,7 +16,7 @@ from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.tasks import TaskSet
-from streamapp.core.reasons import Reason
+from streamapp.core.status.events import event_reason
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import Key
@@ -24,27 +24,18 @@ from streamapp.kube.objects import events, status
 
 log = structlog.get_logger()
 
-_WARNINGS = frozenset(
-    {
-        *(Reason.LargeDrop, Reason.NoProgress, Reason.GaveUp, Reason.StepSlow, Reason.EvictionMissed),
-        *(Reason.ForcedByPolicy, Reason.ForcedByRelease, Reason.ForcedByTimeout),
-        *(Reason.AutoscalerAimsAtStatefulSet, Reason.TwoWritersOfReplicas),
-        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.MaxIdleTimeTooLong),
-    }
-)
-
 
 class Reporter:
-    """Tells for all applications."""
+    """Reports for all applications; remembers what it logged last of each."""
 
     def __init__(self, client: KubeClient, metrics: Metrics, instance: str) -> None:
         self._client = client
         self._metrics = metrics
         self._instance = instance
-        self._told: dict[Key, tuple[Verdict, Reason]] = {}
+        self._logged: dict[Key, tuple[Verdict, str]] = {}
 
     async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
-        """Tell it; `done` where every step of the plan was made, else only what was found is told."""
+        """Report a decision; Events are sent only if every step of the plan succeeded (`done`)."""
         self._measure(gathered, decision)
         changed = self._log(gathered, decision)
         await self._write_status(gathered, decision, gap)
@@ -52,15 +43,15 @@ class Reporter:
             await self._publish(gathered, decision, changed=changed)
 
     def forget(self, key: Key) -> None:
-        """Drop what is known of an application that is gone."""
-        self._told.pop(key, None)
+        """Drop the state of a deleted application."""
+        self._logged.pop(key, None)
         self._metrics.forget(key.namespace, key.name)
 
     def _log(self, gathered: Gathered, decision: Decision) -> bool:
-        now = (decision.verdict, decision.reason)
-        changed = self._told.get(gathered.key) != now
+        latest = (decision.verdict, decision.reason.name)
+        changed = self._logged.get(gathered.key) != latest
         if changed:
-            self._told[gathered.key] = now
+            self._logged[gathered.key] = latest
             log.info(
                 "decision",
                 app=str(gathered.key),
@@ -68,7 +59,7 @@ class Reporter:
                 reason=decision.reason.name,
                 message=decision.message,
                 desired=gathered.snapshot.app.desired.replicas,
-                granted=_granted(gathered),
+                current=_granted(gathered),
                 plan=[type(step).__name__ for step in decision.plan],
                 withheld=[type(step).__name__ for step in decision.withheld],
             )
@@ -79,25 +70,26 @@ class Reporter:
         new = status_of(gathered.found, decision, gathered.snapshot, gathered.found.status, gap)
         old: dict[str, Any] = gathered.live.app.get("status", {})
         if decision.closed_step is not None:
-            log.info("step closed", app=str(gathered.key), step=str(decision.closed_step), gap=str(gap))
+            log.info("step completed", app=str(gathered.key), step=str(decision.closed_step), gap=str(gap))
         if is_worth_writing(old, new, memory.status_written_at, now):
             await status.write(self._client, gathered.live.app, new)
             memory.status_written_at = now
 
     async def _publish(self, gathered: Gathered, decision: Decision, *, changed: bool) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        told = list(decision.events)
+        news = list(decision.events)
         if changed and decision.verdict in {Verdict.STALLED, Verdict.PAUSED}:
-            told.append(Event(decision.reason, decision.detail))
-        told += (warned for warned in decision.warnings if warned not in memory.warned)
+            news.append(Event(decision.reason, decision.detail))
+        news += (warning for warning in decision.warnings if warning not in memory.warned)
         memory.warned = frozenset(decision.warnings)
-        for count, event in enumerate(event for event in told if memory.not_yet_reported(event, now)):
+        for count, event in enumerate(event for event in news if memory.not_yet_reported(event, now)):
+            published = event_reason(event.reason)
             await events.publish(
                 self._client,
                 gathered.live.app,
-                reason=event.reason.name,
-                note=said(event.reason, event.detail, with_next_step=event.reason in _WARNINGS),
-                warning=event.reason in _WARNINGS,
+                reason=published.name,
+                note=said(event.reason, event.detail, with_next_step=published.is_warning),
+                warning=published.is_warning,
                 at=now + count * timedelta(microseconds=1),
                 instance=self._instance,
             )
@@ -107,7 +99,7 @@ class Reporter:
         workload, now = gathered.snapshot.workload, gathered.snapshot.now
         counts = {
             "desired": gathered.snapshot.app.desired.replicas,
-            "granted": _granted(gathered),
+            "current": _granted(gathered),
             "actual": len(workload.pods),
             "ready": workload.ready,
         }
@@ -136,7 +128,7 @@ def _granted(gathered: Gathered) -> int:
 
 
 def gap_seen(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:
-    """What was seen of the gap of a step that is closed now: from the last look before it."""
+    """Return the downtime of the step that this decision completes, from the last reading before the step."""
     step, task_set = decision.closed_step, gathered.snapshot.task_set
     if step is None or not isinstance(task_set, TaskSet):
         return None

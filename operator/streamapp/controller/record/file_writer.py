@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 
 from streamapp.controller.metrics import Metrics
+from streamapp.controller.record.backoff import pause_seconds
 from streamapp.controller.record.files import Limits, OpenFile, keep_within, recover
 from streamapp.controller.record.queue import Entry, RecordQueue
 
@@ -23,8 +24,6 @@ log = structlog.get_logger()
 
 PIECE = 1024 * 1024
 """Bytes of lines that are written at once."""
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds between two tries on a disk that does not take anything."""
 LOOK_AROUND_SECONDS = 60.0
 """Between two looks at what lies there."""
 
@@ -89,8 +88,7 @@ class RecordWriter:
                 self._end()
                 return
             if not is_done:
-                pause = min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, 10), LONGEST_PAUSE)
-                self._queue.pause(pause)
+                self._queue.pause(pause_seconds(self._failures))
 
     def _patience(self) -> float:
         """Until the next flush, or until the open file is due."""

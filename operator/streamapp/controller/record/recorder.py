@@ -15,9 +15,8 @@ import structlog
 from streamapp.controller.record.queue import Entry, RecordQueue
 from streamapp.core.actions.decision import Step
 from streamapp.flightrecord.changes import FlightLog, Look
-from streamapp.flightrecord.lines import StepMade
-from streamapp.flightrecord.schema import Mark, Record, to_line
-from streamapp.flightrecord.schema import Recorder as RecorderLine
+from streamapp.flightrecord.lines import ExecutedStep
+from streamapp.flightrecord.schema import Mark, Record, RecorderLine, to_line
 from streamapp.kube.client.kinds import Key
 
 log = structlog.get_logger()
@@ -65,7 +64,7 @@ class Recorder:
     """Called for each pass of which nothing could be told."""
     _logs: dict[Key, tuple[str, FlightLog]] = field(default_factory=dict)
     """With the UID of the StreamApp that each belongs to."""
-    _made: dict[Key, list[StepMade]] = field(default_factory=dict)
+    _made: dict[Key, list[ExecutedStep]] = field(default_factory=dict)
     """Steps of passes that are under way."""
     _next: int = 0
     _failed: set[str] = field(default_factory=set)
@@ -86,7 +85,7 @@ class Recorder:
         made = self._made[key] = []
 
         def hear(step: Step, is_done: bool) -> None:
-            made.append(StepMade(step, self.now(), is_done))
+            made.append(ExecutedStep(step, self.now(), is_done))
 
         return hear
 
@@ -96,7 +95,7 @@ class Recorder:
         if not self.is_on:
             return
         try:
-            self._add(key, self._log(key, look.found.metadata.uid).lines(replace(look, made=made)))
+            self._add(key, self._log(key, look.streamapp.metadata.uid).lines(replace(look, executed=made)))
         except Exception as error:
             # A fault in here must not end a pass. What was news in it is told anew by the next one, with all else.
             self.count_fault()

@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from streamapp.controller.metrics import Metrics
+from streamapp.controller.record.backoff import pause_seconds
 from streamapp.controller.record.queue import Entry, RecordQueue
 from streamapp.kafka.connection.errors import KafkaAccessError, RecordsTooLargeError
 from streamapp.kafka.producer import Message
@@ -23,8 +24,6 @@ PIECE = 500_000
 """Bytes of lines in one request: half of what a broker takes unless it is told otherwise. A topic may take less."""
 EVERY_SECONDS = 1.0
 DEADLINE_SECONDS = 5.0
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds between two tries."""
 
 
 class Outlet(Protocol):
@@ -71,8 +70,7 @@ class TopicWriter:
     async def _run(self) -> None:
         while True:
             is_sent = await self._send()
-            pause = EVERY_SECONDS if is_sent else min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, 10), LONGEST_PAUSE)
-            await asyncio.sleep(pause)
+            await asyncio.sleep(EVERY_SECONDS if is_sent else pause_seconds(self._failures))
 
     async def _send(self) -> bool:
         """Send all there is, piece by piece; False where it has to be tried again."""

@@ -97,7 +97,7 @@ def _can_drain(evidence: Evidence) -> bool:
     """Begun only where our assignor is at work everywhere; an agent that falls silent does not call it off at once.
 
     It does when it has forgotten the announcement itself: to go on would keep follow-ups scheduled for ever, and with
-    them every other rule from ending the hold, a release by the user among them.
+    them every other rule from ending the hold, an override by the user among them.
     """
     snapshot, policy = evidence.snapshot, evidence.policy
     if is_on_demand(evidence):

@@ -80,10 +80,10 @@ def _continued(current: Hold | None, target: int, snapshot: Snapshot, statefulse
     generation = snapshot.app.generation
     id_ = new_hold_id(snapshot.app.uid, statefulset.resource_version, snapshot.now)
     if current is not None and current.gave_up_at in (None, generation):
-        release = snapshot.app.release
-        is_released = release is not None and release.hold_id == current.id
-        # Whoever released it spoke of the pods that it was about then, and not of those that are to follow now.
-        goes_further = is_released and target < current.target
+        override = snapshot.app.override
+        is_overridden = override is not None and override.hold_id == current.id
+        # The user overrode coverage for the pods of the earlier target, and not for those below it.
+        goes_further = is_overridden and target < current.target
         return replace(
             current,
             target=target,
@@ -127,11 +127,11 @@ class _Held:
         return self.evidence.policy
 
     def outcome(self) -> BranchResult:
-        if self.hold.gave_up_at is not None and not self._is_released:
+        if self.hold.gave_up_at is not None and not self._is_overridden:
             return _hold(Reason.GaveUp, "", self.hold)
         next_ones = next_drained if is_on_demand(self.evidence) else next_removal
         candidate = next_ones(self.evidence, self.statefulset.replicas, self.hold.target)
-        override = self._waiver(candidate)
+        override = self._override(candidate)
         verdict = self._last_of_all(candidate) or evaluate(self.evidence, candidate, override)
         if isinstance(verdict, Refusal):
             return self._wait(verdict)
@@ -141,13 +141,13 @@ class _Held:
             return self._wait(Refusal(Reason.HoldBegan))
         return self._step(verdict)
 
-    def _waiver(self, candidate: RemovalCandidate) -> CoverageOverride | None:
-        """Who says that coverage need not be, if anybody does."""
+    def _override(self, candidate: RemovalCandidate) -> CoverageOverride | None:
+        """Return what lets these pods go without coverage; None if nothing does."""
         if candidate.lowest == 0:
             return CoverageOverride(Reason.StoppingToZero)
-        release = self.snapshot.app.release
-        if release is not None and self._is_released:
-            return CoverageOverride(Reason.ForcedByRelease, Forced(ForcedBy.RELEASE, release.why))
+        override = self.snapshot.app.override
+        if override is not None and self._is_overridden:
+            return CoverageOverride(Reason.ForcedByOverride, Forced(ForcedBy.OVERRIDE, override.why))
         if self.policy.scale_down is ScaleDownPolicy.IMMEDIATE:
             return CoverageOverride(Reason.ForcedByPolicy, Forced(ForcedBy.POLICY, self.policy.force_reason))
         if self.policy.on_timeout is OnTimeout.PROCEED and self._is_timed_out(self.hold.progress):
@@ -234,8 +234,8 @@ class _Held:
         return Refusal(reason, detail, refusal.waits)
 
     @property
-    def _is_released(self) -> bool:
-        return self.snapshot.app.release is not None and self.snapshot.app.release.hold_id == self.hold.id
+    def _is_overridden(self) -> bool:
+        return self.snapshot.app.override is not None and self.snapshot.app.override.hold_id == self.hold.id
 
     def _is_timed_out(self, progress: Progress) -> bool:
         return progress.waited >= self.policy.timeout

@@ -42,7 +42,7 @@ class ForcedBy(Enum):
     """Who said that coverage does not matter."""
 
     POLICY = "policy"
-    RELEASE = "release"
+    OVERRIDE = "override"
     TIMEOUT = "timeout"
 
 

@@ -67,7 +67,7 @@ class ConflictingStreamApp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldOverride:
-    """`streamapp.dev/release`: the user's word that one hold need not wait for coverage any longer."""
+    """`streamapp.dev/override`: the user's word that one hold need not wait for coverage any longer."""
 
     hold_id: str
     why: str
@@ -93,7 +93,7 @@ class App:
     conflicting: tuple[ConflictingStreamApp, ...] = ()
     held_because: str | None = None
     """The reason given in `streamapp.dev/hold`; None without that annotation."""
-    release: HoldOverride | None = None
+    override: HoldOverride | None = None
     granted_before: int | None = None
     """`status.stateful_set_replicas`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
 

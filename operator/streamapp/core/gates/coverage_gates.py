@@ -1,6 +1,6 @@
 """The gates of coverage: is there, for every stateful task, a good copy on a pod that stays?
 
-The only gates that a user's word overrides (`scaleDown.policy`, `onTimeout`, a release, a stop to zero), because they
+The only gates that a user's word overrides (`scaleDown.policy`, `onTimeout`, an override, a stop to zero), because they
 alone ask about what would be lost, not about whether the facts can be trusted.
 """
 

@@ -1,1 +1,5 @@
-"""TODO."""
+"""What the resource reports about one application; no decision depends on it.
+
+`conditions` are the conditions of the status, `gaps` how long a task ran nowhere, `state_age` whether unused state can
+still be brought up to date, `autoscaling` who drives the replicas, `task_table` every task with its copies.
+"""

@@ -108,7 +108,7 @@ def _cannot_act(seen: _Seen) -> Iterator[Finding]:
 
 
 def _idle(seen: _Seen) -> Iterator[Finding]:
-    """Only pods that are wished for: the others are on their way out, or held, which another condition says."""
+    """Count desired pods only: another condition reports pods that are held or terminating."""
     pods = min(len(seen.snapshot.workload.pods), seen.snapshot.app.desired.replicas)
     if seen.tasks is not None and pods > seen.tasks:
         idle = _without_active_tasks(seen.snapshot)
@@ -141,7 +141,7 @@ def _unknown(snapshot: Snapshot) -> Refusal | None:
         return None
     latest = snapshot.latest
     if latest is None:
-        return Refusal(Reason.BrokersUnreachable, "not asked yet")
+        return Refusal(Reason.BrokersUnreachable, "The brokers were not read yet.")
     if isinstance(latest.group, GroupUnreadable):
         return Refusal(latest.group.reason, latest.group.detail)
     return Refusal(Reason.TopologyUnknown, snapshot.task_set.reason)

@@ -1,7 +1,7 @@
-"""The conditions of the resource, from a decision: each with a status, a reason and the particulars.
+"""The conditions of the resource, from a decision: each with a status, a reason and details.
 
-Called by `planning` last. Laws: all of them always; never Reconciling and Stalled together; a held scale-down is a
-healthy state, so that Helm and GitOps tools do not wait for its end.
+Called by `decide` last. Every decision has all conditions, and never both Reconciling and Stalled. A held scale-down is
+a healthy state, so that Helm and GitOps tools do not wait for its end.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from streamapp.core.status import autoscaling, state_age
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFacts:
-    """Everything a decision has found out."""
+    """The results of a decision that conditions are made from."""
 
     evidence: Evidence
     outcome: BranchResult
@@ -44,7 +44,7 @@ class DecisionFacts:
 
 
 def conditions(findings: DecisionFacts) -> tuple[Condition, ...]:
-    """All conditions, in the order in which a person asks."""
+    """Return all conditions, in the order in which a user reads them."""
     return (
         _ready(findings),
         _reconciling(findings),
@@ -74,7 +74,7 @@ def _ready(findings: DecisionFacts) -> Condition:
 
 
 def _awaited(findings: DecisionFacts) -> int:
-    """How many of the pods that stay are not ready; those that a hold lets go need not become so any more."""
+    """Count the remaining pods that are not ready; a pod that a hold removes need not become ready."""
     workload, staying = findings.snapshot.workload, findings.outcome.staying
     granted = 0 if workload.statefulset is None else workload.statefulset.replicas
     wanted = granted if staying is None else min(granted, staying)
@@ -91,7 +91,7 @@ def _reconciling(findings: DecisionFacts) -> Condition:
     if verdict not in {Verdict.STALLED, Verdict.PAUSED} and not _stands_still(findings):
         rollout = findings.rollout
         if rollout is not None and rollout.reason is not Reason.RolloutPaused:
-            return _condition("Reconciling", Answer.TRUE, rollout.reason, "A rollout waits for it.")
+            return _condition("Reconciling", Answer.TRUE, rollout.reason, "The rollout is waiting.")
         if _awaited(findings):
             return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
     return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
@@ -137,7 +137,7 @@ def _identity(findings: DecisionFacts) -> Condition:
 
 
 def _state_on_disk(snapshot: Snapshot) -> Condition:
-    """The processes are who they were; what may be wrong is only how long their state may lie unused."""
+    """Identity is stable; warn if `state.maxIdleTime` is too long."""
     warned = state_age.warning(snapshot)
     if warned is not None:
         return _condition("ProcessIdentityStable", Answer.TRUE, warned.reason, warned.detail)
@@ -148,7 +148,7 @@ def _kafka(findings: DecisionFacts) -> Condition:
     case = _case(findings)
     refusal = _unreadable(case)
     if case is None:
-        return _condition("KafkaReachable", Answer.UNKNOWN, Reason.BrokersUnreachable, "not asked yet")
+        return _condition("KafkaReachable", Answer.UNKNOWN, Reason.BrokersUnreachable, "The brokers were not read yet.")
     if refusal is None:
         return _condition("KafkaReachable", Answer.TRUE, Reason.KafkaAnswers)
     reached = refusal.reason is not Reason.BrokersUnreachable
@@ -158,7 +158,9 @@ def _kafka(findings: DecisionFacts) -> Condition:
 def _learners(findings: DecisionFacts) -> Condition:
     case = _case(findings)
     if case is None:
-        return _condition("LearnersAvailable", Answer.UNKNOWN, Reason.BrokersUnreachable, "not asked yet")
+        return _condition(
+            "LearnersAvailable", Answer.UNKNOWN, Reason.BrokersUnreachable, "The brokers were not read yet."
+        )
     group, task_set = case.group(), case.task_set()
     if isinstance(group, Refusal):
         return _condition("LearnersAvailable", Answer.UNKNOWN, group.reason, group.detail)

@@ -1,7 +1,4 @@
-"""Figures as tables, at a terminal and in Markdown.
-
-What `streamapp-analytics bench` and `make bench-analytics` show goes through here.
-"""
+"""Figures as tables, at a terminal and in Markdown."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,12 +21,12 @@ class Section:
 
 def markdown(title: str, about: str, sections: Iterable[Section]) -> str:
     """A page that can be put under a heading of the second level."""
-    told = [f"### {title}", "", about, ""]
-    for one in sections:
-        told += [f"#### {one.title}", "", *([one.note, ""] if one.note else [])]
-        told += [_line(one.header), _line([*["---"] * one.names, *["---:"] * (len(one.header) - one.names)])]
-        told += [*map(_line, one.rows), ""]
-    return "\n".join(told)
+    lines = [f"### {title}", "", about, ""]
+    for section in sections:
+        lines += [f"#### {section.title}", "", *([section.note, ""] if section.note else [])]
+        rule = [*["---"] * section.names, *["---:"] * (len(section.header) - section.names)]
+        lines += [*map(_line, (section.header, rule, *section.rows)), ""]
+    return "\n".join(lines)
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -37,25 +34,25 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def show(console: Console, title: str, about: str, sections: Iterable[Section]) -> None:
-    """The same at a terminal."""
+    """Print the page at a terminal."""
     console.print(title, style="bold")
     console.print(about)
-    for one in sections:
-        table = Table(*one.header, box=None, header_style="bold")
-        for column in table.columns[one.names :]:
+    for section in sections:
+        table = Table(*section.header, box=None, header_style="bold")
+        for column in table.columns[section.names :]:
             column.justify = "right"
-        for row in one.rows:
+        for row in section.rows:
             table.add_row(*row)
         console.print()
-        console.print(one.title, style="bold")
-        if one.note:
-            console.print(one.note, style="dim")
+        console.print(section.title, style="bold")
+        if section.note:
+            console.print(section.note, style="dim")
         console.print(table)
 
 
 def runs(seconds: Sequence[float], digits: int = 1) -> str:
-    """All runs, in their order."""
-    return ", ".join(f"{one:.{digits}f}" for one in seconds)
+    """The seconds of all runs, in their order."""
+    return ", ".join(f"{value:.{digits}f}" for value in seconds)
 
 
 def megabytes(size: float) -> str:

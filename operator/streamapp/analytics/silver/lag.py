@@ -1,4 +1,4 @@
-"""Silver from the samples of copies, each day for itself: who is behind, and the samples of whoever was."""
+"""Silver from the samples of copies, each day by itself: the copies behind, and their samples."""
 
 from pyspark.sql import DataFrame
 
