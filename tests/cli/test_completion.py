@@ -10,6 +10,7 @@ import pytest
 
 from lab.settings import REPOSITORY
 from streamapp.cli import completion
+from streamapp.cli.__main__ import complete
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
 from tests.cli.showing import a_resource
@@ -28,7 +29,7 @@ class Propose:
     def __call__(self, *words: str) -> list[str]:
         """Give the lines without their descriptions; the last is the number."""
         self._monkeypatch.setattr("sys.argv", ["kubectl_complete-streamapp", *words])
-        assert completion.for_kubectl() == 0
+        assert complete() == 0
         return [line.partition("\t")[0] for line in self._capsys.readouterr().out.splitlines()]
 
 
@@ -39,7 +40,7 @@ def put(cluster: Cluster) -> None:
 
 def test_commands_and_options_are_proposed(proposals: Propose) -> None:
     assert proposals("hi") == ["history", ":4"]
-    assert {"scale", "hold", "release", "pause", "resume", "status"} <= set(proposals(""))
+    assert {"scale", "hold", "unhold", "override", "pause", "resume", "status"} <= set(proposals(""))
     assert proposals("scale", "--d") == ["--dry-run", "--despite-autoscaler", ":4"]
     assert proposals("status", "-o", "") == ["table", "json", "yaml", ":4"]
     assert proposals("status", "--kubeconfig", "") == [":0"]
@@ -47,7 +48,7 @@ def test_commands_and_options_are_proposed(proposals: Propose) -> None:
 
 def test_names_come_from_the_namespace_that_the_line_names(cluster: Cluster, proposals: Propose) -> None:
     put(cluster)
-    for command in ("status", "scale", "hold", "release", "pause", "resume", "history", "explain"):
+    for command in ("status", "scale", "hold", "unhold", "override", "pause", "resume", "history", "explain"):
         assert proposals(command, "wo") == ["wordcount", "words", ":4"]
     assert proposals("status", "-n", "prod", "") == ["payments", ":4"]
     assert proposals("status", "-n", "") == ["demo", "prod", ":4"]

@@ -27,7 +27,6 @@ BANNED = {
 """Pattern, and what to write instead. Code in backticks may have them: names of fields and files stay."""
 
 BANNED_LEFT: dict[str, int] = {
-    "docs/command-line.md": 25,
     "docs/diagnoses.md": 23,
     "docs/metrics.md": 1,
     "docs/reasons.md": 98,
@@ -40,7 +39,7 @@ LONGEST = 25
 """Words of a sentence."""
 
 LONG_SENTENCES: dict[str, int] = {
-    "docs/command-line.md": 15,
+    "docs/command-line.md": 10,
     "docs/reasons.md": 2,
     "docs/resource.md": 1,
     "docs/values.md": 1,

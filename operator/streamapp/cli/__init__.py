@@ -1,8 +1,9 @@
-"""`kubectl streamapp`: what people ask and order on a terminal.
+"""`kubectl streamapp`: the command line for people who run StreamApps.
 
-`screen` is the status of one StreamApp as a renderable, `overview` that of many as a table, `explaining` the same in
-sentences; all three are pure functions of what was read and of the time. `view` is what they have in common. `scaling`,
-`orders`, `releasing` and `history` say, as purely, what a command would do or has to tell; the module beside each that
-ends in `command` or `commands` asks and shows. `root` is the command line, `reading` asks the API server, `writing`
-is the only one that writes to it, `watching` follows it, `failures` tells what went wrong.
+- `app` has the commands, options and help; `__main__` runs it and gives the exit code; `completion` answers shells.
+- `commands` has what each command does: read, ask, write, show.
+- `model` has what a command can say about a StreamApp: values and sentences, without rich.
+- `screens` lays a model out for a terminal, or as a document for programs.
+- `cluster` is the only room that talks to the API server.
+- `text` has what all screens share: durations, bars, the console.
 """

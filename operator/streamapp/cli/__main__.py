@@ -1,4 +1,4 @@
-"""`kubectl-streamapp`: runs the command line and turns whatever happens into an exit code."""
+"""The entry scripts: `kubectl-streamapp`, which gives an exit code, and kubectl's completion."""
 
 import os
 import sys
@@ -6,12 +6,12 @@ import sys
 import click
 
 from streamapp.cli.app import streamapp
-from streamapp.cli.completion import COMPLETE_VARIABLE
+from streamapp.cli.completion import COMPLETE_VARIABLE, answer_kubectl
 from streamapp.cli.errors import CliError, Exit
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run; give the exit code, as `failures.Exit` lists them."""
+    """Run a command; give one of the exit codes in `errors.Exit`."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal of another encoding gets a replacement, not a stack trace.
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
@@ -28,11 +28,16 @@ def main(arguments: list[str] | None = None) -> int:
         error.show()
         return Exit.FAILED
     except BrokenPipeError:
-        # Whoever read has seen enough; what is still buffered must not fail at the end.
+        # The reader closed the pipe. Flushing the buffer at exit must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FINE
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
+
+
+def complete() -> int:
+    """Run `kubectl_complete-streamapp`."""
+    return answer_kubectl(streamapp)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""What went wrong, for the person at the terminal: the object, the cause and the next step; and the exit codes.
-
-Raised by everything that reads, shown by `__main__`. Imports nothing heavy.
-"""
+"""The error of a command (object, cause and next step), and the exit codes. Imports nothing heavy."""
 
 import os
 from dataclasses import dataclass
@@ -19,31 +16,31 @@ class Exit(IntEnum):
     FAILED = 1
     """Not found, not reachable, not allowed."""
     USAGE = 2
-    """The command line itself is wrong; click gives this one."""
-    GOES_ON = 3
+    """The command line itself is wrong; click sets this code."""
+    IN_PROGRESS = 3
     """Only with --exit-code: held, converging, changing, paused, being deleted, or not answered yet."""
-    NEEDS_SOMEBODY = 4
-    """Only with --exit-code: stalled, not ready, not known, or the operator does not answer."""
+    NEEDS_ACTION = 4
+    """Only with --exit-code: stalled, not ready, unknown, or the operator does not answer."""
     INTERRUPTED = 130
-    """Ctrl-C, but for --watch, which is ended so."""
+    """Ctrl-C. A watch ends with success instead."""
 
 
 @dataclass
 class CliError(Exception):
-    """A command that could not do what it was asked for."""
+    """A command failed."""
 
     what: str
     """The object."""
     why: str
     """The cause."""
     next_step: str
-    """What a person can do."""
+    """What the user can do."""
 
     def __str__(self) -> str:
         return f"{self.what}: {self.why} ({self.next_step})"
 
     def show(self) -> None:
-        """Write it to standard error in its three parts."""
+        """Write the three parts to standard error."""
         colour = False if os.environ.get("NO_COLOR") else None
         for label, style, words in (
             ("error: ", "red", self.what),

@@ -1,4 +1,4 @@
-"""The options and arguments that several commands have. Imports nothing heavy."""
+"""The options and arguments that several commands share."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,51 +6,51 @@ from typing import Any
 
 import click
 
-from streamapp.cli.cluster.target import Where
+from streamapp.cli.cluster.target import Target
 from streamapp.cli.completion import context_names, namespace_names, streamapp_names
 
 EXIT_CODES = """
 \b
 Exit codes:
-  0    fine
+  0    success
   1    not found, not reachable, not allowed, refused
-  2    the command line is wrong
-  3    with --exit-code: something goes on, such as a held scale-down; doctor: warnings
-  4    with --exit-code: it is stalled, not ready or not known, or no operator runs; doctor: errors
+  2    usage error
+  3    with --exit-code: a change is in progress, such as a held scale-down; doctor: warnings
+  4    with --exit-code: stalled, not ready or unknown, or no operator runs; doctor: errors
 """
 
 
-def where_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that say which cluster and which namespace, and hand them on as `where`."""
+def target_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that choose the cluster and the namespace; the command receives them as `target`."""
 
     @wraps(command)
-    def with_where(*, namespace: str | None, context: str | None, kubeconfig: str | None, **others: Any) -> int:
-        return command(where=Where(kubeconfig=kubeconfig, context=context, namespace=namespace), **others)
+    def with_target(*, namespace: str | None, context: str | None, kubeconfig: str | None, **others: Any) -> int:
+        return command(target=Target(kubeconfig=kubeconfig, context=context, namespace=namespace), **others)
 
-    found = with_where
+    decorated = with_target
     for option in (
         click.option(
             "--kubeconfig",
             metavar="FILE",
             type=click.Path(),
-            help="Default: those in KUBECONFIG, else ~/.kube/config.",
+            help="Default: the files in KUBECONFIG, else ~/.kube/config.",
         ),
         click.option(
             "--context",
             metavar="NAME",
             shell_complete=context_names,
-            help="Context of the kubeconfig. Default: its current one.",
+            help="Context of the kubeconfig. Default: its current context.",
         ),
         click.option(
             "-n",
             "--namespace",
             metavar="NAME",
             shell_complete=namespace_names,
-            help="Default: that of the context.",
+            help="Default: the namespace of the context.",
         ),
     ):
-        found = option(found)
-    return found
+        decorated = option(decorated)
+    return decorated
 
 
 def name_argument(*, required: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -64,7 +64,7 @@ output_option = click.option(
     type=click.Choice(["table", "json", "yaml"]),
     default="table",
     show_default=True,
-    help="How the answer is written.",
+    help="Output format.",
 )
 operator_namespace_option = click.option(
     "--operator-namespace",
@@ -74,6 +74,6 @@ operator_namespace_option = click.option(
     show_envvar=True,
     show_default=True,
     shell_complete=namespace_names,
-    help="Where the operator runs.",
+    help="The namespace of the operator.",
 )
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")

@@ -1,7 +1,6 @@
 """`kubectl streamapp doctor` against an API server with an operator behind its pod proxy, and without one."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +8,6 @@ import yaml
 
 from streamapp.api.http.messages import OperatorTold, findings_path
 from streamapp.core.doctor.diagnoses import Diagnosis
-from streamapp.core.facts.agent_reports import AgentSilent
-from streamapp.core.facts.group import GroupUnreadable
-from streamapp.core.reasons import Reason
 from tests.builders import a_record, a_snapshot, an_unreadable
 from tests.cli.cluster import NO_DEFINITION, Cluster
 from tests.cli.conftest import Run
@@ -20,7 +16,6 @@ from tests.cli.showing import a_resource
 from tests.core.doctor.subjects import a_patient, members, with_agents
 from tests.core.doctor.test_diagnoses import STORIES
 from tests.statuses import answer
-from tests.support import example
 
 SETTLED = answer(a_snapshot(desired=3, record=None))
 SOUND = {"type": "AutoscalingHealthy", "status": "True", "reason": "Sound", "message": "", "observedGeneration": 1}
@@ -67,10 +62,10 @@ def test_where_all_is_well_nothing_is_found_and_everything_was_checked(there: Op
         ["definition", "StreamApp v1alpha1"],
         ["operator", f"namespace {SYSTEM}, 2 of 2 pods ready"],
         ["leader", "operator-a, by its Lease"],
-        ["version", f"operator {HERE}, image op:1; this command line {HERE}"],
+        ["version", f"operator {HERE}, image op:1; command line {HERE}"],
     ]
     assert "demo/wordcount  settled" in lines
-    assert lines[-1].startswith("nothing found; ")
+    assert lines[-1].startswith("no problems; ")
     assert "not checked" not in lines[-1]
     assert "cannot be seen" not in lines[-1]
     assert found(run) == found(run, kind="Unchecked") == found(run, kind="Unseen") == {}
@@ -121,7 +116,7 @@ STALLED = answer(a_snapshot(record=a_record(gave_up_at=1)))
 CAUSES: dict[Diagnosis, tuple[Callable[[OperatorThere], None], str]] = {
     Diagnosis.DefinitionMissing: (
         lambda there: setattr(there, "versions", ("v1",)),
-        "v1alpha1 is needed; it serves v1",
+        "v1alpha1 is required; it serves v1",
     ),
     Diagnosis.OperatorMissing: (
         install_nothing,
@@ -135,14 +130,14 @@ CAUSES: dict[Diagnosis, tuple[Callable[[OperatorThere], None], str]] = {
     Diagnosis.OperatorLeaderless: (
         leave_the_lease,
         f"operator in namespace {SYSTEM}: 2 pods run and none holds the Lease streamapp-operator "
-        "(ask again in some seconds; if it lasts, look at the pods' logs)",
+        "(try again in a few seconds; if this persists, read the logs of the pods)",
     ),
     Diagnosis.OperatorUnreachable: (
         lambda there: setattr(there, "leader", "nobody"),
-        f"operator pod {SYSTEM}/operator-a: 503: this replica of the operator does not lead (ask again in some "
-        "seconds; if it lasts, look at the pod, and at network policies for the API server)",
+        f"operator pod {SYSTEM}/operator-a: 503: this replica of the operator does not lead (try again in a few "
+        "seconds; if this persists, check the pod, and network policies for the API server)",
     ),
-    Diagnosis.VersionsDiffer: (tell_another_release, f"the operator is 0.0.1, this is {HERE}"),
+    Diagnosis.VersionsDiffer: (tell_another_release, f"the operator is 0.0.1, the command line is {HERE}"),
     Diagnosis.OperatorRightMissing: (
         lambda there: there.denied.update({("pods", "delete"), ("streamapps/status", "patch")}),
         f"service account {SYSTEM}/streamapp-operator: patch streamapps/status.streamapp.dev; delete pods",
@@ -153,12 +148,12 @@ CAUSES: dict[Diagnosis, tuple[Callable[[OperatorThere], None], str]] = {
     ),
     Diagnosis.MetricsApiAbsent: (
         lambda there: scale_by_cpu(there, 503),
-        "503: no endpoints; 1 autoscalers of StreamApps may need it",
+        "503: no endpoints; 1 autoscalers of StreamApps can need it",
     ),
     Diagnosis.Stalled: (put(a_resource(sound(STALLED), {**PROBE, **GRACE})), ""),
     Diagnosis.Unanswered: (
         put(a_resource(sound(), {**PROBE, **GRACE}, generation=2)),
-        "The status is older than the spec: it answers generation 1, and the spec is at 2.",
+        "The status is older than the spec: the status is for generation 1, and the spec has generation 2.",
     ),
     Diagnosis.ScalingUnsound: (
         say(status="False", reason="TwoWriters", message="an HPA and a person"),
@@ -265,61 +260,25 @@ def without_operator(there: OperatorThere, status: Json, **changes: Any) -> None
     there.cluster.put(a_resource(sound(status), {**PROBE, **GRACE, **changes}))
 
 
-def test_where_no_operator_answers_the_resource_still_says_what_it_knows(there: OperatorThere, run: Run) -> None:
+def test_without_an_operator_the_report_has_the_conditions_of_the_last_status(there: OperatorThere, run: Run) -> None:
+    status = answer(a_snapshot(desired=3, record=None, readings=(an_unreadable(),)))
+    without_operator(there, status)
+    document = run("doctor", "-o", "json").document
+    (app,) = document["apps"]
+    assert (app["findings"], app["facts"]["statusFrom"]) == ([], "just now")
+    conditions = {one["type"]: (one["status"], one["reason"]) for one in app["lastConditions"]}
+    assert conditions["KafkaReachable"] == ("False", "BrokersUnreachable")
+    assert "OperatorMissing" in found(run)
+    text = run("doctor").out
+    assert "The operator did not answer. Conditions of the last status, from just now:" in text
+    assert "BrokersUnreachable: " in text
+
+
+def test_a_streamapp_that_is_well_has_one_condition_left_without_an_operator(there: OperatorThere, run: Run) -> None:
     without_operator(there, SETTLED)
-    assert set(found(run)) == {"OperatorMissing"}
-    assert {"EndOffsetsUnread", "HeartbeatSlow", "StateDirElsewhere", "PassFailed"} <= set(found(run, kind="Unchecked"))
-    fine = run("doctor", "-o", "json").document["apps"][0]["fine"]
-    assert {"BrokersUnreachable", "IdentityUnstable", "NoCopies", "InvalidSpec", "NoReadinessProbe"} <= set(fine)
-    assert "HeartbeatSlow" not in fine
-
-
-def silent_agents() -> Json:
-    group = members(standbys=False)
-    heard = example.agents(group)
-    words = {ordinal: (AgentSilent(ordinal, "no answer"),) for ordinal in heard.words}
-    policy = with_agents().policy
-    return answer(a_snapshot(desired=3, record=None, members=group, agents=replace(heard, words=words)), policy=policy)
-
-
-@pytest.mark.parametrize(
-    ("status", "changes", "codes"),
-    [
-        pytest.param(
-            answer(a_snapshot(desired=3, record=None, readings=(an_unreadable(),))),
-            {},
-            {"BrokersUnreachable"},
-            id="brokers",
-        ),
-        pytest.param(
-            answer(a_snapshot(desired=3, record=None, members=members(standbys=False))), {}, {"NoCopies"}, id="copies"
-        ),
-        pytest.param(silent_agents(), {"spec.agent.enabled": True}, {"AgentSilent", "NoCopies"}, id="agents"),
-        pytest.param(
-            SETTLED, {"spec.template.spec.terminationGracePeriodSeconds": 3}, {"GracePeriodShort"}, id="grace period"
-        ),
-        pytest.param(
-            SETTLED, {"spec.template.spec.containers.0.readinessProbe": None}, {"NoReadinessProbe"}, id="probe"
-        ),
-        pytest.param(SETTLED, {"spec.agent.enabled": True}, {"OwnReadinessProbe"}, id="own probe"),
-        pytest.param(SETTLED, {"spec.replicas": -1}, {"InvalidSpec"}, id="spec"),
-    ],
-)
-def test_what_the_status_shows_is_found_without_an_operator(
-    there: OperatorThere, run: Run, status: Json, changes: Json, codes: set[str]
-) -> None:
-    without_operator(there, status, **changes)
-    told = set(found(run)) - {"OperatorMissing"}
-    assert codes <= told
-    fine = run("doctor", "-o", "json").document["apps"][0]["fine"]
-    assert not told & set(fine)
-
-
-def test_a_right_that_the_brokers_refused_is_found_without_an_operator(there: OperatorThere, run: Run) -> None:
-    detail = "group x: describe: refused (grant DESCRIBE on group x)"
-    reading = replace(an_unreadable(), group=GroupUnreadable(Reason.BrokersUnreachable, detail))
-    without_operator(there, answer(a_snapshot(desired=3, record=None, readings=(reading,))))
-    assert "DESCRIBE on group x" in found(run)["KafkaRightMissing"]
+    (app,) = run("doctor", "-o", "json").document["apps"]
+    assert [one["type"] for one in app["lastConditions"]] == ["Converged"]
+    assert set(app["fine"]) == {"Unanswered", "Stalled", "ScalingUnsound"}
 
 
 def test_one_streamapp_that_the_operator_does_not_know_leaves_the_others_alone(there: OperatorThere, run: Run) -> None:

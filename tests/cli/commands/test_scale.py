@@ -63,12 +63,12 @@ def test_forty_at_eighty_percent_names_eight_ordinals_with_their_tasks(cluster: 
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0] == "demo/wordcount  from 40 to 32 replicas"
-    assert "8 pods go, the highest first: pods 32 to 39." in lines
+    assert "8 pods will leave, the highest first: pods 32 to 39." in lines
     start = next(number for number, line in enumerate(lines) if line.startswith("pod "))
     table = [line.split() for line in lines[start + 1 : start + 9]]
     assert table == [[str(ordinal), "4", "2"] for ordinal in range(39, 31, -1)]
-    assert lines[start + 9] == "together 32 active tasks, which move, and 16 copies"
-    assert lines[-1] == "This is a dry run: nothing was written."
+    assert lines[start + 9] == "total: 32 active tasks, which move, and 16 copies"
+    assert lines[-1] == "Dry run: nothing was written."
     assert (desired(cluster), cluster.written) == (40, [])
 
 
@@ -77,10 +77,10 @@ def test_it_writes_the_wish_through_scale_and_nothing_else(cluster: Cluster, run
     before = cluster.get("wordcount")
     ran = run("scale", "wordcount", "--by", "-20%")
     assert (ran.code, ran.err) == (0, "")
-    assert "1 pod goes: pod 4. It is held until all its tasks have caught-up copies on pods that stay." in one_line(
+    assert "1 pod will leave: pod 4. It waits until all its tasks have caught-up copies on remaining pods." in one_line(
         ran.out
     )
-    assert ran.out.splitlines()[-1] == "Written: 4 pods are wished for."
+    assert ran.out.splitlines()[-1] == "Written: desired 4."
     after = cluster.get("wordcount")
     assert cluster.written == SCALE
     assert changed(after, {"metadata": {}}) == changed(before, {"spec.replicas": 4, "metadata": {}})
@@ -99,31 +99,40 @@ def test_every_way_to_say_how_many(cluster: Cluster, run: Run, arguments: list[s
 def test_rounding_is_said(cluster: Cluster, run: Run) -> None:
     cluster.put(an_app(replicas=3))
     ran = run("scale", "wordcount", "--to", "80%")
-    assert "80 % of the 3 that are wished for is 3; 2.4 is rounded up, so that no pod too many goes." in ran.out
-    assert "3 replicas are wished for already: nothing is to be written." in ran.out
+    assert "80 % of 3 desired replicas is 3 (2.4, rounded up)." in ran.out
+    assert "Desired is already 3: there is nothing to write." in ran.out
     assert cluster.written == []
 
 
 def test_growth_and_a_hold_that_is_called_off_are_told(cluster: Cluster, run: Run) -> None:
     cluster.put(a_resource(held_status(), {"spec.replicas": 2}))
     text = run("scale", "wordcount", "5", "--dry-run").out
-    assert "2 pods more are made at once: pods 3 and 4.\nThe scale-down that goes on is called off.\n" in text
-    assert "called off: pod 2 stays." in run("scale", "wordcount", "3", "--dry-run").out
+    assert "2 pods will be added at once: pods 3 and 4.\nThis cancels the present scale-down.\n" in text
+    assert "cancels the present scale-down: pod 2 stays." in run("scale", "wordcount", "3", "--dry-run").out
     deeper = run("scale", "wordcount", "1", "--dry-run").out
-    assert "2 pods go, the highest first: pods 1 and 2.\n1 of them was to go before already." in deeper
+    assert (
+        "2 pods will leave, the highest first: pods 1 and 2.\nThe present scale-down already removes 1 of them."
+        in deeper
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"spec.paused": True}, "It is paused: nothing comes of it before `kubectl streamapp resume wordcount`."),
-        ({"spec.dryRun": True}, "It is a dry run (`spec.dryRun`): everything is decided and nothing is done."),
+        (
+            {"spec.paused": True},
+            "It is paused: the new number has no effect before `kubectl streamapp resume wordcount`.",
+        ),
+        (
+            {"spec.dryRun": True},
+            "It is a dry run (`spec.dryRun`): the operator decides everything and changes nothing.",
+        ),
         (
             {"metadata.annotations": {"streamapp.dev/hold": "disks"}},
-            "Scale-downs are held by somebody (disks): no pod goes before `kubectl streamapp release wordcount`.",
+            "A user holds scale-downs (disks): no pod leaves before `kubectl streamapp unhold wordcount`.",
         ),
-        ({"metadata.deletionTimestamp": zulu(1)}, "The StreamApp is being deleted, so nothing comes of it."),
-        ({"metadata.generation": 2}, "it answers generation 1, and the spec is at 2."),
+        ({"metadata.deletionTimestamp": zulu(1)}, "The StreamApp is being deleted: the new number has no effect."),
+        ({"metadata.generation": 2}, "the status is for generation 1, and the spec has generation 2."),
         (
             {"spec.scaleDown": {"policy": "Immediate", "reason": "test"}},
             "without waiting for copies of tasks (`scaleDown.policy: Immediate`)",
@@ -140,8 +149,8 @@ def test_what_keeps_it_from_having_an_effect_is_said(
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--by", "-4"], "--by -4 of 3 replicas is less than none"),
-        (["1001"], "1,001 replicas are more than the 1,000 that are allowed"),
+        (["--by", "-4"], "--by -4 of 3 replicas is less than zero"),
+        (["1001"], "1,001 replicas exceed the limit of 1,000"),
         (["0"], "zero replicas stop the application, and its spec does not allow them (`scaleDown.allowZero`)"),
         (["--by", "-100%"], "zero replicas stop the application"),
     ],
@@ -161,7 +170,7 @@ def test_zero_is_written_where_it_is_allowed(cluster: Cluster, run: Run) -> None
     cluster.put(an_app(changes={"spec.scaleDown": {"allowZero": True}}))
     ran = run("scale", "wordcount", "0")
     assert (ran.code, desired(cluster)) == (0, 0)
-    assert "the application stops, and its users wait until pods are back" in one_line(ran.out)
+    assert "The application stops, and its users wait until pods are back" in one_line(ran.out)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +201,9 @@ def test_a_dry_run_beside_an_autoscaler_says_what_would_come_and_that_it_is_refu
     autoscale(cluster, an_autoscaler({"spec.minReplicas": ABSENT}))
     ran = run("scale", "wordcount", "2", "--dry-run")
     assert ran.code == 1
-    assert "HorizontalPodAutoscaler words (min 1, max 10) sets the replicas too, and overwrites this." in ran.out
+    assert (
+        "HorizontalPodAutoscaler words (min 1, max 10) also sets the replicas, and overwrites this number." in ran.out
+    )
     assert "would overwrite 2" in ran.err
 
 
@@ -239,10 +250,10 @@ def test_where_autoscalers_cannot_be_listed_nothing_is_written_unasked(cluster: 
     cluster.refuse(403, 'User "me" cannot list resource "horizontalpodautoscalers"', path="horizontalpodautoscalers")
     ran = run("scale", "wordcount", "2")
     assert (ran.code, ran.out, cluster.written) == (1, "", [])
-    assert "cannot be told" in cause(ran.err)[0]
+    assert "autoscalers cannot be listed" in cause(ran.err)[0]
     ran = run("scale", "wordcount", "2", "--despite-autoscaler")
     assert ran.code == 0
-    assert "Whether an autoscaler overwrites it cannot be told" in ran.out
+    assert "An autoscaler may overwrite the number; autoscalers cannot be listed" in ran.out
     assert desired(cluster) == 2
 
 
@@ -258,7 +269,7 @@ def test_a_status_that_is_written_meanwhile_does_not_matter(cluster: Cluster, ru
     ran = run("scale", "wordcount", "--by", "-20%")
     assert (ran.code, desired(cluster)) == (0, 4)
     assert cluster.written == SCALE * 4
-    assert ran.out.count("1 pod goes") == 1
+    assert ran.out.count("1 pod will leave") == 1
 
 
 def test_another_number_that_is_written_meanwhile_is_said(cluster: Cluster, run: Run) -> None:
@@ -266,7 +277,7 @@ def test_another_number_that_is_written_meanwhile_is_said(cluster: Cluster, run:
     cluster.before_write(lambda server: server.put("streamapps", by_another(6), as_is=True))
     ran = run("scale", "wordcount", "4")
     assert (ran.code, desired(cluster)) == (0, 4)
-    assert ran.err == "The wish was changed from 5 to 6 by kube-controller-manager meanwhile.\n"
+    assert ran.err == "The desired replicas changed from 5 to 6 by kube-controller-manager meanwhile.\n"
     assert "from 5 to 4 replicas" in ran.out
     assert "from 6 to 4 replicas" in ran.out
 
@@ -277,8 +288,8 @@ def test_a_share_of_another_number_is_not_written(cluster: Cluster, run: Run) ->
     ran = run("scale", "wordcount", "--by", "-20%")
     assert (ran.code, desired(cluster)) == (1, 4)
     assert cause(ran.err)[0] == (
-        "the wish was changed from 5 to 4 by kube-controller-manager meanwhile, and --by -20% was meant of 5; "
-        "nothing was written"
+        "the desired replicas changed from 5 to 4 by kube-controller-manager meanwhile, and --by -20% was "
+        "relative to 5; nothing was written"
     )
 
 
@@ -294,7 +305,7 @@ def test_a_write_that_never_comes_through_is_given_up(cluster: Cluster, run: Run
     cluster.do(lambda server: setattr(server, "fault", lambda _: "conflict"))
     ran = run("scale", "wordcount", "2")
     assert ran.code == 1
-    assert cause(ran.err)[0] == "others wrote it each time that this was about to be written"
+    assert cause(ran.err)[0] == "other writers changed it before each attempt"
 
 
 @pytest.mark.parametrize(
@@ -308,18 +319,18 @@ def test_a_write_that_never_comes_through_is_given_up(cluster: Cluster, run: Run
         (
             *(422, "spec.replicas: must be odd"),
             "the API server refuses it: spec.replicas: must be odd",
-            "change what it names; nothing was written",
+            "correct that; nothing was written",
         ),
         (
             *(403, "denied request: not on Fridays"),
             "the API server refuses it: denied request: not on Fridays",
-            "change what it names; nothing was written",
+            "correct that; nothing was written",
         ),
         (404, "not found", "it was deleted meanwhile", "list them all"),
         (
             *(500, "etcd"),
-            "no answer to the write, which may have been made: 500: etcd",
-            "look whether it was written before running the command again",
+            "the write was not answered, and may have been made: 500: etcd",
+            "check with `kubectl streamapp status` before you run the command again",
         ),
     ],
 )
@@ -338,7 +349,7 @@ def test_what_the_server_refuses_is_told_with_its_cause_and_the_next_step(
 def test_a_name_that_is_not_there_is_told_as_ever(cluster: Cluster, run: Run) -> None:
     cluster.put(an_app())
     ran = run("scale", "wordcoumt", "2")
-    assert (ran.code, cause(ran.err)) == (1, ("there is none of this name", "did you mean wordcount?"))
+    assert (ran.code, cause(ran.err)) == (1, ("it does not exist", "did you mean wordcount?"))
 
 
 @pytest.mark.parametrize(
@@ -354,7 +365,7 @@ def test_how_many_is_said_in_exactly_one_way(run: Run, arguments: list[str]) -> 
 def test_the_document_has_everything(cluster: Cluster, run: Run) -> None:
     cluster.put(an_app())
     document = run("scale", "wordcount", "--to", "50%", "-o", "json").document
-    assert document.pop("notes")[1] == "1 pod goes: pod 2."
+    assert document.pop("notes")[1] == "1 pod will leave: pod 2."
     assert document == {
         "namespace": "demo",
         "name": "wordcount",

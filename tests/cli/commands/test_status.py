@@ -34,7 +34,7 @@ def test_status_of_one_is_the_screen(cluster: Cluster, run: Run) -> None:
     ran = run("status", "wordcount")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[0] == "demo/wordcount  HELD  LearnersCatchingUp"
-    assert "3 to 2, pod 2 goes next" in ran.out
+    assert "3 to 2, pod 2 leaves next" in ran.out
 
 
 def test_status_without_a_name_has_one_line_each(cluster: Cluster, run: Run) -> None:
@@ -109,7 +109,7 @@ def test_json_has_the_figures_and_the_whole_status(cluster: Cluster, run: Run) -
         "held": True,
         "lagFalling": False,
         "createdAt": "2026-11-20T12:00:00+00:00",
-        "toldAt": "2026-11-21T12:00:00+00:00",
+        "statusWrittenAt": "2026-11-21T12:00:00+00:00",
     }
 
 
@@ -131,7 +131,7 @@ def test_explain_answers_in_sentences(cluster: Cluster, run: Run) -> None:
     ran = run("explain", "wordcount")
     assert ran.code == 0
     text = one_line(ran.out)
-    assert "wanted 2 pods are wished for, and 3 granted. Of its pods 3 exist and 3 are ready." in text
+    assert "wanted Desired 2, current 3 (3 running, 3 ready)." in text
     assert "\n           kubectl streamapp scale wordcount --namespace demo 3\n" in ran.out
 
 
@@ -139,7 +139,7 @@ def test_a_command_to_copy_is_never_broken(cluster: Cluster, run: Run, monkeypat
     cluster.put(held())
     monkeypatch.setenv("COLUMNS", "60")
     lines = run("explain", "wordcount").out.splitlines()
-    command = "kubectl streamapp release wordcount --namespace demo --hold-id h-1 --reason '<why>'"
+    command = "kubectl streamapp override wordcount --namespace demo --hold-id h-1 --reason '<why>'"
     assert f"           {command}" in lines
     assert max(len(line) for line in lines if "kubectl" not in line) <= 60
 
@@ -151,8 +151,7 @@ def test_explain_in_json_has_every_question(cluster: Cluster, run: Run) -> None:
     assert list(document) == ["namespace", "name", "state", "reason", *questions]
     assert len(questions) == len(Question)
     assert document["howLong"] == [
-        "Until the copies that the next pod waits for are caught up: never at the present speed; the lag does not "
-        "become less."
+        "Until the copies for the next pod are caught up: never at the present rate. The lag does not decrease."
     ]
 
 
@@ -192,14 +191,14 @@ def test_a_name_that_is_nearly_right_is_guessed(cluster: Cluster, run: Run, comm
     assert (ran.code, ran.out) == (1, "")
     assert an_error(ran.err) == [
         "StreamApp demo/wordcuont",
-        "there is none of this name",
+        "it does not exist",
         "did you mean wordcount?",
     ]
 
 
 def test_a_name_of_another_namespace_is_found_there(cluster: Cluster, run: Run) -> None:
     cluster.put(held("payments", **{"metadata.namespace": "prod"}))
-    assert an_error(run("status", "payments").err)[2] == "there is one elsewhere: add --namespace prod"
+    assert an_error(run("status", "payments").err)[2] == "it exists elsewhere: add --namespace prod"
 
 
 def test_a_name_like_no_other_is_not_guessed(cluster: Cluster, run: Run) -> None:
@@ -213,11 +212,11 @@ def test_no_streamapp_at_all_is_said(cluster: Cluster, run: Run) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert an_error(ran.err) == [
         "StreamApps",
-        "there is none in namespace demo",
-        "apply one, or look with --all-namespaces",
+        "there are none in namespace demo",
+        "apply one, or list with --all-namespaces",
     ]
     cluster.do(lambda server: server.remove("streamapps", "prod", "payments"))
-    assert "there is none in any namespace" in run("status", "-A").err
+    assert "there are none in any namespace" in run("status", "-A").err
 
 
 @pytest.mark.parametrize("command", [["status"], ["status", "wordcount"], ["explain", "wordcount"], ["status", "-w"]])
@@ -227,7 +226,7 @@ def test_a_cluster_without_the_definition_is_told_apart(cluster: Cluster, run: R
     assert ran.code == 1
     assert an_error(ran.err) == [
         f"API server {cluster.url} (context here)",
-        "it does not know streamapps of streamapp.dev/v1alpha1: the CustomResourceDefinition is not installed",
+        "it does not serve streamapps of streamapp.dev/v1alpha1: the CustomResourceDefinition is not installed",
         "install it with `kubectl apply -f crds/streamapps.streamapp.dev.yaml`, or choose another cluster with "
         "--context",
     ]
@@ -247,15 +246,15 @@ def test_a_right_that_is_missing_is_named(cluster: Cluster, run: Run) -> None:
 
 def test_who_may_not_list_still_hears_that_there_is_no_such_streamapp(cluster: Cluster, run: Run) -> None:
     cluster.refuse(403, "forbidden", query="limit")
-    assert an_error(run("status", "wordcount").err)[1] == "there is none of this name"
+    assert an_error(run("status", "wordcount").err)[1] == "it does not exist"
 
 
 def test_credentials_that_do_not_count_are_told_apart(cluster: Cluster, run: Run) -> None:
     cluster.refuse(401, "Unauthorized")
     assert an_error(run("status", "wordcount").err) == [
         f"API server {cluster.url} (context here)",
-        "it does not accept the credentials: Unauthorized",
-        "log in to the cluster again, and see that `kubectl get streamapps` works with the same context",
+        "it rejects the credentials: Unauthorized",
+        "log in to the cluster again, and check that `kubectl get streamapps` works with this context",
     ]
 
 
@@ -266,7 +265,7 @@ def test_a_server_that_is_not_there_is_named(cluster: Cluster, run: Run) -> None
     what, why, step = an_error(ran.err)
     assert what == "API server http://127.0.0.1:1 (context here)"
     assert "Connect call failed" in why
-    assert step.startswith("see that the address is right")
+    assert step.startswith("check the address")
 
 
 def test_what_a_server_says_cannot_steer_the_terminal(cluster: Cluster, run: Run) -> None:

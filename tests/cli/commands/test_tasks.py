@@ -43,8 +43,8 @@ def test_every_task_is_shown_with_owner_copies_and_who_covers_it(there: Operator
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[:3] == [
         "demo/wordcount  6 tasks",
-        "facts of 2s ago, positions of 6s ago, caught up: 10,000 records behind at most",
-        "covered if pod 2 goes: 6 of 6 stateful tasks",
+        "facts from 2s ago, positions from 6s ago, caught up: at most 10,000 records behind",
+        "covered without pod 2: 6 of 6 stateful tasks",
     ]
     assert rows(ran.out)[0] == ["0_0", "0", "running", "standby", "1", "0", "pod", "0,", "1"]
     assert rows(ran.out)[4] == ["0_4", "2", "running", "standby", "0", "0", "pod", "0"]
@@ -56,11 +56,11 @@ def test_those_behind_have_bars_and_no_pod_that_covers_them(there: OperatorThere
     out = run("tasks", "wordcount", "--behind").out
     assert rows(out)[4] == ["0_4", "2", "running", "standby", "0", "12,000", "no", "pod"]
     assert "━━━━" in out
-    assert "covered if pod 2 goes: 4 of 6 stateful tasks" in out
+    assert "covered without pod 2: 4 of 6 stateful tasks" in out
 
 
 def test_behind_shows_only_what_is(there: OperatorThere, run: Run) -> None:
-    assert "6 tasks, 0 of them shown" in run("tasks", "wordcount", "--behind").out
+    assert "6 tasks, 0 shown" in run("tasks", "wordcount", "--behind").out
     nobody = tuple(
         example.member(n, active=[t for t in (2 * n, 2 * n + 1) if t != 5], standby=[(2 * n + 2) % 6, (2 * n + 3) % 6])
         for n in range(3)
@@ -99,7 +99,7 @@ def test_what_is_not_known_is_said_and_not_shown_as_nothing(there: OperatorThere
     out = run("tasks", "wordcount").out
     assert rows(out)[0] == ["0_0", "0", "restoring", "standby", "1", "?", "not", "known", "?"] or rows(out)[0][5] == "?"
     assert "how far copies are is not known: " in out
-    assert "covered if pod 2 goes: not known of any" in out
+    assert "covered without pod 2: unknown" in out
     there.tell_of(a_patient(task_set=TopologyUnknown("more than one store")))
     assert "more than one store" in run("tasks", "wordcount").out
 
@@ -120,7 +120,7 @@ def test_without_a_lease_the_only_pod_is_asked(cluster: Cluster, run: Run) -> No
     assert an_error(run("tasks", "wordcount").err) == [
         f"operator in namespace {SYSTEM}",
         "2 pods run and none holds the Lease streamapp-operator",
-        "ask again in some seconds; if it lasts, look at the pods' logs",
+        "try again in a few seconds; if this persists, read the logs of the pods",
     ]
 
 
@@ -173,12 +173,12 @@ def test_a_replica_that_does_not_lead_and_an_answer_that_is_none_are_told(there:
         f"operator pod {SYSTEM}/operator-a",
         "503: this replica of the operator does not lead",
     )
-    assert step.startswith("ask again in some seconds")
+    assert step.startswith("try again in a few seconds")
     there.leader = "operator-a"
     there.answers[TASKS] = (200, b"<html>")
     _, why, step = an_error(run("tasks", "wordcount").err)
-    assert why.startswith(f"its answer to {TASKS} cannot be understood: ")
-    assert step == "bring operator and command line to one version"
+    assert why.startswith(f"its answer to {TASKS} is not readable: ")
+    assert step == "use the same version of the operator and the command line"
 
 
 def test_a_name_that_is_mistyped_is_told_before_any_operator_is_asked(there: OperatorThere, run: Run) -> None:

@@ -47,7 +47,7 @@ def test_what_is_relative_to_the_wish() -> None:
 
 @pytest.mark.parametrize("text", ["", "-1", "80%", "3.5", "1e3", "three", "٣", "99999999", " 3"])
 def test_no_number(text: str) -> None:
-    with pytest.raises(ValueError, match="is no number of replicas"):
+    with pytest.raises(ValueError, match="is not a number of replicas"):
         amounts.absolute(text)
 
 

@@ -14,14 +14,14 @@ from tests.streamapps import ABSENT
 from tests.support import example
 
 HELD = {"spec.replicas": 2}
-RELEASE = (
-    "To let the pods of this one scale-down go without caught-up copies, behind every other check; tasks that have no "
-    "copy are restored from their changelogs, and their users wait: `kubectl streamapp release wordcount "
+OVERRIDE = (
+    "To let the pods of this scale-down leave without caught-up copies (all other checks stay; tasks without a copy "
+    "are restored from their changelogs, and their users wait): `kubectl streamapp override wordcount "
     "--namespace demo --hold-id h-1 --reason '<why>'`"
 )
 CALL_OFF = (
-    "To call it off, unless an autoscaler sets its own number again: `kubectl streamapp scale wordcount --namespace "
-    "demo 3`"
+    "To cancel the scale-down, unless an autoscaler sets its number again: `kubectl streamapp scale wordcount "
+    "--namespace demo 3`"
 )
 
 
@@ -32,42 +32,41 @@ def answers(resource: Json, *, later: float = 0) -> dict[Question, tuple[str, ..
 def test_a_hold_is_explained_from_the_wish_to_the_way_out() -> None:
     told = answers(a_resource(held_status(), HELD), later=7)
     assert told == {
-        Question.WANTED: ("2 pods are wished for, and 3 granted.", "Of its pods 3 exist and 3 are ready."),
+        Question.WANTED: ("Desired 2, current 3 (3 running, 3 ready).",),
         Question.WHY: (
-            "Copies on the remaining pods are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records behind. "
+            "Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records behind. "
             "(LearnersCatchingUp)",
         ),
         Question.SINCE: (
             "The scale-down began 1m7s ago, at 2026-11-21 11:59:00 UTC.",
-            "The lag that it waits for last became less 7s ago.",
+            "The lag last decreased 7s ago.",
         ),
         Question.WAITS_FOR: (
-            "2 tasks have no caught-up copy on a pod that stays.",
+            "2 tasks have no caught-up copy on a remaining pod.",
             "0 of 6 copies are caught up.",
-            "240,000 records are still to be applied.",
-            "Furthest behind is task 0_0: it has its best copy on pod 1, which is 50,000 records behind.",
+            "The remaining lag is 240,000 records.",
+            "Task 0_0 is furthest behind: its best copy is on pod 1, 50,000 records behind.",
         ),
         Question.HOW_LONG: (
-            "Until the copies that the next pod waits for are caught up: never at the present speed; the lag does not "
-            "become less.",
+            "Until the copies for the next pod are caught up: never at the present rate. The lag does not decrease.",
         ),
         Question.ENDS: (
-            "It goes on when every stateful task runs on, or has a caught-up copy on, a pod that remains without "
-            "pod 2, in two readings in a row; then pod 2 goes, and the one below it is judged afresh.",
-            "Raising the replicas to 3 or more calls it off at once.",
-            "Without progress for 1h, so not before 59m53s from now, it goes on waiting and says so (Stalled) "
-            "(`onTimeout: Wait`).",
+            "Pod 2 is removed once two consecutive checks find every stateful task running or caught up on a remaining "
+            "pod.",
+            "Setting the replicas to 3 or more cancels the scale-down at once.",
+            "After 1h without progress (in 59m53s at the earliest), the scale-down keeps waiting and is reported as "
+            "Stalled (`onTimeout: Wait`).",
         ),
-        Question.YOU_CAN: ("No action needed.", CALL_OFF, RELEASE),
+        Question.YOU_CAN: ("No action needed.", CALL_OFF, OVERRIDE),
     }
 
 
 def test_a_settled_application_raises_few_questions() -> None:
     told = answers(a_resource(answer(a_snapshot(desired=3, record=None))), later=90)
     assert told == {
-        Question.WANTED: ("3 pods are wished for, and as many are granted.", "Of its pods 3 exist and 3 are ready."),
+        Question.WANTED: ("Desired 3, current 3 (3 running, 3 ready).",),
         Question.WHY: (f"{Reason.Converged.note} (Converged)",),
-        Question.SINCE: ("It has been settled for 1m30s, since 2026-11-21 12:00:00 UTC.",),
+        Question.SINCE: ("The state has been settled for 1m30s, since 2026-11-21 12:00:00 UTC.",),
         Question.YOU_CAN: ("No action needed.",),
     }
 
@@ -75,10 +74,13 @@ def test_a_settled_application_raises_few_questions() -> None:
 @pytest.mark.parametrize(
     ("changes", "then"),
     [
-        ({"spec.scaleDown": {"onTimeout": "GiveUp"}}, "it is given up until the spec changes (`onTimeout: GiveUp`)."),
+        (
+            {"spec.scaleDown": {"onTimeout": "GiveUp"}},
+            "the operator gives the scale-down up until the spec changes (`onTimeout: GiveUp`).",
+        ),
         (
             {"spec.scaleDown": {"onTimeout": "Proceed", "reason": "cost", "timeout": "2h"}},
-            "pods go without caught-up copies, one at a time (reason given: cost) (`onTimeout: Proceed`).",
+            "pods leave without caught-up copies, one at a time (reason: cost) (`onTimeout: Proceed`).",
         ),
     ],
     ids=["give up", "proceed"],
@@ -91,7 +93,7 @@ def test_what_happens_without_progress_is_what_the_spec_says(changes: Json, then
 def test_the_missing_standbys_are_advised_with_the_reasons_own_words() -> None:
     status = answer(a_snapshot(members=example.members(3, standbys=False)))
     told = answers(a_resource(status, HELD))
-    assert told[Question.YOU_CAN] == (Reason.NoLearners.next_step, CALL_OFF, RELEASE)
+    assert told[Question.YOU_CAN] == (Reason.NoLearners.next_step, CALL_OFF, OVERRIDE)
     assert Reason.NoLearners.next_step not in " ".join(told[Question.WHY])
 
 
@@ -104,7 +106,7 @@ def test_who_holds_is_answered_with_the_command_that_ends_it() -> None:
     told = answers(a_resource(answer(a_snapshot(app={"held_because": "Black Friday"})), HELD))
     assert told[Question.YOU_CAN] == (
         Reason.HeldByUser.next_step,
-        "To have pods go again: `kubectl streamapp release wordcount --namespace demo`",
+        "To end the user's hold: `kubectl streamapp unhold wordcount --namespace demo`",
         CALL_OFF,
     )
 
@@ -124,7 +126,7 @@ def test_a_wish_that_is_too_young_is_told_how_old_it_has_to_be_in_seconds() -> N
 def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again() -> None:
     status = held_status()
     status["scaleDown"]["forced"] = {"by": "Override", "reason": "INC-7"}
-    assert RELEASE not in answers(a_resource(status, HELD))[Question.YOU_CAN]
+    assert OVERRIDE not in answers(a_resource(status, HELD))[Question.YOU_CAN]
 
 
 @pytest.mark.parametrize(
@@ -132,27 +134,27 @@ def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again()
     [
         (
             a_resource(answer(a_snapshot(app={"held_because": "Black Friday"})), HELD),
-            "It ends when a user removes the hold (`kubectl streamapp release`).",
+            "It ends when somebody lifts it (`kubectl streamapp unhold`).",
         ),
         (
             a_resource(answer(a_snapshot(desired=0)), {"spec.replicas": 0, "spec.scaleDown": {"allowZero": False}}),
-            "It ends when `scaleDown.allowZero` is set, or desired replicas are at least 1.",
+            "It ends when zero replicas are allowed, or at least one is wished for.",
         ),
         (
             a_resource(answer(a_snapshot(record=a_record(gave_up_at=1))), HELD),
-            "The setting `onTimeout: GiveUp` ended it; a change of the spec starts a new scale-down.",
+            "It was ended by `onTimeout: GiveUp`, and begins anew when the spec changes.",
         ),
         (
             a_resource(answer(a_snapshot(desired=5, record=None)), {"spec.replicas": 5}),
-            "It ends by itself, when all current replicas exist and are ready.",
+            "It ends by itself, when all pods that were granted exist and are ready.",
         ),
         (
             a_resource(answer(a_snapshot(record=a_record(step=a_step()))), HELD),
-            "It ends by itself, when the pod is gone, its members have left the group, and every task runs again.",
+            "The change ends once the pod is gone, its members have left the group, and every task runs again.",
         ),
         (
             a_resource(answer(a_snapshot(desired=3, record=None, members=example.members(3, lag=50_000)))),
-            "It ends when the group is stable, every task runs, every copy is caught up and every pod is ready.",
+            "The state ends once the group is stable, every task runs, every copy is caught up and every pod is ready.",
         ),
     ],
     ids=["held by the user", "zero", "given up", "growing", "a step", "converging"],
@@ -169,22 +171,24 @@ def test_a_spec_that_is_wrong_is_told_with_its_field_where_no_operator_runs() ->
     )
     assert told[Question.YOU_CAN] == (
         "Correct the field that is named above.",
-        "See that the operator runs and watches this namespace, and look at its log.",
+        "Check that the operator runs and watches this namespace, and read its log.",
     )
 
 
 def test_a_status_of_an_older_spec_explains_nothing_as_if_it_were_new() -> None:
     told = answers(a_resource(held_status(), HELD, generation=9))
-    assert told[Question.WHY] == ("The status is older than the spec: it answers generation 1, and the spec is at 9.",)
+    assert told[Question.WHY] == (
+        "The status is older than the spec: the status is for generation 1, and the spec has generation 9.",
+    )
     assert Question.ENDS not in told
-    assert told[Question.YOU_CAN] == ("See that the operator runs and watches this namespace, and look at its log.",)
+    assert told[Question.YOU_CAN] == ("Check that the operator runs and watches this namespace, and read its log.",)
 
 
 def test_what_else_is_wrong_is_said_beside_the_hold() -> None:
     pods = (a_pod(0), a_pod(1, ready=False), a_pod(2))
     status = answer(a_snapshot(members=example.members(3, lag=50_000), workload={"pods": pods}))
     told = answers(a_resource(status, HELD))
-    assert told[Question.WHY][1].startswith(f"Beside that, Ready is false: {Reason.PodsNotReady.note}")
+    assert told[Question.WHY][1].startswith(f"Also, Ready is false: {Reason.PodsNotReady.note}")
     assert Reason.PodsNotReady.next_step in told[Question.YOU_CAN]
 
 
@@ -210,6 +214,6 @@ def test_every_cell_of_the_state_table_is_explained_in_whole_sentences() -> None
 def test_only_holds_that_a_release_can_end_are_advised_to_be_released() -> None:
     for resource in every_cell():
         told = answers(resource)
-        advised = any("streamapp.dev/override=" in sentence for sentence in told[Question.YOU_CAN])
+        advised = any("kubectl streamapp override" in sentence for sentence in told[Question.YOU_CAN])
         reason = resource["status"].get("scaleDown", {}).get("reason", "")
         assert not advised or Reason[reason].row.is_overridable

@@ -16,7 +16,7 @@ from streamapp.flightrecord import schema as flight
 from tests.builders import NOW, ago
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
-from tests.cli.model.test_history import an_author, an_event, entries, tell
+from tests.cli.model.test_history import an_event, entries, tell
 from tests.cli.operator_there import SYSTEM, OperatorThere
 from tests.cli.showing import Json, a_resource, a_step, zulu
 from tests.kube.api_server import ApiServer
@@ -24,7 +24,6 @@ from tests.statuses import held_status
 from tests.streamapps import UID
 
 PATH = "/v1/apps/demo/wordcount/history"
-WISHED: Json = {"f:spec": {"f:replicas": {}}}
 Make = Callable[..., flight.Record]
 
 
@@ -65,7 +64,6 @@ def there(cluster: Cluster, tmp_path: Path) -> OperatorThere:
     resource = a_resource(held_status(), {"spec.replicas": 2})
     resource["status"]["lastSteps"] = [a_step(heldDuration="4m10s", downtimeMax="640ms", downtimeUncertainty="500ms")]
     resource["status"]["scaleDown"] |= {"holdId": "h-1", "since": zulu(60)}
-    resource["metadata"]["managedFields"].append(an_author("kube-controller-manager", 62, WISHED, "scale"))
     cluster.put(resource)
     operator = OperatorThere(cluster, record=tmp_path / "record")
     operator.install(lease="operator-a_x7k2")
@@ -82,47 +80,38 @@ def keep(there: OperatorThere, *records: flight.Record) -> None:
     os.utime(file.path, (NOW.timestamp(), NOW.timestamp()))
 
 
-def told(run: Run, *arguments: str) -> list[tuple[str, str, str]]:
-    return [(one["source"], one["what"], one["by"]) for one in entries(run, *arguments)]
+def shown(run: Run, *arguments: str) -> list[tuple[str, str]]:
+    return [(one["what"], one["by"]) for one in entries(run, *arguments)]
 
 
-def test_the_record_is_told_in_order_and_nothing_twice(there: OperatorThere, cluster: Cluster, run: Run) -> None:
+def test_the_record_alone_is_shown_in_order(there: OperatorThere, cluster: Cluster, run: Run) -> None:
     keep(there, *STORY)
-    tell(
-        cluster,
-        an_event("began", 60, {"reason": "HoldStarted"}),
-        an_event("closed", 587, {"reason": "StepCompleted"}),
-        an_event("behind", 60, {"reason": "LearnersCatchingUp"}),
-        an_event("drop", 59, {"reason": "LargeDropRequested", "type": "Warning"}),
-        an_event("gitops", 60, {"reason": "LearnersCatchingUp", "reportingController": "gitops"}),
-    )
-    assert told(run) == [
-        ("status", "Created", ""),
-        ("record", "Wish", ""),
-        ("record", "Wish", "kube-controller-manager (HPA)"),
-        ("record", "Step", "operator"),
-        ("record", "Wish", "kube-controller-manager (HPA)"),
-        ("record", "Hold", "operator"),
-        ("record", "HoldBegan", "operator"),
-        ("record", "LearnersCatchingUp", "operator"),
-        ("event", "LearnersCatchingUp", "gitops"),
-        ("event", "LargeDropRequested", "operator"),
+    tell(cluster, an_event("gitops", 60, {"reportingController": "gitops"}))
+    assert shown(run) == [
+        ("Replicas", ""),
+        ("Replicas", "kube-controller-manager (HPA)"),
+        ("Step", "operator"),
+        ("Replicas", "kube-controller-manager (HPA)"),
+        ("Hold", "operator"),
+        ("HoldBegan", "operator"),
+        ("LearnersCatchingUp", "operator"),
     ]
-    assert [one["message"] for one in entries(run) if one["source"] == "record"] == [
-        "The operator found that 4 replicas are wished for.",
-        "The wish went from 4 to 3.",
-        "4 to 3: held for 4m10s, took 12s, worst gap 140ms to 640ms, hold h-0",
-        "The wish went from 3 to 2.",
-        "3 to 2: held for 1m so far, as hold h-1: LearnersCatchingUp 1m",
-        "The scale-down 3 to 2 began as hold h-1.",
-        "Copies on the remaining pods are still behind. 2 tasks wait. Wished for 2, granted 3, 3 of 3 pods ready.",
+    document = run("history", "wordcount", "-o", "json").document
+    assert document["source"] == "record"
+    assert [one["message"] for one in document["entries"]] == [
+        "Desired replicas are 4 when the record begins.",
+        "Desired replicas changed from 4 to 3.",
+        "4 to 3: held for 4m10s, took 12s, downtime 140ms to 640ms, hold h-0",
+        "Desired replicas changed from 3 to 2.",
+        "3 to 2: held for 1m so far, hold h-1: LearnersCatchingUp 1m",
+        "The scale-down 3 to 2 began, hold h-1.",
+        f"{Reason.LearnersCatchingUp.note} 2 tasks wait. Desired 2, current 3 (3 running, 3 ready).",
     ]
+    assert run("history", "wordcount").out.splitlines()[0] == "demo/wordcount  from the flight record"
     assert there.proxied[0] == f"/api/v1/namespaces/{SYSTEM}/pods/operator-a:8080/proxy{PATH}"
 
 
-def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
-    there: OperatorThere, cluster: Cluster, run: Run
-) -> None:
+def test_a_person_sees_a_hold_as_one_entry_and_its_details_with_all(there: OperatorThere, run: Run) -> None:
     held: Json = {"hold_id": "h-2", "hold_since": ago(500), "target": 2}
     keep(
         there,
@@ -136,28 +125,21 @@ def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
         line(flight.StepLine, 70, 11, step="TriggerRebalance", outcome=flight.StepOutcome.FAILED, reason="Covered"),
         decided(60, 12, "HeldByUser", detail="disks", desired=3),
     )
-    tell(cluster, an_event("behind", 300, {"reason": "GroupRebalancing"}))
     every = entries(run)
-    shown = [(one["what"], one["message"].partition(".")[0]) for one in every if not one["folded"]]
-    assert shown[4:] == [
-        ("Hold", "3 to 2: held for 6m40s, as hold h-2: LearnersCatchingUp 6m30s, FactsStale 10s"),
-        ("TriggerRebalance", shown[5][1]),
-        ("Wish", "Somebody wrote the wish; as it stands it is 2"),
-        ("HeldByUser", shown[7][1]),
-        ("HoldBegan", "The scale-down 3 to 2 that goes on began as hold h-1"),
-    ]
+    unfolded = [(one["what"], one["message"]) for one in every if not one["folded"]]
+    assert [what for what, _ in unfolded] == ["Replicas", "Replicas", "Step", "Hold", "TriggerRebalance", "HeldByUser"]
+    assert unfolded[3][1] == "3 to 2: held for 6m40s, hold h-2: LearnersCatchingUp 6m30s, FactsStale 10s"
     folded = [one["what"] for one in every if one["folded"]]
     assert folded[:3] == ["HoldBegan", "LearnersCatchingUp", "FactsStale"]
     assert set(folded[3:]) == {
         "LearnersCatchingUp",
-        "GroupRebalancing",
         "Steady",
         "TasksNotRunning",
         "TriggerRebalance",
     }
     ran, all_of_it = run("history", "wordcount"), run("history", "wordcount", "--all")
     assert "TasksNotRunning" not in ran.out
-    assert ran.out.splitlines()[-1] == f"{len(folded)} more entries are part of these: --all shows them."
+    assert ran.out.splitlines()[-1] == f"{len(folded)} more entries with --all."
     assert "TasksNotRunning" in all_of_it.out
     assert "--all" not in all_of_it.out
 
@@ -165,7 +147,7 @@ def test_a_person_sees_a_hold_as_one_entry_and_all_of_it_where_all_is_asked_for(
 def test_a_hold_that_goes_on_is_told_however_little_time_is_asked_for(there: OperatorThere, run: Run) -> None:
     keep(there, *STORY)
     (hold,) = [one for one in entries(run, "--since", "55s") if not one["folded"]]
-    assert hold["message"] == "3 to 2: held for 1m so far, as hold h-1: LearnersCatchingUp 50s"
+    assert hold["message"] == "3 to 2: held for 1m so far, hold h-1: LearnersCatchingUp 50s"
 
 
 def test_each_process_that_went_on_with_the_record_is_told_once(there: OperatorThere, run: Run) -> None:
@@ -175,15 +157,15 @@ def test_each_process_that_went_on_with_the_record_is_told_once(there: OperatorT
     )
     (leader,) = [one for one in entries(run) if one["what"] == "Leader"]
     assert (leader["at"], leader["folded"]) == (f"{ago(700).isoformat()}", False)
-    assert leader["message"] == "The operator's pod operator-b leads from here on."
+    assert leader["message"] == "The operator's pod operator-b became leader."
 
 
 def test_a_record_that_began_later_than_what_is_asked_for_says_so(there: OperatorThere, run: Run) -> None:
     keep(there, *STORY)
-    began = "The flight record that the leading replica has begins at 2026-11-21 11:45:00 UTC: "
+    began = "The record of the leading pod begins at 2026-11-21 11:45:00 UTC."
     for asked in ((), ("--since", "20m")):
         ran = run("history", "wordcount", *asked)
-        assert (ran.code, ran.err) == (0, f"{began}what was before, status and Events tell.\n")
+        assert (ran.code, ran.err) == (0, f"{began}\n")
     ran = run("history", "wordcount", "--since", "14m")
     assert (ran.code, ran.err) == (0, "")
 
@@ -207,7 +189,7 @@ def test_a_step_is_told_while_it_is_open_and_as_a_whole_when_it_is_closed(there:
             flight.StepLine, 100, 6, step="GrantReplicas", outcome=flight.StepOutcome.DONE, reason="Covered", **GRANTED
         ),
     )
-    assert [(one["what"], one["message"].partition(":")[0], one["warning"]) for one in entries(run)[1:-2]] == [
+    assert [(one["what"], one["message"].partition(":")[0], one["warning"]) for one in entries(run)] == [
         ("GrantReplicas", "4 to 3", True),
         ("Step", "4 to 3", False),
         ("GrantReplicas", "3 to 4", False),
@@ -215,52 +197,41 @@ def test_a_step_is_told_while_it_is_open_and_as_a_whole_when_it_is_closed(there:
     ]
 
 
-def test_what_is_older_than_the_record_is_told_by_the_others(there: OperatorThere, cluster: Cluster, run: Run) -> None:
-    keep(there, *STORY[5:])
-    tell(cluster, an_event("behind", 700, {"reason": "LearnersCatchingUp"}))
-    assert [one for one in told(run) if one[0] != "record"] == [
-        ("status", "Created", ""),
-        ("event", "LearnersCatchingUp", "operator"),
-        ("status", "Step", "operator"),
-    ]
-
-
 def test_since_is_handed_on(there: OperatorThere, run: Run) -> None:
     keep(there, *STORY)
-    assert [what for source, what, _ in told(run, "--since", "5m") if source == "record"] == [
-        "Wish",
+    assert [what for what, _ in shown(run, "--since", "5m")] == [
+        "Replicas",
         "Hold",
         "HoldBegan",
         "LearnersCatchingUp",
     ]
-    told(run)
+    shown(run)
     assert there.since == [f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%S.%fZ}", ""]
 
 
 def test_a_new_recorder_repeats_nothing_and_the_wish_that_it_missed_is_told(there: OperatorThere, run: Run) -> None:
     again = {"recorder": "pod_2", "actor": flight.Actor.UNKNOWN, "manager": ""}
     keep(there, *STORY[:2], wished(700, 0, None, 3, **again), wished(650, 0, None, 5, **again))
-    wishes = [one["message"] for one in entries(run) if (one["source"], one["what"]) == ("record", "Wish")]
-    assert wishes[1:] == ["The wish went from 4 to 3.", "The wish went from 3 to 5."]
+    wishes = [one["message"] for one in entries(run) if one["what"] == "Replicas"]
+    assert wishes[1:] == ["Desired replicas changed from 4 to 3.", "Desired replicas changed from 3 to 5."]
 
 
-def test_an_override_keeps_the_reason_that_the_status_has(there: OperatorThere, cluster: Cluster, run: Run) -> None:
-    forced = {"by": "Override", "reason": "the disk is full"}
-    resource = cluster.get("wordcount")
-    resource["status"]["lastSteps"] = [a_step(forced=forced)]
-    cluster.put(resource)
+def test_an_override_has_its_reason(there: OperatorThere, run: Run) -> None:
+    closed = line(flight.StepClosedLine, 587, 4, **CLOSED, forced_by="Override")
+    forced: Json = {"detail": "the disk is full", "hold_id": "h-0", "target": 3}
+    keep(there, decided(600, 3, "ForcedByOverride", **forced), closed)
+    (step,) = [one for one in entries(run) if one["what"] == "Step"]
+    assert step["warning"] is True
+    assert step["message"].endswith("downtime not seen, hold h-0, overridden by Override: the disk is full")
+
+
+def test_an_override_without_its_decision_has_no_reason(there: OperatorThere, run: Run) -> None:
     keep(there, line(flight.StepClosedLine, 587, 4, **CLOSED, forced_by="Override"))
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
-    assert (step["source"], step["warning"]) == ("status", True)
-    assert step["message"].endswith("overridden by Override: the disk is full")
-    resource["status"]["lastSteps"] = []
-    cluster.put(resource)
-    (step,) = [one for one in entries(run) if one["what"] == "Step"]
-    assert (step["source"], step["warning"]) == ("record", True)
-    assert step["message"].endswith("worst gap not seen, hold h-0, overridden by Override")
+    assert step["message"].endswith("downtime not seen, hold h-0, overridden by Override")
 
 
-def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, cluster: Cluster, run: Run) -> None:
+def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, run: Run) -> None:
     failed = {"outcome": flight.StepOutcome.FAILED, "reason": "Covered"}
     keep(
         there,
@@ -270,24 +241,24 @@ def test_what_failed_and_what_is_stalled_are_warnings(there: OperatorThere, clus
         decided(15, 4, "ForeignStatefulSet", "Stalled"),
         decided(10, 3, "OfTomorrow", detail="the moon is full"),
     )
-    tell(cluster, an_event("stalled", 20, {"reason": "NoProgress", "type": "Warning"}))
-    found = {one["what"]: (one["warning"], one["message"]) for one in entries(run) if one["source"] == "record"}
+    found = {one["what"]: (one["warning"], one["message"]) for one in entries(run)}
     assert found["CloseBudget"][0] is True
-    assert found["CloseBudget"][1].startswith("failed, and is tried again: Every stateful task")
-    assert found["RestartPod"][1].startswith("pod 2: failed, and is tried again: ")
+    assert found["CloseBudget"][1].startswith(f"failed, the operator tries again: {Reason.Covered.note}")
+    assert found["RestartPod"][1].startswith("pod 2: failed, the operator tries again: ")
     assert found["NoProgress"][0] is True
-    assert found["NoProgress"][1].endswith("Wished for 2, granted 3, 3 of 3 pods ready.")
+    assert found["NoProgress"][1].endswith("Desired 2, current 3 (3 running, 3 ready).")
     assert found["ForeignStatefulSet"][0] is True
     assert Reason.ForeignStatefulSet.next_step in found["ForeignStatefulSet"][1]
     assert found["OfTomorrow"] == (
         False,
-        "the moon is full. Wished for 2, granted 3, 3 of 3 pods ready.",
+        "the moon is full. Desired 2, current 3 (3 running, 3 ready).",
     )
 
 
 def test_lines_of_a_streamapp_that_had_the_name_before_are_left_out(there: OperatorThere, run: Run) -> None:
     keep(there, wished(60, 0, 7, 8, uid="another"))
-    assert "record" not in {source for source, *_ in told(run)}
+    document = run("history", "wordcount", "-o", "json").document
+    assert (document["source"], document["entries"]) == ("record", [])
 
 
 def test_text_in_the_record_cannot_steer_a_terminal(there: OperatorThere, run: Run) -> None:
@@ -300,7 +271,7 @@ def test_text_in_the_record_cannot_steer_a_terminal(there: OperatorThere, run: R
     out = run("history", "wordcount").out
     assert "\x1b" not in out
     assert "[2J" in out
-    assert "The wish went from 3 to 2." in out
+    assert "Desired replicas changed from 3 to 2." in out
 
 
 def test_a_record_that_is_too_long_says_so(there: OperatorThere, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +279,7 @@ def test_a_record_that_is_too_long_says_so(there: OperatorThere, run: Run, monke
     keep(there, *STORY)
     ran = run("history", "wordcount")
     assert ran.code == 0
-    assert ran.err == "The flight record has more than is told here: --since asks for less, and gets all of that.\n"
+    assert ran.err == ("The flight record has more entries than the answer: shorten the time with --since.\n")
 
 
 def no_operator(there: OperatorThere) -> None:
@@ -344,39 +315,48 @@ def older(there: OperatorThere) -> None:
 
 
 UNANSWERED: dict[Callable[[OperatorThere], None], tuple[str, str]] = {
-    no_operator: ("there is no pod with the label", "or STREAMAPP_OPERATOR_NAMESPACE."),
-    no_right: ("cannot get pods/proxy", f"ask for a Role in namespace {SYSTEM} with get pods/proxy."),
+    no_operator: ("there is no pod with the label", "or STREAMAPP_OPERATOR_NAMESPACE"),
+    no_right: ("cannot get pods/proxy", f"ask for a Role in namespace {SYSTEM} with get pods/proxy"),
     no_record: (
         "no flight record is kept: STREAMAPP_RECORD_FOLDER names no folder",
-        "the chart's value record.enabled has one kept.",
+        "set the chart's value record.enabled",
     ),
-    busy: ("somebody else is reading", "network policies for the API server."),
-    newer: ("cannot be understood: v: ", "bring operator and command line to one version."),
-    older: ("404: Not Found", "or upgrade the operator."),
+    busy: ("somebody else is reading", "network policies for the API server"),
+    newer: ("is not readable: v: ", "use the same version of the operator and the command line"),
+    older: ("404: Not Found", "or upgrade the operator"),
 }
 
 
 @pytest.mark.parametrize("spoil", UNANSWERED, ids=lambda spoil: spoil.__name__)
-def test_where_the_operator_cannot_be_asked_the_rest_is_told_and_one_line_says_so(
-    there: OperatorThere, run: Run, spoil: Callable[[OperatorThere], None]
+def test_without_an_answer_of_the_operator_the_source_is_events_and_the_cause_is_reported(
+    there: OperatorThere, cluster: Cluster, run: Run, spoil: Callable[[OperatorThere], None]
 ) -> None:
     keep(there, *STORY)
+    tell(cluster, an_event("it", 60))
     spoil(there)
-    ran = run("history", "wordcount")
-    assert ran.code == 0
-    assert "4 to 3" in ran.out
-    (sentence,) = ran.err.splitlines()
-    cause, step = UNANSWERED[spoil]
-    assert sentence.startswith("The flight record is left out: ")
-    assert cause in sentence
-    assert sentence.endswith(step)
     document = run("history", "wordcount", "-o", "json").document
-    assert document["missing"] == sentence
-    assert {one["source"] for one in document["entries"]} == {"status", "writer"}
+    assert (document["source"], [one["message"] for one in document["entries"]]) == ("events", ["The note of it."])
+    (sentence,) = document["notes"]
+    cause, step = UNANSWERED[spoil]
+    assert sentence.startswith("No flight record: ")
+    assert cause in sentence
+    assert sentence.endswith(f"{step}. Events go back an hour by default.")
+    ran = run("history", "wordcount")
+    assert (ran.code, ran.err) == (0, f"{sentence}\n")
+
+
+def test_an_empty_record_is_no_source(there: OperatorThere, run: Run) -> None:
+    assert there.record is not None
+    document = run("history", "wordcount", "-o", "json").document
+    assert (document["source"], document["notes"]) == (
+        "events",
+        ["No flight record: the flight record is empty. Events go back an hour by default."],
+    )
 
 
 def test_another_operator_is_asked_where_it_is_named(there: OperatorThere, run: Run) -> None:
     keep(there, *STORY)
     no_operator(there)
     there.install("operator-a", namespace="elsewhere")
-    assert "record" in {source for source, *_ in told(run, "--operator-namespace", "elsewhere")}
+    document = run("history", "wordcount", "-o", "json", "--operator-namespace", "elsewhere").document
+    assert document["source"] == "record"

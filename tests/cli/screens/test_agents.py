@@ -32,7 +32,7 @@ def rows(text: str, width: int = 80) -> list[list[str]]:
 def test_each_pod_says_what_its_agent_does() -> None:
     found = rows(screen(with_agents("Active", "Inactive", None)))
     assert found[0] == ["pod", "process", "volume", "active", "copies", "agent"]
-    assert [row[5:] for row in found[1:]] == [["active", "stays"], ["inactive", "stays"], ["?", "goes", "next"]]
+    assert [row[5:] for row in found[1:]] == [["active", "stays"], ["inactive", "stays"], ["?", "leaves", "next"]]
 
 
 def test_nothing_is_said_of_agents_where_there_are_none() -> None:
@@ -44,19 +44,19 @@ def test_nothing_is_said_of_agents_where_there_are_none() -> None:
 def test_copies_on_demand_are_called_so() -> None:
     resource = with_agents("Active", "Active", "Active", source="OnDemand")
     assert "copies on demand" in screen(resource)
-    assert why(resource) == ("Copies are made on demand: the tasks of a pod that is to leave move before it goes.",)
+    assert why(resource) == ("Copies are made on demand: the tasks of a pod move before the pod leaves.",)
 
 
 @pytest.mark.parametrize(
     ("states", "told"),
     [
-        (("Unreachable", "Active", "Active"), ("The agent in pod 0 is not heard.",)),
-        (("Unreachable", "Active", "Unreachable"), ("The agents in pods 0 and 2 are not heard.",)),
+        (("Unreachable", "Active", "Active"), ("The agent in pod 0 is not reachable.",)),
+        (("Unreachable", "Active", "Unreachable"), ("The agents in pods 0 and 2 are not reachable.",)),
         (
             ("Unreachable", "Inactive", "Inactive"),
             (
-                "The agent in pod 0 is not heard.",
-                "The agents in pods 1 and 2 are heard, and the assignor that learns on demand is not at work there.",
+                "The agent in pod 0 is not reachable.",
+                "The agents in pods 1 and 2 are reachable, but the assignor for copies on demand is not active there.",
             ),
         ),
     ],
@@ -69,4 +69,4 @@ def test_many_silent_agents_are_counted() -> None:
     resource = with_agents("Unreachable", "Unreachable", "Unreachable")
     members = resource["status"]["members"]
     members += [{**members[0], "ordinal": ordinal} for ordinal in range(3, 9)]
-    assert why(resource) == ("The agents in 9 pods are not heard.",)
+    assert why(resource) == ("The agents in 9 pods are not reachable.",)

@@ -57,8 +57,8 @@ def test_every_cell_of_the_state_table_is_one_line_with_its_reason() -> None:
         _, line = lines(resource, width=140)
         view = view_of(resource, NOW)
         assert view.state.value in line
-        assert view.told_by is not None
-        assert view.told_by.reason in line or view.state.value == "settled"
+        assert view.main_condition is not None
+        assert view.main_condition.reason in line or view.state.value == "settled"
 
 
 def test_a_status_that_cannot_be_read_is_no_status() -> None:

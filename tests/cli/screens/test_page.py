@@ -18,11 +18,11 @@ from streamapp.api.http.messages import (
 from streamapp.cli.app import streamapp
 from streamapp.cli.errors import Exit
 from streamapp.cli.model.amounts import Pods
-from streamapp.cli.model.app_view import State, view_of
+from streamapp.cli.model.app_view import AppState, view_of
 from streamapp.cli.model.explain import explain
-from streamapp.cli.model.history import entries_of_status
-from streamapp.cli.model.hold_pause import Pause, outcome_of
-from streamapp.cli.model.scale_plan import Plan, of_plan
+from streamapp.cli.model.history import HistoryEntry
+from streamapp.cli.model.scale_plan import ScalePlan, document_of
+from streamapp.cli.model.user_action import PauseAction, result_of
 from streamapp.cli.screens.documents import of_explanation, of_status
 from tests.builders import NOW
 from tests.cli.showing import a_resource
@@ -46,7 +46,7 @@ def test_it_explains_every_state_and_no_other() -> None:
         for row in re.findall(r"^\| (`[^|]*) \|", section("States"), re.MULTILINE)
         for state in re.findall(r"`([^`]+)`", row)
     ]
-    assert sorted(listed) == sorted(state.value for state in State)
+    assert sorted(listed) == sorted(state.value for state in AppState)
 
 
 def test_it_names_every_option_of_every_command() -> None:
@@ -63,12 +63,12 @@ def test_it_names_every_option_of_every_command() -> None:
 def test_it_names_every_field_of_the_documents() -> None:
     resource = a_resource(held_status(), generation=2)
     view = view_of(resource, NOW)
-    plan = Plan(view=view, asked="1", amount=Pods(1), tasks={2: ["0_1"]})
-    entry = next(entries_of_status(view))
-    planned = of_plan(plan, written=True, dry_run=False)
+    plan = ScalePlan(view=view, asked="1", amount=Pods(1), tasks={2: ["0_1"]})
+    entry = HistoryEntry(at=NOW, what="Hold", message="", by="")
+    planned = document_of(plan, written=True, dry_run=False)
     documents = (
         *(of_status(view), of_explanation(explain(resource, NOW)), planned, planned["leaving"][0], entry.document),
-        outcome_of(Pause(paused=True), resource).document,
+        result_of(PauseAction(paused=True), resource).document,
     )
     for document in documents:
         assert [field for field in document if f"`{field}`" not in section("For scripts")] == []

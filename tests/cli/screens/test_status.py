@@ -1,4 +1,3 @@
-import re
 from datetime import timedelta
 
 import pytest
@@ -13,7 +12,6 @@ from tests.streamapps import ABSENT
 from tests.support import example
 
 HELD = {"spec.replicas": 2}
-
 IN_200_SECONDS = {"estimatedCompletionTime": "2026-11-21T12:03:20Z", "lagFalling": True}
 
 
@@ -55,11 +53,11 @@ def a_long_hold(**convergence: object) -> Json:
 def test_a_held_scale_down_says_why_for_how_long_and_what_comes_next() -> None:
     text = screen(a_resource(a_long_hold(), {"spec.replicas": 1}), later=30)
     assert one_line(text).startswith(
-        "demo/wordcount HELD LearnersCatchingUp Copies on the remaining pods are still behind. 2 tasks wait; 0_5 on "
-        "ordinal 0 is 50000 records behind. desired 1 granted 3 actual 3 ready 3 age 1d application wordcount group "
-        "classic copies standbys scale-down 3 to 1, pod 2 goes next held for 1m30s, since 2026-11-21 11:59:00 UTC, "
-        "hold h-1 waits for 9 tasks without a caught-up copy on a pod that stays time left about 1m30s progress lag "
-        "last became less 42s ago"
+        "demo/wordcount HELD LearnersCatchingUp Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on "
+        "ordinal 0 is 50000 records behind. desired 1 current 3 actual 3 ready 3 age 1d application wordcount group "
+        "classic copies standbys scale-down 3 to 1, pod 2 leaves next held for 1m30s, since 2026-11-21 11:59:00 UTC, "
+        "hold h-1 waits for 9 tasks without a caught-up copy on a remaining pod time left about 1m30s progress the lag "
+        "last decreased 42s ago"
     )
 
 
@@ -69,7 +67,7 @@ def test_convergence_is_told_in_figures_and_bars() -> None:
         "convergence Converging ━━━━━━━━━━────── 62 % time left: about 3m20s",
         "tasks 47 of 48 running",
         "copies 15 of 24 caught up",
-        "lag 1,840,211 records to go",
+        "lag 1,840,211 records remaining",
     ]
 
 
@@ -78,7 +76,7 @@ def test_the_slowest_tasks_have_bars_as_long_as_their_lag() -> None:
     assert lines_of(text, "slowest", " " * 13 + "0_1") == [
         "slowest 0_31 on pod 2 220,000 " + "━" * 30,
         "0_12 on pod 1 110,000 " + "━" * 15 + "─" * 15,
-        "0_13 on pod 0 lag not known",
+        "0_13 on pod 0 lag unknown",
         "0_14 no copy",
     ]
 
@@ -88,7 +86,7 @@ def test_a_pod_is_shown_with_its_process_its_tasks_and_what_becomes_of_it() -> N
     assert lines_of(text, "  0 ", "  1 ", "  2 ") == [
         "0 00000000 state-wordcount-0 2 2 stays",
         "1 00000001 state-wordcount-1 2 2 leaves",
-        "2 00000002 state-wordcount-2 2 2 goes next",
+        "2 00000002 state-wordcount-2 2 2 leaves next",
     ]
 
 
@@ -101,7 +99,7 @@ def test_where_there_is_room_a_process_id_is_whole() -> None:
 def test_a_pod_whose_removal_was_granted_is_going() -> None:
     pods = (a_pod(0), a_pod(1), a_pod(2, terminating=True))
     status = answer(a_snapshot(statefulset={"replicas": 2}, record=None, workload={"pods": pods}))
-    assert lines_of(screen(a_resource(status, HELD)), "  2 ") == ["2 00000002 state-wordcount-2 2 2 going"]
+    assert lines_of(screen(a_resource(status, HELD)), "  2 ") == ["2 00000002 state-wordcount-2 2 2 leaving"]
 
 
 @pytest.mark.parametrize(
@@ -111,12 +109,12 @@ def test_a_pod_whose_removal_was_granted_is_going() -> None:
             {"heldDuration": "4m10s", "downtimeMax": "640ms", "downtimeUncertainty": "500ms"},
             "4 to 3 10m ago 4m10s 12s 140ms to 640ms",
         ),
-        ({"downtimeMax": "15s", "downtimeUncertainty": "0s"}, "4 to 3 10m ago not known 12s 15s"),
-        ({"downtimeMax": "1s500ms", "downtimeUncertainty": "2s"}, "4 to 3 10m ago not known 12s 0s to 1.5s"),
+        ({"downtimeMax": "15s", "downtimeUncertainty": "0s"}, "4 to 3 10m ago unknown 12s 15s"),
+        ({"downtimeMax": "1s500ms", "downtimeUncertainty": "2s"}, "4 to 3 10m ago unknown 12s 0s to 1.5s"),
         ({"heldDuration": "0s"}, "4 to 3 10m ago 0s 12s not seen"),
         (
             {"forced": {"by": "Policy", "reason": "a night off"}},
-            "4 to 3 10m ago not known 12s not seen overridden by Policy: a night",
+            "4 to 3 10m ago unknown 12s not seen overridden by Policy: a night off",
         ),
     ],
 )
@@ -159,7 +157,7 @@ def test_a_reason_that_several_conditions_share_is_explained_once() -> None:
 
 def test_what_is_not_known_is_never_a_number() -> None:
     text = screen(a_resource(answer(a_snapshot(readings=(an_unreadable(),))), HELD))
-    assert lines_of(text, "lag", "  0 ") == ["lag not known", "0 00000000 state-wordcount-0 ? ? stays"]
+    assert lines_of(text, "lag", "  0 ") == ["lag unknown", "0 00000000 state-wordcount-0 ? ? stays"]
     assert "%" not in text
 
 
@@ -170,8 +168,8 @@ def test_what_is_not_known_is_never_a_number() -> None:
         (IN_200_SECONDS, 30, "about 2m50s"),
         (IN_200_SECONDS, 500, "any moment"),
         (IN_200_SECONDS, -500, "about 3m20s"),
-        ({"lagFalling": False}, 30, "never at this speed"),
-        ({}, 30, "not known"),
+        ({"lagFalling": False}, 30, "never at this rate"),
+        ({}, 30, "unknown"),
     ],
 )
 def test_the_time_left_runs_down_to_the_estimated_completion(estimate: Json, later: float, text: str) -> None:
@@ -186,23 +184,24 @@ def test_the_time_left_runs_down_to_the_estimated_completion(estimate: Json, lat
 DOUBTFUL = {
     "never answered": (
         a_resource(None),
-        "UNANSWERED The operator has never answered: the StreamApp has no status. See that the operator runs",
+        "UNANSWERED The operator has never answered: the StreamApp has no status. Check that the operator runs",
     ),
     "new": (
         a_resource(None, asked_ago=5),
-        "UNANSWERED The operator has not answered yet. Look again in a few seconds.",
+        "UNANSWERED The operator has not answered yet. Check again in a few seconds.",
     ),
     "an older spec": (
         a_resource(held_status(), generation=7),
-        "UNANSWERED The status is older than the spec: it answers generation 1, and the spec is at 7. See that",
+        "UNANSWERED The status is older than the spec: the status is for generation 1, and the spec "
+        "has generation 7. Check that",
     ),
     "just changed": (
         a_resource(held_status(), generation=2, asked_ago=1),
-        "it answers generation 1, and the spec is at 2. Look again in a few seconds.",
+        "the status is for generation 1, and the spec has generation 2. Check again in a few seconds.",
     ),
     "stale": (
         a_resource(held_status(), told_ago=1500),
-        "HELD LearnersCatchingUp The status may be stale: something goes on, but it was last written 25 min ago.",
+        "HELD LearnersCatchingUp The status may be stale: a change is in progress, and the last write was 25 min ago.",
     ),
 }
 
@@ -248,8 +247,7 @@ def test_every_cell_of_the_state_table_is_shown_with_its_reasons_within_the_widt
         assert max(map(len, text.splitlines())) <= width
         for condition in resource["status"]["conditions"]:
             if condition["status"] != sound.get(condition["type"], condition["status"]):
-                # A long name in the last column folds onto the next line.
-                assert condition["reason"] in re.sub(r"\s*\n {20,}", "", text)
+                assert condition["reason"] in text
 
 
 def test_two_hundred_pods_of_two_hundred_and_fifty() -> None:
@@ -262,9 +260,9 @@ def test_two_hundred_pods_of_two_hundred_and_fifty() -> None:
     ]
     text = screen(a_resource(status))
     assert len(text.splitlines()) < 235
-    assert lines_of(text, "199", "50 pods") == [
+    assert lines_of(text, "199", "the status") == [
         "199 000000c7 none 8 4 leaves",
-        "50 pods beyond these are not listed in the status",
+        "the status does not list 50 more pods",
     ]
     short = screen(a_resource(status), most_pods=6)
     assert lines_of(short, "  0", "  1", "195", "199", "and ") == [
@@ -281,7 +279,7 @@ def test_long_names_are_cut_before_figures_are() -> None:
         member["volume"] = f"{'s' * 60}-{'w' * 50}-{member['ordinal']}"
     (line,) = lines_of(screen(a_resource(status)), "  2 ")
     assert line.startswith("2 00000002 sss")
-    assert line.endswith("… 2 2 goes next")
+    assert line.endswith("… 2 2 leaves next")
 
 
 def test_an_empty_status_is_a_screen_too() -> None:

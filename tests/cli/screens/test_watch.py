@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 
 from lab.settings import REPOSITORY
-from streamapp.cli.screens.live import Picture, frame
+from streamapp.cli.screens.live import WatchState, frame
 from streamapp.kube.client import watch
 from streamapp.kube.client.errors import UnavailableError
 from streamapp.kube.client.kinds import Key
@@ -33,8 +33,8 @@ def held(name: str = "wordcount") -> Json:
     return a_resource(held_status(), {"spec.replicas": 2}, name=name)
 
 
-def seen(picture: Picture, *, later: float = 0, **console: int) -> str:
-    return "\n".join(shown(frame(picture, NOW + timedelta(seconds=later)), **console))
+def seen(state: WatchState, *, later: float = 0, **console: int) -> str:
+    return "\n".join(shown(frame(state, NOW + timedelta(seconds=later)), **console))
 
 
 @pytest.fixture
@@ -104,46 +104,46 @@ def test_an_order_to_stop_is_the_ordinary_end(cluster: Cluster, run: Run, order:
 
 
 def test_a_picture_ages_between_news() -> None:
-    picture = Picture(key=KEY)
-    assert seen(picture) == "waiting for the API server"
-    picture.hear(ListEvent({KEY: held()}), NOW)
-    assert "held for     1m, since" in seen(picture)
-    assert "held for     1m9s, since" in seen(picture, later=9)
-    assert seen(picture, later=9).splitlines()[-1] == "watching, last heard of it 9s ago; Ctrl-C ends"
+    state = WatchState(key=KEY)
+    assert seen(state) == "waiting for the API server"
+    state.update(ListEvent({KEY: held()}), NOW)
+    assert "held for     1m, since" in seen(state)
+    assert "held for     1m9s, since" in seen(state, later=9)
+    assert seen(state, later=9).splitlines()[-1] == "watching, last update 9s ago; Ctrl-C ends"
 
 
 def test_an_interruption_stands_below_the_last_picture_until_something_is_heard() -> None:
-    picture = Picture(key=KEY)
-    picture.hear(ListEvent({KEY: held()}), NOW)
-    picture.hear(LOST, NOW + timedelta(seconds=10))
-    picture.hear(LOST, NOW + timedelta(seconds=14))
-    text = seen(picture, later=16, width=120)
+    state = WatchState(key=KEY)
+    state.update(ListEvent({KEY: held()}), NOW)
+    state.update(LOST, NOW + timedelta(seconds=10))
+    state.update(LOST, NOW + timedelta(seconds=14))
+    text = seen(state, later=16, width=120)
     assert "HELD" in text
     assert text.splitlines()[-1] == (
-        "connection lost for 6s: Connection\ufffd reset; trying again in 2s; last heard of it 16s ago"
+        "connection lost for 6s: Connection\ufffd reset; trying again in 2s; last update 16s ago"
     )
-    picture.hear(ChangeEvent(KEY, SETTLED), NOW + timedelta(seconds=17))
-    assert seen(picture, later=18).splitlines()[-1].startswith("watching, last heard of it 1s ago")
+    state.update(ChangeEvent(KEY, SETTLED), NOW + timedelta(seconds=17))
+    assert seen(state, later=18).splitlines()[-1].startswith("watching, last update 1s ago")
 
 
 def test_one_that_is_deleted_is_over_and_several_never_are() -> None:
-    picture = Picture(key=KEY)
-    assert not picture.is_over
+    state = WatchState(key=KEY)
+    assert not state.is_over
     ends = []
     for news in (ListEvent({KEY: held()}), DeleteEvent(KEY)):
-        picture.hear(news, NOW)
-        ends.append(picture.is_over)
+        state.update(news, NOW)
+        ends.append(state.is_over)
     assert ends == [False, True]
-    several = Picture(key=None)
-    several.hear(ListEvent({}), NOW)
+    several = WatchState(key=None)
+    several.update(ListEvent({}), NOW)
     assert not several.is_over
-    assert seen(several).splitlines()[0] == "There is no StreamApp here."
+    assert seen(several).splitlines()[0] == "There are no StreamApps here."
 
 
 def test_several_are_shown_as_the_overview() -> None:
-    picture = Picture(key=None)
-    picture.hear(ListEvent({KEY: held(), Key("demo", "a"): a_resource(None, name="a")}), NOW)
-    assert [line.split()[0] for line in seen(picture).splitlines()[:3]] == ["name", "a", "wordcount"]
+    state = WatchState(key=None)
+    state.update(ListEvent({KEY: held(), Key("demo", "a"): a_resource(None, name="a")}), NOW)
+    assert [line.split()[0] for line in seen(state).splitlines()[:3]] == ["name", "a", "wordcount"]
 
 
 @pytest.mark.parametrize("height", [27, 30, 40])
@@ -151,28 +151,28 @@ def test_two_hundred_pods_leave_room_for_everything_else_on_a_small_terminal(hei
     resource = held()
     resource["status"] |= {"statefulSetReplicas": 200, "replicas": 200}
     resource["status"]["members"] = [{"ordinal": number, "active": 4, "learners": 2} for number in range(200)]
-    picture = Picture(key=KEY)
-    picture.hear(ListEvent({KEY: resource}), NOW)
-    lines = seen(picture, width=80, height=height).splitlines()
+    state = WatchState(key=KEY)
+    state.update(ListEvent({KEY: resource}), NOW)
+    lines = seen(state, width=80, height=height).splitlines()
     assert len(lines) <= height
     assert lines[-1].startswith("watching")
     assert "more pods: " in one_line("\n".join(lines))
 
 
 def test_what_does_not_fit_is_said() -> None:
-    picture = Picture(key=KEY)
-    picture.hear(ListEvent({KEY: held()}), NOW)
-    lines = seen(picture, width=80, height=10).splitlines()
+    state = WatchState(key=KEY)
+    state.update(ListEvent({KEY: held()}), NOW)
+    lines = seen(state, width=80, height=10).splitlines()
     assert len(lines) == 10
     assert lines[0].startswith("demo/wordcount  HELD")
-    assert re.fullmatch(r"\d+ lines more than this terminal is high", lines[-3])
+    assert re.fullmatch(r"\d+ more lines do not fit into this terminal", lines[-3])
     assert lines[-1].startswith("watching")
 
 
 def test_on_a_high_terminal_the_parts_stand_apart() -> None:
-    picture = Picture(key=KEY)
-    picture.hear(ListEvent({KEY: held()}), NOW)
-    high, low = (seen(picture, width=80, height=height).splitlines() for height in (40, 26))
+    state = WatchState(key=KEY)
+    state.update(ListEvent({KEY: held()}), NOW)
+    high, low = (seen(state, width=80, height=height).splitlines() for height in (40, 26))
     assert (high.count(""), low.count("")) == (5, 1)
     assert [line for line in high if line] == [line for line in low if line]
 
@@ -236,7 +236,7 @@ def test_on_a_terminal_it_is_a_live_screen_that_leaves_its_last_picture(
     cluster.put(held())
     terminal = on_a_terminal("status", "wordcount", "--watch")
     terminal.read_until("HELD")
-    terminal.read_until("watching, last heard of it")
+    terminal.read_until("watching, last update")
     cluster.put(SETTLED)
     terminal.read_until("SETTLED")
     terminal.process.send_signal(signal.SIGINT)

@@ -1,7 +1,7 @@
-"""Finds the operator's leader and asks it, through the API server: no network path to its pod is needed.
+"""Finds the operator's leader and asks it through the API server; a network path to its pod is not needed.
 
-Used by `tasks`, `doctor` and `history`. It takes three rights in the operator's namespace: get `leases`, list `pods`,
-and get `pods/proxy`. Whatever keeps an answer away is a CliError with the object, the cause and the next step.
+Used by `tasks`, `doctor` and `history`. The user needs three rights in the operator's namespace: get `leases`, list
+`pods`, and get `pods/proxy`. Every failure is a CliError.
 """
 
 from collections.abc import Iterable
@@ -23,33 +23,33 @@ from streamapp.kube.client.kinds import LEASES, PODS
 
 OPERATOR_SELECTOR = "app.kubernetes.io/name=streamapp-operator"
 LEASE = "streamapp-operator"
-"""Its name where no pod of the operator says another: the chart names it after its release."""
+"""The name if no pod of the operator names another; the chart names the Lease after its release."""
 _LEASE_NAME = "STREAMAPP_LEASE_NAME"
 
 Json = dict[str, Any]
-Told = TypeVar("Told", bound=Answered)
+Message = TypeVar("Message", bound=Answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader:
-    """Which pod leads, as far as it can be told."""
+    """The pod that leads."""
 
     namespace: str
     pod: str
     lease: str | None
-    """The name of the Lease that says so; None: there is none, and it is the only pod."""
+    """The Lease that names the pod; None if there is no Lease, and this is the only pod."""
 
     @property
     def by_lease(self) -> bool:
-        """Whether a Lease says so."""
+        """Whether a Lease names the pod."""
         return self.lease is not None
 
 
-async def leader(client: KubeClient, namespace: str) -> Leader:
-    """Find the pod that leads; CliError where none can be named."""
+async def find_leader(client: KubeClient, namespace: str) -> Leader:
+    """Find the pod that leads; CliError if none is known."""
     pods = await _pods(client, namespace)
     lease = LEASE if isinstance(pods, RefusedError) else lease_of(pods)
-    holder = await lease_holder(client, namespace, lease)
+    holder = await read_lease_holder(client, namespace, lease)
     if holder:
         return Leader(namespace=namespace, pod=pod_of(holder), lease=lease)
     what = f"operator in namespace {namespace}"
@@ -60,18 +60,18 @@ async def leader(client: KubeClient, namespace: str) -> Leader:
         raise CliError(
             what,
             f"there is no pod with the label {OPERATOR_SELECTOR}",
-            "install the operator, or say where it is with --operator-namespace or STREAMAPP_OPERATOR_NAMESPACE",
+            "install the operator, or name its namespace with --operator-namespace or STREAMAPP_OPERATOR_NAMESPACE",
         )
     if not running:
-        raise CliError(what, "none of its pods runs", f"look at them: kubectl describe pods -n {namespace}")
+        raise CliError(what, "none of its pods runs", f"inspect them: kubectl describe pods -n {namespace}")
     if len(running) > 1:
         why = f"{len(running)} pods run and none holds the Lease {lease}"
-        raise CliError(what, why, "ask again in some seconds; if it lasts, look at the pods' logs")
+        raise CliError(what, why, "try again in a few seconds; if this persists, read the logs of the pods")
     return Leader(namespace=namespace, pod=running[0], lease=None)
 
 
 async def _pods(client: KubeClient, namespace: str) -> list[Json] | RefusedError:
-    """The operator's pods; the refusal where they may not be listed, since the Lease alone may do."""
+    """The operator's pods; the error if the user may not list them, since the Lease alone can be enough."""
     try:
         return await client.list(PODS, namespace, OPERATOR_SELECTOR)
     except UnauthenticatedError:
@@ -81,7 +81,7 @@ async def _pods(client: KubeClient, namespace: str) -> list[Json] | RefusedError
 
 
 def lease_of(pods: Iterable[Json]) -> str:
-    """The name of the Lease for which these pods stand: as the first that runs says, else the usual one."""
+    """The name of the Lease of these pods: from the environment of a running pod, else the default."""
     for pod in sorted(pods, key=is_running, reverse=True):
         for container in pod.get("spec", {}).get("containers") or ():
             for variable in container.get("env") or ():
@@ -90,8 +90,8 @@ def lease_of(pods: Iterable[Json]) -> str:
     return LEASE
 
 
-async def lease_holder(client: KubeClient, namespace: str, name: str) -> str | None:
-    """Who holds the Lease: empty where nobody does, None where there is none; CliError where it may not be read."""
+async def read_lease_holder(client: KubeClient, namespace: str, name: str) -> str | None:
+    """The holder of the Lease: empty if it has none, None if there is no Lease; CliError if it is unreadable."""
     try:
         lease = await client.find(LEASES, namespace, name)
     except RefusedError as error:
@@ -102,35 +102,37 @@ async def lease_holder(client: KubeClient, namespace: str, name: str) -> str | N
 
 
 def pod_of(holder: str) -> str:
-    """The pod's name in a holder, which ends in what every start makes up."""
+    """The pod's name in a holder, without the random suffix of each start."""
     return holder.rpartition("_")[0] or holder
 
 
 def is_running(pod: Json) -> bool:
-    """Tell whether a pod runs and nobody asked it to stop."""
+    """Whether a pod runs and is not being deleted."""
     return pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
 
 
 def is_ready(pod: Json) -> bool:
-    """Tell whether a pod is ready."""
+    """Whether a pod is ready."""
     conditions: list[Json] = pod.get("status", {}).get("conditions", ())
-    return is_running(pod) and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return is_running(pod) and any(
+        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
+    )
 
 
-async def ask(client: KubeClient, asked: Leader, path: str, model: type[Told]) -> Told:
-    """Ask the leader; CliError where it gives no answer."""
-    what = f"operator pod {asked.namespace}/{asked.pod}"
+async def ask(client: KubeClient, leader: Leader, path: str, model: type[Message]) -> Message:
+    """Ask the leader; CliError if it does not answer."""
+    what = f"operator pod {leader.namespace}/{leader.pod}"
     try:
-        return read(model, await client.proxied(asked.namespace, asked.pod, PORT, path))
+        return read(model, await client.proxied(leader.namespace, leader.pod, PORT, path))
     except NotAnswerableError as error:
-        why = f"its answer to {path} cannot be understood: {plain(str(error))}"
-        raise CliError(what, why, "bring operator and command line to one version") from error
+        why = f"its answer to {path} is not readable: {plain(str(error))}"
+        raise CliError(what, why, "use the same version of the operator and the command line") from error
     except RefusedError as error:
-        raise _not_allowed(what, error, "get pods/proxy", asked.namespace) from error
+        raise _not_allowed(what, error, "get pods/proxy", leader.namespace) from error
     except NotFoundError as error:
         raise CliError(what, plain(error.why), _not_known(error)) from error
     except UnavailableError as error:
-        step = "ask again in some seconds; if it lasts, look at the pod, and at network policies for the API server"
+        step = "try again in a few seconds; if this persists, check the pod, and network policies for the API server"
         raise CliError(what, plain(error.why), step) from error
     except KubeError as error:
         raise CliError(what, plain(error.why), "run the command again") from error
@@ -138,10 +140,12 @@ async def ask(client: KubeClient, asked: Leader, path: str, model: type[Told]) -
 
 def _not_known(error: NotFoundError) -> str:
     if NO_RECORD in error.why:
-        return "the chart's value record.enabled has one kept"
+        return "to keep a flight record, set the chart's value record.enabled"
     if "watch other namespaces" in error.why:
-        return "see STREAMAPP_NAMESPACES of the operator, or name another one with --operator-namespace"
-    return "it may just have gone, or be of an older version: ask again in some seconds, or upgrade the operator"
+        return "check STREAMAPP_NAMESPACES of the operator, or name another operator with --operator-namespace"
+    return (
+        "the pod may have just stopped, or have an older version: try again in a few seconds, or upgrade the operator"
+    )
 
 
 def _not_allowed(what: str, error: KubeError, right: str, namespace: str) -> CliError:

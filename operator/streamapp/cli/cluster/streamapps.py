@@ -1,82 +1,120 @@
-"""Asks the API server for StreamApps, and says in a person's words why it does not answer.
+"""Reads and writes StreamApps through the API server, and raises CliError if that fails.
 
-Called by `commands`; `streamapp.kube` does the asking.
+`change` is the only write of the command line. It sends a merge patch of one field, with the resource version that it
+read. If another version is there, `change` reads again: the operator itself writes every few seconds.
 """
 
 import os
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from streamapp.cli.cluster.api_errors import no_definition, no_such_app, of_kube
-from streamapp.cli.cluster.target import Where
+from streamapp.cli.cluster.api_errors import no_definition, no_such_app, of_kube, of_write
+from streamapp.cli.cluster.target import Target
 from streamapp.cli.errors import CliError
+from streamapp.kube.client import kubeconfig
 from streamapp.kube.client.client import KubeClient
-from streamapp.kube.client.errors import KubeError, NotFoundError
+from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError
 from streamapp.kube.client.kinds import STREAM_APPS, Key
-from streamapp.kube.client.kubeconfig import ClusterConnection, access
+from streamapp.kube.client.kubeconfig import ClusterConnection
 from streamapp.kube.client.watch import ObjectWatch
 
 DEADLINE_SECONDS = 10.0
 USER_AGENT = "kubectl-streamapp"
+MANAGER = "kubectl-streamapp"
+"""The field manager of every write."""
+TRIES = 10
 
 Json = dict[str, Any]
 
+PatchFor = Callable[[Json], Json | None]
+"""Gives the patch for a StreamApp as read, or None if there is nothing to write; raises CliError to give up."""
 
-async def find(where: Where) -> ClusterConnection:
-    """How to reach the cluster; CliError if that cannot be told."""
+
+async def resolve(target: Target) -> ClusterConnection:
+    """The way to the cluster; CliError if the kubeconfig does not give one."""
     try:
-        return await access(where.kubeconfig, where.context, os.environ)
+        return await kubeconfig.access(target.kubeconfig, target.context, os.environ)
     except KubeError as error:
         raise of_kube(error, None, "") from error
 
 
-def namespace_of(where: Where, found: ClusterConnection) -> str:
-    """The namespace that was said, else that of the context."""
-    return where.namespace or found.namespace
+def namespace_of(target: Target, access: ClusterConnection) -> str:
+    """The namespace of the command line, else the namespace of the context."""
+    return target.namespace or access.namespace
 
 
-async def one(where: Where, name: str) -> Json:
-    """Read one StreamApp; CliError if there is none or nobody answers."""
-    found = await find(where)
-    namespace = namespace_of(where, found)
-    async with opened(found, title_of(namespace, name)) as client:
-        return await read(client, found, Key(namespace, name))
+async def read_one(target: Target, name: str) -> Json:
+    """Read one StreamApp; CliError if it does not exist or the API server does not answer."""
+    access = await resolve(target)
+    namespace = namespace_of(target, access)
+    async with open_client(access, title_of(namespace, name)) as client:
+        return await read(client, access, Key(namespace, name))
 
 
-async def read(client: KubeClient, found: ClusterConnection, key: Key) -> Json:
-    """Read one StreamApp through a client that is open; CliError if there is none, KubeError if nobody answers."""
+async def read(client: KubeClient, access: ClusterConnection, key: Key) -> Json:
+    """Read one StreamApp through an open client.
+
+    Raises:
+        CliError: The StreamApp does not exist.
+        KubeError: The API server does not answer.
+    """
     try:
         resource = await client.get(STREAM_APPS, key.namespace, key.name)
     except NotFoundError as error:
-        raise await missing(client, found, key.namespace, key.name) from error
+        raise await _missing(client, access, key.namespace, key.name) from error
     return {"apiVersion": STREAM_APPS.api_version, "kind": STREAM_APPS.name, **resource}
 
 
-async def several(where: Where, *, everywhere: bool) -> list[Json]:
-    """Read the StreamApps of the namespace, or of all; CliError if nobody answers."""
-    found = await find(where)
-    namespace = None if everywhere else namespace_of(where, found)
-    async with opened(found, title_of(namespace, None)) as client:
+async def list_all(target: Target, *, everywhere: bool) -> list[Json]:
+    """List the StreamApps of the namespace, or of all namespaces; CliError if the API server does not answer."""
+    access = await resolve(target)
+    namespace = None if everywhere else namespace_of(target, access)
+    async with open_client(access, title_of(namespace, None)) as client:
         return await client.list(STREAM_APPS, namespace)
 
 
-async def missing(client: KubeClient, found: ClusterConnection, namespace: str, name: str) -> CliError:
-    """Say why there is no such StreamApp: no definition, or another name or namespace."""
+async def change(
+    client: KubeClient, access: ClusterConnection, key: Key, patch_for: PatchFor, subresource: str | None = None
+) -> None:
+    """Read a StreamApp, get its patch, and write the patch to exactly that version; CliError if that fails.
+
+    `patch_for` runs again after every read, so that it sees what others wrote meanwhile.
+    """
+    what = title_of(key.namespace, key.name)
+    resource = STREAM_APPS.plural if subresource is None else f"{STREAM_APPS.plural}/{subresource}"
+    for left in reversed(range(TRIES)):
+        current = await read(client, access, key)
+        patch = patch_for(current)
+        if patch is None:
+            return
+        version = {"resourceVersion": current["metadata"]["resourceVersion"]}
+        fenced = {**patch, "metadata": {**patch.get("metadata", {}), **version}}
+        try:
+            await client.merge(STREAM_APPS, key.namespace, key.name, fenced, manager=MANAGER, subresource=subresource)
+        except KubeError as error:
+            if isinstance(error, ConflictError) and left:
+                continue
+            raise of_write(error, access, what, resource) from error
+        return
+
+
+async def _missing(client: KubeClient, access: ClusterConnection, namespace: str, name: str) -> CliError:
+    """Why there is no such StreamApp: no definition, a similar name, or another namespace."""
     if not await client.serves(STREAM_APPS):
-        return no_definition(found)
-    here = [one["metadata"]["name"] for one in await _listed(client, namespace)]
-    near = get_close_matches(name, here, n=3, cutoff=0.5)
+        return no_definition(access)
+    names = [resource["metadata"]["name"] for resource in await _list_if_allowed(client, namespace)]
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
         return no_such_app(namespace, name, near)
-    elsewhere = [one["metadata"] for one in await _listed(client, None)]
-    same = sorted(other["namespace"] for other in elsewhere if other["name"] == name)
+    everywhere = [resource["metadata"] for resource in await _list_if_allowed(client, None)]
+    same = sorted(metadata["namespace"] for metadata in everywhere if metadata["name"] == name)
     return no_such_app(namespace, name, elsewhere=same[:3])
 
 
-async def _listed(client: KubeClient, namespace: str | None) -> list[Json]:
-    """What can be listed; whoever may read one object need not be allowed to list."""
+async def _list_if_allowed(client: KubeClient, namespace: str | None) -> list[Json]:
+    """List what the user may list: the right to read one object does not include the right to list."""
     try:
         return await client.list(STREAM_APPS, namespace)
     except KubeError:
@@ -84,44 +122,44 @@ async def _listed(client: KubeClient, namespace: str | None) -> list[Json]:
 
 
 @asynccontextmanager
-async def opened(found: ClusterConnection, what: str) -> AsyncGenerator[KubeClient, None]:
-    """Open a client for a while; what the API server refuses within it is a CliError about `what`."""
-    with told(found, what):
-        client = await _connected(found)
+async def open_client(access: ClusterConnection, what: str) -> AsyncGenerator[KubeClient, None]:
+    """Open a client; a KubeError inside the block becomes a CliError about `what`."""
+    with translate_errors(access, what):
+        client = _new_client(access)
         try:
             yield client
         finally:
             await client.close()
 
 
-async def _connected(found: ClusterConnection) -> KubeClient:
+def _new_client(access: ClusterConnection) -> KubeClient:
     try:
-        return KubeClient(found.configuration, deadline_seconds=DEADLINE_SECONDS, user_agent=USER_AGENT)
+        return KubeClient(access.configuration, deadline_seconds=DEADLINE_SECONDS, user_agent=USER_AGENT)
     except OSError as error:
-        where = f"kubeconfig, context {found.context}"
-        raise CliError(where, f"its certificates cannot be used: {error}", "log in to the cluster again") from error
+        what = f"kubeconfig, context {access.context}"
+        raise CliError(what, f"its certificates cannot be used: {error}", "log in to the cluster again") from error
 
 
 @contextmanager
-def told(found: ClusterConnection | None, what: str) -> Iterator[None]:
-    """Raise what the API server says as a CliError about this object."""
+def translate_errors(access: ClusterConnection | None, what: str) -> Iterator[None]:
+    """Turn a KubeError inside the block into a CliError about `what`."""
     try:
         yield
     except KubeError as error:
-        raise of_kube(error, found, what) from error
+        raise of_kube(error, access, what) from error
 
 
-def following(where: Where, namespace: str | None, name: str | None) -> ObjectWatch:
-    """What to follow; every try begins with fresh credentials."""
+def watch_source(target: Target, namespace: str | None, name: str | None) -> ObjectWatch:
+    """The watch of one StreamApp or several; every connection starts with fresh credentials."""
 
-    async def connect_anew() -> KubeClient:
-        return await _connected(await find(where))
+    async def connect() -> KubeClient:
+        return _new_client(await resolve(target))
 
-    return ObjectWatch(connect=connect_anew, kind=STREAM_APPS, namespace=namespace, name=name)
+    return ObjectWatch(connect=connect, kind=STREAM_APPS, namespace=namespace, name=name)
 
 
 def title_of(namespace: str | None, name: str | None) -> str:
-    """What is asked for, as errors name it."""
+    """How errors name the objects of a request."""
     if name is not None:
         return f"StreamApp {namespace}/{name}"
     return "StreamApps of all namespaces" if namespace is None else f"StreamApps of namespace {namespace}"

@@ -1,11 +1,11 @@
-"""What the command line says about the cluster and the namespace. Imports nothing heavy."""
+"""The cluster and the namespace that the command line names. Imports nothing heavy."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
-    """Each is None where it was not said."""
+class Target:
+    """A cluster and a namespace; a field is None if the command line does not name it."""
 
     kubeconfig: str | None = None
     context: str | None = None

@@ -1,4 +1,4 @@
-"""Asks a person before something is written that cannot be taken back, or that is written to many at once."""
+"""Asks the user before a write that cannot be undone, or a write to many StreamApps."""
 
 import sys
 
@@ -8,19 +8,19 @@ from streamapp.cli.errors import CliError
 
 
 def require_yes(what: str, question: str, *, yes: bool) -> None:
-    """Go on after `--yes`, or after a yes on the terminal. Not to be called within an event loop.
+    """Return after `--yes`, or after a yes on the terminal. Call this outside an event loop, which swallows Ctrl-C.
 
     Args:
         what: The object, for the error.
         question: Without its question mark and choices.
-        yes: Whether it was said beforehand.
+        yes: Whether the command line has `--yes`.
 
     Raises:
-        CliError: The answer was no, or there is nobody who could answer.
+        CliError: The answer was no, or there is no terminal.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise CliError(what, "it is asked before this is done, and there is no terminal to answer at", "say --yes")
+        raise CliError(what, "this needs a confirmation, and there is no terminal to ask on", "add --yes")
     if not click.confirm(f"{question}?", default=False, err=True):
-        raise CliError(what, "the answer was no; nothing was written", "nothing is to be done")
+        raise CliError(what, "the answer was no; nothing was written", "no action needed")

@@ -1,4 +1,4 @@
-"""Runs what a command does, so that every way to end it leaves the terminal as it was."""
+"""Runs the coroutine of a command in an event loop."""
 
 import asyncio
 import signal
@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-def run(what: Coroutine[Any, Any, Result]) -> Result:
-    """Run it; an order to stop ends it as Ctrl-C does, so that the terminal is left as it was."""
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run it; SIGTERM ends it as Ctrl-C does, so that the terminal is restored."""
 
     async def stoppable() -> Result:
-        task = asyncio.ensure_future(what)
+        task = asyncio.ensure_future(work)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         return await task
 

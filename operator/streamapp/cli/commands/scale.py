@@ -1,4 +1,4 @@
-"""What `scale` does: reads, says what would come of it, writes the wish, and follows what becomes of it."""
+"""`scale`: shows the effect, writes the desired replicas, and watches the scaling with `--wait`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,19 +8,18 @@ import click
 from rich.text import Text
 
 from streamapp.api.managed_fields import authors_of
-from streamapp.cli.cluster import streamapps, writing
-from streamapp.cli.cluster.target import Where
+from streamapp.cli.cluster import streamapps
+from streamapp.cli.cluster.target import Target
 from streamapp.cli.commands.run import run
 from streamapp.cli.errors import CliError, Exit
 from streamapp.cli.model import autoscalers
 from streamapp.cli.model.amounts import Amount
 from streamapp.cli.model.app_view import view_of
-from streamapp.cli.model.autoscalers import Autoscaler, Unlisted
-from streamapp.cli.model.phrases import are
-from streamapp.cli.model.scale_plan import Plan, of_plan, require_sound
+from streamapp.cli.model.autoscalers import AutoscalersUnknown, TargetingAutoscaler
+from streamapp.cli.model.scale_plan import ScalePlan, document_of, require_sound
 from streamapp.cli.screens import watch
-from streamapp.cli.screens.live import Picture
-from streamapp.cli.screens.scale import scaling_screen
+from streamapp.cli.screens.live import WatchState
+from streamapp.cli.screens.scale import scale_screen
 from streamapp.cli.text import console
 from streamapp.cli.text.console import Output
 from streamapp.kube.client.client import KubeClient
@@ -32,67 +31,69 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the command line says."""
+class ScaleRequest:
+    """The options of the command line."""
 
     words: str
-    """How many, as it was said: `--to 80%`."""
+    """The number as given: `--to 80%`."""
     amount: Amount
     dry_run: bool
     wait: bool
     despite_autoscaler: bool
 
 
-def scale(where: Where, name: str, asked: Asked, output: Output) -> int:
-    """Change the wish of a StreamApp, and wait until it is granted if that was asked for; give the exit code."""
-    run(_scale(where, name, asked, output))
-    return run(_wait(where, name, output)) if asked.wait and not asked.dry_run else Exit.FINE
+def scale(target: Target, name: str, request: ScaleRequest, output: Output) -> int:
+    """Write the desired replicas, and with `--wait` watch until they are current; give the exit code."""
+    run(_scale(target, name, request, output))
+    return run(_wait(target, name, output)) if request.wait and not request.dry_run else Exit.FINE
 
 
-async def _scale(where: Where, name: str, asked: Asked, output: Output) -> None:
-    found = await streamapps.find(where)
-    key = Key(streamapps.namespace_of(where, found), name)
-    async with streamapps.opened(found, streamapps.title_of(key.namespace, key.name)) as client:
-        resource = await streamapps.read(client, found, key)
-        driving = await _autoscalers(client, key)
-        plan = Plan(view=view_of(resource, watch.now()), asked=asked.words, amount=asked.amount, autoscalers=driving)
+async def _scale(target: Target, name: str, request: ScaleRequest, output: Output) -> None:
+    access = await streamapps.resolve(target)
+    key = Key(streamapps.namespace_of(target, access), name)
+    async with streamapps.open_client(access, streamapps.title_of(key.namespace, key.name)) as client:
+        resource = await streamapps.read(client, access, key)
+        found = await _autoscalers(client, key)
+        view = view_of(resource, watch.now())
+        plan = ScalePlan(view=view, asked=request.words, amount=request.amount, autoscalers=found)
         require_sound(plan)
         changes = plan.to != plan.desired
-        if asked.dry_run or not changes:
-            _tell(plan, asked, output)
+        if request.dry_run or not changes:
+            _show(plan, request, output)
         if not changes:
             return
-        _require_lasting(plan, asked)
-        if not asked.dry_run:
-            await _write(client, found, key, plan, output, in_one_line=asked.wait)
+        _require_lasting(plan, request)
+        if not request.dry_run:
+            await _write(client, access, key, plan, output, in_one_line=request.wait)
 
 
 async def _write(
-    client: KubeClient, found: ClusterConnection, key: Key, plan: Plan, output: Output, *, in_one_line: bool
+    client: KubeClient, access: ClusterConnection, key: Key, plan: ScalePlan, output: Output, *, in_one_line: bool
 ) -> None:
-    attempt = _Attempt(plan, lambda one: console.show(scaling_screen(one)) if output is Output.TABLE else None)
-    await writing.change(client, found, key, attempt.patch_for, "scale")
+    attempt = _Attempt(plan, lambda shown: console.show(scale_screen(shown)) if output is Output.TABLE else None)
+    await streamapps.change(client, access, key, attempt.patch_for, "scale")
     if output is Output.TABLE:
-        done = f"Written: {are(attempt.plan.to)} wished for." if attempt.is_needed else "Nothing was written."
-        console.show(Text(f"\n{done}"))
+        result = f"Written: desired {attempt.plan.to}." if attempt.is_needed else "Nothing was written."
+        console.show(Text(f"\n{result}"))
     else:
-        console.write(of_plan(attempt.plan, written=attempt.is_needed, dry_run=False), output, in_one_line=in_one_line)
+        document = document_of(attempt.plan, written=attempt.is_needed, dry_run=False)
+        console.write(document, output, in_one_line=in_one_line)
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """The plan as it is after every read, shown whenever it has become another."""
+    """The plan after the latest read; it is shown again if it changes."""
 
-    plan: Plan
-    show: Callable[[Plan], None]
+    plan: ScalePlan
+    show: Callable[[ScalePlan], None]
     is_shown: bool = False
     is_needed: bool = True
 
     def patch_for(self, resource: Json) -> Json | None:
-        """Give the Scale to write; None where somebody else wished for as many meanwhile."""
+        """The Scale to write; None if the resource already has this number."""
         view = view_of(resource, self.plan.view.now)
-        if view.found.replicas != self.plan.desired:
-            _tell_of_another_wish(self.plan, resource, view.found.replicas)
+        if view.streamapp.replicas != self.plan.desired:
+            _report_other_writer(self.plan, resource, view.streamapp.replicas)
             self.is_shown = False
         self.plan = replace(self.plan, view=view)
         require_sound(self.plan)
@@ -103,65 +104,65 @@ class _Attempt:
         return {"spec": {"replicas": self.plan.to}} if self.is_needed else None
 
 
-def _tell_of_another_wish(plan: Plan, resource: Json, desired: int) -> None:
-    """Say that the wish has changed; CliError where what was asked for was meant of the earlier one."""
+def _report_other_writer(plan: ScalePlan, resource: Json, desired: int) -> None:
+    """Report a number that another writer set meanwhile; CliError if the request is relative to the earlier one."""
     authors = authors_of(resource, "spec", "replicas")
     by = f" by {authors[0].manager}" if authors else ""
-    changed = f"the wish was changed from {plan.desired} to {desired}{by} meanwhile"
+    changed = f"the desired replicas changed from {plan.desired} to {desired}{by} meanwhile"
     if plan.amount.is_relative:
         raise CliError(
             f"StreamApp {plan.view.name}",
-            f"{changed}, and {plan.asked} was meant of {plan.desired}; nothing was written",
-            "run the command again if it is still meant, or name the number of replicas",
+            f"{changed}, and {plan.asked} was relative to {plan.desired}; nothing was written",
+            "run the command again, or give the number of replicas",
         )
     click.echo(f"{changed[0].upper()}{changed[1:]}.", err=True)
 
 
-async def _autoscalers(client: KubeClient, key: Key) -> tuple[Autoscaler, ...] | Unlisted:
+async def _autoscalers(client: KubeClient, key: Key) -> tuple[TargetingAutoscaler, ...] | AutoscalersUnknown:
     try:
-        return autoscalers.aimed_at(key.name, await client.list(AUTOSCALERS, key.namespace))
+        return autoscalers.autoscalers_of(key.name, await client.list(AUTOSCALERS, key.namespace))
     except NotFoundError:
-        return ()  # an API server without this API has none of them
+        return ()  # an API server without this API has no autoscalers
     except UnauthenticatedError:
         raise
     except RefusedError as error:
-        return Unlisted(error.why)
+        return AutoscalersUnknown(error.why)
 
 
-def _require_lasting(plan: Plan, asked: Asked) -> None:
-    """Raise CliError where an autoscaler would overwrite it, or may, and nobody has said to write it all the same."""
-    if asked.despite_autoscaler:
+def _require_lasting(plan: ScalePlan, request: ScaleRequest) -> None:
+    """Raise CliError if an autoscaler would overwrite the number, or may, and `--despite-autoscaler` is not set."""
+    if request.despite_autoscaler:
         return
-    if isinstance(plan.autoscalers, Unlisted):
-        raise autoscalers.not_known(plan.view, plan.autoscalers)
-    if plan.records_to_go:
-        raise autoscalers.refusal(plan.view, plan.records_to_go, plan.to)
+    if isinstance(plan.autoscalers, AutoscalersUnknown):
+        raise autoscalers.refusal_if_unknown(plan.view, plan.autoscalers)
+    if plan.overwriting:
+        raise autoscalers.refusal(plan.view, plan.overwriting, plan.to)
 
 
-def _tell(plan: Plan, asked: Asked, output: Output) -> None:
-    """Say what would come of it where nothing is written."""
+def _show(plan: ScalePlan, request: ScaleRequest, output: Output) -> None:
+    """Show the effect of a plan that is not written."""
     if output is not Output.TABLE:
-        console.write(of_plan(plan, written=False, dry_run=asked.dry_run), output, in_one_line=asked.wait)
+        console.write(document_of(plan, written=False, dry_run=request.dry_run), output, in_one_line=request.wait)
         return
-    console.show(scaling_screen(plan))
-    if asked.dry_run and plan.to != plan.desired:
-        console.show(Text("\nThis is a dry run: nothing was written."))
+    console.show(scale_screen(plan))
+    if request.dry_run and plan.to != plan.desired:
+        console.show(Text("\nDry run: nothing was written."))
 
 
-async def _wait(where: Where, name: str, output: Output) -> int:
-    """Follow it until what is wished for is granted; give the exit code."""
-    found = await streamapps.find(where)
-    key = Key(streamapps.namespace_of(where, found), name)
-    picture = Picture(key=key, is_reached=_is_granted)
-    following = streamapps.following(where, key.namespace, name)
+async def _wait(target: Target, name: str, output: Output) -> int:
+    """Watch until the current replicas are the desired ones; give the exit code."""
+    access = await streamapps.resolve(target)
+    key = Key(streamapps.namespace_of(target, access), name)
+    state = WatchState(key=key, is_reached=_is_current)
+    source = streamapps.watch_source(target, key.namespace, name)
     with (
-        streamapps.told(found, streamapps.title_of(key.namespace, name)),
-        watch.display(console.console(), output, picture) as tell,
+        streamapps.translate_errors(access, streamapps.title_of(key.namespace, name)),
+        watch.display(console.console(), output, state) as show,
     ):
-        await watch.watch(following.events(), picture, tell)
-    return Exit.FINE if key in picture.objects else Exit.FAILED
+        await watch.watch(source.events(), state, show)
+    return Exit.FINE if key in state.objects else Exit.FAILED
 
 
-def _is_granted(resource: Json) -> bool:
+def _is_current(resource: Json) -> bool:
     view = view_of(resource, watch.now())
-    return view.is_of_this_spec and view.status.stateful_set_replicas == view.found.replicas
+    return view.is_of_this_spec and view.status.stateful_set_replicas == view.streamapp.replicas

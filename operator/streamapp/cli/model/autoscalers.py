@@ -1,4 +1,4 @@
-"""The autoscalers that drive a StreamApp, and why a number that a person writes would not last beside them. Pure."""
+"""The autoscalers of a StreamApp, and why a number that a user sets would not last beside them. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,24 +7,24 @@ from typing import Any
 
 from streamapp.api.names import GROUP, KIND
 from streamapp.cli.errors import CliError
-from streamapp.cli.model.app_view import View
+from streamapp.cli.model.app_view import AppView
 
-OVERRIDE = "--despite-autoscaler"
+OPTION = "--despite-autoscaler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Autoscaler:
-    """A HorizontalPodAutoscaler that is aimed at the StreamApp."""
+class TargetingAutoscaler:
+    """A HorizontalPodAutoscaler whose scale target is the StreamApp."""
 
     name: str
     least: int
     most: int
     scaled_object: str | None
-    """The ScaledObject of KEDA that it is made from."""
+    """The ScaledObject of KEDA that owns the autoscaler."""
 
     @property
-    def stands_at_zero(self) -> bool:
-        """Whether it leaves a StreamApp alone that wishes for nothing: Kubernetes' own does, KEDA does not."""
+    def ignores_zero(self) -> bool:
+        """Whether it leaves a StreamApp with zero replicas alone: Kubernetes' own does, KEDA's does not."""
         return self.scaled_object is None
 
     def __str__(self) -> str:
@@ -32,73 +32,74 @@ class Autoscaler:
 
 
 @dataclass(frozen=True, slots=True)
-class Unlisted:
-    """It is not known whether there is one."""
+class AutoscalersUnknown:
+    """The autoscalers cannot be listed."""
 
     why: str
 
 
-def aimed_at(name: str, found: Iterable[Mapping[str, Any]]) -> tuple[Autoscaler, ...]:
-    """Those that set the replicas of the StreamApp of this name.
+def autoscalers_of(name: str, objects: Iterable[Mapping[str, Any]]) -> tuple[TargetingAutoscaler, ...]:
+    """The autoscalers whose scale target is this StreamApp.
 
     Args:
         name: The StreamApp.
-        found: The HorizontalPodAutoscalers (autoscaling/v2) of its namespace.
+        objects: The HorizontalPodAutoscalers (autoscaling/v2) of its namespace.
     """
-    return tuple(_read(one) for one in found if _is_aimed_at(name, one["spec"]["scaleTargetRef"]))
+    return tuple(_read(body) for body in objects if _is_target(name, body["spec"]["scaleTargetRef"]))
 
 
-def _is_aimed_at(name: str, target: Mapping[str, Any]) -> bool:
+def _is_target(name: str, target: Mapping[str, Any]) -> bool:
     group = str(target.get("apiVersion", "")).partition("/")[0]
     return (group, target.get("kind"), target.get("name")) == (GROUP, KIND, name)
 
 
-def _read(found: Mapping[str, Any]) -> Autoscaler:
-    owners = found["metadata"].get("ownerReferences") or ()
+def _read(body: Mapping[str, Any]) -> TargetingAutoscaler:
+    owners = body["metadata"].get("ownerReferences") or ()
     scaled = next((owner["name"] for owner in owners if owner.get("kind") == "ScaledObject"), None)
-    spec = found["spec"]
+    spec = body["spec"]
     least = spec.get("minReplicas")
-    return Autoscaler(
-        name=found["metadata"]["name"],
+    return TargetingAutoscaler(
+        name=body["metadata"]["name"],
         least=1 if least is None else least,
         most=spec["maxReplicas"],
         scaled_object=scaled,
     )
 
 
-def overwriting(autoscalers: Sequence[Autoscaler], to: int) -> tuple[Autoscaler, ...]:
-    """Those that would write over this number of replicas."""
-    return tuple(one for one in autoscalers if to or not one.stands_at_zero)
+def overwriting(autoscalers: Sequence[TargetingAutoscaler], to: int) -> tuple[TargetingAutoscaler, ...]:
+    """The autoscalers that would overwrite this number of replicas."""
+    return tuple(autoscaler for autoscaler in autoscalers if to or not autoscaler.ignores_zero)
 
 
-def refusal(view: View, autoscalers: Sequence[Autoscaler], to: int) -> CliError:
-    """Why this number is not written, and what is to be changed instead; at least one autoscaler."""
+def refusal(view: AppView, autoscalers: Sequence[TargetingAutoscaler], to: int) -> CliError:
+    """Why this number is not written, and what to change instead; at least one autoscaler."""
     first, several = autoscalers[0], len(autoscalers) > 1
-    names = " and ".join(str(one) for one in autoscalers)
+    names = " and ".join(map(str, autoscalers))
     why = f"{'they set' if several else 'it sets'} the replicas, and would overwrite {to} within seconds"
-    bound = _how_to_bound(view.found.metadata.namespace, first, view.found.replicas, to)
-    step = f"{bound}, or write it all the same with {OVERRIDE}"
-    return CliError(f"StreamApp {view.name}, driven by HorizontalPodAutoscaler {names}", why, step)
-
-
-def not_known(view: View, unlisted: Unlisted) -> CliError:
-    """Nothing is written while it is not known whether it would be overwritten."""
+    bounds = _how_to_bound(view.streamapp.metadata.namespace, first, view.streamapp.replicas, to)
     return CliError(
-        f"StreamApp {view.name}",
-        f"whether an autoscaler would overwrite it cannot be told: {unlisted.why}",
-        "ask for a Role with list on horizontalpodautoscalers.autoscaling, "
-        f"or write it all the same with {OVERRIDE} if you know that there is none",
+        f"StreamApp {view.name}, driven by HorizontalPodAutoscaler {names}",
+        why,
+        f"{bounds}, or write it anyway with {OPTION}",
     )
 
 
-def _how_to_bound(namespace: str, one: Autoscaler, desired: int, to: int) -> str:
-    if one.scaled_object is not None:
-        return (
-            f"change minReplicaCount and maxReplicaCount of ScaledObject {one.scaled_object}, from which KEDA makes it"
-        )
+def refusal_if_unknown(view: AppView, unknown: AutoscalersUnknown) -> CliError:
+    """Why nothing is written if the autoscalers are unknown."""
+    return CliError(
+        f"StreamApp {view.name}",
+        f"an autoscaler may overwrite the number, and autoscalers cannot be listed: {unknown.why}",
+        "ask for a Role with list on horizontalpodautoscalers.autoscaling, "
+        f"or write it anyway with {OPTION} if you know that there is no autoscaler",
+    )
+
+
+def _how_to_bound(namespace: str, autoscaler: TargetingAutoscaler, desired: int, to: int) -> str:
+    if autoscaler.scaled_object is not None:
+        return f"change minReplicaCount and maxReplicaCount of ScaledObject {autoscaler.scaled_object}, its KEDA owner"
     if to > desired:
-        bounds = {"minReplicas": to} | ({"maxReplicas": to} if to > one.most else {})
+        bounds = {"minReplicas": to} | ({"maxReplicas": to} if to > autoscaler.most else {})
     else:
-        bounds = {"maxReplicas": to} | ({"minReplicas": to} if to < one.least else {})
+        bounds = {"maxReplicas": to} | ({"minReplicas": to} if to < autoscaler.least else {})
     patch = json.dumps({"spec": bounds}, separators=(",", ":"))
-    return f"change its bounds: `kubectl patch hpa {one.name} --namespace {namespace} --type=merge -p '{patch}'`"
+    return f"change its bounds: `kubectl patch hpa {autoscaler.name} --namespace {namespace} --type=merge -p '{patch}'`"

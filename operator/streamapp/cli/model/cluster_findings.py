@@ -1,6 +1,6 @@
-"""What is wrong with the operator and its cluster, as far as the API server shows it to whoever asks; for `doctor`.
+"""The findings of `doctor` about the operator and its cluster, as far as the user may read them.
 
-Reads only. A right that the caller lacks makes a check one that could not be made, and is named.
+Reads only. If the user lacks a right, the checks that need it are reported as unchecked, with the name of the right.
 """
 
 import asyncio
@@ -25,30 +25,33 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Cluster:
-    """What was found."""
+class ClusterExamination:
+    """The findings so far, and what later checks need."""
 
     operator_namespace: str
     findings: list[Finding] = field(default_factory=list)
     fine: list[Diagnosis] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
-    """What a person wants to read first, by label."""
+    """The first lines of the report, by label."""
     pods: list[Json] | None = None
-    """The operator's; None where they may not be listed."""
+    """The operator's pods; None if the user may not list them."""
     leader: Leader | None = None
-    told: OperatorTold | None = None
+    operator: OperatorTold | None = None
+    """The operator's answer about itself."""
 
-    def say(self, diagnosis: Diagnosis, detail: str, kind: Kind = Kind.FOUND) -> None:
+    def add(self, diagnosis: Diagnosis, detail: str, kind: Kind = Kind.FOUND) -> None:
         """Add a finding."""
         source = (
-            Source.OPERATOR if self.told is not None and diagnosis is Diagnosis.VersionsDiffer else Source.KUBERNETES
+            Source.OPERATOR
+            if self.operator is not None and diagnosis is Diagnosis.VersionsDiffer
+            else Source.KUBERNETES
         )
         self.findings.append(Finding(diagnosis=diagnosis, kind=kind, detail=plain(detail), source=source))
 
 
-async def look_at_cluster(client: KubeClient, operator_namespace: str) -> Cluster:
-    """Check everything; raises KubeError only where the API server does not answer at all."""
-    cluster = Cluster(operator_namespace)
+async def examine_cluster(client: KubeClient, operator_namespace: str) -> ClusterExamination:
+    """Run every check; raises KubeError only if the API server does not answer at all."""
+    cluster = ClusterExamination(operator_namespace)
     await _definition(client, cluster)
     await _pods(client, cluster)
     await _leader(client, cluster)
@@ -57,20 +60,20 @@ async def look_at_cluster(client: KubeClient, operator_namespace: str) -> Cluste
     return cluster
 
 
-async def _definition(client: KubeClient, cluster: Cluster) -> None:
+async def _definition(client: KubeClient, cluster: ClusterExamination) -> None:
     served = await client.versions(GROUP)
     cluster.facts["definition"] = f"{KIND} {', '.join(served)}" if served else "none"
     if VERSION in served:
         cluster.fine.append(Diagnosis.DefinitionMissing)
     else:
-        what = f"it serves {', '.join(served)}" if served else f"it knows nothing of {GROUP}"
-        cluster.say(Diagnosis.DefinitionMissing, f"{VERSION} is needed; {what}")
+        what = f"it serves {', '.join(served)}" if served else f"it does not serve {GROUP}"
+        cluster.add(Diagnosis.DefinitionMissing, f"{VERSION} is required; {what}")
 
 
-async def _pods(client: KubeClient, cluster: Cluster) -> None:
+async def _pods(client: KubeClient, cluster: ClusterExamination) -> None:
     namespace = cluster.operator_namespace
-    with_right = _Guarded(cluster, (Diagnosis.OperatorMissing, Diagnosis.OperatorNotReady))
-    cluster.pods = await with_right.asked(
+    guarded = _Guarded(cluster, (Diagnosis.OperatorMissing, Diagnosis.OperatorNotReady))
+    cluster.pods = await guarded.run(
         lambda: client.list(PODS, namespace, OPERATOR_SELECTOR), f"list pods in {namespace}"
     )
     if cluster.pods is None:
@@ -78,96 +81,98 @@ async def _pods(client: KubeClient, cluster: Cluster) -> None:
     ready = [pod for pod in cluster.pods if operator_pods.is_ready(pod)]
     cluster.facts["operator"] = f"namespace {namespace}, {len(ready)} of {len(cluster.pods)} pods ready"
     if not cluster.pods:
-        cluster.say(Diagnosis.OperatorMissing, f"no pod in namespace {namespace} has the label {OPERATOR_SELECTOR}")
+        cluster.add(Diagnosis.OperatorMissing, f"no pod in namespace {namespace} has the label {OPERATOR_SELECTOR}")
         return
     cluster.fine.append(Diagnosis.OperatorMissing)
     if not ready:
         names = ", ".join(pod["metadata"]["name"] for pod in cluster.pods[:5])
-        cluster.say(Diagnosis.OperatorNotReady, f"pod {names} in namespace {namespace}")
+        cluster.add(Diagnosis.OperatorNotReady, f"pod {names} in namespace {namespace}")
         return
     cluster.fine.append(Diagnosis.OperatorNotReady)
     if len(ready) == 1:
-        cluster.say(Diagnosis.OperatorNotRedundant, f"1 pod of {len(cluster.pods)} in namespace {namespace} is ready")
+        cluster.add(Diagnosis.OperatorNotRedundant, f"1 pod of {len(cluster.pods)} in namespace {namespace} is ready")
     else:
         cluster.fine.append(Diagnosis.OperatorNotRedundant)
 
 
-async def _leader(client: KubeClient, cluster: Cluster) -> None:
-    """Find who leads, and ask it."""
+async def _leader(client: KubeClient, cluster: ClusterExamination) -> None:
+    """Find the leader, and ask it about itself."""
     if cluster.pods is not None and not cluster.pods:
         return
     try:
-        cluster.leader = await operator_pods.leader(client, cluster.operator_namespace)
-        cluster.told = await operator_pods.ask(client, cluster.leader, OPERATOR_PATH, OperatorTold)
+        cluster.leader = await operator_pods.find_leader(client, cluster.operator_namespace)
+        cluster.operator = await operator_pods.ask(client, cluster.leader, OPERATOR_PATH, OperatorTold)
     except CliError as error:
         is_leaderless = cluster.leader is None and "none holds the Lease" in error.why
         diagnosis = Diagnosis.OperatorLeaderless if is_leaderless else Diagnosis.OperatorUnreachable
-        cluster.say(diagnosis, f"{error.what}: {error.why} ({error.next_step})")
+        cluster.add(diagnosis, f"{error.what}: {error.why} ({error.next_step})")
         return
     by = "by its Lease" if cluster.leader.by_lease else "alone, without a Lease"
     cluster.facts["leader"] = f"{cluster.leader.pod}, {by}"
     cluster.fine += [Diagnosis.OperatorLeaderless, Diagnosis.OperatorUnreachable]
 
 
-def _version(cluster: Cluster) -> None:
+def _version(cluster: ClusterExamination) -> None:
     here, images = version("streamapp-operator"), sorted(set(_images(cluster.pods or [])))
     image = f", image {', '.join(images)}" if images else ""
-    if cluster.told is None:
-        cluster.facts["version"] = f"operator not known{image}; this command line {here}"
-        cluster.say(Diagnosis.VersionsDiffer, "the operator could not be asked", Kind.UNCHECKED)
+    if cluster.operator is None:
+        cluster.facts["version"] = f"operator unknown{image}; command line {here}"
+        cluster.add(Diagnosis.VersionsDiffer, "the operator did not answer", Kind.UNCHECKED)
         return
-    cluster.facts["version"] = f"operator {cluster.told.release}{image}; this command line {here}"
-    if cluster.told.release == here:
+    cluster.facts["version"] = f"operator {cluster.operator.release}{image}; command line {here}"
+    if cluster.operator.release == here:
         cluster.fine.append(Diagnosis.VersionsDiffer)
     else:
-        cluster.say(Diagnosis.VersionsDiffer, f"the operator is {cluster.told.release}, this is {here}")
+        cluster.add(Diagnosis.VersionsDiffer, f"the operator is {cluster.operator.release}, the command line is {here}")
 
 
 def _images(pods: list[Json]) -> Iterator[str]:
     for pod in pods:
         containers = pod.get("spec", {}).get("containers") or ()
-        yield from (str(one["image"]) for one in containers[:1] if "image" in one)
+        yield from (str(container["image"]) for container in containers[:1] if "image" in container)
 
 
-async def _rights(client: KubeClient, cluster: Cluster) -> None:
-    """Ask the API server what the operator's service account may do."""
+async def _rights(client: KubeClient, cluster: ClusterExamination) -> None:
+    """Check the rights of the operator's service account."""
     account = next((pod.get("spec", {}).get("serviceAccountName") for pod in cluster.pods or ()), None)
     if account is None:
-        cluster.say(Diagnosis.OperatorRightMissing, "it is not known as whom the operator runs", Kind.UNCHECKED)
+        cluster.add(Diagnosis.OperatorRightMissing, "the service account of the operator is unknown", Kind.UNCHECKED)
         return
-    watched: tuple[str, ...] = cluster.told.namespaces if cluster.told is not None else ()
-    asked = list(_asked(cluster, watched))
+    namespaces: tuple[str, ...] = cluster.operator.namespaces if cluster.operator is not None else ()
+    required = list(_required_rights(cluster, namespaces))
     guarded = _Guarded(cluster, (Diagnosis.OperatorRightMissing,))
 
     async def ask_all() -> list[bool]:
         home, lease = cluster.operator_namespace, operator_pods.lease_of(cluster.pods or ())
-        return await asyncio.gather(*(_is_allowed(client, home, account, lease, *one) for one in asked))
+        return await asyncio.gather(*(_is_allowed(client, home, account, lease, *right) for right in required))
 
-    allowed = await guarded.asked(ask_all, "create subjectaccessreviews.authorization.k8s.io")
+    allowed = await guarded.run(ask_all, "create subjectaccessreviews.authorization.k8s.io")
     if allowed is None:
         return
-    missing = [one for one, is_allowed in zip(asked, allowed, strict=True) if not is_allowed]
+    missing = [right for right, is_allowed in zip(required, allowed, strict=True) if not is_allowed]
     if not missing:
         cluster.fine.append(Diagnosis.OperatorRightMissing)
         return
     named = "; ".join(
-        f"{verb} {right.path}{f'.{right.group}' if right.group else ''}{f' in {where}' if where else ''}"
-        for right, verb, where in missing[:8]
+        f"{verb} {right.path}{f'.{right.group}' if right.group else ''}{f' in {namespace}' if namespace else ''}"
+        for right, verb, namespace in missing[:8]
     )
     more = f"; and {len(missing) - 8} more" if len(missing) > 8 else ""
-    cluster.say(
+    cluster.add(
         Diagnosis.OperatorRightMissing, f"service account {cluster.operator_namespace}/{account}: {named}{more}"
     )
 
 
-def _asked(cluster: Cluster, watched: tuple[str, ...]) -> Iterator[tuple[rights.Right, str, str]]:
-    """Every right that the operator cannot do without, with its verb and namespace (empty: all)."""
+def _required_rights(
+    cluster: ClusterExamination, namespaces: tuple[str, ...]
+) -> Iterator[tuple[rights.Right, str, str]]:
+    """Every right that the operator needs, with its verb and namespace (empty: all)."""
     has_lease = cluster.leader is not None and cluster.leader.by_lease
     for right in rights.RIGHTS:
         is_own = right.where is rights.RightScope.OWN
         if right.optional or (is_own and not has_lease):
             continue
-        for namespace in (cluster.operator_namespace,) if is_own else watched or ("",):
+        for namespace in (cluster.operator_namespace,) if is_own else namespaces or ("",):
             for verb in right.verbs:
                 yield right, verb, namespace
 
@@ -184,30 +189,30 @@ async def _is_allowed(
     return bool(answer["status"]["allowed"])
 
 
-async def _policies(client: KubeClient, cluster: Cluster) -> None:
+async def _policies(client: KubeClient, cluster: ClusterExamination) -> None:
     guarded = _Guarded(cluster, (Diagnosis.AdmissionPoliciesAbsent,))
-    found = await guarded.asked(
+    policies = await guarded.run(
         lambda: client.list(ADMISSION_POLICIES, None, OPERATOR_SELECTOR),
         "list validatingadmissionpolicies.admissionregistration.k8s.io",
     )
-    if found is None:
+    if policies is None:
         return
-    if found:
+    if policies:
         cluster.fine.append(Diagnosis.AdmissionPoliciesAbsent)
-        cluster.facts["policies"] = ", ".join(sorted(one["metadata"]["name"] for one in found))
+        cluster.facts["policies"] = ", ".join(sorted(policy["metadata"]["name"] for policy in policies))
     else:
-        cluster.say(Diagnosis.AdmissionPoliciesAbsent, f"no policy has the label {OPERATOR_SELECTOR}")
+        cluster.add(Diagnosis.AdmissionPoliciesAbsent, f"no policy has the label {OPERATOR_SELECTOR}")
 
 
-async def _metrics(client: KubeClient, cluster: Cluster) -> None:
-    """See whether autoscalers of StreamApps have their metrics; without any it does not matter."""
+async def _metrics(client: KubeClient, cluster: ClusterExamination) -> None:
+    """Check the metrics API if autoscalers of StreamApps need it."""
     guarded = _Guarded(cluster, (Diagnosis.MetricsApiAbsent,))
-    autoscalers = await guarded.asked(
+    autoscalers = await guarded.run(
         lambda: client.list(AUTOSCALERS, None), "list horizontalpodautoscalers.autoscaling in all namespaces"
     )
     if autoscalers is None:
         return
-    ours = [one for one in autoscalers if one["spec"]["scaleTargetRef"]["kind"] == KIND]
+    ours = [autoscaler for autoscaler in autoscalers if autoscaler["spec"]["scaleTargetRef"]["kind"] == KIND]
     if not ours:
         return
     try:
@@ -215,23 +220,23 @@ async def _metrics(client: KubeClient, cluster: Cluster) -> None:
     except UnavailableError as error:
         why = error.why
     if why:
-        cluster.say(Diagnosis.MetricsApiAbsent, f"{why}; {len(ours)} autoscalers of StreamApps may need it")
+        cluster.add(Diagnosis.MetricsApiAbsent, f"{why}; {len(ours)} autoscalers of StreamApps can need it")
     else:
         cluster.fine.append(Diagnosis.MetricsApiAbsent)
 
 
 @dataclass(frozen=True, slots=True)
 class _Guarded:
-    """Reads that the caller may have no right to."""
+    """Reads for which the user may lack the right."""
 
-    cluster: Cluster
+    cluster: ClusterExamination
     diagnoses: tuple[Diagnosis, ...]
 
-    async def asked(self, ask: Callable[[], Awaitable[list[Any]]], right: str) -> list[Any] | None:
-        """What was asked for; None where it was not given, and then the checks are said not to have been made."""
+    async def run(self, read: Callable[[], Awaitable[list[Any]]], right: str) -> list[Any] | None:
+        """The result; None if the API server refuses, and then the checks are reported as unchecked."""
         try:
-            return await ask()
+            return await read()
         except KubeError as error:
             for diagnosis in self.diagnoses:
-                self.cluster.say(diagnosis, f"{right}: {error.why}", Kind.UNCHECKED)
+                self.cluster.add(diagnosis, f"{right}: {error.why}", Kind.UNCHECKED)
             return None

@@ -1,4 +1,4 @@
-"""What `doctor` has found, and what it counts: shown by `doctor_screen`, written by `documents`. Pure values."""
+"""The result of `doctor`, with its counts and its exit code. Pure values."""
 
 from dataclasses import dataclass, field
 
@@ -8,43 +8,54 @@ from streamapp.core.doctor.diagnoses import Kind, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """What was found about one thing."""
+class LastCondition:
+    """A condition of the last status, for a StreamApp that the operator gives no findings of."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPart:
+    """The findings about the cluster, or about one StreamApp."""
 
     title: str
     facts: dict[str, str] = field(default_factory=dict)
     findings: tuple[FindingTold, ...]
     fine: tuple[str, ...]
+    last_conditions: tuple[LastCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """Everything."""
+class DoctorReport:
+    """The findings about the cluster and all StreamApps."""
 
-    cluster: Part
-    apps: tuple[Part, ...]
+    cluster: ReportPart
+    apps: tuple[ReportPart, ...]
 
     @property
     def findings(self) -> tuple[FindingTold, ...]:
-        """Of all parts."""
+        """The findings of all parts."""
         return tuple(finding for part in (self.cluster, *self.apps) for finding in part.findings)
 
     def counts(self) -> dict[str, int]:
-        """How many there are of each sort."""
-        found = [one.severity for one in self.findings if one.kind == Kind.FOUND.value]
+        """The number of findings of each severity or kind."""
+        severities = [finding.severity for finding in self.findings if finding.kind == Kind.FOUND.value]
         return {
-            "errors": found.count(Severity.ERROR.value),
-            "warnings": found.count(Severity.WARNING.value),
-            "notes": found.count(Severity.NOTE.value),
-            "unchecked": sum(1 for one in self.findings if one.kind == Kind.UNCHECKED.value),
-            "unseen": sum(1 for one in self.findings if one.kind == Kind.UNSEEN.value),
+            "errors": severities.count(Severity.ERROR.value),
+            "warnings": severities.count(Severity.WARNING.value),
+            "notes": severities.count(Severity.NOTE.value),
+            "unchecked": sum(1 for finding in self.findings if finding.kind == Kind.UNCHECKED.value),
+            "unseen": sum(1 for finding in self.findings if finding.kind == Kind.UNSEEN.value),
             "fine": sum(len(part.fine) for part in (self.cluster, *self.apps)),
         }
 
     @property
     def code(self) -> Exit:
-        """The exit code that says how it is; what nothing there could tell counts as fine, and is counted."""
+        """The exit code; what the operator can never see counts as fine, what it could not check does not."""
         counts = self.counts()
         if counts["errors"]:
-            return Exit.NEEDS_SOMEBODY
-        return Exit.GOES_ON if counts["warnings"] or counts["unchecked"] else Exit.FINE
+            return Exit.NEEDS_ACTION
+        return Exit.IN_PROGRESS if counts["warnings"] or counts["unchecked"] else Exit.FINE

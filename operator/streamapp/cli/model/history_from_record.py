@@ -1,160 +1,176 @@
-"""What the operator's flight record adds to a history: `entries_of_record`, and `without_doubles`. Pure.
+"""The entries of the operator's flight record: `entries_of_record`. Pure.
 
-The record tells more than the status and Events do, and each step and change for itself: where two tell the same, its
-word is taken.
+A hold and a step are one entry each, and the decisions within a hold are details of the hold's entry.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import zip_longest
 
 from streamapp.api.http.messages import Recorded
 from streamapp.api.status.conditions import said
-from streamapp.cli.model.held import Held, holds_of
-from streamapp.cli.model.history import Entry, Source, granted, hold, is_notable, reason
+from streamapp.cli.model.history import HistoryEntry, is_notable
 from streamapp.cli.text import durations
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.reasons import Reason
 
+MOST_REASONS = 3
+"""Reasons that the entry of a hold names, the longest first."""
 SAME = timedelta(seconds=10)
-"""So far apart may be what two sources say of one thing: one truncates its times, another saw it a moment later."""
+"""The most between the grant of a step and the time of its grant in the line about the closed step."""
 _STALLED = "Stalled"
 _FAILED = "FAILED"
-_TOLD = frozenset({"CreateStatefulSet", "GrantReplicas", "RestartPod", "WriteTemplate", "TriggerRebalance", "Evict"})
-"""Steps that change something for an application; others are the operator's bookkeeping, told where they fail."""
+_FORCED = "ForcedBy"
+_SHOWN_STEPS = frozenset(
+    {"CreateStatefulSet", "GrantReplicas", "RestartPod", "WriteTemplate", "TriggerRebalance", "Evict"}
+)
+"""Steps that change the application; the others are the operator's bookkeeping, shown only if they fail."""
+_DETAIL_STEPS = frozenset({"TriggerRebalance"})
+"""Steps that only serve a change with an entry of its own."""
 
 
-_INNER = frozenset({"TriggerRebalance"})
-"""Of these what only serves a change that is told anyway."""
-
-
-def entries_of_record(lines: Iterable[Recorded], uid: str, now: datetime) -> Iterator[Entry]:
-    """Give what the record tells of the StreamApp with this UID, and not of one of its name that there was before."""
+def entries_of_record(lines: Iterable[Recorded], uid: str, now: datetime) -> Iterator[HistoryEntry]:
+    """The entries of the StreamApp with this UID, without those of an earlier one of its name."""
     own = sorted((line for line in lines if line.uid == uid), key=lambda line: (line.ts, line.seq))
-    yield from _wishes([line for line in own if line.kind == "scale"])
-    yield from _leaders(own)
-    yield from map(_held, holds_of([line for line in own if line.kind == "decision"], now))
-    yield from _decisions([line for line in own if line.kind == "decision"])
+    decisions = [line for line in own if line.kind == "decision"]
     closed = [line for line in own if line.kind == "stepClosed"]
-    yield from map(_closed, closed)
+    yield from _replicas([line for line in own if line.kind == "scale"])
+    yield from _leaders(own)
+    yield from map(_hold_entry, _holds(decisions, now))
+    yield from _decisions(decisions)
+    yield from (_closed(line, decisions) for line in closed)
     for line in own:
-        is_told = line.step in _TOLD and not any(_granted(line, one) for one in closed)
-        if line.kind == "step" and (is_told or line.outcome == _FAILED):
+        is_shown = line.step in _SHOWN_STEPS and not any(_is_grant_of(line, step) for step in closed)
+        if line.kind == "step" and (is_shown or line.outcome == _FAILED):
             yield _step(line)
 
 
-def without_doubles(recorded: Sequence[Entry], others: Iterable[Entry]) -> Iterator[Entry]:
-    """Give all of them, but what both tell only once: as the record has it, unless only the other one says why."""
-    chosen, told_better = list(recorded), list[Entry]()
-    for other in others:
-        place = next((place for place, one in enumerate(chosen) if _is_same(one, other)), None)
-        if place is None:
-            told_better.append(other)
-        elif other.is_warning:
-            # Of an override the status has the reason, of a warning the Event may have the next step.
-            is_status = other.source is Source.STATUS
-            longer = max(chosen[place].told, other.told, key=len)
-            chosen[place] = other if is_status else replace(chosen[place], is_warning=True, told=longer)
-    yield from chosen
-    yield from told_better
-
-
-def _is_same(one: Entry, other: Entry) -> bool:
-    return any(about == also and abs(at - then) <= SAME for about, at in one.known_as for also, then in other.known_as)
-
-
-def _granted(line: Recorded, closed: Recorded) -> bool:
-    """Tell whether this is the grant of a step that is told as a whole."""
-    at = closed.granted_at or closed.ts
-    return line.to_replicas is not None and _course(line) == _course(closed) and abs(line.ts - at) <= SAME
-
-
-def _wishes(lines: Sequence[Recorded]) -> Iterator[Entry]:
-    """Each change once; every start of the operator tells again what it finds."""
+def _replicas(lines: Sequence[Recorded]) -> Iterator[HistoryEntry]:
+    """Each change of the desired replicas once; every start of the operator records the present number again."""
     before: int | None = None
     for line in lines:
         if line.new_replicas is None or line.new_replicas == before:
             continue
         old = before if line.old_replicas is None else line.old_replicas
-        first = f"The operator found that {line.new_replicas} replicas are wished for."
-        told = first if old is None else f"The wish went from {old} to {line.new_replicas}."
+        first = f"Desired replicas are {line.new_replicas} when the record begins."
+        message = first if old is None else f"Desired replicas changed from {old} to {line.new_replicas}."
         before = line.new_replicas
         manager = plain(line.manager)
         by = f"{manager} ({line.actor})" if line.actor in {"HPA", "KEDA"} else manager
-        known = ((("wish", manager, line.new_replicas), line.ts),)
-        yield Entry(at=line.ts, source=Source.RECORD, what="Wish", told=told, by=by, known_as=known)
+        yield HistoryEntry(at=line.ts, what="Replicas", message=message, by=by)
 
 
-def _decisions(lines: Sequence[Recorded]) -> Iterator[Entry]:
-    """Each time that it was another, and the beginning of each hold; pods that come and go make no entry."""
+def _leaders(lines: Sequence[Recorded]) -> Iterator[HistoryEntry]:
+    """Each process of the operator that continued the record of another one."""
+    known: set[str] = set()
+    for line in lines:
+        if line.recorder and line.recorder not in known:
+            if known:
+                message = plain(f"The operator's pod {line.recorder.partition('_')[0]} became leader.")
+                yield HistoryEntry(at=line.ts, what="Leader", message=message, by="operator")
+            known.add(line.recorder)
+
+
+@dataclass(slots=True)
+class RecordedHold:
+    """One hold from its beginning to its end."""
+
+    hold_id: str
+    at: datetime
+    """The beginning."""
+    course: str
+    """`3 to 2`; empty if the record does not say."""
+    spent: dict[str, timedelta] = field(default_factory=lambda: defaultdict(timedelta))
+    """The time for each reason, as far as it is on record."""
+    ended: datetime | None = None
+    """None while the hold lasts."""
+    until: datetime | None = None
+    """The last time at which the hold is known."""
+
+    @property
+    def sentence(self) -> str:
+        """The message of the entry."""
+        length = durations.fine(max((self.ended or self.until or self.at) - self.at, timedelta(0)))
+        what = "held" if not self.course else f"{self.course}: held"
+        so_far = "" if self.ended is not None else " so far"
+        return f"{what} for {length}{so_far}, hold {self.hold_id}{self._reasons()}"
+
+    def _reasons(self) -> str:
+        order = sorted(self.spent.items(), key=lambda item: (-item[1], item[0]))
+        named = [f"{name} {durations.fine(spent)}" for name, spent in order[:MOST_REASONS] if spent > timedelta(0)]
+        named = named or [name for name, _ in order[:1]]
+        more = len(order) - max(len(named), 1)
+        return f": {', '.join(named)}{f' and {more} more' if more > 0 and named else ''}" if named else ""
+
+
+def _holds(decisions: Sequence[Recorded], now: datetime) -> Iterator[RecordedHold]:
+    """Each hold, from decisions in the order of time; a decision lasts until the next one, of any process."""
+    holds: dict[str, RecordedHold] = {}
+    following = (line.ts for line in decisions[1:])
+    for line, next_at in zip_longest(decisions, following):
+        for other in holds.values():
+            if other.ended is None and other.hold_id != line.hold_id:
+                other.ended = line.ts
+        if not line.hold_id:
+            continue
+        hold = holds.get(line.hold_id)
+        if hold is None:
+            course = "" if line.target is None or line.granted is None else f"{line.granted} to {line.target}"
+            hold = holds[line.hold_id] = RecordedHold(line.hold_id, line.hold_since or line.ts, course)
+        until = max(next_at or now, line.ts)
+        hold.ended, hold.until = None, until
+        hold.spent[line.reason] += until - line.ts
+    yield from holds.values()
+
+
+def _hold_entry(hold: RecordedHold) -> HistoryEntry:
+    return HistoryEntry(at=hold.at, until=hold.until, what="Hold", message=plain(hold.sentence), by="operator")
+
+
+def _decisions(lines: Sequence[Recorded]) -> Iterator[HistoryEntry]:
+    """Each decision that differs from the one before, and the beginning of each hold."""
     before: object = None
     holds = set[str]()
     for line in lines:
         if line.hold_id and line.hold_id not in holds:
             holds.add(line.hold_id)
-            yield _hold(line)
+            yield _hold_began(line)
         decided = (line.verdict, line.reason, line.desired, line.target, line.hold_id)
         if decided != before:
             yield _decision(line)
         before = decided
 
 
-def _hold(line: Recorded) -> Entry:
+def _hold_began(line: Recorded) -> HistoryEntry:
     at = line.hold_since or line.ts
-    target = "" if line.target is None else f" {line.granted} to {line.target}"
-    told = plain(f"The scale-down{target} began as hold {line.hold_id}.")
-    return Entry(at=at, source=Source.RECORD, what="HoldBegan", told=told, by="operator", is_detail=True)
+    course = "" if line.target is None else f" {line.granted} to {line.target}"
+    message = plain(f"The scale-down{course} began, hold {line.hold_id}.")
+    return HistoryEntry(at=at, what="HoldBegan", message=message, by="operator", is_detail=True)
 
 
-def _held(one: Held) -> Entry:
-    """A hold as a whole."""
-    known = ((hold(one.hold_id), one.at), (reason("HoldBegan"), one.at))
-    told = plain(one.told)
-    return Entry(
-        at=one.at,
-        until=one.until,
-        source=Source.RECORD,
-        what="Hold",
-        told=told,
-        by="operator",
-        known_as=known,
-    )
-
-
-def _leaders(lines: Sequence[Recorded]) -> Iterator[Entry]:
-    """Each process of the operator that went on with the record of another one."""
-    known: set[str] = set()
-    for line in lines:
-        if line.recorder and line.recorder not in known:
-            if known:
-                told = plain(f"The operator's pod {line.recorder.partition('_')[0]} leads from here on.")
-                yield Entry(at=line.ts, source=Source.RECORD, what="Leader", told=told, by="operator")
-            known.add(line.recorder)
-
-
-def _decision(line: Recorded) -> Entry:
+def _decision(line: Recorded) -> HistoryEntry:
     is_warning = line.verdict == _STALLED
-    numbers = f"Wished for {line.desired}, granted {line.granted}, {line.ready} of {line.actual} pods ready."
-    return Entry(
+    numbers = f"Desired {line.desired}, current {line.granted} ({line.actual} running, {line.ready} ready)."
+    return HistoryEntry(
         at=line.ts,
-        source=Source.RECORD,
         what=plain(line.reason),
-        told=f"{_why(line.reason, line.detail, with_next_step=is_warning)} {numbers}".strip(),
+        message=f"{_why(line.reason, line.detail, with_next_step=is_warning)} {numbers}".strip(),
         by="operator",
         is_warning=is_warning,
         is_detail=not is_notable(line.reason) or bool(line.hold_id),
-        known_as=((reason(line.reason), line.ts),),
     )
 
 
 def _why(name: str, detail: str, *, with_next_step: bool = False) -> str:
-    """The sentence of a reason; of one that this version does not know, the particulars alone."""
+    """The sentence of a reason; the detail alone if this version does not know the reason."""
     if name not in Reason.__members__:
         return plain(detail if not detail or detail.endswith(".") else f"{detail}.")
     return plain(said(Reason[name], detail, with_next_step=with_next_step))
 
 
-def _step(line: Recorded) -> Entry:
+def _step(line: Recorded) -> HistoryEntry:
     failed = line.outcome == _FAILED
     about = ""
     if line.to_replicas is not None:
@@ -162,46 +178,55 @@ def _step(line: Recorded) -> Entry:
     elif line.ordinal is not None:
         about = f"pod {line.ordinal}"
     why = _why(line.reason, "")
-    parts = [part for part in (about, "failed, and is tried again" if failed else "", why) if part]
-    return Entry(
+    parts = [part for part in (about, "failed, the operator tries again" if failed else "", why) if part]
+    return HistoryEntry(
         at=line.ts,
-        source=Source.RECORD,
         what=plain(line.step),
-        told=": ".join(parts),
+        message=": ".join(parts),
         by="operator",
         is_warning=failed,
-        is_detail=line.step in _INNER,
-        known_as=((reason(line.reason), line.ts),),
+        is_detail=line.step in _DETAIL_STEPS,
     )
 
 
-def _closed(line: Recorded) -> Entry:
-    at = line.granted_at or line.ts
+def _closed(line: Recorded, decisions: Sequence[Recorded]) -> HistoryEntry:
     held = _span(line.held_seconds)
     parts = [
-        "not known for how long held" if held is None else f"held for {held}",
-        f"took {_span(line.took_seconds) or 'not known how long'}",
-        f"worst gap {_gap(line)}",
+        f"held for {held or 'an unknown time'}",
+        f"took {_span(line.took_seconds) or 'an unknown time'}",
+        f"downtime {_downtime(line)}",
         *([f"hold {line.hold_id}"] if line.hold_id else []),
-        *([f"overridden by {line.forced_by}"] if line.forced_by else []),
+        *([f"overridden by {line.forced_by}{_override_reason(line, decisions)}"] if line.forced_by else []),
     ]
-    return Entry(
-        at=at,
-        source=Source.RECORD,
+    return HistoryEntry(
+        at=line.granted_at or line.ts,
         what="Step",
-        told=plain(f"{_course(line)}: {', '.join(parts)}"),
+        message=plain(f"{_course(line)}: {', '.join(parts)}"),
         by="operator",
         is_warning=bool(line.forced_by),
-        known_as=((granted(line.from_replicas, line.to_replicas), at), (reason("StepClosed"), line.ts)),
     )
+
+
+def _override_reason(step: Recorded, decisions: Sequence[Recorded]) -> str:
+    """The detail of the last decision to override before the step closed."""
+    for line in reversed(decisions):
+        if line.ts <= step.ts and line.reason.startswith(_FORCED) and line.detail:
+            return f": {line.detail}"
+    return ""
+
+
+def _is_grant_of(line: Recorded, closed: Recorded) -> bool:
+    """Whether a line is the grant of a closed step, which has an entry of its own."""
+    at = closed.granted_at or closed.ts
+    return line.to_replicas is not None and _course(line) == _course(closed) and abs(line.ts - at) <= SAME
 
 
 def _course(line: Recorded) -> str:
     return f"{line.from_replicas} to {line.to_replicas}"
 
 
-def _gap(line: Recorded) -> str:
-    """As `scale_down_screen.gap_text` has it."""
+def _downtime(line: Recorded) -> str:
+    """As `phrases.downtime_text`."""
     if line.worst_gap_seconds is None:
         return "not seen"
     worst, error = line.worst_gap_seconds, line.gap_error_seconds

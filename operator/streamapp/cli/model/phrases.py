@@ -15,24 +15,19 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def are(pods: int) -> str:
-    """Write `1 pod is`, `2 pods are`."""
-    return f"{counted(pods, 'pod')} {'is' if pods == 1 else 'are'}"
-
-
 def about_left(left: timedelta | Never | None) -> str:
-    """Say how long still, as far as that is known."""
+    """The time left, as a phrase."""
     match left:
         case None:
-            return "not known"
+            return "unknown"
         case Never():
-            return "never at this speed"
+            return "never at this rate"
         case _:
             return f"about {durations.short(left)}" if left else "any moment"
 
 
-def gap_text(step: LastStep) -> str:
-    """Say how long a task ran nowhere: as a range, since the operator looks only now and then."""
+def downtime_text(step: LastStep) -> str:
+    """How long a task did not run: a range, since the operator reads the group only at intervals."""
     if step.downtime_max is None:
         return "not seen"
     if not step.downtime_uncertainty:

@@ -1,6 +1,6 @@
-"""The report of `doctor` as a picture: `doctor_screen(report)`. Pure.
+"""The report of `doctor`: `doctor_screen(report)`. Pure.
 
-It fits into 80 columns, and puts fixes beside what was found where there is room.
+It fits into 80 columns. In a wider terminal each fix stands beside its finding.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamapp.api.http.messages import FindingTold
-from streamapp.cli.model.doctor_report import Part, Report
+from streamapp.cli.model.doctor_report import DoctorReport, ReportPart
 from streamapp.cli.model.phrases import LABELS
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.doctor.diagnoses import Kind, Severity
@@ -29,7 +29,7 @@ _ORDER = list(_MARKS)
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Findings that are shown together."""
+    """One finding, or several unchecked ones with one cause."""
 
     sort: str
     codes: tuple[str, ...]
@@ -38,34 +38,48 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Screen:
-    """Laid out for the width that it is shown in."""
+    """The layout for one width."""
 
-    report: Report
+    report: DoctorReport
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give the parts and the count."""
+        """Give the parts and the counts."""
         for part in (self.report.cluster, *self.report.apps):
             yield from self._part(part, options)
             yield Text("")
         yield _count(self.report)
 
-    def _part(self, part: Part, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def _part(self, part: ReportPart, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield _heading(part)
         if part.title == "cluster":
             yield Text("")
         rows = sorted(_rows(part.findings), key=lambda row: _ORDER.index(row.sort))
         if rows:
             yield _table(rows, ascii_only=options.ascii_only, roomy=options.max_width >= _ROOMY)
+        yield from _last_conditions(part)
         if part.fine:
             yield Text(f"{len(part.fine)} checked and in order", style="green")
 
 
-def doctor_screen(report: Report) -> RenderableType:
-    """Show everything that was found, the worst of each part first."""
+def doctor_screen(report: DoctorReport) -> RenderableType:
+    """Show the findings, the worst of each part first."""
     return _Screen(report)
 
 
-def _heading(part: Part) -> RenderableType:
+def _last_conditions(part: ReportPart) -> Iterator[RenderableType]:
+    if not part.last_conditions:
+        return
+    yield Text(f"The operator did not answer. Conditions of the last status, from {part.facts.get('statusFrom', '?')}:")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("condition", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    table.add_column("reason", overflow="fold")
+    for condition in part.last_conditions:
+        table.add_row(condition.type, condition.status, Text(f"{condition.reason}: {plain(condition.message)}"))
+    yield table
+
+
+def _heading(part: ReportPart) -> RenderableType:
     if part.title != "cluster":
         return Text.assemble((part.title, "bold"), "  ", plain(part.facts.get("state", "")))
     facts = Table.grid(padding=(0, 1, 0, 0))
@@ -85,22 +99,22 @@ def _table(rows: Sequence[_Row], *, ascii_only: bool, roomy: bool) -> Table:
     for row in rows:
         full, plain_mark, style, _ = _MARKS[row.sort]
         mark = Text(plain_mark if ascii_only else full, style=style)
-        said = _said(row, style)
+        finding = _finding(row, style)
         if roomy:
-            table.add_row(mark, said, _fix(row))
+            table.add_row(mark, finding, _fix(row))
         else:
             fix = _fix(row)
-            table.add_row(mark, Group(said, Text.assemble(("fix: ", "dim"), fix)) if fix.plain else said)
+            table.add_row(mark, Group(finding, Text.assemble(("fix: ", "dim"), fix)) if fix.plain else finding)
     return table
 
 
-def _said(row: _Row, style: str) -> Text:
-    one = row.first
-    detail = plain(one.detail)
+def _finding(row: _Row, style: str) -> Text:
+    first = row.first
+    detail = plain(first.detail)
     if row.sort in {Kind.UNCHECKED.value, Kind.UNSEEN.value}:
         verb = "could not be checked" if row.sort == Kind.UNCHECKED.value else "cannot be seen"
         return Text.assemble((", ".join(row.codes), style), f" {verb}: {detail}")
-    text = Text.assemble((one.code, style), f"  {plain(one.title)}")
+    text = Text.assemble((first.code, style), f"  {plain(first.title)}")
     return text.append(f"\n{detail}", style="bold") if detail else text
 
 
@@ -109,7 +123,7 @@ def _fix(row: _Row) -> Text:
 
 
 def _rows(findings: Iterable[FindingTold]) -> Iterator[_Row]:
-    """Each of what was found; what was not checked for one cause is one row."""
+    """A row for each finding, and one for all unchecked findings with one cause."""
     together: dict[tuple[str, str], list[FindingTold]] = {}
     for finding in findings:
         if finding.kind == Kind.FOUND.value:
@@ -119,12 +133,12 @@ def _rows(findings: Iterable[FindingTold]) -> Iterator[_Row]:
             sort = finding.kind if finding.kind in _MARKS else Kind.UNCHECKED.value
             together.setdefault((sort, finding.detail), []).append(finding)
     for (sort, _), alike in together.items():
-        yield _Row(sort, tuple(one.code for one in alike), alike[0])
+        yield _Row(sort, tuple(finding.code for finding in alike), alike[0])
 
 
-def _count(report: Report) -> Text:
+def _count(report: DoctorReport) -> Text:
     counts = report.counts()
-    found = [
+    problems = [
         f"{counts[name]} {name[:-1] if counts[name] == 1 else name}"
         for name in ("errors", "warnings", "notes")
         if counts[name]
@@ -133,4 +147,4 @@ def _count(report: Report) -> Text:
     rest += [f"{counts['unseen']} cannot be seen"] * bool(counts["unseen"])
     rest.append(f"{counts['fine']} in order")
     style = "red" if counts["errors"] else "yellow" if counts["warnings"] else "green"
-    return Text.assemble((", ".join(found) or "nothing found", f"bold {style}"), f"; {', '.join(rest)}")
+    return Text.assemble((", ".join(problems) or "no problems", f"bold {style}"), f"; {', '.join(rest)}")

@@ -1,6 +1,6 @@
-"""The sentences of `explain` as a picture: each question at the left of its answer. Pure.
+"""The answers of `explain`, each beside its question. Pure.
 
-A command that the reader may want to copy has a line of its own, which is never broken.
+A command has a line of its own, which is never broken, so that a user can copy it.
 """
 
 import re
@@ -21,17 +21,17 @@ _LABELS = 11
 _COMMAND = re.compile(r"(.*): `(kubectl [^`]+)`")
 
 
-def in_words(found: Explanation) -> RenderableType:
-    """Show them."""
-    view = found.view
+def explain_screen(explanation: Explanation) -> RenderableType:
+    """Show the questions that have answers."""
+    view = explanation.view
     title = Text.assemble((view.name, "bold"), "  ", (view.state.value.upper(), f"bold {STYLES[view.state]}"))
     parts: list[RenderableType] = [title]
-    for question, sentences in found.answers.items():
-        plain = [one for one in sentences if _COMMAND.fullmatch(one) is None]
+    for question, sentences in explanation.answers.items():
+        prose = [sentence for sentence in sentences if _COMMAND.fullmatch(sentence) is None]
         table = Table.grid(padding=(0, 0, 0, 0))
         table.add_column(style="dim", width=_LABELS, no_wrap=True)
         table.add_column()
-        table.add_row(question.value, Group(*map(Text, plain)))
+        table.add_row(question.value, Group(*map(Text, prose)))
         parts += [Text(""), Constrain(table, _LONGEST_LINE)]
         parts += _commands(sentences) if question is Question.YOU_CAN else ()
     return Group(*parts)
@@ -39,7 +39,7 @@ def in_words(found: Explanation) -> RenderableType:
 
 def _commands(sentences: tuple[str, ...]) -> Iterator[RenderableType]:
     for sentence in sentences:
-        found = _COMMAND.fullmatch(sentence)
-        if found is not None:
-            yield Constrain(Padding(Text(f"{found[1]}:"), (1, 0, 0, _LABELS)), _LONGEST_LINE)
-            yield Text(f"{'':{_LABELS}}{found[2]}", style="bold", no_wrap=True, overflow="ignore")
+        match = _COMMAND.fullmatch(sentence)
+        if match is not None:
+            yield Constrain(Padding(Text(f"{match[1]}:"), (1, 0, 0, _LABELS)), _LONGEST_LINE)
+            yield Text(f"{'':{_LABELS}}{match[2]}", style="bold", no_wrap=True, overflow="ignore")

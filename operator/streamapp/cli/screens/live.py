@@ -1,6 +1,6 @@
-"""What a watch has told so far, and how it is shown: `Picture`, `frame` and `whole`.
+"""The state of a watch and its layout: `WatchState`, `frame` and `whole`.
 
-Pure; `watching` keeps it up to date.
+Pure; `watch` keeps the state up to date.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,25 +26,25 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Picture:
-    """Everything that is known of what is watched."""
+class WatchState:
+    """The objects of a watch, and its connection."""
 
     key: Key | None
-    """The one StreamApp that is watched; None: several."""
+    """The one StreamApp of the watch; None: several."""
     with_namespace: bool = False
     objects: dict[Key, Json] = field(default_factory=dict)
     is_listed: bool = False
-    heard_at: datetime | None = None
+    received_at: datetime | None = None
     interrupted: WatchInterrupted | None = None
     interrupted_at: datetime | None = None
-    """Since when nothing is heard."""
+    """When the connection was lost."""
     tries_at: datetime | None = None
-    """When the connection is tried again."""
+    """When the next connection starts."""
     is_reached: Callable[[Json], bool] = lambda _: False
-    """Whether the one that is watched has come to where the watch ends."""
+    """Whether the StreamApp has reached the end of the watch."""
 
-    def hear(self, news: WatchEvent, now: datetime) -> None:
-        """Take it in."""
+    def update(self, news: WatchEvent, now: datetime) -> None:
+        """Apply news of the watch."""
         match news:
             case WatchInterrupted():
                 self.interrupted, self.tries_at = news, now + timedelta(seconds=news.again_in_seconds)
@@ -56,11 +56,11 @@ class Picture:
                 self.objects[key] = resource
             case DeleteEvent(key):
                 self.objects.pop(key, None)
-        self.heard_at, self.interrupted, self.interrupted_at = now, None, None
+        self.received_at, self.interrupted, self.interrupted_at = now, None, None
 
     @property
     def is_over(self) -> bool:
-        """Whether the one that is watched is gone, or where it was waited for."""
+        """Whether the StreamApp is deleted, or has reached the end of the watch."""
         if not self.is_listed or self.key is None:
             return False
         return self.key not in self.objects or self.is_reached(self.objects[self.key])
@@ -68,14 +68,14 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A picture that fits into the height of the terminal, with a line about the watch at its end."""
+    """A layout that fits into the height of the terminal, with a line about the watch at its end."""
 
-    picture: Picture
+    state: WatchState
     now: datetime
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give the first way of showing it that fits; what fits in none is cut, and that is said."""
-        footer = _footer(self.picture, self.now)
+        """Give the first layout that fits, or the last one, cut and with the number of missing lines."""
+        footer = _footer(self.state, self.now)
         room = console.height - 1 - _height(footer, console, options)
         lines: list[list[Segment]] = []
         for way in self._ways(console, options, room):
@@ -86,49 +86,49 @@ class _Frame:
         for line in cut:
             yield from (*line, Segment.line())
         if len(cut) < len(lines):
-            yield Text(f"{len(lines) - len(cut)} lines more than this terminal is high", style="dim")
+            yield Text(f"{len(lines) - len(cut)} more lines do not fit into this terminal", style="dim")
         yield Text("")
         yield footer
 
     def _ways(self, console: Console, options: ConsoleOptions, room: int) -> Iterator[RenderableType]:
-        yield whole(self.picture, self.now)
-        if self.picture.key is None:
+        yield whole(self.state, self.now)
+        if self.state.key is None:
             return
-        resource = self.picture.objects[self.picture.key]
+        resource = self.state.objects[self.state.key]
         yield status_screen(resource, self.now, spaced=False)
         without = _height(status_screen(resource, self.now, spaced=False, most_pods=0), console, options)
         most = max(_LEAST_PODS, room - without)
         yield status_screen(resource, self.now, spaced=False, most_pods=most)
 
 
-def whole(picture: Picture, now: datetime) -> RenderableType:
-    """Show what is known, in full and without a word about the watch."""
-    if not picture.is_listed:
+def whole(state: WatchState, now: datetime) -> RenderableType:
+    """The whole state, without the line about the watch."""
+    if not state.is_listed:
         return Text("waiting for the API server")
-    if picture.key is not None:
-        resource = picture.objects.get(picture.key)
-        return Text(f"{picture.key} was deleted.") if resource is None else status_screen(resource, now)
-    if not picture.objects:
-        return Text("There is no StreamApp here.")
-    views = [view_of(one, now) for one in picture.objects.values()]
-    return overview_screen(views, with_namespace=picture.with_namespace)
+    if state.key is not None:
+        resource = state.objects.get(state.key)
+        return Text(f"{state.key} was deleted.") if resource is None else status_screen(resource, now)
+    if not state.objects:
+        return Text("There are no StreamApps here.")
+    views = [view_of(resource, now) for resource in state.objects.values()]
+    return overview_screen(views, with_namespace=state.with_namespace)
 
 
-def frame(picture: Picture, now: datetime) -> RenderableType:
-    """Show what is known, as old as it is by now, within the height of the terminal."""
-    return whole(picture, now) if not picture.is_listed or picture.is_over else _Frame(picture, now)
+def frame(state: WatchState, now: datetime) -> RenderableType:
+    """The state, within the height of the terminal."""
+    return whole(state, now) if not state.is_listed or state.is_over else _Frame(state, now)
 
 
 def _height(part: RenderableType, console: Console, options: ConsoleOptions) -> int:
     return len(console.render_lines(part, options.update(height=None), pad=False))
 
 
-def _footer(picture: Picture, now: datetime) -> Text:
-    heard = "" if picture.heard_at is None else f"last heard of it {durations.ago(picture.heard_at, now)}"
-    lost = picture.interrupted
+def _footer(state: WatchState, now: datetime) -> Text:
+    received = "" if state.received_at is None else f"last update {durations.ago(state.received_at, now)}"
+    lost = state.interrupted
     if lost is None:
-        return Text(f"watching, {heard}; Ctrl-C ends", style="dim")
-    again = "now" if picture.tries_at is None else f"in {durations.short(picture.tries_at - now)}"
-    since = durations.short(now - (picture.interrupted_at or now))
+        return Text(f"watching, {received}; Ctrl-C ends", style="dim")
+    again = "now" if state.tries_at is None else f"in {durations.short(state.tries_at - now)}"
+    since = durations.short(now - (state.interrupted_at or now))
     why = plain(lost.error.why)
-    return Text(f"connection lost for {since}: {why}; trying again {again}; {heard}", style="bold red")
+    return Text(f"connection lost for {since}: {why}; trying again {again}; {received}", style="bold red")

@@ -1,4 +1,4 @@
-"""Many StreamApps, one line each: `overview_screen(views)`. Pure, like `screen`."""
+"""Several StreamApps, one line each: `overview_screen(views)`. Pure."""
 
 from collections.abc import Iterable
 
@@ -7,22 +7,22 @@ from rich.table import Table
 from rich.text import Text
 
 from streamapp.api.v1alpha1.status import ConvergenceState
-from streamapp.cli.model.app_view import Never, State, View
+from streamapp.cli.model.app_view import AppState, AppView, Never
 from streamapp.cli.screens.status import STYLES
 from streamapp.cli.text import durations
 
 _WIDE = 100
 _TITLES = ("name", "desired", "current", "ready", "converged", "state", "eta", "age")
 _SHORT_TITLES = ("name", "want", "cur", "ready", "conv", "state", "eta", "age")
-"""Where the others need more room than there is."""
+"""The titles for a narrow terminal."""
 _LEAST = {"state": 18, "name": 8, "namespace": 9}
-"""The columns that may become narrower, the most important first, and columns in which most reasons and names fit."""
+"""The columns that can become narrower, the most important first, and widths that fit most reasons and names."""
 
 
 class _Overview:
-    """Laid out for the width that it is shown in."""
+    """The layout for one width."""
 
-    def __init__(self, views: tuple[View, ...], *, with_namespace: bool) -> None:
+    def __init__(self, views: tuple[AppView, ...], *, with_namespace: bool) -> None:
         self._with_namespace = with_namespace
         self._rows = [self._cells(view) for view in views]
 
@@ -39,7 +39,7 @@ class _Overview:
         yield table
 
     def _columns(self, width: int, gap: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Choose titles and widths, so that no figure is ever cut."""
+        """Choose titles and widths that never cut a number."""
         for titles in (_TITLES, _SHORT_TITLES):
             named = (("namespace",) if self._with_namespace else ()) + titles
             wanted = [max(len(title), *column) for title, column in zip(named, self._lengths(), strict=True)]
@@ -58,13 +58,13 @@ class _Overview:
         """The lengths of the cells, by column."""
         return [[len(cell) for cell in column] for column in zip(*self._rows, strict=True)]
 
-    def _cells(self, view: View) -> list[Text]:
-        status, metadata = view.status, view.found.metadata
+    def _cells(self, view: AppView) -> list[Text]:
+        status, metadata = view.status, view.streamapp.metadata
         answered = view.is_answered
         cells: list[str | Text] = [
             *([metadata.namespace] if self._with_namespace else []),
             metadata.name,
-            str(view.found.replicas),
+            str(view.streamapp.replicas),
             "none" if status.stateful_set_replicas is None else str(status.stateful_set_replicas),
             str(status.ready_replicas) if answered else "?",
             _converged(view),
@@ -75,36 +75,36 @@ class _Overview:
         return [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
 
 
-def overview_screen(views: Iterable[View], *, with_namespace: bool) -> RenderableType:
-    """Show them by namespace and name.
+def overview_screen(views: Iterable[AppView], *, with_namespace: bool) -> RenderableType:
+    """The StreamApps by namespace and name.
 
     Args:
         views: At least one.
-        with_namespace: Say of each in which namespace it is.
+        with_namespace: Show the namespaces.
     """
-    ordered = sorted(views, key=lambda view: (view.found.metadata.namespace, view.found.metadata.name))
+    ordered = sorted(views, key=lambda view: (view.streamapp.metadata.namespace, view.streamapp.metadata.name))
     return _Overview(tuple(ordered), with_namespace=with_namespace)
 
 
-def _converged(view: View) -> str:
-    told = view.status.convergence
-    if told is None or told.state is ConvergenceState.UNKNOWN:
+def _converged(view: AppView) -> str:
+    status = view.status.convergence
+    if status is None or status.state is ConvergenceState.UNKNOWN:
         return "?"
-    if told.state is ConvergenceState.CONVERGED:
+    if status.state is ConvergenceState.CONVERGED:
         return "yes"
-    return "no" if told.progress is None else f"{told.progress} %"
+    return "no" if status.progress is None else f"{status.progress} %"
 
 
-def _state(view: View) -> Text:
-    told = view.told_by
-    why = "" if told is None or view.state is State.SETTLED else f" {told.reason}"
+def _state(view: AppView) -> Text:
+    main = view.main_condition
+    why = "" if main is None or view.state is AppState.SETTLED else f" {main.reason}"
     return Text.assemble((view.state.value, STYLES[view.state]), why)
 
 
-def _eta(view: View) -> str:
+def _eta(view: AppView) -> str:
     going, convergence = view.status.scale_down, view.status.convergence
     part = going if going is not None and going.waiting_for else convergence
-    if view.state in {State.SETTLED, State.UNANSWERED, State.DELETING}:
+    if view.state in {AppState.SETTLED, AppState.UNANSWERED, AppState.DELETING}:
         return ""
     match view.left(part):
         case None:

@@ -1,4 +1,4 @@
-"""A change of the wish as a picture: from how many to how many, what is said of it, and the pods that go. Pure."""
+"""A change of the desired replicas: the numbers, the effect, and the pods that leave. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,36 +8,36 @@ from rich.table import Table
 from rich.text import Text
 
 from streamapp.cli.model.phrases import counted
-from streamapp.cli.model.scale_plan import Leaving, Plan, sentences, warnings
+from streamapp.cli.model.scale_plan import LeavingPod, ScalePlan, sentences, warnings
 
 _LONGEST_LINE = 100
 _MOST_PODS = 30
 
 
-def scaling_screen(plan: Plan) -> RenderableType:
-    """Show it."""
+def scale_screen(plan: ScalePlan) -> RenderableType:
+    """Show a plan before it is written."""
     head = Text.assemble(
         (plan.view.name, "bold"), "  from ", (str(plan.desired), "bold"), " to ", (str(plan.to), "bold")
     )
     head.append(f" {'replica' if plan.to == 1 else 'replicas'}")
     if plan.view.status.stateful_set_replicas not in {None, plan.desired}:
-        head.append(f", {plan.granted} granted", style="dim")
+        head.append(f", current {plan.current}", style="dim")
     doubts = (Text(sentence, style="yellow") for sentence in warnings(plan))
-    said = Constrain(Group(*map(Text, sentences(plan)), *doubts), _LONGEST_LINE)
-    parts: list[RenderableType] = [head, said]
+    effect = Constrain(Group(*map(Text, sentences(plan)), *doubts), _LONGEST_LINE)
+    parts: list[RenderableType] = [head, effect]
     if plan.leaving:
         parts += [Text(""), _Pods(plan.leaving)]
     return Group(*parts)
 
 
 class _Pods:
-    """The pods that go, with what they hold."""
+    """The pods that leave, with their tasks."""
 
-    def __init__(self, leaving: Sequence[Leaving]) -> None:
+    def __init__(self, leaving: Sequence[LeavingPod]) -> None:
         self._leaving = leaving
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give the table, and one line about what it leaves out."""
+        """Give the table, and one line for the other pods."""
         shown = self._leaving[:_MOST_PODS]
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         for title in ("pod", "active", "copies"):
@@ -52,13 +52,13 @@ class _Pods:
         yield from _sum(self._leaving, len(shown))
 
 
-def _sum(leaving: Sequence[Leaving], shown: int) -> Iterator[Text]:
+def _sum(leaving: Sequence[LeavingPod], shown: int) -> Iterator[Text]:
     if shown < len(leaving):
         yield Text(f"and {counted(len(leaving) - shown, 'more pod')}", style="dim")
     known = [pod.active for pod in leaving if pod.active is not None]
     if len(known) == len(leaving) and len(leaving) > 1:
         copies = sum(pod.copies or 0 for pod in leaving)
-        moves = f"together {counted(sum(known), 'active task')}, which move, and {_copies(copies)}"
+        moves = f"total: {counted(sum(known), 'active task')}, which move, and {_copies(copies)}"
         yield Text(moves, style="dim")
 
 

@@ -1,6 +1,6 @@
-"""The task table as a picture: `tasks_screen(told, tasks)`. Pure.
+"""The task table: `tasks_screen(table, tasks)`. Pure.
 
-It fits into 80 columns and shows more where there is room. Ages are by the operator's clock, not by the one here.
+It fits into 80 columns and shows more in a wider terminal. Ages use the operator's clock, not the local one.
 """
 
 from collections.abc import Sequence
@@ -27,21 +27,21 @@ _STATES = {"running": "green", "restoring": "cyan", "unassigned": "red", "twice"
 
 @dataclass(frozen=True, slots=True)
 class _Screen:
-    """Laid out for the width that it is shown in."""
+    """The layout for one width."""
 
-    told: Tasks
+    table: Tasks
     tasks: Sequence[Task]
     wide: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give heading, table and what is not known."""
-        yield heading(self.told, self.tasks)
+        """Give the heading, the table, and the doubt of the operator."""
+        yield heading(self.table, self.tasks)
         if self.tasks:
             yield Text("")
             yield self._wide() if self.wide else self._table(options.max_width)
-        if self.told.doubt:
+        if self.table.doubt:
             yield Text("")
-            yield Text(plain(self.told.doubt), style="magenta")
+            yield Text(plain(self.table.doubt), style="magenta")
 
     def _table(self, width: int) -> RenderableType:
         bar = _BAR if width >= _ROOMY else _NARROW_BAR
@@ -55,7 +55,7 @@ class _Screen:
                 rows.append((*head, *_copy(copy, most, bar), _covered(task) if first else Text()))
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         for number, title in enumerate(_TITLES):
-            # Told, so that nobody has to measure thousands of cells; the last column takes what is left.
+            # Fixed widths: rich would measure thousands of cells. The last column takes the rest.
             lengths = (_length(row[number], bar) for row in rows)
             fixed = max(len(title), *lengths) if title != _TITLES[-1] else None
             table.add_column(title, width=fixed, justify="right" if title in _RIGHT else "left")
@@ -64,50 +64,50 @@ class _Screen:
         return table
 
     def _wide(self) -> RenderableType:
-        """One line each, as long as it has to be."""
+        """One line for each task, whatever its length."""
         rows = [("task", "pod", "state", "copies", "covered on", "member"), *map(_whole, self.tasks)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
         return Text("\n".join(lines), no_wrap=True, overflow="ignore")
 
 
-def tasks_screen(told: Tasks, tasks: Sequence[Task], *, wide: bool) -> RenderableType:
-    """Show these of the tasks that were told.
+def tasks_screen(table: Tasks, tasks: Sequence[Task], *, wide: bool) -> RenderableType:
+    """Show some or all tasks of the table.
 
     Args:
-        told: The whole answer.
-        tasks: What is to be shown of it.
-        wide: One line for each task, with the member's ID, however long it is.
+        table: The answer of the operator.
+        tasks: The tasks to show.
+        wide: Write one line for each task, with the member's ID, whatever its length.
     """
-    return _Screen(told, tasks, wide)
+    return _Screen(table, tasks, wide)
 
 
-def heading(told: Tasks, tasks: Sequence[Task]) -> RenderableType:
-    """Say whose tasks these are, how old the facts are, and what the last column is about."""
-    first = Text.assemble((f"{told.namespace}/{told.name}", "bold"), "  ", counted(len(told.tasks), "task"))
-    if len(tasks) != len(told.tasks):
-        first.append(f", {len(tasks):,} of them shown")
-    lines = [first, Text(", ".join(_times(told)), style="dim")]
-    stateful = [task for task in told.tasks if task.stateful]
-    if told.highest is not None and stateful:
+def heading(table: Tasks, tasks: Sequence[Task]) -> RenderableType:
+    """The name, the age of the facts, and the pod without which the last column holds."""
+    first = Text.assemble((f"{table.namespace}/{table.name}", "bold"), "  ", counted(len(table.tasks), "task"))
+    if len(tasks) != len(table.tasks):
+        first.append(f", {len(tasks):,} shown")
+    lines = [first, Text(", ".join(_times(table)), style="dim")]
+    stateful = [task for task in table.tasks if task.stateful]
+    if table.highest is not None and stateful:
         covered = sum(1 for task in stateful if task.covered_on)
         known = any(task.covered_on is not None for task in stateful)
-        share = f"{covered:,} of {counted(len(stateful), 'stateful task')}" if known else "not known of any"
-        lines.append(Text(f"covered if pod {told.highest} goes: {share}"))
+        share = f"{covered:,} of {counted(len(stateful), 'stateful task')}" if known else "unknown"
+        lines.append(Text(f"covered without pod {table.highest}: {share}"))
     return Group(*lines)
 
 
-def _times(told: Tasks) -> list[str]:
-    said = [f"facts of {_age(told.as_of, told)}"]
-    if told.positions_as_of is not None:
-        said.append(f"positions of {_age(told.positions_as_of, told)}")
-    if told.limit is not None:
-        said.append(f"caught up: {told.limit:,} records behind at most")
-    return said
+def _times(table: Tasks) -> list[str]:
+    times = [f"facts from {_age(table.as_of, table)}"]
+    if table.positions_as_of is not None:
+        times.append(f"positions from {_age(table.positions_as_of, table)}")
+    if table.limit is not None:
+        times.append(f"caught up: at most {table.limit:,} records behind")
+    return times
 
 
-def _age(time: datetime, told: Tasks) -> str:
-    age = (told.told_at or told.as_of) - time
+def _age(time: datetime, table: Tasks) -> str:
+    age = (table.told_at or table.as_of) - time
     return durations.ago(time, time + max(timedelta(0), age))
 
 
@@ -135,7 +135,7 @@ def _copy(copy: TaskCopy | None, most: int, bar: int) -> tuple[RenderableType, s
         return Text("none", style="dim"), "", "", ""
     style = "green" if copy.caught_up else "yellow"
     if copy.lag is None:
-        return copy.role, str(copy.ordinal), "?", Text("not known", style="magenta")
+        return copy.role, str(copy.ordinal), "?", Text("unknown", style="magenta")
     return copy.role, str(copy.ordinal), f"{copy.lag:,}", Bar(copy.lag / most if most else 0.0, bar, style)
 
 

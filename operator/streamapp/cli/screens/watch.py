@@ -1,6 +1,6 @@
-"""Keeps a picture up to date while StreamApps change: a live screen on a terminal, one block or document a change else.
+"""Follows StreamApps while they change: a live screen on a terminal, else one block or document for each change.
 
-Called by `commands`. Ends when the one StreamApp that is watched is deleted, or with Ctrl-C.
+The watch ends when its one StreamApp is deleted, or with Ctrl-C.
 """
 
 import asyncio
@@ -15,16 +15,16 @@ from rich.text import Text
 
 from streamapp.cli.model.app_view import view_of
 from streamapp.cli.screens.documents import of_status
-from streamapp.cli.screens.live import Picture, frame, whole
+from streamapp.cli.screens.live import WatchState, frame, whole
 from streamapp.cli.text.console import Output, show, write
 from streamapp.cli.text.sanitize import plain
 from streamapp.kube.client.watch import ChangeEvent, DeleteEvent, ListEvent, WatchEvent, WatchInterrupted
 
 TICK_SECONDS = 1.0
-"""Between two looks at the clock."""
+"""Between two updates of the ages on the screen."""
 
-Tell = Callable[[Picture, WatchEvent | None], None]
-"""Shows a picture after news, or, on None, only because time has passed."""
+Show = Callable[[WatchState, WatchEvent | None], None]
+"""Shows a state after news, or after a tick if the news is None."""
 
 
 def now() -> datetime:
@@ -32,57 +32,57 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def watch(news: AsyncGenerator[WatchEvent, None], picture: Picture, tell: Tell) -> None:
-    """Follow the news until what is watched is gone; KubeError where it cannot even begin."""
-    async with aclosing(news) as told:
-        coming = asyncio.ensure_future(anext(told))
+async def watch(news: AsyncGenerator[WatchEvent, None], state: WatchState, show_state: Show) -> None:
+    """Apply the news until the watch is over; KubeError if the watch cannot start."""
+    async with aclosing(news) as stream:
+        pending = asyncio.ensure_future(anext(stream))
         try:
-            while not picture.is_over:
-                done, _ = await asyncio.wait({coming}, timeout=TICK_SECONDS)
+            while not state.is_over:
+                done, _ = await asyncio.wait({pending}, timeout=TICK_SECONDS)
                 if not done:
-                    tell(picture, None)
+                    show_state(state, None)
                     continue
-                one = coming.result()
-                picture.hear(one, now())
-                coming = asyncio.ensure_future(anext(told))
-                tell(picture, one)
+                update = pending.result()
+                state.update(update, now())
+                pending = asyncio.ensure_future(anext(stream))
+                show_state(state, update)
         finally:
-            coming.cancel()
-            await asyncio.gather(coming, return_exceptions=True)
+            pending.cancel()
+            await asyncio.gather(pending, return_exceptions=True)
 
 
 @contextmanager
-def display(console: Console, output: Output, picture: Picture) -> Iterator[Tell]:
-    """Give what shows the picture, and leave the terminal as it was, with the last picture on it."""
+def display(console: Console, output: Output, state: WatchState) -> Iterator[Show]:
+    """Give the function that shows the state; at the end restore the terminal, with the last state on it."""
     if output is not Output.TABLE:
-        yield lambda _, one: _write_documents(one, output)
+        yield lambda _, update: _write_documents(update, output)
     elif not console.is_terminal:
-        yield lambda known, one: _print_block(known, one, console)
+        yield lambda current, update: _print_block(current, update, console)
     else:
         live = Live(Text("waiting for the API server"), console=console, screen=True, auto_refresh=False)
         try:
             with live:
-                yield lambda known, _: live.update(frame(known, now()), refresh=True)
+                yield lambda current, _: live.update(frame(current, now()), refresh=True)
         finally:
-            if picture.is_listed:
-                show(whole(picture, now()), console)
+            if state.is_listed:
+                show(whole(state, now()), console)
 
 
-def _print_block(picture: Picture, one: WatchEvent | None, console: Console) -> None:
-    if one is None:
+def _print_block(state: WatchState, update: WatchEvent | None, console: Console) -> None:
+    if update is None:
         return
-    if isinstance(one, WatchInterrupted):
-        _complain(one)
+    if isinstance(update, WatchInterrupted):
+        _report(update)
         return
-    show(whole(picture, now()), console)
-    if not picture.is_over:
+    show(whole(state, now()), console)
+    if not state.is_over:
         show(Text(""), console)
 
 
-def _write_documents(one: WatchEvent | None, output: Output) -> None:
-    match one:
+def _write_documents(update: WatchEvent | None, output: Output) -> None:
+    match update:
         case WatchInterrupted():
-            _complain(one)
+            _report(update)
         case ListEvent(objects):
             for resource in objects.values():
                 write(of_status(view_of(resource, now())), output, in_one_line=True)
@@ -93,7 +93,7 @@ def _write_documents(one: WatchEvent | None, output: Output) -> None:
             write(gone, output, in_one_line=True)
 
 
-def _complain(lost: WatchInterrupted) -> None:
+def _report(lost: WatchInterrupted) -> None:
     why = plain(str(lost.error))
     sys.stderr.write(f"connection lost: {why}; trying again in {lost.again_in_seconds:g} s\n")
     sys.stderr.flush()

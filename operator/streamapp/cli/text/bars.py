@@ -1,4 +1,4 @@
-"""A bar that says the same with and without colours, and in ASCII where a terminal has nothing else."""
+"""A bar that needs no colours, and falls back to ASCII."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ class Bar:
     """A share of a whole, `width` columns long."""
 
     share: float
-    """From 0 to 1; more is a full bar."""
+    """From 0 to 1; a larger share is a full bar."""
     width: int
     style: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw it; anything above nothing can be seen, and anything short of full as well."""
+        """Draw it; a share above zero and a share below one are always visible."""
         whole, half, rest = ("#", "#", "-") if options.ascii_only else ("━", "╸", "─")
         halves = round(max(0.0, min(1.0, self.share)) * self.width * 2)
         if 0 < self.share < 1:
@@ -26,5 +26,5 @@ class Bar:
         yield Text.assemble((done, self.style), (rest * (self.width - len(done)), "dim"), no_wrap=True, end="")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """It is as long as it is."""
+        """The width is fixed."""
         return Measurement(self.width, self.width)

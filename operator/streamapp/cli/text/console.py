@@ -1,4 +1,4 @@
-"""Where answers are written: the console for people, JSON and YAML for programs."""
+"""Standard output: a rich console for people, JSON and YAML for programs."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from rich.console import Console, RenderableType
 from rich.segment import Segments
 
 PIPED_WIDTH = 240
-"""Columns where nobody looks: lines stay whole for whoever searches them."""
+"""The width of a pipe: lines stay whole for grep."""
 
 
 class Output(Enum):
-    """How an answer is written."""
+    """The output format."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -30,7 +30,7 @@ def console() -> Console:
 
 
 def show(renderable: RenderableType, to: Console | None = None) -> None:
-    """Write it; in a pipe without spaces at the ends of lines. A line that must not be broken may be too long."""
+    """Write a renderable; in a pipe without trailing spaces. An unbreakable line can exceed the width."""
     to = to or console()
     if to.is_terminal:
         to.print(renderable, crop=False)
@@ -42,12 +42,12 @@ def show(renderable: RenderableType, to: Console | None = None) -> None:
 
 
 def show_paged(renderable: RenderableType) -> None:
-    """Write it; on a terminal that is not high enough through the pager, which keeps colours."""
+    """Write a renderable; through the pager if it does not fit into the terminal."""
     to = console()
     if not (to.is_terminal and sys.stdin.isatty()):
         show(renderable, to)
         return
-    # Laid out once: of thousands of lines that takes seconds.
+    # One layout only: thousands of lines take seconds.
     laid_out = list(to.render(renderable))
     if sum(segment.text.count("\n") for segment in laid_out) < to.height:
         to.print(Segments(laid_out), crop=False, end="")

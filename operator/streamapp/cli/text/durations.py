@@ -1,6 +1,6 @@
-"""Durations and times as a person reads them at a glance: two units, never negative, never "0 hours".
+"""Durations and times for people: two units, never negative, never "0 hours".
 
-Used by everything that is shown. A clock that is behind the cluster's makes a thing of the future look just now.
+If the local clock is behind the cluster's, a time in the future shows as `just now`.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ def short(duration: timedelta) -> str:
 
 
 def fine(duration: timedelta) -> str:
-    """Write `640ms`, `9.6s`, `15s`: the finer the shorter it is."""
+    """Write `640ms`, `9.6s`, `15s`: finer for shorter durations."""
     milliseconds = round(duration / timedelta(milliseconds=1))
     if 0 < milliseconds < 1_000:
         return f"{milliseconds}ms"
@@ -35,5 +35,5 @@ def ago(time: datetime, now: datetime) -> str:
 
 
 def clock(time: datetime) -> str:
-    """Write `2026-11-21 12:04:10 UTC`, the same for whoever reads it anywhere."""
+    """Write `2026-11-21 12:04:10 UTC`, in the same zone for every reader."""
     return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,8 +1,8 @@
-"""Text of others, which may hold sequences that steer a terminal."""
+"""Removes what would steer a terminal from text of others."""
 
 
 def plain(text: str) -> str:
-    """The same in one line: white space is a space, and what cannot be printed a replacement character."""
+    """The text in one line, with a replacement character for each unprintable one."""
     if text.isprintable():
         return text
     return "".join(mark if mark.isprintable() else "\ufffd" for mark in " ".join(text.split()))

@@ -32,28 +32,28 @@ def test_hold_writes_the_annotation_and_leaves_others(cluster: Cluster, run: Run
     ran = run("hold", "wordcount", "--reason", "disks are moved")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines() == [
-        "demo/wordcount is held (disks are moved); it was not held by anybody.",
-        "Scale-downs wait until `kubectl streamapp release wordcount`; growth and rollouts go on.",
+        "demo/wordcount is now held (disks are moved). Before, it was not held by a user.",
+        "Scale-downs wait until `kubectl streamapp unhold wordcount`. Scale-ups and rollouts continue.",
     ]
     assert annotations(cluster) == {"team": "words", HOLD: "disks are moved"}
     again = run("hold", "wordcount", "--reason", "disks are moved")
-    assert (again.code, again.out) == (0, "demo/wordcount is held (disks are moved) already.\n")
+    assert (again.code, again.out) == (0, "demo/wordcount is already held (disks are moved).\n")
     assert cluster.written == [PATCH]
     other = run("hold", "wordcount", "--reason", "still")
-    assert "is held (still); it was held (disks are moved)." in other.out
+    assert "is now held (still). Before, it was held (disks are moved)." in other.out
 
 
 def test_pause_and_resume_write_one_field(cluster: Cluster, run: Run) -> None:
     cluster.put(an_app())
     before = cluster.get("wordcount")["spec"]
     ran = run("pause", "wordcount")
-    assert ran.out.splitlines()[0] == "demo/wordcount is paused; it was not paused."
+    assert ran.out.splitlines()[0] == "demo/wordcount is now paused. Before, it was not paused."
     assert cluster.get("wordcount")["spec"] == {**before, "paused": True}
-    assert run("pause", "wordcount").out == "demo/wordcount is paused already.\n"
+    assert run("pause", "wordcount").out == "demo/wordcount is already paused.\n"
     ran = run("resume", "wordcount")
-    assert ran.out.splitlines()[0] == "demo/wordcount is not paused; it was paused."
+    assert ran.out.splitlines()[0] == "demo/wordcount is now not paused. Before, it was paused."
     assert cluster.get("wordcount")["spec"] == {**before, "paused": False}
-    assert run("resume", "wordcount").out == "demo/wordcount is not paused already.\n"
+    assert run("resume", "wordcount").out == "demo/wordcount is already not paused.\n"
     assert cluster.written == [PATCH, PATCH]
 
 
@@ -65,7 +65,7 @@ def test_the_version_that_was_read_is_the_one_that_is_written(cluster: Cluster, 
 
     cluster.before_write(hold)
     ran = run("hold", "wordcount", "--reason", "mine")
-    assert "is held (mine); it was held (theirs)." in ran.out
+    assert "is now held (mine). Before, it was held (theirs)." in ran.out
     assert cluster.written == [PATCH, PATCH]
 
 
@@ -83,13 +83,13 @@ def test_freeze_all_counts_asks_and_writes(cluster: Cluster, run: Run, monkeypat
     monkeypatch.setattr("click.confirm", yes)
     ran = run("pause", "--all-namespaces")
     assert (ran.code, ran.err) == (0, "")
-    assert asked[0].splitlines()[-1] == "Pause 2 StreamApps in demo (1), prod (1); 1 is so already?"
+    assert asked[0].splitlines()[-1] == "Pause 2 StreamApps in demo (1), prod (1); 1 unchanged?"
     assert ran.out.splitlines() == [
-        "demo/a is paused; it was not paused.",
-        "demo/b is paused already.",
-        "prod/c is paused; it was not paused.",
+        "demo/a is now paused. Before, it was not paused.",
+        "demo/b is already paused.",
+        "prod/c is now paused. Before, it was not paused.",
         "",
-        "pause: 2 StreamApps written, 1 so before, 0 failed.",
+        "pause: 2 StreamApps changed, 1 unchanged, 0 failed.",
     ]
     assert paused(cluster, "a", "b") + paused(cluster, "c", namespace="prod") == [True] * 3
 
@@ -109,8 +109,8 @@ def test_whoever_holds_all_leaves_the_holds_of_others_as_they_are(cluster: Clust
     cluster.put(an_app("b"))
     ran = run("hold", "--all", "--reason", "night", "--yes")
     assert ran.out.splitlines()[:2] == [
-        "demo/a is held (disks) already.",
-        "demo/b is held (night); it was not held by anybody.",
+        "demo/a is already held (disks).",
+        "demo/b is now held (night). Before, it was not held by a user.",
     ]
     assert annotations(cluster, "a") == {HOLD: "disks"}
 
@@ -120,7 +120,7 @@ def test_a_no_and_a_missing_terminal_write_nothing(cluster: Cluster, run: Run, m
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     ran = run("pause", "--all")
     assert ran.code == 1
-    assert "there is no terminal to answer at" in ran.err
+    assert "there is no terminal to ask on" in ran.err
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     ran = run("pause", "--all")
@@ -136,11 +136,11 @@ def test_one_that_fails_keeps_no_other_from_it_and_is_named(cluster: Cluster, ru
     ran = run("pause", "-A", "--yes")
     assert ran.code == 1
     assert paused(cluster, "a", "b", "c") == [True, False, True]
-    assert "pause: 2 StreamApps written, 0 so before, 1 failed." in ran.out
+    assert "pause: 2 StreamApps changed, 0 unchanged, 1 failed." in ran.out
     assert ran.err.splitlines() == [
         "error: StreamApp demo/b",
         "cause: the API server refuses it: spec is broken",
-        "next:  change what it names; nothing was written",
+        "next:  correct that; nothing was written",
     ]
 
 
@@ -156,7 +156,7 @@ def test_one_that_is_deleted_meanwhile_is_named_too(cluster: Cluster, run: Run) 
 def test_nothing_to_order_is_told(cluster: Cluster, run: Run) -> None:
     ran = run("pause", "--all", "--yes")
     assert ran.code == 1
-    assert "there is none here" in ran.err
+    assert "there are none here" in ran.err
     cluster.put(an_app(changes={"spec.paused": True}))
     ran = run("pause", "--all")  # there is nothing to ask
     assert (ran.code, cluster.written) == (0, [])
@@ -185,7 +185,7 @@ def test_documents(cluster: Cluster, run: Run) -> None:
     assert run("pause", "wordcount", "-o", "json").document == {
         "namespace": "demo",
         "name": "wordcount",
-        "order": "pause",
+        "action": "pause",
         "was": "not paused",
         "is": "paused",
         "written": True,
@@ -198,7 +198,7 @@ def test_documents(cluster: Cluster, run: Run) -> None:
         {
             "what": "StreamApp demo/wordcount",
             "why": "the API server refuses it: no",
-            "nextStep": "change what it names; nothing was written",
+            "nextStep": "correct that; nothing was written",
         }
     ]
 

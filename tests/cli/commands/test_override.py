@@ -1,4 +1,4 @@
-"""`release`: which hold is meant, what is said before it is asked, and that nothing else is ever lifted."""
+"""`unhold` and `override`: the hold that is meant, what is shown before the question, and that no other hold ends."""
 
 import fcntl
 import os
@@ -32,32 +32,32 @@ def annotations(cluster: Cluster) -> Json:
 
 def test_it_names_what_would_be_lost_and_writes_exactly_the_hold_that_was_shown(cluster: Cluster, run: Run) -> None:
     cluster.put(held())
-    ran = run("release", "wordcount", "--reason", "the disk is full", "--yes")
+    ran = run("override", "wordcount", "--reason", "the disk is full", "--yes")
     assert (ran.code, ran.err) == (0, "")
     text = one_line(ran.out)
-    assert "Hold h-1 keeps pod 2. Released, it goes without caught-up copies of its tasks." in text
-    assert "2 tasks have no caught-up copy on a pod that stays: their users wait until the state is restored" in text
+    assert "Hold h-1 keeps pod 2. With an override, the pod leaves without caught-up copies of the tasks." in text
+    assert "2 tasks have no caught-up copy on a remaining pod: their users wait until the state is restored" in text
     assert "Task 0_0 has its best copy on pod 1, 50,000 records behind." in text
     assert ran.out.splitlines()[-1] == (
-        "demo/wordcount: hold h-1 is released (the disk is full). It counts for this hold alone."
+        "demo/wordcount: hold h-1 is overridden (the disk is full), for this scale-down only."
     )
     assert annotations(cluster) == {OVERRIDE: "h-1 the disk is full"}
-    again = run("release", "wordcount")
-    assert (again.code, again.out) == (0, "demo/wordcount: hold h-1 is released already; nothing is written.\n")
+    again = run("override", "wordcount", "--reason", "again")
+    assert (again.code, again.out) == (0, "demo/wordcount: hold h-1 is already overridden; nothing was written.\n")
     assert len(cluster.written) == 1
 
 
-def test_without_a_yes_and_a_terminal_nothing_is_released(
+def test_without_a_yes_and_a_terminal_nothing_is_overridden(
     cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.put(held())
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    ran = run("release", "wordcount", "--reason", "why")
+    ran = run("override", "wordcount", "--reason", "why")
     assert ran.code == 1
     assert ran.err.splitlines() == [
         "error: StreamApp demo/wordcount",
-        "cause: it is asked before this is done, and there is no terminal to answer at",
-        "next:  say --yes",
+        "cause: this needs a confirmation, and there is no terminal to ask on",
+        "next:  add --yes",
     ]
     assert cluster.written == []
 
@@ -71,7 +71,7 @@ def test_without_a_yes_and_a_terminal_nothing_is_released(
 def test_on_a_terminal_it_asks(cluster: Cluster, typed: str, code: int, annotation: Json) -> None:
     cluster.put(held())
     main, side = pty.openpty()
-    command = [sys.executable, "-m", "streamapp.cli", "release", "wordcount", "--reason", "why"]
+    command = [sys.executable, "-m", "streamapp.cli", "override", "wordcount", "--reason", "why"]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY / "operator")}
     process = subprocess.Popen(
         [*command, "--kubeconfig", str(cluster.kubeconfig)],
@@ -84,7 +84,7 @@ def test_on_a_terminal_it_asks(cluster: Cluster, typed: str, code: int, annotati
     )
     os.close(side)
     try:
-        said = read_until(main, "Release hold h-1 of demo/wordcount? [y/N]")
+        said = read_until(main, "Override hold h-1 of demo/wordcount? [y/N]")
         assert "2 tasks have no caught-up copy" in one_line(said)
         os.write(main, typed.encode())
         assert process.wait(120) == code
@@ -108,29 +108,50 @@ def own_the_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def test_a_persons_hold_is_lifted_before_any_other(cluster: Cluster, run: Run) -> None:
+def test_unhold_ends_the_hold_of_a_user_and_nothing_else(cluster: Cluster, run: Run) -> None:
     cluster.put(held(**{"metadata.annotations": {HOLD: "disks", "team": "words"}}))
-    ran = run("release", "wordcount")
+    ran = run("unhold", "wordcount")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.splitlines()[0] == "demo/wordcount is no longer held by anybody; it was held (disks)."
+    assert ran.out.splitlines() == [
+        "demo/wordcount is no longer held by a user. Before, it was held (disks).",
+        "Pods leave again once their tasks have caught-up copies on the remaining pods.",
+    ]
     assert annotations(cluster) == {"team": "words"}
 
 
-def test_a_hold_that_is_named_is_released_beside_a_persons(cluster: Cluster, run: Run) -> None:
+def test_unhold_of_a_hold_of_the_operator_names_override(cluster: Cluster, run: Run) -> None:
+    cluster.put(held())
+    ran = run("unhold", "wordcount")
+    assert ran.code == 1
+    assert "no user holds it: the operator holds the scale-down until the tasks are covered" in ran.err
+    assert "`kubectl streamapp override wordcount --namespace demo --reason '<why>'`" in ran.err
+    assert cluster.written == []
+
+
+def test_override_of_a_users_hold_names_unhold(cluster: Cluster, run: Run) -> None:
     cluster.put(held(**{"metadata.annotations": {HOLD: "disks"}}))
-    ran = run("release", "wordcount", "--hold-id", "h-1", "--reason", "why", "--yes")
+    ran = run("override", "wordcount", "--reason", "why", "--yes")
+    assert ran.code == 1
+    assert "a user holds it (disks), and an override does not end that hold" in ran.err
+    assert "`kubectl streamapp unhold wordcount --namespace demo`; add `--hold-id h-1` to override" in ran.err
+    assert cluster.written == []
+
+
+def test_a_hold_that_is_named_is_overridden_beside_the_hold_of_a_user(cluster: Cluster, run: Run) -> None:
+    cluster.put(held(**{"metadata.annotations": {HOLD: "disks"}}))
+    ran = run("override", "wordcount", "--hold-id", "h-1", "--reason", "why", "--yes")
     assert ran.code == 0
-    assert "The scale-down waits all the same while somebody holds it (disks)." in one_line(ran.out)
+    assert "The scale-down still waits while a user holds it (disks)." in one_line(ran.out)
     assert annotations(cluster) == {HOLD: "disks", OVERRIDE: "h-1 why"}
 
 
 def test_another_hold_than_the_one_there_is_stays(cluster: Cluster, run: Run) -> None:
     cluster.put(held())
-    ran = run("release", "wordcount", "--hold-id", "h-0", "--reason", "why", "--yes")
+    ran = run("override", "wordcount", "--hold-id", "h-0", "--reason", "why", "--yes")
     assert ran.code == 1
-    assert "it has no hold h-0: the hold that there is now is h-1" in ran.err
+    assert "it has no hold h-0: the present hold is h-1" in ran.err
     cluster.put(a_resource(answer(a_snapshot(desired=3, record=None))))
-    ran = run("release", "wordcount", "--hold-id", "h-0", "--reason", "why", "--yes")
+    ran = run("override", "wordcount", "--hold-id", "h-0", "--reason", "why", "--yes")
     assert ran.code == 1
     assert "it has no hold h-0: there is none" in ran.err
     assert cluster.written == []
@@ -138,29 +159,31 @@ def test_another_hold_than_the_one_there_is_stays(cluster: Cluster, run: Run) ->
 
 def test_where_nothing_is_held_that_is_said(cluster: Cluster, run: Run) -> None:
     cluster.put(a_resource(answer(a_snapshot(desired=3, record=None))))
-    ran = run("release", "wordcount", "-o", "json")
+    ran = run("override", "wordcount", "--reason", "why", "-o", "json")
     assert (ran.code, ran.document["written"]) == (0, False)
     assert ran.document["why"] == "no scale-down is held"
+    ran = run("unhold", "wordcount")
+    assert (ran.code, ran.out) == (0, "demo/wordcount: no user holds it; nothing was written.\n")
 
 
 def test_while_the_wish_is_too_young_it_is_said_when_it_will_not_be(cluster: Cluster, run: Run) -> None:
     cluster.put(a_resource(answer(a_snapshot(app={"desired": a_wish(2, (10, 2))}, record=None)), {"spec.replicas": 2}))
-    ran = run("release", "wordcount", "--reason", "why", "-o", "json")
+    ran = run("override", "wordcount", "--reason", "why", "-o", "json")
     assert (ran.code, ran.document["written"]) == (0, False)
-    assert "the wish is too young yet" in ran.document["why"]
+    assert "only the stabilization window holds it" in ran.document["why"]
     assert "It must last for 30 s, which is until" in ran.document["why"]
     assert "scaleDown.stabilizationWindow" in ran.document["why"]
 
 
-def test_a_release_has_a_reason(cluster: Cluster, run: Run) -> None:
+def test_an_override_has_a_reason(cluster: Cluster, run: Run) -> None:
     cluster.put(held())
-    ran = run("release", "wordcount", "--yes")
-    assert ran.code == 1
-    assert "say why with --reason" in ran.err
+    ran = run("override", "wordcount", "--yes")
+    assert ran.code == 2
+    assert "Missing option '--reason'" in ran.err
     assert cluster.written == []
 
 
-def test_a_hold_that_has_become_another_is_not_released(cluster: Cluster, run: Run) -> None:
+def test_a_hold_that_has_become_another_is_not_overridden(cluster: Cluster, run: Run) -> None:
     cluster.put(held())
 
     def begin_anew(server: ApiServer) -> None:
@@ -169,14 +192,14 @@ def test_a_hold_that_has_become_another_is_not_released(cluster: Cluster, run: R
         server.put("streamapps", other, as_is=True)
 
     cluster.before_write(begin_anew)
-    ran = run("release", "wordcount", "--reason", "why", "--yes")
+    ran = run("override", "wordcount", "--reason", "why", "--yes")
     assert ran.code == 1
-    assert "its hold has become another meanwhile, or reaches further; nothing was written" in ran.err
+    assert "the hold changed meanwhile, or keeps more pods now; nothing was written" in ran.err
     assert annotations(cluster) == {}
 
 
 @pytest.mark.parametrize(("path", "value"), [(("status", "scaleDown", "target"), 1), (("spec", "replicas"), 1)])
-def test_a_hold_that_has_come_to_keep_more_pods_than_were_shown_is_not_released(
+def test_a_hold_that_has_come_to_keep_more_pods_than_were_shown_is_not_overridden(
     cluster: Cluster, run: Run, path: tuple[str, ...], value: int
 ) -> None:
     cluster.put(held())
@@ -190,25 +213,25 @@ def test_a_hold_that_has_come_to_keep_more_pods_than_were_shown_is_not_released(
         server.put("streamapps", other, as_is=True)
 
     cluster.before_write(go_further)
-    ran = run("release", "wordcount", "--reason", "why", "--yes")
+    ran = run("override", "wordcount", "--reason", "why", "--yes")
     assert ran.code == 1
-    assert "or reaches further; nothing was written" in ran.err
+    assert "or keeps more pods now; nothing was written" in ran.err
     assert annotations(cluster) == {}
 
 
-def test_a_persons_hold_is_all_that_keeps_pods_whose_own_hold_was_released_and_so_it_is_asked(
+def test_a_persons_hold_is_all_that_keeps_pods_whose_own_hold_was_overridden_and_so_it_is_asked(
     cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = {HOLD: "disks", OVERRIDE: "h-1 why"}
     cluster.put(held(**{"metadata.annotations": said}))
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    ran = run("release", "wordcount")
+    ran = run("unhold", "wordcount")
     assert ran.code == 1
-    assert "Released, it goes without caught-up copies of its tasks." in one_line(ran.out)
-    assert "waits all the same" not in one_line(ran.out)
+    assert "With an override, the pod leaves without caught-up copies of the tasks." in one_line(ran.out)
+    assert "still waits" not in one_line(ran.out)
     assert annotations(cluster) == said
-    ran = run("release", "wordcount", "--yes")
-    assert ran.out.splitlines()[-1] == "Hold h-1 was released before: its pods go without caught-up copies."
+    ran = run("unhold", "wordcount", "--yes")
+    assert ran.out.splitlines()[-1] == "Hold h-1 is already overridden: its pods leave without caught-up copies."
     assert annotations(cluster) == {OVERRIDE: "h-1 why"}
 
 
@@ -219,22 +242,22 @@ def test_a_persons_hold_that_has_become_another_is_not_lifted(cluster: Cluster, 
         server.put("streamapps", held(**{"metadata.annotations": {HOLD: "night"}}), as_is=True)
 
     cluster.before_write(hold_anew)
-    assert run("release", "wordcount").code == 1
+    assert run("unhold", "wordcount").code == 1
     assert annotations(cluster) == {HOLD: "night"}
 
 
-def test_what_a_release_does_not_override_is_said(cluster: Cluster, run: Run) -> None:
+def test_what_an_override_does_not_override_is_said(cluster: Cluster, run: Run) -> None:
     resource = held()
     resource["status"]["scaleDown"]["reason"] = "GroupRebalancing"
     cluster.put(resource)
-    text = one_line(run("release", "wordcount", "--reason", "why", "--yes").out)
-    assert "What it waits for now (GroupRebalancing) is not overridden by a release" in text
+    text = one_line(run("override", "wordcount", "--reason", "why", "--yes").out)
+    assert "An override does not skip the present reason (GroupRebalancing)" in text
 
 
 def test_the_document_stands_alone(cluster: Cluster, run: Run) -> None:
     cluster.put(held())
-    ran = run("release", "wordcount", "--reason", "why", "--yes", "-o", "json")
-    assert ran.document["lifted"] == "h-1"
+    ran = run("override", "wordcount", "--reason", "why", "--yes", "-o", "json")
+    assert ran.document["override"] == "h-1"
     assert ran.document["reason"] == "why"
-    assert ran.document["lost"][0].startswith("Hold h-1 keeps pod 2.")
+    assert ran.document["costs"][0].startswith("Hold h-1 keeps pod 2.")
     assert "Hold h-1 keeps pod 2." in ran.err
