@@ -7,7 +7,7 @@ Run as `uv run python charts/generate.py`; a test compares what lies there with 
 from pathlib import Path
 
 from streamapp.api import crd
-from streamapp.kube.objects.rights import RIGHTS, Right, Where
+from streamapp.kube.objects.rights import RIGHTS, Right, RightScope
 
 CHART = Path(__file__).resolve().parent / "streamapp-operator"
 
@@ -21,8 +21,8 @@ def pages() -> dict[str, str]:
 
 def rights() -> str:
     """Two templates with rules: what is needed in watched namespaces, and what in the operator's own."""
-    watched = [right for right in RIGHTS if right.where is Where.WATCHED]
-    own = [right for right in RIGHTS if right.where is Where.OWN]
+    watched = [right for right in RIGHTS if right.where is RightScope.WATCHED]
+    own = [right for right in RIGHTS if right.where is RightScope.OWN]
     always = "".join(_rule(right) for right in watched if not right.optional)
     optional = "".join(_rule(right) for right in watched if right.optional)
     return (

@@ -6,6 +6,7 @@ Pages, and the schema of the flight record.
 `make generate` runs it; a test compares what lies here with what this would write.
 """
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,8 +17,10 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from streamapp.controller.metrics import Metrics
 from streamapp.core.doctor.diagnoses import Diagnosis
+from streamapp.core.gates.chains import GATES
+from streamapp.core.reason_row import Section
 from streamapp.core.reasons import Reason
-from streamapp.core.status.events import EVENT_REASONS
+from streamapp.core.status.events import event_of
 from streamapp.flightrecord import schema as flight_record
 from tests.support import state_table
 
@@ -51,8 +54,7 @@ REASONS = f"""# Reasons
 Conditions, the hold record and `kubectl streamapp explain` use these names and texts.
 [Events](#events) have names of their own, in the past tense.
 
-| Reason | What is the case | What to do |
-|---|---|---|
+A gate is a check before a pod is removed or restarted; the link leads to the file with its function.
 """
 
 EVENTS = """
@@ -63,6 +65,7 @@ The operator sends these Events (`kubectl get events`); their notes are the text
 | Event | Type | Reasons |
 |---|---|---|
 """
+REASON_COLUMNS = "| Reason | What is the case | What to do | Gate |\n| --- | --- | --- | --- |\n"
 
 DIAGNOSES = f"""# Diagnoses
 
@@ -125,9 +128,9 @@ def pages() -> dict[str, str]:
     texts = {
         "state-table.md": STATE_TABLE + state_table.markdown(),
         "reasons.md": REASONS
-        + "".join(_row(f"`{it.name}`", it.note, it.next_step) for it in Reason)
+        + "".join(map(_reasons_of, Section))
         + EVENTS
-        + "".join(map(_event, sorted({it.name for it in EVENT_REASONS.values()}))),
+        + "".join(map(_event, sorted({event_of(it) for it in Reason if it.row.event}))),
         "diagnoses.md": DIAGNOSES
         + "".join(_row(f"`{it.name}`", it.severity.value, it.title, it.why, it.fix) for it in Diagnosis),
         "metrics.md": METRICS + "".join(_row(*row) for row in sorted(_metrics(Metrics()))),
@@ -155,9 +158,23 @@ def _row(*cells: str) -> str:
 
 
 def _event(name: str) -> str:
-    reasons = [reason for reason, event in EVENT_REASONS.items() if event.name == name]
-    warning = any(EVENT_REASONS[reason].is_warning for reason in reasons)
-    return _row(f"`{name}`", "Warning" if warning else "Normal", ", ".join(f"`{it.name}`" for it in reasons))
+    reasons = [it for it in Reason if it.row.event == name]
+    kind = "Warning" if any(it.row.is_warning for it in reasons) else "Normal"
+    return _row(f"`{name}`", kind, ", ".join(f"`{it.name}`" for it in reasons))
+
+
+def _reasons_of(section: Section) -> str:
+    rows = (
+        _row(f"`{it.name}`", it.note, it.next_step, _gate(it.row.gate)) for it in Reason if it.row.section is section
+    )
+    return f"\n## {section.value}\n\n{REASON_COLUMNS}{''.join(rows)}"
+
+
+def _gate(name: str) -> str:
+    if not name:
+        return ""
+    path = Path(inspect.getfile(GATES[name])).relative_to(DOCS.parent)
+    return f"[`{name}`](../{path.as_posix()})"
 
 
 def _decision(page: Path) -> str:

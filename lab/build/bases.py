@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lab.build.cache import Cache, content_key
 from lab.build.images import BuiltImage, Image, build_image
-from lab.build.running import Command, run
+from lab.build.subprocesses import Command, run
 from lab.build.toolchains import find, java_home, needed
 from lab.errors import LabError
 from lab.settings import LAB, Versions

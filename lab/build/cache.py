@@ -239,12 +239,12 @@ def _sweep(home: Path) -> None:
 
 def _left(home: Path) -> list[Path]:
     """List what killed builds left, and say so."""
-    left = [path for path in home.glob(f"*{HALF_BUILT}") if REST.fullmatch(path.name)]
-    for rest in left:
+    leftovers = [path for path in home.glob(f"*{HALF_BUILT}") if REST.fullmatch(path.name)]
+    for rest in leftovers:
         progress.print(
             f"[yellow]cache:[/] {home.name} {rest.name}: left by a build that was killed, removed", soft_wrap=True
         )
-    return left
+    return leftovers
 
 
 def _entries(home: Path) -> list[Path]:
@@ -327,12 +327,12 @@ def _misfit(entry: Path) -> str | None:
     if not isinstance(expected, dict):
         return "its manifest is no list of files"
     try:
-        found = _inventory(entry / CONTENT)
+        inventory = _inventory(entry / CONTENT)
     except OSError as error:
         return f"it changed while it was looked at: {error}"
-    if found == expected:
+    if inventory == expected:
         return None
-    differing = sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+    differing = sorted(name for name in {*inventory, *expected} if inventory.get(name) != expected.get(name))
     return f"{len(differing)} of its files differ from its manifest, first {differing[0]}"
 
 

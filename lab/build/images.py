@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import Command, Outcome, run
+from lab.build.subprocesses import Command, ToolResult, run
 from lab.build.toolchains import find, needed
 from lab.errors import LabError
 from lab.settings import Versions
@@ -143,7 +143,7 @@ def _assembled(image: Image, below: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _failed(image: Image, outcome: Outcome) -> LabError:
+def _failed(image: Image, outcome: ToolResult) -> LabError:
     """Name the step of the Dockerfile that failed, which both tools quote in their last words."""
     steps = re.findall(r'building at STEP "(.*?)": |ERROR: failed to \w+: (.*)', "\n".join(outcome.last_lines))
     next_step = f"mend {image.dockerfile} or what it copies; where a registry did not answer, check the network"

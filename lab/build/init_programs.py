@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import Command, run
+from lab.build.subprocesses import Command, run
 from lab.build.toolchains import find_or_fetch_go
 from lab.errors import LabError
 from lab.settings import REPOSITORY, Versions

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import Command, Outcome, run
+from lab.build.subprocesses import Command, ToolResult, run
 from lab.build.toolchains import MissingToolError, find, find_or_fetch_go, needed
 from lab.errors import LabError
 from lab.settings import LAB, Versions
@@ -144,7 +144,7 @@ def _compile(go: Path, sources: Path, program: Path, flags: str, log: Path) -> N
         raise _failed("it does not compile", outcome)
 
 
-def _failed(what: str, outcome: Outcome) -> LabError:
+def _failed(what: str, outcome: ToolResult) -> LabError:
     return LabError(
         f"{NAME}: {what}",
         outcome.why(),

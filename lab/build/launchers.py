@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.build import maven
 from lab.build.cache import Cache, content_key
-from lab.build.running import run
+from lab.build.subprocesses import run
 from lab.errors import LabError
 from lab.settings import EXAMPLES, Versions
 from lab.terminal import step

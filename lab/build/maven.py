@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import Command, run
+from lab.build.subprocesses import Command, run
 from lab.build.toolchains import find, java_home, needed
 from lab.errors import LabError
 from lab.settings import LAB, REPOSITORY, Versions

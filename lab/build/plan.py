@@ -10,11 +10,10 @@ from pathlib import Path
 
 from lab.build import bases, maven, python_packages
 from lab.build.cache import Cache
-from lab.build.helm import build_helm
+from lab.build.chart_tools import build_helm, prometheus_definitions
 from lab.build.images import BuiltImage, Image, build_image, build_with_docker
 from lab.build.init_programs import AGENT, SEED, init_program
 from lab.build.labkube import NAME, build_labkube, go_folders
-from lab.build.prometheus_definitions import prometheus_definitions
 from lab.build.toolchains import MissingToolError, problems, together
 from lab.settings import EXAMPLES, LAB, REPOSITORY, Settings, Versions
 

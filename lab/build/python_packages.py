@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import Command, run
+from lab.build.subprocesses import Command, run
 from lab.errors import LabError
 from lab.settings import REPOSITORY
 from lab.terminal import step

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
-from lab.build.running import Command, run
+from lab.build.subprocesses import Command, run
 from lab.errors import LabError
 from lab.settings import Versions
 from lab.terminal import step
@@ -85,16 +85,16 @@ def find(tool: Tool) -> Path:
     """
     too_old: list[str] = []
     for folder in (None, *tool.other_folders):
-        found = shutil.which(tool.program, path=folder)
-        if found is None:
+        program = shutil.which(tool.program, path=folder)
+        if program is None:
             continue
-        version = version_of(tool, Path(found))
+        version = version_of(tool, Path(program))
         if version is not None and not older(version, tool.lowest):
-            return Path(found)
-        too_old.append(f"{found} is {version or 'of a version it does not tell'}")
+            return Path(program)
+        too_old.append(f"{program} is {version or 'of a version it does not tell'}")
     looked = ", ".join(["PATH", *map(str, tool.other_folders)])
     raise MissingToolError(
-        what=f"{tool.name}: {'too old' if too_old else 'not found'}",
+        what=f"{tool.name}: {'too old' if too_old else 'not program'}",
         why=f"{tool.lowest} or newer is needed; " + ("; ".join(too_old) or f"no {tool.program} in {looked}"),
         next_step=f"apt-get install {tool.packages}",
         packages=tool.packages,
@@ -103,24 +103,24 @@ def find(tool: Tool) -> Path:
 
 def problems(versions: Versions) -> list[MissingToolError]:
     """Give what `find` raises for each tool but Go, which the lab can fetch for itself; asks all tools, in seconds."""
-    found: list[MissingToolError] = []
+    missing: list[MissingToolError] = []
     for tool in needed(versions).values():
         if tool.program == "go":
             continue
         try:
             find(tool)
         except MissingToolError as problem:
-            found.append(problem)
-    return found
+            missing.append(problem)
+    return missing
 
 
-def together(found: list[MissingToolError]) -> MissingToolError:
+def together(missing: list[MissingToolError]) -> MissingToolError:
     """Make one error of several, so that one command mends all of them."""
     return MissingToolError(
-        what=f"build tools: {'; '.join(problem.what for problem in found)}",
-        why="\n    ".join(f"{problem.what.partition(':')[0]}: {problem.why}" for problem in found),
-        next_step=f"apt-get install {' '.join(problem.packages for problem in found)}",
-        packages=" ".join(problem.packages for problem in found),
+        what=f"build tools: {'; '.join(problem.what for problem in missing)}",
+        why="\n    ".join(f"{problem.what.partition(':')[0]}: {problem.why}" for problem in missing),
+        next_step=f"apt-get install {' '.join(problem.packages for problem in missing)}",
+        packages=" ".join(problem.packages for problem in missing),
     )
 
 
@@ -172,8 +172,8 @@ def version_of(tool: Tool, program: Path) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(tool.version_pattern, answer.stdout + answer.stderr)
-    return found.group(1) if found and answer.returncode == 0 else None
+    missing = re.search(tool.version_pattern, answer.stdout + answer.stderr)
+    return missing.group(1) if missing and answer.returncode == 0 else None
 
 
 def older(version: str, lowest: str) -> bool:

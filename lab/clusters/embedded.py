@@ -9,7 +9,7 @@ from typing import Any
 
 from lab import preflight
 from lab.build.cache import Cache
-from lab.build.helm import build_helm
+from lab.build.chart_tools import build_helm
 from lab.build.images import BuiltImage
 from lab.build.plan import Built, build_all
 from lab.clusters import broker

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.build.cache import Cache
-from lab.build.helm import build_helm
+from lab.build.chart_tools import build_helm
 from lab.clusters.cluster import Session
 from lab.errors import LabError
 from lab.settings import Settings

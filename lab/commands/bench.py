@@ -8,8 +8,8 @@ from statistics import median
 import click
 from rich.table import Table
 
-from lab.commands.inside import inside
 from lab.commands.measure import require_kept
+from lab.commands.node_namespace import in_node_namespace
 from lab.scenarios.benchmark import PROBING_SECONDS, Benchmark, Benchmarker
 from lab.scenarios.plain_scale_in import ScaleIn
 from lab.terminal import results
@@ -28,37 +28,37 @@ _GROWTH_TITLES = ("scale-up", "to the StatefulSet (s)", "to converged (s)")
 @click.option("--rate", default=200, show_default=True, help="Records a second of each steady load.")
 @click.option("--held", default=10, show_default=True, help="Held scale-ins in each case.")
 @click.option("--plain", default=6, show_default=True, help="Plain scale-ins beside them.")
-@click.option("--unaided", default=2, show_default=True, help="Scale-ups without nudges.")
+@click.option("--unaided", default=2, show_default=True, help="Scale-ups without triggered rebalances.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
 @click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Write the tables of all runs here.")
 def bench(
     *, records: int, rate: int, held: int, plain: int, unaided: int, json_file: Path | None, markdown: Path | None
 ) -> None:
     """Measure held and plain scale-ins of three applications at the same time."""
-    with inside() as session:
-        found = Benchmarker(session, records, rate).run(held, plain, unaided)
-    for title, titles, rows in _tables(found):
+    with in_node_namespace() as session:
+        benchmark = Benchmarker(session, records, rate).run(held, plain, unaided)
+    for title, titles, rows in _tables(benchmark):
         results.print(f"\n{title}", style="bold")
         table = Table(*titles, box=None, pad_edge=False, header_style="bold")
         for row in rows:
             table.add_row(*row)
         results.print(table)
-    results.print(_memory(found))
+    results.print(_memory(benchmark))
     if json_file:
-        json_file.write_text(json.dumps(found.to_json(), indent=2) + "\n")
+        json_file.write_text(json.dumps(benchmark.to_json(), indent=2) + "\n")
     if markdown:
-        markdown.write_text(_markdown(found))
-    for case in found.cases:
+        markdown.write_text(_markdown(benchmark))
+    for case in benchmark.cases:
         require_kept(case.counts, f"the {case.name} application")
 
 
-def _tables(found: Benchmark) -> Iterable[tuple[str, Sequence[str], list[Row]]]:
-    for case in found.cases:
+def _tables(benchmark: Benchmark) -> Iterable[tuple[str, Sequence[str], list[Row]]]:
+    for case in benchmark.cases:
         steps = [
             (
                 *_gaps(each.scale_in),
                 *(f"{figure:.2f}" for figure in (each.held_for, each.covered_to_patch, each.closed_after)),
-                *(str(len(each.restores)), str(each.restored_from_zero(found.whole))),
+                *(str(len(each.restores)), str(each.restored_from_zero(benchmark.whole))),
             )
             for each in case.steps
         ]
@@ -66,9 +66,9 @@ def _tables(found: Benchmark) -> Iterable[tuple[str, Sequence[str], list[Row]]]:
         grown = [(f"{each.granted_after:.3f}", f"{each.grown_after:.1f}") for each in case.steps[1:]]
         yield f"scale-up, {case.name}", _GROWTH_TITLES, _numbered(grown)
         if case.unaided:
-            title = f"scale-up without nudges, {case.name}, probing every {PROBING_SECONDS} s (default: 600 s)"
+            title = f"scale-up, no rebalance triggered, {case.name}, probing every {PROBING_SECONDS} s (default: 600 s)"
             yield title, (_GROWTH_TITLES[0], _GROWTH_TITLES[2]), _numbered([(f"{each:.1f}",) for each in case.unaided])
-    yield "plain StatefulSet, at-least-once", _PLAIN_TITLES, _numbered([_gaps(each) for each in found.plain])
+    yield "plain StatefulSet, at-least-once", _PLAIN_TITLES, _numbered([_gaps(each) for each in benchmark.plain])
 
 
 def _gaps(scale_in: ScaleIn) -> Row:
@@ -91,25 +91,25 @@ def _numbered(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _memory(found: Benchmark) -> str:
-    memory = found.operator_mebibytes
+def _memory(benchmark: Benchmark) -> str:
+    memory = benchmark.operator_mebibytes
     return f"\nMemory of the operator: {min(memory):.0f} to {max(memory):.0f} MiB in {len(memory)} looks"
 
 
-def _markdown(found: Benchmark) -> str:
+def _markdown(benchmark: Benchmark) -> str:
     lines = [
-        f"### Run of {found.began_at:%Y-%m-%d %H:%M} UTC",
+        f"### Run of {benchmark.began_at:%Y-%m-%d %H:%M} UTC",
         "",
-        f"{found.records:,} keys and {found.rate} records a second in each of three applications, all at once.",
+        f"{benchmark.records:,} keys and {benchmark.rate} records a second in each of three applications, all at once.",
     ]
-    for title, titles, rows in _tables(found):
+    for title, titles, rows in _tables(benchmark):
         lines += ["", f"**{title[0].upper()}{title[1:]}**", "", _line(titles), _line("---" for _ in titles)]
         lines += [_line(row) for row in rows]
-    kept = "; ".join(
+    verdicts = "; ".join(
         f"{each.name}: {each.counts.inputs:,} inputs, {each.counts.lost} lost, {each.counts.doubled} doubled"
-        for each in found.cases
+        for each in benchmark.cases
     )
-    return "\n".join([*lines, "", f"Counts: {kept}.", _memory(found).strip() + ".", ""])
+    return "\n".join([*lines, "", f"Counts: {verdicts}.", _memory(benchmark).strip() + ".", ""])
 
 
 def _line(cells: Iterable[str]) -> str:

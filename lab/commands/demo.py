@@ -12,10 +12,10 @@ import click
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl
-from lab.commands.inside import inside
+from lab.commands.live_table import watching
 from lab.commands.measure import require_kept
-from lab.commands.watching import watching
-from lab.meter.compared import count_table, gap_bars, step_table, worst_table
+from lab.commands.node_namespace import in_node_namespace
+from lab.meter.comparison import count_table, gap_bars, step_table, worst_table
 from lab.meter.costs import Cost, compared, cost_table, steps_of
 from lab.meter.counts import CountReport
 from lab.meter.measure import measure_gaps
@@ -59,34 +59,34 @@ def demo(*, records: int, rate: int, exactly_once: bool, json_file: Path | None,
         Contender("standby", application("standby", 1, "demo-standby"), {}),
     )
     plain = application("plain", 1, "demo-plain")
-    with inside() as session:
-        found = HeldAgainstPlain(session, contenders, plain, watching).run()
-        _show(found)
+    with in_node_namespace() as session:
+        comparison = HeldAgainstPlain(session, contenders, plain, watching).run()
+        _show(comparison)
         if json_file:
-            json_file.write_text(_figures(found, plain))
+            json_file.write_text(_figures(comparison, plain))
         _report(session, contenders, folder)
     _show_more()
-    for counts, title in _counted(found):
+    for counts, title in _counted(comparison):
         require_kept(counts, f"the application {title}")
 
 
-def _counted(found: Comparison) -> list[tuple[CountReport, str]]:
-    return [*((one.counts, one.contender.title) for one in found.held), (found.plain_counts, PLAIN)]
+def _counted(comparison: Comparison) -> list[tuple[CountReport, str]]:
+    return [*((one.counts, one.contender.title) for one in comparison.held), (comparison.plain_counts, PLAIN)]
 
 
-def _show(found: Comparison) -> None:
-    for one in found.held:
+def _show(comparison: Comparison) -> None:
+    for one in comparison.held:
         _show_held(one)
     results.print(f"\nlongest silence of each partition, {GROWN} → {SHRUNK} pods", style="bold")
-    standbys = {one.contender.title: one.contender.application.settings[STANDBYS] for one in found.held}
-    told = ", ".join(f"{title} {count}" for title, count in {**standbys, PLAIN: "1"}.items())
-    results.print(f"standbys per task: {told}", style="dim", soft_wrap=True)
-    scale_ins = [*((one.contender.title, one.held.scale_in) for one in found.held), (PLAIN, found.plain)]
+    standbys = {one.contender.title: one.contender.application.settings[STANDBYS] for one in comparison.held}
+    standby_counts = ", ".join(f"{title} {count}" for title, count in {**standbys, PLAIN: "1"}.items())
+    results.print(f"standbys per task: {standby_counts}", style="dim", soft_wrap=True)
+    scale_ins = [*((one.contender.title, one.held.scale_in) for one in comparison.held), (PLAIN, comparison.plain)]
     results.print(gap_bars([(title, one.during, one.moved) for title, one in scale_ins]))
     results.print()
     results.print(worst_table([(title, _worst(one)) for title, one in scale_ins]))
     results.print("\nevery record counted", style="bold")
-    results.print(count_table([(title, counts) for counts, title in _counted(found)]))
+    results.print(count_table([(title, counts) for counts, title in _counted(comparison)]))
 
 
 def _report(session: Session, contenders: Sequence[Contender], folder: Path) -> None:
@@ -175,8 +175,8 @@ _NEXT = (
 )
 
 
-def _figures(found: Comparison, plain: DemoApplication) -> str:
-    held = {
+def _figures(comparison: Comparison, plain: DemoApplication) -> str:
+    held_figures = {
         one.contender.title: {
             "settings": dict(one.contender.application.settings),
             "growth": asdict(one.growth),
@@ -186,15 +186,15 @@ def _figures(found: Comparison, plain: DemoApplication) -> str:
             "most_waited_for": one.held.most_waited_for,
             "counts": one.counts.to_json(),
         }
-        for one in found.held
+        for one in comparison.held
     }
     content = {
         "load": {"records": plain.records, "rate": plain.rate},
-        "held": held,
+        "held": held_figures,
         "plain": {
             "settings": dict(plain.settings),
-            "scale_in": found.plain.to_json(),
-            "counts": found.plain_counts.to_json(),
+            "scale_in": comparison.plain.to_json(),
+            "counts": comparison.plain_counts.to_json(),
         },
     }
     return json.dumps(content, indent=2) + "\n"

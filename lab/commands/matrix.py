@@ -9,11 +9,11 @@ import click
 
 from lab.errors import LabError
 from lab.matrix.cells import CELLS
-from lab.matrix.outcome import Outcome, Verdict
 from lab.matrix.results import markdown as as_markdown
 from lab.matrix.results import row, table
 from lab.matrix.runner import Runner
 from lab.matrix.trial import Size
+from lab.matrix.trial_result import TrialResult, Verdict
 from lab.settings import Settings
 from lab.terminal import progress, results
 
@@ -44,9 +44,9 @@ def matrix(
             f"no name holds {' or '.join(only)}",
             "names are: " + "; ".join(cell.name for cell in CELLS),
         )
-    began_at, outcomes = datetime.now(UTC), list[Outcome]()
+    began_at, outcomes = datetime.now(UTC), list[TrialResult]()
 
-    def take(outcome: Outcome) -> None:
+    def take(outcome: TrialResult) -> None:
         """Write all there is: a run of twenty minutes may be ended before its time."""
         outcomes.append(outcome)
         progress.print(f"  {' · '.join(row(outcome))}", style="dim", markup=False, soft_wrap=True)
@@ -66,6 +66,6 @@ def matrix(
         )
 
 
-def _figures(outcomes: Sequence[Outcome], began_at: datetime, records: int, rate: int) -> str:
+def _figures(outcomes: Sequence[TrialResult], began_at: datetime, records: int, rate: int) -> str:
     run = {"began_at": began_at.isoformat(timespec="seconds"), "records": records, "rate": rate}
     return json.dumps(run | {"cells": [each.to_json() for each in outcomes]}, indent=2) + "\n"

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from lab.commands.inside import inside
+from lab.commands.node_namespace import in_node_namespace
 from lab.errors import LabError
-from lab.meter.counts import CountReport, Verdict
+from lab.meter.counts import CountReport, CountVerdict
 from lab.meter.gaps import Window
 from lab.meter.measure import check_counts, measure_gaps
 from lab.meter.table import count_summary, gap_table
@@ -22,7 +22,7 @@ from lab.terminal import results
 def gaps(*, input_topic: str, output_topic: str, last: float, as_json: bool) -> None:
     """Show the longest silence of every input partition in the last seconds."""
     end = datetime.now(UTC)
-    with inside() as session:
+    with in_node_namespace() as session:
         report = measure_gaps(
             session.environment["KAFKA_BOOTSTRAP"],
             input_topic,
@@ -39,7 +39,7 @@ def gaps(*, input_topic: str, output_topic: str, last: float, as_json: bool) -> 
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def counts(*, input_topic: str, output_topic: str, exactly_once: bool, as_json: bool) -> None:
     """Compare every count with the input: nothing lost, under exactly-once nothing doubled."""
-    with inside() as session:
+    with in_node_namespace() as session:
         report = check_counts(
             session.environment["KAFKA_BOOTSTRAP"], input_topic, output_topic, exactly_once=exactly_once
         )
@@ -49,7 +49,7 @@ def counts(*, input_topic: str, output_topic: str, exactly_once: bool, as_json: 
 
 def require_kept(report: CountReport, output_topic: str) -> None:
     """End the command with a LabError if the promise was not kept; called last, when all figures are shown."""
-    if report.verdict is not Verdict.KEPT:
+    if report.verdict is not CountVerdict.KEPT:
         raise LabError(
             f"counts of {output_topic}: {report.verdict.value}",
             "the outputs do not fit the inputs, see above",

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from lab.commands.inside import inside
 from lab.commands.measure import require_kept
+from lab.commands.node_namespace import in_node_namespace
 from lab.scenarios.moves import AFTER, BEFORE, WAYS, Mover, Moves, Scaling, Spread
 from lab.terminal import results
 
@@ -35,7 +35,7 @@ def bench_moves(
 ) -> None:
     """Scale one application after the other between three pods and two, and show the gaps of all tasks that moved."""
     chosen = [WAYS[name] if records is None else WAYS[name].of(records) for name in names or WAYS]
-    with inside() as session:
+    with in_node_namespace() as session:
         found = Mover(session, rate, steps).run(chosen)
     rows = [row for one in found for row in (_row(one, AFTER), _row(one, BEFORE))]
     table = Table(*TITLES, box=None, pad_edge=False, header_style="bold")

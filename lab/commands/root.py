@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from lab.commands import bench, cluster, demo, matrix, measure, moves, plain, tests
+from lab.commands import bench, cluster, demo, matrix, measure, moves, plain_scale_in, tests
 from lab.errors import LabError
 from lab.terminal import show_error
 
@@ -26,7 +26,7 @@ for command in (
     bench.bench,
     moves.bench_moves,
     matrix.matrix,
-    plain.plain_scale_in,
+    plain_scale_in.plain_scale_in,
     measure.gaps,
     measure.counts,
 ):

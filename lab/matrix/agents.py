@@ -63,9 +63,9 @@ class Agents:
 
     def words(self) -> list[Word]:
         """Ask all of them; NotYetError where one does not answer, or says nothing usable."""
-        return [self.word(ordinal) for ordinal in range(len(self.ports))]
+        return [self.reply(ordinal) for ordinal in range(len(self.ports))]
 
-    def word(self, ordinal: int) -> Word:
+    def reply(self, ordinal: int) -> Word:
         """Ask one of them; errors as `words`."""
         asked_at = datetime.now(UTC)
         body = self._ask(ordinal, "GET", "report")

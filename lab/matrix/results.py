@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.matrix.outcome import Drain, Found, Outcome, Verdict
+from lab.matrix.trial_result import Drain, RuntimeInfo, TrialResult, Verdict
 
 UNKNOWN = "unknown"
 NONE = "–"
@@ -17,14 +17,14 @@ TITLES = (
 )
 
 
-def row(outcome: Outcome) -> tuple[str, ...]:
+def row(outcome: TrialResult) -> tuple[str, ...]:
     """Give the cells of one line; what was not measured is a dash, what could not be is `unknown`."""
-    cell, found, drain = outcome.cell, outcome.found, outcome.drain
+    cell, runtime, drain = outcome.cell, outcome.runtime, outcome.drain
     return (
         f"{cell.launcher} {cell.release}".strip(),
         cell.streams,
-        cell.java if found is None else found.java,
-        *_told(found),
+        cell.java if runtime is None else runtime.java,
+        *_runtime_columns(runtime),
         NONE if drain is None else f"{drain.drained_after:.1f}",
         _gap(drain, lambda each: each.gaps.moved),
         _gap(drain, lambda each: each.gaps.stop),
@@ -32,10 +32,10 @@ def row(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def _told(found: Found | None) -> tuple[str, str]:
-    if found is None:
+def _runtime_columns(runtime: RuntimeInfo | None) -> tuple[str, str]:
+    if runtime is None:
         return NONE, NONE
-    return _short(found.loader) or UNKNOWN, _short(found.assignor) or "none"
+    return _short(runtime.loader) or UNKNOWN, _short(runtime.assignor) or "none"
 
 
 def _short(name: str) -> str:
@@ -49,13 +49,13 @@ def _gap(drain: Drain | None, of: Callable[[Drain], float | None]) -> str:
     return UNKNOWN if seconds is None else f"{seconds:.2f}"
 
 
-def _notes(outcome: Outcome) -> list[str]:
+def _notes(outcome: TrialResult) -> list[str]:
     """Say what is not in the other columns; a failure comes first."""
     notes = [f"{outcome.verdict.value}: {_line(outcome.note)}"] if outcome.note else []
     if outcome.drain is not None:
         notes += _drain_notes(outcome.drain)
-    if outcome.verdict is not Verdict.STEPPED_ASIDE and outcome.found is not None:
-        notes += [f"aside: {_line(each)}" for each in outcome.found.asides]
+    if outcome.verdict is not Verdict.STEPPED_ASIDE and outcome.runtime is not None:
+        notes += [f"aside: {_line(each)}" for each in outcome.runtime.asides]
     return [*notes, f"by {outcome.cell.variable}"]
 
 
@@ -63,7 +63,7 @@ def _drain_notes(drain: Drain) -> list[str]:
     others = UNKNOWN if drain.gaps.others is None else f"{drain.gaps.others:.2f} s"
     quiet = UNKNOWN if drain.gaps.quiet is None else f"{drain.gaps.quiet:.2f} s"
     notes = [
-        f"{drain.moved} tasks, learned in {drain.learned_after:.1f} s, {drain.nudges} nudges",
+        f"{drain.moved} tasks, learned in {drain.learned_after:.1f} s, {drain.triggered_rebalances} rebalances",
         f"others {others}, quiet {quiet}",
     ]
     if drain.lost:
@@ -83,7 +83,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def table(outcomes: Sequence[Outcome]) -> RenderableType:
+def table(outcomes: Sequence[TrialResult]) -> RenderableType:
     """Give it for a terminal: the figures as a table, and below it the notes, which are long."""
     made = Table(*TITLES[:-1], box=None, pad_edge=False, header_style="bold")
     for column in made.columns:
@@ -97,7 +97,7 @@ def table(outcomes: Sequence[Outcome]) -> RenderableType:
     return Group(made, notes)
 
 
-def markdown(outcomes: Sequence[Outcome], began_at: datetime, records: int, rate: int) -> str:
+def markdown(outcomes: Sequence[TrialResult], began_at: datetime, records: int, rate: int) -> str:
     """Give it as Markdown, with when and under what load it was measured."""
     lines = [
         f"### Run of {began_at:%Y-%m-%d %H:%M} UTC",
@@ -114,7 +114,7 @@ def markdown(outcomes: Sequence[Outcome], began_at: datetime, records: int, rate
     return "\n".join(lines)
 
 
-def _sum(outcomes: Sequence[Outcome]) -> str:
+def _sum(outcomes: Sequence[TrialResult]) -> str:
     counts = ((verdict, sum(each.verdict is verdict for each in outcomes)) for verdict in Verdict)
     return ", ".join(f"{count} {verdict.value}" for verdict, count in counts) + "."
 

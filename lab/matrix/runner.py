@@ -10,12 +10,12 @@ from lab.build.cache import Cache
 from lab.errors import LabError
 from lab.matrix import applications, broker
 from lab.matrix.cells import Cell
-from lab.matrix.outcome import Outcome, Verdict
 from lab.matrix.trial import Size, Trial
+from lab.matrix.trial_result import TrialResult, Verdict
 from lab.settings import Settings
 from lab.terminal import progress, step
 
-Take = Callable[[Outcome], None]
+Take = Callable[[TrialResult], None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Runner:
                 for number, cell in enumerate(cells, start=1):
                     take(self._try(cell, one, agent, _new(folder / f"cell-{number}"), number))
 
-    def _try(self, cell: Cell, one: broker.Broker, agent: Path, folder: Path, number: int) -> Outcome:
+    def _try(self, cell: Cell, one: broker.Broker, agent: Path, folder: Path, number: int) -> TrialResult:
         versions, cache = self.settings.versions, Cache(self.settings.cache)
         try:
             application = applications.build(cell, f"matrix-{number}", versions, cache)
@@ -49,7 +49,7 @@ class Runner:
                 return Trial(application, one, agent, folder, self.size).run()
         except LabError as error:
             progress.print(f"  {error}", style="red", markup=False)
-            return Outcome(cell, Verdict.FAILED, note=f"{error.what}: {error.why}")
+            return TrialResult(cell, Verdict.FAILED, note=f"{error.what}: {error.why}")
         finally:
             one.delete_all()
 

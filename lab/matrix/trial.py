@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError, NotYetError
-from lab.matrix import group, load
+from lab.matrix import group, word_load
 from lab.matrix.agents import Agents, Word
 from lab.matrix.applications import Application
 from lab.matrix.broker import PARTITIONS, Broker
 from lab.matrix.cells import Launcher
-from lab.matrix.gauge import Moments, gauge
-from lab.matrix.learning import CAUGHT_UP, actives, all_at_work, behind, changelogs, is_empty
-from lab.matrix.outcome import Drain, Found, Outcome, Verdict
+from lab.matrix.learner_progress import CAUGHT_UP, actives, all_at_work, behind, changelogs, is_empty
+from lab.matrix.measurement import Moments, gauge
 from lab.matrix.processes import Process, free_ports, loader_of, started
+from lab.matrix.trial_result import Drain, RuntimeInfo, TrialResult, Verdict
 from lab.meter.topics import Broker as Topics
 from lab.meter.topics import Isolation
 from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
@@ -33,7 +33,7 @@ AFTER_STOP_SECONDS = 6.0
 SETTLE_SECONDS = 2.0
 """How long the last outputs of a window may take."""
 PATIENCE_SECONDS = 8.0
-"""After so long without an end the group is nudged again, as the operator would."""
+"""After this time without an end the lab triggers a rebalance again, as the operator does."""
 _POLL_SECONDS = 0.2
 _KAFKA_STREAMS = "org.apache.kafka.streams.KafkaStreams"
 
@@ -67,21 +67,21 @@ class Trial:
         self._agents = Agents(self.application.names.application_id, free_ports(PROCESSES))
         self._until = time.monotonic() + LIMIT_SECONDS
 
-    def run(self) -> Outcome:
+    def run(self) -> TrialResult:
         """Try it to its end; LabError says what went wrong."""
         names = self.application.names
         self.broker.create(names.input_topic, names.output_topic)
-        words = load.preload(self.broker.bootstrap, names.input_topic, self.size.records)
+        words = word_load.preload(self.broker.bootstrap, names.input_topic, self.size.records)
         with ExitStack() as stack:
             for ordinal in range(PROCESSES):
                 self._processes.append(stack.enter_context(self._start(ordinal)))
-            found = self._found()
+            found = self._runtimes()
             if self.application.cell.aside is not None:
                 return self._must_be_aside(found)
             self._settle()
-            with load.steady(self.broker.bootstrap, names.input_topic, words, self.size.rate):
+            with word_load.steady(self.broker.bootstrap, names.input_topic, words, self.size.rate):
                 drained = self._drain()
-            return Outcome(self.application.cell, Verdict.DRAINED, found[0], drained())
+            return TrialResult(self.application.cell, Verdict.DRAINED, found[0], drained())
 
     @contextmanager
     def _start(self, ordinal: int) -> Iterator[Process]:
@@ -96,7 +96,7 @@ class Trial:
         with started(f"process {ordinal}", application.command(folder), environment, log, folder) as process:
             yield process
 
-    def _found(self) -> list[Found]:
+    def _runtimes(self) -> list[RuntimeInfo]:
         """Wait until all agents report a running instance, and tell them that nobody leaves."""
 
         def running() -> bool:
@@ -106,15 +106,15 @@ class Trial:
         self._agents.tell(())
         java = self.application.java
         pairs = zip(self._agents.words(), self._processes, strict=True)
-        return [_found(word, loader_of(_KAFKA_STREAMS, process, java)) for word, process in pairs]
+        return [_runtime_info(word, loader_of(_KAFKA_STREAMS, process, java)) for word, process in pairs]
 
-    def _must_be_aside(self, found: Sequence[Found]) -> Outcome:
+    def _must_be_aside(self, runtimes: Sequence[RuntimeInfo]) -> TrialResult:
         cell = self.application.cell
-        wanted = cell.aside.value if cell.aside else ""
-        if all(each.aside.startswith(wanted) for each in found):
-            return Outcome(cell, Verdict.STEPPED_ASIDE, found[0], note=found[0].aside)
-        said = "; ".join(each.aside or "the assignor is at work" for each in found)
-        return Outcome(cell, Verdict.FAILED, found[0], note=f"it should step aside ({wanted}), and says: {said}")
+        expected = cell.aside.value if cell.aside else ""
+        if all(each.aside.startswith(expected) for each in runtimes):
+            return TrialResult(cell, Verdict.STEPPED_ASIDE, runtimes[0], note=runtimes[0].aside)
+        reasons = "; ".join(each.aside or "the assignor is at work" for each in runtimes)
+        return TrialResult(cell, Verdict.FAILED, runtimes[0], note=f"expected {expected}, reported: {reasons}")
 
     def _settle(self) -> None:
         """Wait until our assignor is in force everywhere, all tasks are at work, and all was read that was written."""
@@ -147,13 +147,13 @@ class Trial:
         moving = self._stateful(words[leaver])
         leaving, staying = _process_id(words[leaver]), _process_id(words[leaver - 1])
         announced = _now_ms()
-        learned_after, drained_after, nudges = self._empty(leaver, leaving, staying, moving)
+        learned_after, drained_after, triggered_rebalances = self._empty(leaver, leaving, staying, moving)
         time.sleep(SETTLE_SECONDS)
         before = self._owners(leaver)
         stop = _now_ms()
         stopped_after = self._stop(leaver)
         time.sleep(AFTER_STOP_SECONDS)
-        after, rounds, left = self._owners(leaver), self._rounds(leaver), self._left(leaving)
+        after, rounds, left = self._owners(leaver), self._rounds(leaver), self._has_left(leaving)
         moments = Moments(began, announced, stop, _now_ms())
         exit_code = int(self._processes[leaver].running.returncode)
 
@@ -165,7 +165,7 @@ class Trial:
                 moved=len(moving),
                 learned_after=learned_after,
                 drained_after=drained_after,
-                nudges=nudges,
+                triggered_rebalances=triggered_rebalances,
                 stopped_after=stopped_after,
                 exit_code=exit_code,
                 left=left,
@@ -181,17 +181,17 @@ class Trial:
     def _empty(
         self, leaver: int, leaving: ProcessId, staying: ProcessId, moving: Sequence[TaskId]
     ) -> tuple[float, float, int]:
-        """Give the seconds until the survivors learned the tasks and until the leaver is empty, and the nudges."""
+        """Give the seconds until the survivors learned the tasks and until the leaver is empty; count rebalances."""
         started_at = time.monotonic()
         self._agents.tell([leaving])
-        self._nudge(staying)
+        self._trigger_rebalance(staying)
         self._wait("learners caught up", lambda: self._learned(leaver, moving))
         learned_after = time.monotonic() - started_at
-        nudges = 1 + self._nudge_until_empty(leaver, staying)
-        return learned_after, time.monotonic() - started_at, nudges
+        triggered_rebalances = 1 + self._trigger_until_empty(leaver, staying)
+        return learned_after, time.monotonic() - started_at, triggered_rebalances
 
-    def _nudge(self, staying: ProcessId) -> None:
-        group.nudge_once_stable(self.broker.bootstrap, self.application.names.application_id, staying)
+    def _trigger_rebalance(self, staying: ProcessId) -> None:
+        group.trigger_rebalance_once_stable(self.broker.bootstrap, self.application.names.application_id, staying)
 
     def _learned(self, leaver: int, moving: Sequence[TaskId]) -> bool:
         """Whether the survivors have a copy of each of these tasks that has caught up, by the agents' positions."""
@@ -206,33 +206,37 @@ class Trial:
         lags = {task: behind(task, reports, ends, application_id) for task in moving}
         late = {task: lag for task, lag in lags.items() if lag is None or lag > CAUGHT_UP}
         if late:
-            told = ", ".join(f"{task} {'has no copy' if lag is None else f'lacks {lag}'}" for task, lag in late.items())
-            raise NotYetError("learners", told, "see the agents' reports")
+            lags_text = ", ".join(
+                f"{task} {'has no copy' if lag is None else f'lacks {lag}'}" for task, lag in late.items()
+            )
+            raise NotYetError("learners", lags_text, "see the agents' reports")
         return True
 
-    def _nudge_until_empty(self, leaver: int, staying: ProcessId) -> int:
-        """Nudge until the process holds nothing and all tasks are at work elsewhere; give the number of nudges."""
-        nudges = 0
+    def _trigger_until_empty(self, leaver: int, staying: ProcessId) -> int:
+        """Trigger rebalances until the process has no tasks and all tasks run elsewhere; count them."""
+        triggered_rebalances = 0
         while True:
-            self._nudge(staying)
-            nudges += 1
+            self._trigger_rebalance(staying)
+            triggered_rebalances += 1
             patience = time.monotonic() + PATIENCE_SECONDS
             while time.monotonic() < patience:
                 if self._emptied(leaver):
-                    return nudges
+                    return triggered_rebalances
                 time.sleep(_POLL_SECONDS)
             if time.monotonic() > self._until:
-                tasks = self._agents.word(leaver).report.tasks
-                held = "unknown" if tasks is None else ", ".join(str(task.id) for task in tasks)
+                tasks = self._agents.reply(leaver).report.tasks
+                task_ids = "unknown" if tasks is None else ", ".join(str(task.id) for task in tasks)
                 raise LabError(
-                    f"process {leaver}: not emptied", f"after {nudges} nudges it holds {held}", "see the logs"
+                    f"process {leaver}: not emptied",
+                    f"after {triggered_rebalances} rebalances it holds {task_ids}",
+                    "see the logs",
                 )
 
     def _emptied(self, leaver: int) -> bool:
         try:
             self._agents.renew()
             survivors = [word.report for word in self._survivors(leaver)]
-            return is_empty(self._agents.word(leaver).report) and all_at_work(survivors, self._tasks())
+            return is_empty(self._agents.reply(leaver).report) and all_at_work(survivors, self._tasks())
         except NotYetError:
             return False
 
@@ -243,19 +247,19 @@ class Trial:
         return time.monotonic() - began
 
     def _survivors(self, leaver: int) -> list[Word]:
-        return [self._agents.word(ordinal) for ordinal in range(PROCESSES) if ordinal != leaver]
+        return [self._agents.reply(ordinal) for ordinal in range(PROCESSES) if ordinal != leaver]
 
     def _owners(self, leaver: int) -> dict[TaskId, int]:
         """Give the process of every task with state, those of the leaver left out."""
         return {task: word.report.ordinal for word in self._survivors(leaver) for task in self._stateful(word)}
 
-    def _left(self, process_id: ProcessId) -> bool | None:
+    def _has_left(self, process_id: ProcessId) -> bool | None:
         members = group.processes(self.broker.bootstrap, self.application.names.application_id)
         return process_id not in members if members else None
 
     def _rounds(self, leaver: int) -> tuple[Mapping[str, Any], ...]:
-        told = (word.instance.get("assignor", {}).get("lastRound") for word in self._survivors(leaver))
-        return tuple(each for each in told if each is not None)
+        lags_text = (word.instance.get("assignor", {}).get("lastRound") for word in self._survivors(leaver))
+        return tuple(each for each in lags_text if each is not None)
 
     def _tasks(self) -> list[TaskId]:
         subtopologies = range(2 if self.application.cell.launcher is Launcher.WORD_COUNT else 1)
@@ -278,11 +282,11 @@ class Trial:
         raise LabError(f"{what}: not in time", cause, f"read the logs in {self.folder}")
 
 
-def _found(word: Word, loader: str) -> Found:
-    instance, said = word.instance, word.said
-    asides = [*instance["asides"], *said["asides"]]
-    return Found(
-        java=said["agent"]["java"],
+def _runtime_info(word: Word, loader: str) -> RuntimeInfo:
+    instance, report = word.instance, word.said
+    asides = [*instance["asides"], *report["asides"]]
+    return RuntimeInfo(
+        java=report["agent"]["java"],
         streams=instance.get("kafkaVersion", ""),
         loader=loader,
         assignor=instance.get("assignor", {}).get("class", ""),

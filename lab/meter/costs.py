@@ -130,10 +130,10 @@ def compared(title: str, step: Step, report: GapReport) -> Cost:
     """Put what the meter found in the window of a step beside it: the worst of the partitions that moved, or of all."""
     rows = [row for row in report.partitions if row.seconds is not None]
     among = [row for row in rows if not step.moved or row.partition in step.moved]
-    found = [_interval(row) for row in among]
-    if not found:
+    intervals = [_interval(row) for row in among]
+    if not intervals:
         return Cost(title, step, None, None)
-    worst = Interval(max(one.least for one in found), max(one.most for one in found))
+    worst = Interval(max(one.least for one in intervals), max(one.most for one in intervals))
     return Cost(title, step, worst, max(row.seconds or 0.0 for row in among))
 
 
@@ -173,11 +173,11 @@ def _cells(cost: Cost) -> tuple[str, ...]:
 
 def because(step: Step, most: int = 3) -> str:
     """Say what held it, the longest first, and which tasks it waited for."""
-    told = ", ".join(f"{reason} {seconds:.0f} s" for reason, seconds in step.held_by[:most])
+    reasons = ", ".join(f"{reason} {seconds:.0f} s" for reason, seconds in step.held_by[:most])
     if rest_of := step.held_by[most:]:
-        told += f", {len(rest_of)} more {sum(seconds for _, seconds in rest_of):.0f} s"
+        reasons += f", {len(rest_of)} more {sum(seconds for _, seconds in rest_of):.0f} s"
     waited = list(dict.fromkeys(step.waited_for))
     tasks = ", ".join(f"{task}" + (f" on pod {pod}" if pod is not None else "") for task, pod in waited[:most])
     more = len(waited) - most
     rest = f" and {more} more" if more > 0 else ""
-    return f"{told} (tasks {tasks}{rest})" if tasks else told
+    return f"{reasons} (tasks {tasks}{rest})" if tasks else reasons

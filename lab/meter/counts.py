@@ -30,7 +30,7 @@ _OFFSET_BITS = 48
 """Partition and offset share one integer; 2^48 records are more than any partition ever held."""
 
 
-class Verdict(StrEnum):
+class CountVerdict(StrEnum):
     """Whether the promise was kept; the worst finding wins."""
 
     KEPT = "kept"
@@ -134,15 +134,15 @@ class CountReport:
         return self.doubled == 0 and self.overcounted == 0
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CountVerdict:
         """Judge by the promise of `exactly_once`."""
         if not self.nothing_lost:
-            return Verdict.LOST
+            return CountVerdict.LOST
         if self.foreign:
-            return Verdict.FOREIGN
+            return CountVerdict.FOREIGN
         if self.exactly_once and not self.nothing_doubled:
-            return Verdict.DOUBLED
-        return Verdict.KEPT
+            return CountVerdict.DOUBLED
+        return CountVerdict.KEPT
 
     def to_json(self) -> dict[str, Any]:
         """Give everything, the verdict included, as `json.dump` takes it."""

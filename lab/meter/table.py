@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from lab.meter.counts import CountReport, KeyCount, Record, Verdict
+from lab.meter.counts import CountReport, CountVerdict, KeyCount, Record
 from lab.meter.gaps import GapReport, PartitionGap
 
 _BAR_WIDTH = 12
@@ -22,14 +22,14 @@ _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class Move:
+class MeasuredMove:
     """Who owned a partition before and after."""
 
     before: str
     after: str
 
 
-def gap_table(report: GapReport, moved: Mapping[int, Move]) -> RenderableType:
+def gap_table(report: GapReport, moved: Mapping[int, MeasuredMove]) -> RenderableType:
     """Show one row per input partition and the worst of the moved and of the untouched ones below.
 
     Args:
@@ -50,7 +50,7 @@ def gap_table(report: GapReport, moved: Mapping[int, Move]) -> RenderableType:
 
 def count_summary(report: CountReport) -> RenderableType:
     """Show the totals, the verdict and the first examples of what is wrong."""
-    kept = report.verdict is Verdict.KEPT
+    kept = report.verdict is CountVerdict.KEPT
     promise = "exactly-once" if report.exactly_once else "at-least-once"
     lines = [
         f"{report.inputs:,} inputs of {report.keys:,} keys, {report.outputs:,} outputs, {promise}",
@@ -68,7 +68,7 @@ def count_summary(report: CountReport) -> RenderableType:
     return Group(*(Text(line) for line in lines), Text(_judgement(report), style="bold green" if kept else "bold red"))
 
 
-def _cells(row: PartitionGap, move: Move | None, longest: float) -> tuple[RenderableType, ...]:
+def _cells(row: PartitionGap, move: MeasuredMove | None, longest: float) -> tuple[RenderableType, ...]:
     style = "yellow" if move else ""
     owner = f"{move.before} -> {move.after}" if move else "untouched"
     bar: RenderableType = ""
@@ -84,7 +84,7 @@ def _cells(row: PartitionGap, move: Move | None, longest: float) -> tuple[Render
     )
 
 
-def _summary(report: GapReport, moved: Mapping[int, Move]) -> list[Text]:
+def _summary(report: GapReport, moved: Mapping[int, MeasuredMove]) -> list[Text]:
     """Say the worst of both groups, and what the marks mean where they occur."""
     numbers = [row.partition for row in report.partitions]
     lines = [
@@ -146,13 +146,13 @@ def _key_texts(examples: Sequence[KeyCount]) -> list[str]:
 
 def _judgement(report: CountReport) -> str:
     match report.verdict:
-        case Verdict.LOST:
+        case CountVerdict.LOST:
             return "LOST: not every input was counted"
-        case Verdict.FOREIGN:
+        case CountVerdict.FOREIGN:
             return "FOREIGN: outputs answer inputs that do not exist"
-        case Verdict.DOUBLED:
+        case CountVerdict.DOUBLED:
             return "DOUBLED: not every input was counted once only"
-        case Verdict.KEPT if report.exactly_once:
+        case CountVerdict.KEPT if report.exactly_once:
             return "kept: nothing lost, nothing doubled"
-        case Verdict.KEPT:
+        case CountVerdict.KEPT:
             return "kept: nothing lost (repeats are allowed under at-least-once)"

@@ -86,11 +86,11 @@ class Batch:
             np.fromiter(map(Message.offset, messages), np.int64, len(messages)),
         )
 
-    def only(self, kept: npt.NDArray[np.bool_]) -> "Batch":
+    def only(self, mask: npt.NDArray[np.bool_]) -> "Batch":
         """Leave the other records out."""
-        if kept.all():
+        if mask.all():
             return self
-        return Batch.of(self.topic, [self.messages[index] for index in np.flatnonzero(kept)])
+        return Batch.of(self.topic, [self.messages[index] for index in np.flatnonzero(mask)])
 
     def append_times(self) -> Ints:
         """Give the time of each record's append, in milliseconds since the epoch on the broker's clock.
@@ -135,14 +135,14 @@ class Broker:
     def partitions(self, topic: str) -> list[int]:
         """List the partitions of a topic; a LabError too where there is no such topic."""
         with self._asking(f"the partitions of {topic}"):
-            found = self._admin.list_topics(topic, timeout=REQUEST_S).topics[topic]
-        if found.error is not None:
+            metadata = self._admin.list_topics(topic, timeout=REQUEST_S).topics[topic]
+        if metadata.error is not None:
             raise LabError(
                 f"topic {topic} at {self.bootstrap}: cannot be read",
-                str(found.error),
+                str(metadata.error),
                 "check its name, and that the application's topics were created",
             )
-        return sorted(found.partitions)
+        return sorted(metadata.partitions)
 
     def settings(self, topic: str) -> dict[str, str]:
         """Read the settings in force for a topic, defaults included."""
@@ -232,13 +232,13 @@ def read(
         return
     with _consumer(bootstrap, isolation) as consumer:
         consumer.assign([TopicPartition(topic, number, start) for number, start in reading.positions.items()])
-        heard = time.monotonic()
+        last_message_at = time.monotonic()
         while reading.positions:
             batch, came = reading.consume_from(consumer)
             if came:
-                heard = time.monotonic()
+                last_message_at = time.monotonic()
                 progress(topic, reading.done(), reading.total)
-            elif time.monotonic() - heard > stall_s:
+            elif time.monotonic() - last_message_at > stall_s:
                 raise reading.stalled(isolation, stall_s)
             if batch.messages:
                 yield batch

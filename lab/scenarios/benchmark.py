@@ -17,9 +17,8 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
 from lab.meter.measure import check_counts
 from lab.scenarios import demo_application, operator_deployment
-from lab.scenarios.audit import written
+from lab.scenarios.api_changes import WatchHistory, watch_history, writes_since
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.history import History, recorded
 from lab.scenarios.observed_app import ObservedApp, record_of, remove_all, start_all, unique_name
 from lab.scenarios.plain_scale_in import PlainScaleIn, ScaleIn
 from lab.terminal import step
@@ -65,7 +64,7 @@ class Case:
     steps: tuple[HeldStep, ...]
     counts: CountReport
     unaided: tuple[float, ...]
-    """Seconds that scale-ups took to converge without nudges."""
+    """Seconds that scale-ups took to converge without triggered rebalances."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Benchmarker:
         self._memory: list[float] = []
 
     def run(self, held: int, plain: int, unaided: int) -> Benchmark:
-        """Make so many held steps in each case, plain scale-ins, and scale-ups without nudges."""
+        """Make so many held steps in each case, plain scale-ins, and scale-ups without triggered rebalances."""
         began_at = datetime.now(UTC)
         alone = self._application("plain", exactly_once=False)
         cases = {name: self._application(name, exactly_once=name == "exactly-once") for name in CASES}
@@ -137,7 +136,7 @@ class Benchmarker:
             with ThreadPoolExecutor(len(everything)) as pool:
                 running = {name: pool.submit(self._case, name, one, held, unaided) for name, one in observed.items()}
                 plain_ones: Future[tuple[ScaleIn, ...]] = pool.submit(self._plain, scenario, alone, plain)
-            found = Benchmark(
+            benchmark = Benchmark(
                 began_at=began_at,
                 records=self._records,
                 rate=self._rate,
@@ -147,7 +146,7 @@ class Benchmarker:
             )
         with step("remove the applications"):
             remove_all(self._kubectl, self._bootstrap, everything)
-        return found
+        return benchmark
 
     def _application(self, name: str, *, exactly_once: bool) -> DemoApplication:
         settings = {
@@ -178,7 +177,7 @@ class Benchmarker:
     def _case(self, name: str, one: ObservedApp, held: int, unaided: int) -> Case:
         steps = []
         grown = Grown(0.0, 0.0)
-        with recorded(self._session, one.app.namespace, "statefulsets") as history:
+        with watch_history(self._session, one.app.namespace, "statefulsets") as history:
             for turn in range(held):
                 if turn:
                     grown = self._grow(one)
@@ -198,12 +197,12 @@ class Benchmarker:
         wait_until_shared(one, BEFORE, 240)
         one.app.wait_until_converged(BEFORE)
         grown_after = time.monotonic() - began
-        events = written(one.app.namespace, wished)
-        asked = next(each for each in events if each.what == "streamapps/scale" and not each.by_operator)
+        events = writes_since(one.app.namespace, wished)
+        request = next(each for each in events if each.what == "streamapps/scale" and not each.by_operator)
         granted = next(each for each in events if each.what == "statefulsets" and each.by_operator)
-        return Grown((granted.at - asked.at).total_seconds(), grown_after)
+        return Grown((granted.at - request.at).total_seconds(), grown_after)
 
-    def _step(self, one: ObservedApp, history: History, grown: "Grown") -> HeldStep:
+    def _step(self, one: ObservedApp, history: WatchHistory, grown: "Grown") -> HeldStep:
         quiet, old = one.clock(), one.group.ownership()
         time.sleep(SETTLE_SECONDS)
         wished, began = datetime.now(UTC), one.clock()
@@ -214,7 +213,7 @@ class Benchmarker:
         judged = _judged_at(history)
         patch = next(
             each
-            for each in written(one.app.namespace, judged)
+            for each in writes_since(one.app.namespace, judged)
             if each.what == "statefulsets" and each.by_operator and each.at >= judged
         )
         (closed, *_) = one.app.status()["lastSteps"]
@@ -285,7 +284,7 @@ def wait_until_shared(one: ObservedApp, replicas: int, timeout_seconds: float) -
     wait_until(f"{one.app.namespace}: tasks shared by {replicas}", shared, timeout_seconds, 0.5)
 
 
-def _judged_at(history: History) -> datetime:
+def _judged_at(history: WatchHistory) -> datetime:
     """When the facts of the newest step were complete, as the hold record says."""
     steps = [record_of(each.object).get("step") for each in history.changes()]
     newest = [each for each in steps if each is not None][-1]

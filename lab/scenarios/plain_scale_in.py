@@ -14,7 +14,7 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.counts import CountReport
 from lab.meter.gaps import GapReport, Window
 from lab.meter.measure import check_counts, measure_gaps, wait_until_caught_up
-from lab.meter.table import Move
+from lab.meter.table import MeasuredMove
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.group import GroupReader, Ownership
@@ -36,14 +36,14 @@ class ScaleIn:
     """The same partitions in quiet time, just before."""
     during: GapReport
     """From the write of the scale subresource until all partitions answer again."""
-    moved: dict[int, Move]
+    moved: dict[int, MeasuredMove]
     """Partitions that changed their owner."""
 
     @classmethod
     def between(cls, before: GapReport, during: GapReport, old: Ownership, new: Ownership) -> "ScaleIn":
         """Say which partitions changed their owner between two readings of the group."""
         moved = {
-            number: Move(owner, new.owners.get(number, "nobody"))
+            number: MeasuredMove(owner, new.owners.get(number, "nobody"))
             for number, owner in old.owners.items()
             if new.owners.get(number) != owner
         }
@@ -69,7 +69,7 @@ class ScaleIn:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScaleInResult:
     """All scale-ins of a run and the final count check."""
 
     scale_ins: tuple[ScaleIn, ...]
@@ -85,7 +85,7 @@ class PlainScaleIn:
         self._application = application
         self._group = GroupReader(self._bootstrap, self._kubectl, application)
 
-    def run(self, before: int = 3, after: int = 2, repeat: int = 1) -> Outcome:
+    def run(self, before: int = 3, after: int = 2, repeat: int = 1) -> ScaleInResult:
         """Deploy, preload, load, then scale in `repeat` times; give the gaps and the counts."""
         self._deploy(before)
         scale_ins = []
@@ -104,7 +104,7 @@ class PlainScaleIn:
                 self._application.output_topic,
                 exactly_once=self._application.exactly_once,
             )
-        return Outcome(tuple(scale_ins), counts)
+        return ScaleInResult(tuple(scale_ins), counts)
 
     def start(self, replicas: int) -> None:
         """Deploy the StatefulSet and wait until its pods run."""
@@ -176,6 +176,6 @@ class PlainScaleIn:
         return measure_gaps(self._bootstrap, application.input_topic, application.output_topic, window)
 
 
-def _worst(report: GapReport, among: Sequence[int] | dict[int, Move]) -> float | None:
+def _worst(report: GapReport, among: Sequence[int] | dict[int, MeasuredMove]) -> float | None:
     row = report.worst(list(among))
     return row.seconds if row else None

@@ -1,25 +1,42 @@
-"""The demo application as a StreamApp in a namespace of its own, with its topics and, if wanted, its load.
+"""The demo application as a StreamApp in a namespace of its own, with its topics, its load and its autoscaler.
 
-Made from the same manifests as the plain deployment (`demo_application`), so that what is compared differs in nothing
-but who scales it.
+Uses the manifests of the plain deployment (`demo_application`), so that only the scaling differs. The text for
+`spec.topology` comes from the jars of the image, run on this machine: no broker or cluster is needed. The autoscaler
+uses processor time; only its stabilization windows are shorter than the cluster's defaults.
 """
 
 import json
-from dataclasses import dataclass, field
+import os
+import subprocess
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
+from lab.build.cache import Cache
+from lab.build.maven import package
+from lab.build.plan import COUNTER
+from lab.build.toolchains import java_home
 from lab.clusters.kubectl import Kubectl, wait_until
+from lab.errors import LabError
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import MANIFESTS, DemoApplication, adapt
-from lab.scenarios.topology_text import topology_text
 from lab.settings import Settings
 
 NAME = "counter"
 ON_DEMAND = {"learners": {"source": "OnDemand"}, "agent": {"enabled": True}}
 """Laid over a spec: copies are made when they are needed, by the agent and its assignor."""
 _IN_CLUSTER = "kafka.kafka.svc:9092"
+_TIMEOUT_SECONDS = 60
+_MAIN = "dev.streamapp.examples.counter.Counter"
+
+LEAST, MOST = 2, 5
+QUIET, BUSY = 50, 9000
+"""Records a second that two pods can process, and that two pods cannot process."""
+TARGET = "100m"
+"""Target processor time of a pod: twice that of an idle pod. With less than 1.5 times, three idle pods would stay."""
+CALM_SECONDS = 15
+"""Stabilization window of the autoscaler; five minutes by default."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +110,8 @@ class StreamAppScenario:
 
     def read(self) -> dict[str, Any]:
         """Give the StreamApp as it is."""
-        found: dict[str, Any] = self.kubectl.json("get", "--namespace", self.namespace, f"streamapp/{self.name}")
-        return found
+        document: dict[str, Any] = self.kubectl.json("get", "--namespace", self.namespace, f"streamapp/{self.name}")
+        return document
 
     def status(self) -> dict[str, Any]:
         """Give its status."""
@@ -107,24 +124,135 @@ class StreamAppScenario:
 
     def granted(self) -> int:
         """Give the replicas of the StatefulSet."""
-        found = self.kubectl.json("get", "--namespace", self.namespace, f"statefulset/{self.name}")
-        return int(found["spec"]["replicas"])
+        document = self.kubectl.json("get", "--namespace", self.namespace, f"statefulset/{self.name}")
+        return int(document["spec"]["replicas"])
 
     def pods(self, selector: str = "") -> list[dict[str, Any]]:
         """Give its pods, or those of another selector."""
-        wanted = selector or f"streamapp.dev/app={self.name}"
-        return demo_application.pods(self.kubectl, self.application, wanted)
+        label_selector = selector or f"streamapp.dev/app={self.name}"
+        return demo_application.pods(self.kubectl, self.application, label_selector)
 
     def wait_until_converged(self, replicas: int, timeout_seconds: float = 240) -> None:
         """Wait until so many pods run, every task runs, every standby is caught up, and no step or rollout goes on."""
 
         def holds() -> bool:
             status = self.status()
-            told = {each["type"]: each["status"] for each in status.get("conditions", [])}
+            statuses = {each["type"]: each["status"] for each in status.get("conditions", [])}
             counts, settled = (
                 (status.get("statefulSetReplicas"), status.get("readyReplicas")),
-                (told.get("Converged"), told.get("Reconciling")),
+                (statuses.get("Converged"), statuses.get("Reconciling")),
             )
             return (counts, settled) == ((replicas, replicas), ("True", "False"))
 
         wait_until(f"streamapp {self.namespace}/{self.name} converged with {replicas}", holds, timeout_seconds, 1)
+
+
+def topology_text(application: DemoApplication, settings: Settings) -> str:
+    """Give the text of `Topology#describe()` with the application's shape and topics. Raises LabError."""
+    jars = package(COUNTER, settings.versions, Cache(settings.cache))
+    command = [
+        str(java_home(settings.versions) / "bin" / "java"),
+        "-cp",
+        f"{jars}/counter.jar:{jars}/lib/*",
+        _MAIN,
+        "describe",
+    ]
+    try:
+        described = subprocess.run(
+            command,
+            # A pod has a host name, under which a static member joins.
+            env={"PATH": os.environ.get("PATH", ""), "HOSTNAME": "describe", **application.environment},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_TIMEOUT_SECONDS,
+        )
+    except subprocess.CalledProcessError as error:
+        raise LabError(
+            f"topology of {application.application_id}: cannot be described",
+            error.stderr.strip() or f"exit code {error.returncode}",
+            "see the settings of examples/counter/README.md",
+        ) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(
+            f"topology of {application.application_id}: cannot be described", str(error), "check the Java of the lab"
+        ) from error
+    return described.stdout
+
+
+@dataclass(frozen=True)
+class Autoscaled:
+    """A StreamApp under a HorizontalPodAutoscaler."""
+
+    app: StreamAppScenario
+    target: str = TARGET
+    name: str = "cpu"
+
+    def manifest(self, **changes: Any) -> dict[str, Any]:
+        """Give the autoscaler; `changes` are laid over its spec."""
+        now = {"stabilizationWindowSeconds": 0}
+        calm = {
+            "stabilizationWindowSeconds": CALM_SECONDS,
+            "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+        }
+        metric = {"name": "cpu", "target": {"type": "AverageValue", "averageValue": self.target}}
+        made = {
+            "scaleTargetRef": {"apiVersion": "streamapp.dev/v1alpha1", "kind": "StreamApp", "name": self.app.name},
+            "minReplicas": LEAST,
+            "maxReplicas": MOST,
+            "metrics": [{"type": "Resource", "resource": metric}],
+            "behavior": {"scaleUp": now, "scaleDown": calm},
+            **changes,
+        }
+        return {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": self.name, "namespace": self.app.namespace},
+            "spec": made,
+        }
+
+    def apply(self, **changes: Any) -> None:
+        """Create or change it."""
+        self.app.kubectl.apply(json.dumps(self.manifest(**changes)))
+
+    def delete(self) -> None:
+        """Delete it; the wish stays as it is."""
+        self.app.kubectl.run("delete", "hpa", "--namespace", self.app.namespace, self.name)
+
+    def status(self) -> dict[str, Any]:
+        """Give its status."""
+        document: dict[str, Any] = self.app.kubectl.json("get", "hpa", "--namespace", self.app.namespace, self.name)
+        return dict(document.get("status", {}))
+
+    def processor_time(self) -> dict[str, int]:
+        """Give what metrics-server says of each pod of the application, in thousandths of a core, by name."""
+        path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{self.app.namespace}/pods"
+        selector = f"labelSelector=streamapp.dev/app%3D{self.app.name}"
+        document = json.loads(self.app.kubectl.run("get", "--raw", f"{path}?{selector}"))["items"]
+        return {
+            pod["metadata"]["name"]: sum(_thousandths(each["usage"]["cpu"]) for each in pod["containers"])
+            for pod in document
+        }
+
+    def load(self, rate: int) -> None:
+        """Let the load write so many records a second from now on."""
+        application = replace(self.app.application, rate=rate)
+        demo_application.apply(self.app.kubectl, application, "load.yaml")
+        self.app.kubectl.wait_for_rollout(self.app.namespace, "deployment/load")
+
+    def wait_until_wished(self, least: int, most: int, timeout_seconds: float = 150) -> int:
+        """Wait until so many are wished for, and give how many."""
+        wait_until(
+            f"{self.app.namespace}: {least} to {most} wished for",
+            lambda: least <= self.app.wish() <= most,
+            timeout_seconds,
+        )
+        return self.app.wish()
+
+
+def _thousandths(quantity: str) -> int:
+    """Read a quantity of processor time as metrics-server writes it."""
+    for unit, divisor in (("n", 1_000_000), ("u", 1_000), ("m", 1)):
+        if quantity.endswith(unit):
+            return round(int(quantity[:-1]) / divisor)
+    return int(quantity) * 1000

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from streamapp.agents.answers import Place
+from streamapp.agents.answers import AgentAddress
 from streamapp.core.facts.ids import Ordinal
 from tests.wire.agent_reports import FULL, POD_UID
 
@@ -32,9 +32,11 @@ class AgentServer:
     _now: int = 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> AgentAddress:
         """Where it is."""
-        return Place(ordinal=Ordinal(1), pod="wordcount-1", pod_uid=POD_UID, address=self.address, port=self.port)
+        return AgentAddress(
+            ordinal=Ordinal(1), pod="wordcount-1", pod_uid=POD_UID, address=self.address, port=self.port
+        )
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self._now += 1
@@ -68,7 +70,7 @@ class AgentServer:
 
 
 @asynccontextmanager
-async def raw_server(write: Callable[[asyncio.StreamWriter], Any]) -> AsyncIterator[Place]:
+async def raw_server(write: Callable[[asyncio.StreamWriter], Any]) -> AsyncIterator[AgentAddress]:
     """Accept connections, read a request and write whatever the test wants."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -83,6 +85,6 @@ async def raw_server(write: Callable[[asyncio.StreamWriter], Any]) -> AsyncItera
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     try:
-        yield Place(ordinal=Ordinal(1), pod="wordcount-1", pod_uid=POD_UID, address="127.0.0.1", port=port)
+        yield AgentAddress(ordinal=Ordinal(1), pod="wordcount-1", pod_uid=POD_UID, address="127.0.0.1", port=port)
     finally:
         server.close()

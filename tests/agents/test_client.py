@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from streamapp.agents.answers import Outcome, Place, Read, Told
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
 from streamapp.agents.client import AgentClient
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
 from streamapp.core.facts.hold_record import Epoch
@@ -39,8 +39,8 @@ async def a_client(deadline_seconds: float = 2.0, at_once: int = 8) -> AsyncIter
         await client.close()
 
 
-def read_from(place: Place, deadline_seconds: float = 2.0) -> Callable[[], Any]:
-    async def ask() -> Read:
+def read_from(place: AgentAddress, deadline_seconds: float = 2.0) -> Callable[[], Any]:
+    async def ask() -> AgentReading:
         async with a_client(deadline_seconds) as client:
             (found,) = await client.read([place], "wordcount", TOKEN)
             return found
@@ -48,24 +48,24 @@ def read_from(place: Place, deadline_seconds: float = 2.0) -> Callable[[], Any]:
     return ask
 
 
-def answer_of(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[Read, AgentServer]:
+def answer_of(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[AgentReading, AgentServer]:
     """Ask a server that gives this answer."""
 
-    async def play() -> tuple[Read, AgentServer]:
+    async def play() -> tuple[AgentReading, AgentServer]:
         async with AgentServer(answer).serving() as server:
             return await read_from(server.place, deadline_seconds)(), server
 
     return asyncio.run(play())
 
 
-def sentence(found: Read, server: AgentServer | Place) -> str:
+def sentence(found: AgentReading, server: AgentServer | AgentAddress) -> str:
     """Why an agent is silent, without the words that every such sentence begins with."""
-    place = server if isinstance(server, Place) else server.place
-    assert isinstance(found.word, AgentSilent)
-    assert found.word.ordinal == Ordinal(1)
+    place = server if isinstance(server, AgentAddress) else server.place
+    assert isinstance(found.reply, AgentSilent)
+    assert found.reply.ordinal == Ordinal(1)
     beginning = f"agent of pod wordcount-1 at 127.0.0.1:{place.port}: "
-    assert found.word.why.startswith(beginning), found.word.why
-    return found.word.why.removeprefix(beginning)
+    assert found.reply.why.startswith(beginning), found.reply.why
+    return found.reply.why.removeprefix(beginning)
 
 
 def told(body: bytes | str, status: int = 200, headers: Mapping[str, str] | None = None) -> Any:
@@ -77,8 +77,8 @@ def told(body: bytes | str, status: int = 200, headers: Mapping[str, str] | None
 
 def test_a_report_is_asked_for_with_the_token_and_read() -> None:
     found, server = answer_of()
-    assert isinstance(found.word, AgentReport)
-    assert (found.word.sequence, found.word.as_of) == (7, ASKED_AT - timedelta(milliseconds=250))
+    assert isinstance(found.reply, AgentReport)
+    assert (found.reply.sequence, found.reply.as_of) == (7, ASKED_AT - timedelta(milliseconds=250))
     assert found.topology == "Topologies:\n   Sub-topology: 0\n"
     assert server.asked == [("GET", "/streamapp/v1/report", b"")]
     assert server.tokens == [f"Bearer {TOKEN}"]
@@ -221,13 +221,13 @@ def test_a_port_where_nobody_listens_is_named() -> None:
 
 
 def test_an_ipv6_address_is_spoken_to_and_named_in_brackets() -> None:
-    async def play() -> tuple[Read, Place]:
+    async def play() -> tuple[AgentReading, AgentAddress]:
         async with AgentServer(told("", 500), address="::1").serving() as server:
             return await read_from(server.place)(), server.place
 
     found, place = asyncio.run(play())
-    assert isinstance(found.word, AgentSilent)
-    assert found.word.why == (
+    assert isinstance(found.reply, AgentSilent)
+    assert found.reply.why == (
         f"agent of pod wordcount-1 at [::1]:{place.port}: it answered 500; look at the agent's version"
     )
 
@@ -235,12 +235,12 @@ def test_an_ipv6_address_is_spoken_to_and_named_in_brackets() -> None:
 def test_an_address_that_is_none_is_a_sentence_too() -> None:
     place = replace(AgentServer().place, address="not an address", port=1)
     found = asyncio.run(read_from(place)())
-    assert isinstance(found.word, AgentSilent)
-    assert found.word.why.startswith("agent of pod wordcount-1 at not an address:1: ")
+    assert isinstance(found.reply, AgentSilent)
+    assert found.reply.why.startswith("agent of pod wordcount-1 at not an address:1: ")
 
 
 def test_one_silent_agent_does_not_hold_up_the_others() -> None:
-    async def play() -> list[Read]:
+    async def play() -> list[AgentReading]:
         async with (
             AgentServer().serving() as sound,
             raw_server(lambda _: asyncio.Event().wait()) as silent,
@@ -250,8 +250,8 @@ def test_one_silent_agent_does_not_hold_up_the_others() -> None:
             return await client.read(places, "wordcount", TOKEN)
 
     silent, *others = asyncio.run(play())
-    assert isinstance(silent.word, AgentSilent)
-    assert [one.word.ordinal for one in others if isinstance(one.word, AgentReport)] == [5, 3]
+    assert isinstance(silent.reply, AgentSilent)
+    assert [one.reply.ordinal for one in others if isinstance(one.reply, AgentReport)] == [5, 3]
 
 
 def test_all_are_asked_together_but_no_more_than_the_limit() -> None:
@@ -262,15 +262,15 @@ def test_all_are_asked_together_but_no_more_than_the_limit() -> None:
     async def play(at_once: int) -> int:
         async with AgentServer(slowly).serving() as server, a_client(at_once=at_once) as client:
             found = await client.read([server.place] * 12, "wordcount", TOKEN)
-            assert all(isinstance(one.word, AgentReport) for one in found)
+            assert all(isinstance(one.reply, AgentReport) for one in found)
             return server.together
 
     assert asyncio.run(play(12)) == 12
     assert asyncio.run(play(3)) == 3
 
 
-def tell(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[Told, AgentServer]:
-    async def play() -> tuple[Told, AgentServer]:
+def tell(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[AnnouncementResult, AgentServer]:
+    async def play() -> tuple[AnnouncementResult, AgentServer]:
         async with AgentServer(answer).serving() as server, a_client(deadline_seconds) as client:
             (one,) = await client.announce([server.place], NEWS, TOKEN)
             return one, server
@@ -280,7 +280,7 @@ def tell(answer: Any = None, deadline_seconds: float = 2.0) -> tuple[Told, Agent
 
 def test_an_announcement_that_is_taken_is_told_with_its_epoch() -> None:
     one, server = tell()
-    assert one == Told(ordinal=Ordinal(1), outcome=Outcome.TAKEN, epoch=EPOCH)
+    assert one == AnnouncementResult(ordinal=Ordinal(1), outcome=AnnouncementOutcome.TAKEN, epoch=EPOCH)
     assert server.asked == [("PUT", "/streamapp/v1/leaving", NEWS)]
     assert server.tokens == [f"Bearer {TOKEN}"]
 
@@ -291,7 +291,7 @@ def test_an_announcement_that_is_taken_is_told_with_its_epoch() -> None:
         (
             told('{"error": "a higher epoch is known", "epoch": {"lease": 3, "counter": 1}}', 409),
             Epoch(3, 1),
-            "it answered 409; a higher epoch is known; it knows the epoch 3/1: another operator has spoken since",
+            "it answered 409; a higher epoch is known; it knows the epoch 3/1: another operator has announced since",
         ),
         (told('{"error": "ttlSeconds is missing"}', 400), None, "it answered 400; ttlSeconds is missing"),
         (
@@ -306,7 +306,7 @@ def test_an_announcement_that_is_taken_is_told_with_its_epoch() -> None:
 def test_an_announcement_that_is_refused_says_why(answer: Any, epoch: Epoch | None, says: str) -> None:
     one, server = tell(answer)
     why = f"agent of pod wordcount-1 at 127.0.0.1:{server.port}: {says}"
-    assert one == Told(ordinal=Ordinal(1), outcome=Outcome.REFUSED, epoch=epoch, why=why)
+    assert one == AnnouncementResult(ordinal=Ordinal(1), outcome=AnnouncementOutcome.REFUSED, epoch=epoch, why=why)
 
 
 def test_an_announcement_without_an_answer_may_have_been_taken() -> None:
@@ -315,7 +315,7 @@ def test_an_announcement_without_an_answer_may_have_been_taken() -> None:
         raise AssertionError
 
     one, server = tell(dawdle, SHORT)
-    assert (one.outcome, one.epoch) == (Outcome.FAILED, None)
+    assert (one.outcome, one.epoch) == (AnnouncementOutcome.FAILED, None)
     assert one.why == f"agent of pod wordcount-1 at 127.0.0.1:{server.port}: {NO_WHOLE}"
 
 
@@ -329,7 +329,7 @@ def test_a_closed_client_opens_anew_when_it_is_asked_again() -> None:
         async with AgentServer().serving() as server, a_client() as client:
             for _ in range(2):
                 (found,) = await client.read([server.place], "wordcount", TOKEN)
-                assert isinstance(found.word, AgentReport)
+                assert isinstance(found.reply, AgentReport)
                 await client.close()
 
     asyncio.run(play())

@@ -188,7 +188,7 @@ def test_each_step_is_told_with_its_gap_and_what_held_it(text: str, root: Path) 
         *("2026-11-21 10:04:00", "3 → 2", "1 s to 1.2 s", "60 s", "LearnersCatchingUp 50 s; FactsStale 10 s"),
         *("0_1 (pod 1), 0_3 (pod 0)", "65 s", "3", "user"),
     ]
-    assert "<b>LearnersCatchingUp</b>: Copies on the pods that stay are still behind." in text
+    assert "<b>LearnersCatchingUp</b>: Copies on the remaining pods are still behind." in text
     assert _steps(text, "app-1")[0][6] == "open after 3 min"
     step = first["steps"][1]
     assert (step["worst_gap_s"], step["worst_gap_err_s"], step["held_s"]) == (1.25, 0.25, 60)

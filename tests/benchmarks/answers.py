@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from streamapp.controller.http.answers import Question, _build
+from streamapp.controller.http.answers import Endpoint, _build
 from streamapp.core.doctor.subject import Patient, TemplateFacts
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.kube.client.kinds import Key
@@ -29,7 +29,7 @@ def main() -> None:
     table = Table("tasks", "pods", "answer", "size", "build", "delay of the loop", "without", box=None)
     for size in SIZES:
         patient = Patient(snapshot=held(size), policy=ScalingPolicy(), template=TemplateFacts(has_readiness_probe=True))
-        for question in Question:
+        for question in Endpoint:
             build = partial(_build, question, KEY, patient)
             body, seconds = timed(build)
             delays = asyncio.run(delayed(build))

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from lab.build.cache import Cache
-from lab.build.helm import build_helm
+from lab.build.chart_tools import build_helm
 from lab.settings import REPOSITORY, Settings
 
 CHART = REPOSITORY / "charts" / "streamapp-operator"

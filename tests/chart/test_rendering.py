@@ -8,7 +8,7 @@ import yaml
 from lab.settings import REPOSITORY
 from streamapp.api import crd, names
 from streamapp.controller.settings import Settings
-from streamapp.kube.objects.rights import RIGHTS, Where
+from streamapp.kube.objects.rights import RIGHTS, RightScope
 from tests.chart.rendering import ALL_ON, CASES, MINIMAL, NAMESPACED, Json, Rendered, attempt, refusal, render
 
 pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]
@@ -32,7 +32,7 @@ def rules(role: Json) -> set[Rule]:
     }
 
 
-def listed(where: Where, *, optional: bool = True) -> set[Rule]:
+def listed(where: RightScope, *, optional: bool = True) -> set[Rule]:
     """The same of the list that is the source."""
     return {
         (right.group, right.path, verb, ("streamapp-operator",) if right.named else ())
@@ -55,8 +55,8 @@ def test_helm_3_renders_the_same_as_helm_4(case: str) -> None:
 
 def test_cluster_mode_grants_the_listed_rights_and_no_others() -> None:
     found = render({})
-    assert rules(found.one("ClusterRole")) == listed(Where.WATCHED)
-    assert rules(found.one("Role", "streamapp-operator-lease")) == listed(Where.OWN)
+    assert rules(found.one("ClusterRole")) == listed(RightScope.WATCHED)
+    assert rules(found.one("Role", "streamapp-operator-lease")) == listed(RightScope.OWN)
     bound = [one for kind in ("ClusterRoleBinding", "RoleBinding") for one in found.of(kind)]
     assert sorted(one["roleRef"]["name"] for one in bound) == ["streamapp-operator", "streamapp-operator-lease"]
 
@@ -67,7 +67,7 @@ def test_namespaced_mode_grants_them_in_these_namespaces_and_nothing_in_the_clus
         one["metadata"]["namespace"]: one for one in found.of("Role") if one["metadata"]["name"] == "streamapp-operator"
     }
     assert {place: rules(role) for place, role in roles.items()} == dict.fromkeys(
-        ("blue", "green"), listed(Where.WATCHED)
+        ("blue", "green"), listed(RightScope.WATCHED)
     )
     assert found.of("ClusterRoleBinding") == []
     bound = [one for one in found.of("RoleBinding") if one["metadata"]["name"] == "streamapp-operator"]
@@ -75,7 +75,9 @@ def test_namespaced_mode_grants_them_in_these_namespaces_and_nothing_in_the_clus
 
 
 def test_the_optional_right_can_be_left_out() -> None:
-    assert rules(render({"rbac": {"autoscalers": False}}).one("ClusterRole")) == listed(Where.WATCHED, optional=False)
+    assert rules(render({"rbac": {"autoscalers": False}}).one("ClusterRole")) == listed(
+        RightScope.WATCHED, optional=False
+    )
 
 
 def test_no_role_of_the_operator_reads_secrets_but_those_that_are_named() -> None:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from streamapp.api.http.build import findings_told, tasks_told
 from streamapp.api.http.messages import Answered, OperatorTold, findings_path, tasks_path, with_time
-from streamapp.controller.record.reader import History
+from streamapp.controller.record.reader import RecordHistory
 from streamapp.core.doctor.examine import examine
 from streamapp.core.doctor.subject import Patient
 from streamapp.core.status.task_table import task_table
@@ -147,7 +147,7 @@ class OperatorThere:
         """The operator's own answer, from files."""
         self.since.append(since)
         *_, namespace, name, _ = path
-        history = History(self.record, lambda: True)
+        history = RecordHistory(self.record, lambda: True)
         with ThreadPoolExecutor(1) as pool:
             told = pool.submit(lambda: asyncio.run(history.about(Key(namespace, name), since))).result()
         return web.Response(status=told.status, text=told.body)

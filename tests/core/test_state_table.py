@@ -15,12 +15,12 @@ DONE, REBALANCING, UNREACHABLE = (
 )
 CLOSING = f"open step | any         | {DONE} | {REBALANCING} | {UNREACHABLE} | {DONE} | {DONE}"
 
-BLIND = "Hold: GroupRebalancing | Hold: BrokersUnreachable | Hold: ForeignMember | Hold: ProcessIdDoubled"
+BLIND = "Hold: GroupRebalancing | Hold: BrokersUnreachable | Hold: ForeignMember | Hold: ProcessIdDuplicated"
 
 UNTOLD = """Hold: AnnouncementPending | Hold: AnnouncementPending | Hold: BrokersUnreachable | Hold: ForeignMember \
-| Hold: ProcessIdDoubled"""
+| Hold: ProcessIdDuplicated"""
 LEARNING = """Hold: LearnersCatchingUp | Hold: LearnersCatchingUp | Hold: BrokersUnreachable | Hold: ForeignMember \
-| Hold: ProcessIdDoubled"""
+| Hold: ProcessIdDuplicated"""
 
 EXPECTED = {
     WishState.RAISE: """

@@ -13,16 +13,16 @@ import pytest
 
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import PartitionEnd
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.errors import BrokerUnreachableError, KafkaTimeoutError
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
 from streamapp.kafka.group.eviction import MemberToEvict, evict
 from streamapp.kafka.group.groups import read_group
-from streamapp.kafka.group.rebalance import nudge
+from streamapp.kafka.group.rebalance import trigger_rebalance
 from streamapp.kafka.topics.offsets import committed
 from streamapp.wire.members import decode_member
-from streamapp.wire.subscription import Subscription
+from streamapp.wire.subscription import DecodedSubscription
 from tests.kafka.scripted import ScriptedBroker
 from tests.wire.captures import captured
 
@@ -35,16 +35,16 @@ PARTITIONS = [TopicPartition("in", 0)]
 END = PartitionEnd(log_start=0, end=1)
 
 
-def model() -> Subscription:
+def model() -> DecodedSubscription:
     subscription = decode_member(captured("4.2.1-standbys")[0]).subscription
     assert subscription is not None
     return subscription
 
 
-CALLS: dict[str, Callable[[Cluster], Awaitable[object]]] = {
+CALLS: dict[str, Callable[[KafkaCluster], Awaitable[object]]] = {
     "read the group": lambda cluster: read_group(cluster.group, DEADLINE),
     "evict": lambda cluster: evict(cluster.group, [MemberToEvict("m-1")], "a test", DEADLINE),
-    "nudge": lambda cluster: nudge(cluster.group, model(), DEADLINE),
+    "nudge": lambda cluster: trigger_rebalance(cluster.group, model(), DEADLINE),
     "committed offsets": lambda cluster: committed(cluster.group, PARTITIONS, DEADLINE),
     "end offsets": lambda cluster: cluster.offsets.ends(PARTITIONS, DEADLINE),
     "log starts": lambda cluster: cluster.offsets.log_starts(PARTITIONS, DEADLINE),
@@ -74,7 +74,7 @@ async def longest_pause(during: Awaitable[object]) -> float:
     return max(pauses)
 
 
-async def times_out(call: Callable[[Cluster], Awaitable[object]], cluster: Cluster) -> bool:
+async def times_out(call: Callable[[KafkaCluster], Awaitable[object]], cluster: KafkaCluster) -> bool:
     """Tell whether the call ended at its deadline, as it must."""
     started = time.monotonic()
     with pytest.raises(KafkaTimeoutError):
@@ -82,7 +82,7 @@ async def times_out(call: Callable[[Cluster], Awaitable[object]], cluster: Clust
     return DEADLINE <= time.monotonic() - started < DEADLINE + LATE
 
 
-async def all_time_out(cluster_of: Callable[[], Cluster]) -> None:
+async def all_time_out(cluster_of: Callable[[], KafkaCluster]) -> None:
     """Make every call at the same time, each to a cluster of its own, and see each end at its deadline."""
     clusters = [cluster_of() for _ in CALLS]
     in_time: list[bool] = []
@@ -109,18 +109,18 @@ def black_hole() -> Iterator[KafkaSettings]:
 
 
 def test_a_socket_that_never_answers(black_hole: KafkaSettings) -> None:
-    asyncio.run(all_time_out(lambda: Cluster(black_hole, "app")))
+    asyncio.run(all_time_out(lambda: KafkaCluster(black_hole, "app")))
 
 
 def test_a_tls_handshake_that_never_ends(black_hole: KafkaSettings) -> None:
     settings = KafkaSettings(black_hole.bootstrap, Tls())
-    asyncio.run(all_time_out(lambda: Cluster(settings, "app")))
+    asyncio.run(all_time_out(lambda: KafkaCluster(settings, "app")))
 
 
 def test_a_broker_that_answers_nothing_but_the_greeting() -> None:
     async def main() -> None:
         async with ScriptedBroker().running() as broker:
-            await all_time_out(lambda: Cluster(broker.settings(), "app"))
+            await all_time_out(lambda: KafkaCluster(broker.settings(), "app"))
 
     asyncio.run(main())
 
@@ -130,8 +130,8 @@ def test_one_cluster_in_silence_delays_no_other(black_hole: KafkaSettings) -> No
         broker = ScriptedBroker()
         async with broker.running():
             broker.coordinates("app")
-            good = Cluster(broker.settings(), "app")
-            silent = [Cluster(black_hole, f"app-{number}") for number in range(20)]
+            good = KafkaCluster(broker.settings(), "app")
+            silent = [KafkaCluster(black_hole, f"app-{number}") for number in range(20)]
             waiting = [asyncio.create_task(read_group(each.group, DEADLINE)) for each in silent]
             await asyncio.sleep(0.05)
             started = time.monotonic()
@@ -171,12 +171,12 @@ def test_a_broker_stopped_by_a_signal_and_continued(stoppable: tuple[int, KafkaS
     pid, settings = stoppable
 
     async def main() -> None:
-        before = Cluster(settings, "app")
+        before = KafkaCluster(settings, "app")
         await finds_coordinator(before.group)
         os.kill(pid, signal.SIGSTOP)
         try:
             assert await times_out(CALLS["read the group"], before)
-            await all_time_out(lambda: Cluster(settings, "app"))
+            await all_time_out(lambda: KafkaCluster(settings, "app"))
         finally:
             os.kill(pid, signal.SIGCONT)
         assert await finds_coordinator(before.group) < LATE
@@ -189,7 +189,7 @@ def test_a_broker_that_ends_while_it_is_asked_is_an_error_at_once(stoppable: tup
     pid, settings = stoppable
 
     async def main() -> float:
-        cluster = Cluster(settings, "app")
+        cluster = KafkaCluster(settings, "app")
         reading = asyncio.create_task(read_group(cluster.group, 10))
         await asyncio.sleep(0.3)
         started = time.monotonic()

@@ -11,12 +11,12 @@ from kio.schema.join_group.v9.response import JoinGroupResponse
 from kio.schema.types import GroupId
 from kio.static.primitive import i32Timedelta
 
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict
-from streamapp.kafka.group.groups import GroupState, read_group
-from streamapp.wire.phantom import encode_phantom
-from streamapp.wire.subscription import Subscription
+from streamapp.kafka.group.groups import ClassicGroupState, read_group
+from streamapp.wire.probe_subscription import encode_probe_subscription
+from streamapp.wire.subscription import DecodedSubscription
 
 CLIENT_ID = "restless"
 _DEADLINE = 10.0
@@ -43,7 +43,7 @@ async def _join_and_leave(bootstrap: str, group_id: str, begun: threading.Event,
     A rebalance is not over before every member that the broker expects has joined, so that there is no moment in which
     the group is stable. The members go on with their work meanwhile.
     """
-    cluster = Cluster(read_settings(bootstrap, {}), group_id)
+    cluster = KafkaCluster(read_settings(bootstrap, {}), group_id)
     try:
         model = await _model(cluster)
         announced = await _announce(cluster, model)
@@ -58,18 +58,18 @@ async def _join_and_leave(bootstrap: str, group_id: str, begun: threading.Event,
         cluster.close()
 
 
-async def _model(cluster: Cluster) -> Subscription:
+async def _model(cluster: KafkaCluster) -> DecodedSubscription:
     """What any member of the group says of itself."""
     while True:
         reading = await read_group(cluster.group, _DEADLINE)
-        if reading.state is GroupState.STABLE:
+        if reading.state is ClassicGroupState.STABLE:
             found = [each.subscription for each in reading.members if each.subscription is not None]
             if found:
                 return found[0]
         await asyncio.sleep(0.1)
 
 
-async def _announce(cluster: Cluster, model: Subscription) -> str:
+async def _announce(cluster: KafkaCluster, model: DecodedSubscription) -> str:
     """Let the broker expect one more member, and give its id."""
     connection = await cluster.group.connect(CLIENT_ID)
     try:
@@ -78,7 +78,7 @@ async def _announce(cluster: Cluster, model: Subscription) -> str:
         connection.close()
 
 
-async def _visit(cluster: Cluster, model: Subscription) -> None:
+async def _visit(cluster: KafkaCluster, model: DecodedSubscription) -> None:
     """Be a member for a second."""
     member_id = await _announce(cluster, model)
     connection = await cluster.group.connect(CLIENT_ID)
@@ -92,12 +92,12 @@ async def _visit(cluster: Cluster, model: Subscription) -> None:
     await evict(cluster.group, [MemberToEvict(member_id)], CLIENT_ID, _DEADLINE)
 
 
-def _join(cluster: Cluster, member_id: str, model: Subscription) -> JoinGroupRequest:
+def _join(cluster: KafkaCluster, member_id: str, model: DecodedSubscription) -> JoinGroupRequest:
     return JoinGroupRequest(
         group_id=GroupId(cluster.group.group_id),
         session_timeout=i32Timedelta.parse(_SESSION),
         rebalance_timeout=i32Timedelta.parse(_SESSION),
         member_id=member_id,
         protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="stream", metadata=encode_phantom(model)),),
+        protocols=(JoinGroupRequestProtocol(name="stream", metadata=encode_probe_subscription(model)),),
     )

@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
 from lab.errors import LabError
-from lab.meter.counts import CountReport, KeyCount, Record, Verdict
+from lab.meter.counts import CountReport, CountVerdict, KeyCount, Record
 from lab.meter.gaps import Gap, Window, find_gaps
 from lab.meter.measure import check_counts, measure_gaps, wait_until_caught_up
 from lab.meter.topics import Broker, Isolation, Span, read
@@ -169,7 +169,7 @@ def test_planted_losses_and_doubles_are_found_exactly(plant: Plant) -> None:
     )
     strict, lenient = check(exactly_once=True), check(exactly_once=False)
     assert [strict, lenient] == [doubled, replace(doubled, exactly_once=False)]
-    assert [strict.verdict, lenient.verdict] == [Verdict.DOUBLED, Verdict.KEPT]
+    assert [strict.verdict, lenient.verdict] == [CountVerdict.DOUBLED, CountVerdict.KEPT]
 
     for key in (b"key-2-00", b"key-2-01"):
         plant.put_input(2, key)
@@ -187,7 +187,7 @@ def test_planted_losses_and_doubles_are_found_exactly(plant: Plant) -> None:
         lost_examples=(Record(2, 100, "key-2-00", 0),),
         undercounted_examples=(KeyCount(2, "key-2-00", 11, 10),),
     )
-    assert lost.verdict is Verdict.LOST
+    assert lost.verdict is CountVerdict.LOST
 
 
 def test_markers_and_aborted_outputs_of_transactions_are_neither_inputs_nor_doubles(
@@ -214,7 +214,7 @@ def test_markers_and_aborted_outputs_of_transactions_are_neither_inputs_nor_doub
 
     assert [record.offset for record in plant.inputs_of(0)] == [0, 2, 4, 6]
     assert committed == replace(RIGHT, inputs=12, outputs=12, keys=3)
-    assert (everything.outputs, everything.doubled, everything.verdict) == (24, 12, Verdict.KEPT)
+    assert (everything.outputs, everything.doubled, everything.verdict) == (24, 12, CountVerdict.KEPT)
     assert wait_until_caught_up(*topics, exactly_once=True) == {0: 6, 1: 6, 2: 6}
 
     window = last_seconds(30)

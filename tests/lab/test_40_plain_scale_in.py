@@ -3,22 +3,22 @@
 import pytest
 
 from lab.clusters.cluster import Session
-from lab.meter.counts import Verdict
+from lab.meter.counts import CountVerdict
 from lab.scenarios.demo_application import DemoApplication, fresh_name
-from lab.scenarios.plain_scale_in import PARTITIONS, Outcome, PlainScaleIn
+from lab.scenarios.plain_scale_in import PARTITIONS, PlainScaleIn, ScaleInResult
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 SESSION_TIMEOUT_SECONDS = 45.0
 
 
 @pytest.fixture(scope="module")
-def outcome(session: Session) -> Outcome:
+def outcome(session: Session) -> ScaleInResult:
     """Play the scenario once, with a tenth of the demo's state."""
     application = DemoApplication(fresh_name(), {"STREAMS_NUM_STANDBY_REPLICAS": "1"}, records=100_000, rate=500)
     return PlainScaleIn(session, application).run()
 
 
-def test_the_partitions_of_the_pod_that_leaves_are_silent_for_the_session_timeout(outcome: Outcome) -> None:
+def test_the_partitions_of_the_pod_that_leaves_are_silent_for_the_session_timeout(outcome: ScaleInResult) -> None:
     (scale_in,) = outcome.scale_ins
     leaving = {number for number, move in scale_in.moved.items() if move.before == "counter-2"}
     assert len(leaving) == PARTITIONS // 3
@@ -26,20 +26,20 @@ def test_the_partitions_of_the_pod_that_leaves_are_silent_for_the_session_timeou
     assert all(gap is not None and SESSION_TIMEOUT_SECONDS < gap < 90 for gap in gaps.values()), gaps
 
 
-def test_the_gap_of_the_others_is_shorter_by_far(outcome: Outcome) -> None:
+def test_the_gap_of_the_others_is_shorter_by_far(outcome: ScaleInResult) -> None:
     (scale_in,) = outcome.scale_ins
     assert scale_in.worst_untouched is not None
     assert scale_in.worst_untouched < 15
 
 
-def test_quiet_time_has_no_gap_like_it(outcome: Outcome) -> None:
+def test_quiet_time_has_no_gap_like_it(outcome: ScaleInResult) -> None:
     worst = outcome.scale_ins[0].before.worst()
     assert worst is not None
     assert worst.seconds is not None
     assert worst.seconds < 15
 
 
-def test_nothing_is_lost(outcome: Outcome) -> None:
+def test_nothing_is_lost(outcome: ScaleInResult) -> None:
     assert outcome.counts.nothing_lost
-    assert outcome.counts.verdict is Verdict.KEPT
+    assert outcome.counts.verdict is CountVerdict.KEPT
     assert outcome.counts.inputs >= 100_000

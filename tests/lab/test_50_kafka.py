@@ -26,11 +26,11 @@ from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import GroupNotClassicError, TemporarilyUnavailableError, TopicUnknownError
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict
-from streamapp.kafka.group.groups import GroupReading, GroupState, describe, read_group
+from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, describe, read_group
 from streamapp.kafka.topics.offsets import committed
 from streamapp.kafka.topics.topics import PROBE
 from tests.lab.transactions import last_stable
@@ -48,11 +48,11 @@ def bootstrap() -> str:
     return address
 
 
-def ask(read: Callable[[Cluster], Awaitable[T]], group_id: str = "nobody") -> T:
+def ask(read: Callable[[KafkaCluster], Awaitable[T]], group_id: str = "nobody") -> T:
     """Read something over a cluster of its own."""
 
     async def main() -> T:
-        cluster = Cluster(read_settings(bootstrap(), {}), group_id)
+        cluster = KafkaCluster(read_settings(bootstrap(), {}), group_id)
         try:
             return await read(cluster)
         finally:
@@ -206,7 +206,9 @@ def test_a_partition_that_is_not_there(place: Place) -> None:
 
 def test_a_group_that_is_not_there_is_dead() -> None:
     name = f"t-{uuid.uuid4()}"
-    assert ask(lambda cluster: read_group(cluster.group, DEADLINE), name) == GroupReading(name, GroupState.DEAD, ())
+    assert ask(lambda cluster: read_group(cluster.group, DEADLINE), name) == DecodedGroup(
+        name, ClassicGroupState.DEAD, ()
+    )
 
 
 @pytest.fixture
@@ -232,7 +234,7 @@ def test_an_evicted_member_is_gone_at_once_and_cannot_be_evicted_twice(place: Pl
     member = MemberToEvict(str(consumer.memberid()))
     stranger = MemberToEvict("nobody")
 
-    async def main(cluster: Cluster) -> tuple[object, object, object]:
+    async def main(cluster: KafkaCluster) -> tuple[object, object, object]:
         first = await evict(cluster.group, [member, stranger], "a test", DEADLINE)
         left = await describe(cluster.group, DEADLINE)
         second = await evict(cluster.group, [member], "a test", DEADLINE)

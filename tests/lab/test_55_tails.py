@@ -19,7 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 from lab.clusters.kubectl import wait_until
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import PartitionEnd, Unknown
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import TopicUnknownError
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.topics.tails import WINDOWS
@@ -98,7 +98,7 @@ class Log:
             time.sleep(0.1)
 
     async def _ends(self) -> tuple[int, int]:
-        cluster = Cluster(read_settings(bootstrap(), {}), "nobody")
+        cluster = KafkaCluster(read_settings(bootstrap(), {}), "nobody")
         try:
             end = await cluster.offsets.ends([self.partition], DEADLINE)
             start = await cluster.offsets.log_starts([self.partition], DEADLINE)
@@ -125,7 +125,7 @@ class Log:
 
 def tails(ends: dict[TopicPartition, PartitionEnd]) -> dict[TopicPartition, int | Unknown]:
     async def main() -> dict[TopicPartition, int | Unknown]:
-        cluster = Cluster(read_settings(bootstrap(), {}), "nobody")
+        cluster = KafkaCluster(read_settings(bootstrap(), {}), "nobody")
         try:
             return dict(await cluster.tails.data_ends(ends, DEADLINE))
         finally:

@@ -26,20 +26,20 @@ from streamapp.controller.apps.kafka_group import KafkaGroup
 from streamapp.core.facts.ids import TaskId, TopicPartition
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topology import GroupEvidence, TopicEvidence, infer_universe
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.settings import read_settings
-from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
+from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
 from streamapp.kafka.group.rebalance import (
     CLIENT_ID,
-    GhostsRemoved,
-    NotNudged,
-    Nudged,
-    NudgeRefusal,
-    ghosts_of,
-    nudge,
+    RebalanceSkipped,
+    RebalanceTriggered,
+    SkipReason,
+    StaleProbesEvicted,
+    stale_probes,
+    trigger_rebalance,
 )
-from streamapp.wire.phantom import encode_phantom
-from streamapp.wire.subscription import PositionSum, RunningActive, Subscription
+from streamapp.wire.probe_subscription import encode_probe_subscription
+from streamapp.wire.subscription import DecodedSubscription, PositionSum, RunningActivePosition
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("streams_group")]
 
@@ -53,9 +53,9 @@ def required(name: str) -> str:
     return value
 
 
-def with_group(work: Callable[[Cluster], Awaitable[T]]) -> T:
+def with_group(work: Callable[[KafkaCluster], Awaitable[T]]) -> T:
     async def main() -> T:
-        cluster = Cluster(read_settings(required("KAFKA_BOOTSTRAP"), {}), required("STREAMS_GROUP"))
+        cluster = KafkaCluster(read_settings(required("KAFKA_BOOTSTRAP"), {}), required("STREAMS_GROUP"))
         try:
             await stable(cluster)
             return await work(cluster)
@@ -65,38 +65,38 @@ def with_group(work: Callable[[Cluster], Awaitable[T]]) -> T:
     return asyncio.run(main())
 
 
-async def stable(cluster: Cluster, longer_than: int | None = None) -> GroupReading:
+async def stable(cluster: KafkaCluster, longer_than: int | None = None) -> DecodedGroup:
     """Wait until the group is Stable, and its members have joined from a newer generation than the given one."""
     ends = time.monotonic() + 50
     while True:
         reading = await read_group(cluster.group, DEADLINE)
         new = longer_than is None or joined_from(reading) > longer_than
-        if reading.state is GroupState.STABLE and new and not ghosts_of(reading):
+        if reading.state is ClassicGroupState.STABLE and new and not stale_probes(reading):
             return reading
         assert time.monotonic() < ends, f"still {reading.state.value}, joined from {joined_from(reading)}"
         await asyncio.sleep(0.2)
 
 
-def joined_from(reading: GroupReading) -> int:
+def joined_from(reading: DecodedGroup) -> int:
     """Give the newest generation that any member reports to have left when it joined; 0 if none does."""
     generations = [member.subscription.generation for member in reading.members if member.subscription]
     return max((generation for generation in generations if generation is not None), default=0)
 
 
-def assigned(reading: GroupReading) -> dict[str, tuple[set[TaskId], set[TaskId]]]:
+def assigned(reading: DecodedGroup) -> dict[str, tuple[set[TaskId], set[TaskId]]]:
     """Give the active and standby tasks of each member."""
     given = {member.member_id: member.assignment for member in reading.members}
     return {one: (set(each.active), set(each.standby)) for one, each in given.items() if each is not None}
 
 
-def said(reading: GroupReading) -> list[Subscription]:
+def said(reading: DecodedGroup) -> list[DecodedSubscription]:
     found = [member.subscription for member in reading.members]
     assert found
     assert all(found)
     return [subscription for subscription in found if subscription]
 
 
-def active(reading: GroupReading) -> dict[TaskId, frozenset[TopicPartition]]:
+def active(reading: DecodedGroup) -> dict[TaskId, frozenset[TopicPartition]]:
     tasks: dict[TaskId, frozenset[TopicPartition]] = {}
     for member in reading.members:
         assert member.assignment is not None
@@ -119,10 +119,10 @@ def _pairs(tasks: dict[TaskId, frozenset[TopicPartition]]) -> list[tuple[int, in
 
 @pytest.mark.timeout(120)
 def test_a_nudge_refreshes_what_members_say_and_moves_nothing() -> None:
-    async def work(cluster: Cluster) -> tuple[GroupReading, GroupReading]:
+    async def work(cluster: KafkaCluster) -> tuple[DecodedGroup, DecodedGroup]:
         before = await stable(cluster)
-        outcome = await nudge(cluster.group, said(before)[0], DEADLINE)
-        assert isinstance(outcome, Nudged)
+        outcome = await trigger_rebalance(cluster.group, said(before)[0], DEADLINE)
+        assert isinstance(outcome, RebalanceTriggered)
         assert outcome.in_group < timedelta(seconds=1)
         return before, await stable(cluster, longer_than=joined_from(before))
 
@@ -135,9 +135,9 @@ def test_a_nudge_refreshes_what_members_say_and_moves_nothing() -> None:
 
 @pytest.mark.timeout(120)
 def test_after_a_nudge_running_tasks_say_so_and_positions_lie_within_the_changelogs() -> None:
-    async def work(cluster: Cluster) -> tuple[GroupReading, TaskSet, dict[TopicPartition, int]]:
+    async def work(cluster: KafkaCluster) -> tuple[DecodedGroup, TaskSet, dict[TopicPartition, int]]:
         before = await stable(cluster)
-        await nudge(cluster.group, said(before)[0], DEADLINE)
+        await trigger_rebalance(cluster.group, said(before)[0], DEADLINE)
         reading = await stable(cluster, longer_than=joined_from(before))
         task_set = await inferred(cluster, reading)
         changelogs = [each for task in task_set.tasks for each in task.changelogs]
@@ -150,12 +150,12 @@ def test_after_a_nudge_running_tasks_say_so_and_positions_lie_within_the_changel
         for task in task_set.stateful:
             reported = member.subscription.info.positions.get(task.id)
             if task.id in member.assignment.active:
-                assert reported == RunningActive()
+                assert reported == RunningActivePosition()
             if isinstance(reported, PositionSum):
                 assert 0 <= reported.offsets <= sum(ends[each] for each in task.changelogs)
 
 
-async def inferred(cluster: Cluster, reading: GroupReading) -> TaskSet:
+async def inferred(cluster: KafkaCluster, reading: DecodedGroup) -> TaskSet:
     subscribed = frozenset(topic for subscription in said(reading) for topic in subscription.topics)
     shown = {task for subscription in said(reading) for task in subscription.info.positions}
     task_set = infer_universe(
@@ -202,30 +202,30 @@ async def universe_of_group(bootstrap: str, name: str) -> TaskSet | TopologyUnkn
 
 @pytest.mark.timeout(120)
 def test_a_group_in_rebalance_is_not_nudged_again() -> None:
-    async def work(cluster: Cluster) -> object:
+    async def work(cluster: KafkaCluster) -> object:
         before = await stable(cluster)
-        assert isinstance(await nudge(cluster.group, said(before)[0], DEADLINE), Nudged)
-        second = await nudge(cluster.group, said(before)[0], DEADLINE)
+        assert isinstance(await trigger_rebalance(cluster.group, said(before)[0], DEADLINE), RebalanceTriggered)
+        second = await trigger_rebalance(cluster.group, said(before)[0], DEADLINE)
         await stable(cluster)
         return second
 
-    assert with_group(work) == NotNudged(NudgeRefusal.NOT_STABLE)
+    assert with_group(work) == RebalanceSkipped(SkipReason.NOT_STABLE)
 
 
 @pytest.mark.timeout(120)
 def test_a_ghost_is_recognised_and_removed() -> None:
-    async def work(cluster: Cluster) -> tuple[str, object, GroupReading]:
+    async def work(cluster: KafkaCluster) -> tuple[str, object, DecodedGroup]:
         model = said(await stable(cluster))[0]
         ghost = await haunt(cluster, model)
-        outcome = await nudge(cluster.group, model, DEADLINE)
+        outcome = await trigger_rebalance(cluster.group, model, DEADLINE)
         return ghost, outcome, await stable(cluster)
 
     ghost, outcome, after = with_group(work)
-    assert outcome == GhostsRemoved((ghost,))
+    assert outcome == StaleProbesEvicted((ghost,))
     assert ghost not in {member.member_id for member in after.members}
 
 
-async def haunt(cluster: Cluster, model: Subscription) -> str:
+async def haunt(cluster: KafkaCluster, model: DecodedSubscription) -> str:
     """Join as a nudge would, and go away without leaving; give the member id."""
     group_id = GroupId(cluster.group.group_id)
 
@@ -236,7 +236,7 @@ async def haunt(cluster: Cluster, model: Subscription) -> str:
             rebalance_timeout=i32Timedelta.parse(timedelta(seconds=6)),
             member_id=member_id,
             protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="stream", metadata=encode_phantom(model)),),
+            protocols=(JoinGroupRequestProtocol(name="stream", metadata=encode_probe_subscription(model)),),
         )
 
     joining, watching = await cluster.group.connect(CLIENT_ID), await cluster.group.connect(CLIENT_ID)

@@ -15,9 +15,9 @@ import pytest
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import operator_deployment
+from lab.scenarios.api_changes import watch_history
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.disturbances import lost_packets
-from lab.scenarios.history import recorded
+from lab.scenarios.faults import lost_packets
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from tests.lab.leading import SAYS_WHO_LEADS, leader
 from tests.lab.restless import restless_member
@@ -102,7 +102,7 @@ def test_pods_are_kept_while_the_group_rebalances_all_the_time(held: ObservedApp
 
 def test_down_up_and_down_again_takes_only_pods_that_are_not_wished_for(held: ObservedApp, session: Session) -> None:
     began = held.clock()
-    with recorded(session, held.app.namespace, "pods", f"--selector=streamapp.dev/app={held.app.name}") as history:
+    with watch_history(session, held.app.namespace, "pods", f"--selector=streamapp.dev/app={held.app.name}") as history:
         # The step from 4 to 3 is still open.
         assert held.seconds_until_granted(4) < 3
         held.app.scale(2)

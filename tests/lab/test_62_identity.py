@@ -14,7 +14,7 @@ import pytest
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.disturbances import exchange, process_file, process_id, volume_folder
+from lab.scenarios.faults import exchange, process_file, process_id, volume_folder
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(300)]
@@ -83,10 +83,10 @@ def test_pods_are_kept_while_two_of_them_run_with_one_process_id(whole: Observed
     own, doubled = (process_id(each, whole.app.application.application_id) for each in (two, one))
     write_process_id(two, whole, doubled)
     whole.delete_pod(2)
-    wait_until_identity(whole, "False", "ProcessIdDoubled")
+    wait_until_identity(whole, "False", "ProcessIdDuplicated")
     assert doubled in whole.app.condition("ProcessIdentityStable")["message"]
     whole.app.scale(2)
-    whole.wait_until_held("ProcessIdDoubled")
+    whole.wait_until_held("ProcessIdDuplicated")
     granted, reasons = whole.watch_hold(15)
     assert (granted, "" in reasons) == ({3}, False)
     write_process_id(two, whole, own)

@@ -14,13 +14,12 @@ from confluent_kafka.admin import AdminClient
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.meter.counts import Verdict
+from lab.meter.counts import CountVerdict
 from lab.scenarios import demo_application
-from lab.scenarios.audit import writes_of_the_operator
+from lab.scenarios.api_changes import WatchHistory, watch_history, writes_of_the_operator
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.disturbances import fill_memory, kill_container
+from lab.scenarios.faults import fill_memory, kill_container
 from lab.scenarios.group import GroupReader
-from lab.scenarios.history import History, recorded
 from lab.scenarios.observed_app import (
     PARTITIONS,
     ObservedApp,
@@ -77,8 +76,8 @@ class Scaled:
     """What became of one of them when it was scaled down."""
 
     gap_seconds: float
-    pods: History
-    statefulset: History
+    pods: WatchHistory
+    statefulset: WatchHistory
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +85,9 @@ def scaled(kinds: dict[str, ObservedApp], session: Session) -> Iterator[dict[str
     """Scale all of them from three pods to two; two of them get another template meanwhile."""
     with ExitStack() as stack:
 
-        def follow(one: ObservedApp, what: str) -> History:
+        def follow(one: ObservedApp, what: str) -> WatchHistory:
             selection = f"--selector=streamapp.dev/app={one.app.name}"
-            return stack.enter_context(recorded(session, one.app.namespace, what, selection))
+            return stack.enter_context(watch_history(session, one.app.namespace, what, selection))
 
         pods = {kind: follow(one, "pods") for kind, one in kinds.items()}
         sets = {kind: follow(one, "statefulsets") for kind, one in kinds.items()}
@@ -180,7 +179,7 @@ def test_static_members_are_restarted_one_at_a_time_and_keep_their_place(
 ) -> None:
     one = kinds["static-table"]
     members, began = instances(bootstrap, one), one.clock()
-    with recorded(session, one.app.namespace, "pods", f"--selector=streamapp.dev/app={one.app.name}") as history:
+    with watch_history(session, one.app.namespace, "pods", f"--selector=streamapp.dev/app={one.app.name}") as history:
         one.change_template(generation=ROLLED)
         wait_until_rolled_out(one)
         assert history.pods_down(among=2) in ([{"counter-1"}, {"counter-0"}], [{"counter-0"}, {"counter-1"}])
@@ -262,7 +261,7 @@ def test_where_nothing_moves_nothing_is_written(kinds: dict[str, ObservedApp]) -
 def test_no_record_was_lost_and_where_it_is_promised_none_was_doubled(kinds: dict[str, ObservedApp], kind: str) -> None:
     counts = kinds[kind].counts()
     assert counts.exactly_once == (kind == "exactly-once")
-    assert (counts.lost, counts.undercounted, counts.verdict) == (0, 0, Verdict.KEPT)
+    assert (counts.lost, counts.undercounted, counts.verdict) == (0, 0, CountVerdict.KEPT)
 
 
 def require_one_covered_step(one: ObservedApp, scaled: Scaled) -> None:

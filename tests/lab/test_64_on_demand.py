@@ -10,9 +10,9 @@ import pytest
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.layouts import Layouts, layouts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
+from lab.scenarios.task_layouts import TaskLayouts, layouts
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
 
@@ -44,7 +44,7 @@ def kinds(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str
 
 
 @pytest.fixture(scope="module", autouse=True)
-def bare_from_the_start(kinds: dict[str, ObservedApp], bootstrap: str) -> Iterator[Layouts]:
+def bare_from_the_start(kinds: dict[str, ObservedApp], bootstrap: str) -> Iterator[TaskLayouts]:
     """All layouts of one of them: what lies on a volume may be of a test that is long over."""
     with layouts(bootstrap, kinds["bare"].app.application.application_id) as seen:
         yield seen
@@ -80,14 +80,16 @@ def test_a_pod_that_comes_gets_tasks_only_behind_learners(
     with layouts(bootstrap, one.app.application.application_id) as seen:
         assert one.seconds_until_granted(4) < 3
         one.app.wait_until_converged(4)
-        wait_until("tasks on all pods", lambda: sorted(map(len, seen.seen[-1].active.values())) == [1, 1, 2, 2], 120)
+        wait_until("tasks on all pods", lambda: sorted(map(len, seen.layouts[-1].active.values())) == [1, 1, 2, 2], 120)
         one.app.wait_until_converged(4)
     to_the_new_one = [move for move in seen.moves() if move.after == 3]
     assert (len(to_the_new_one), [move for move in to_the_new_one if not move.had_copy]) == (1, [])
     assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
 
 
-def test_several_pods_are_drained_and_go_together(kinds: dict[str, ObservedApp], bare_from_the_start: Layouts) -> None:
+def test_several_pods_are_drained_and_go_together(
+    kinds: dict[str, ObservedApp], bare_from_the_start: TaskLayouts
+) -> None:
     one, seen = kinds["bare"], bare_from_the_start
     earlier = len(seen.moves())
     one.app.scale(6)

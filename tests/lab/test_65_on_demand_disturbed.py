@@ -14,11 +14,11 @@ import pytest
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.disturbances import kill_container
-from lab.scenarios.layouts import Layout, Layouts, layouts
+from lab.scenarios.faults import kill_container
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
-from streamapp.controller.apps.apps import Wiring
+from lab.scenarios.task_layouts import TaskLayout, TaskLayouts, layouts
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.core.facts.group import GroupDescription
 from tests.lab.agents_door import LEAVING, address, ask, bearer, report
@@ -47,14 +47,14 @@ def one(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[ObservedAp
 
 
 @pytest.fixture
-def seen(one: ObservedApp) -> Iterator[Layouts]:
+def seen(one: ObservedApp) -> Iterator[TaskLayouts]:
     """Record the layouts of one test."""
     with layouts(one.bootstrap, one.app.application.application_id) as found:
-        wait_until("a first layout", lambda: bool(found.seen), 30)
+        wait_until("a first layout", lambda: bool(found.layouts), 30)
         yield found
 
 
-def test_a_wish_taken_back_half_way_moves_nothing(one: ObservedApp, seen: Layouts) -> None:
+def test_a_wish_taken_back_half_way_moves_nothing(one: ObservedApp, seen: TaskLayouts) -> None:
     one.app.scale(2)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
     assert one.seconds_until_granted(3) < 3
@@ -64,7 +64,9 @@ def test_a_wish_taken_back_half_way_moves_nothing(one: ObservedApp, seen: Layout
     assert (seen.moves(), one.app.granted()) == ([], 3)
 
 
-def test_a_second_pod_before_the_first_has_learned_takes_nothing_away_early(one: ObservedApp, seen: Layouts) -> None:
+def test_a_second_pod_before_the_first_has_learned_takes_nothing_away_early(
+    one: ObservedApp, seen: TaskLayouts
+) -> None:
     began = one.clock()
     one.app.scale(4)
     wait_for(seen, "the fourth pod learns", lambda now: bool(now.copies.get(3)))
@@ -78,7 +80,7 @@ def test_a_second_pod_before_the_first_has_learned_takes_nothing_away_early(one:
     one.app.wait_until_converged(3)
 
 
-def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: Layouts) -> None:
+def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: TaskLayouts) -> None:
     while leader(one) != 2:
         ordinal = leader(one)
         one.delete_pod(ordinal)
@@ -86,16 +88,16 @@ def test_the_leader_of_the_group_leaves(one: ObservedApp, seen: Layouts) -> None
         wait_until("another leader", lambda former=ordinal: leader(one) != former, 60)  # type: ignore[misc]
     wait_for(seen, "two tasks each", shared(3))
     one.app.wait_until_converged(3)
-    began, earlier = one.clock(), len(seen.seen)
+    began, earlier = one.clock(), len(seen.layouts)
     one.app.scale(2)
     one.app.wait_until_converged(2)
-    later = Layouts(seen.seen[earlier - 1 :])
+    later = TaskLayouts(seen.layouts[earlier - 1 :])
     assert [move for move in later.moves() if not move.had_copy] == []
     assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
     back_to_three(one, seen)
 
 
-def test_the_leader_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
+def test_the_leader_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) -> None:
     began = one.clock()
     one.app.scale(2)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
@@ -106,7 +108,7 @@ def test_the_leader_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> N
     back_to_three(one, seen)
 
 
-def test_a_learner_dies_while_it_learns(one: ObservedApp, seen: Layouts) -> None:
+def test_a_learner_dies_while_it_learns(one: ObservedApp, seen: TaskLayouts) -> None:
     """Started again, it may lead before it has heard who leaves: then nothing moves until it has."""
     one.app.scale(2)
     wait_for(seen, "copies on pods that stay", lambda now: bool(now.copies.get(0)))
@@ -117,7 +119,7 @@ def test_a_learner_dies_while_it_learns(one: ObservedApp, seen: Layouts) -> None
     back_to_three(one, seen)
 
 
-def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
+def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) -> None:
     began = one.clock()
     one.app.scale(2)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
@@ -128,11 +130,11 @@ def test_the_operator_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) ->
     back_to_three(one, seen)
 
 
-def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: ObservedApp, seen: Layouts) -> None:
+def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: ObservedApp, seen: TaskLayouts) -> None:
     """The operator's last word is spoken here in its place: it would have taken the pod before it could be removed."""
     with operator_deployment.absent(one.app.kubectl):
         announce(one, leaving=2, ttl_seconds=60)
-        asyncio.run(nudge(one))
+        asyncio.run(trigger_rebalance(one))
         wait_for(seen, "what was announced happens", lambda now: now.holds_nothing(2))
         wait_for(seen, "it is forgotten, and every pod works", shared(3))
         assert one.app.granted() == 3
@@ -140,22 +142,22 @@ def test_without_an_operator_announcements_expire_and_the_pods_work_again(one: O
     one.app.wait_until_converged(3)
 
 
-def test_eager_takes_over_one_by_one_and_conservative_all_at_once(one: ObservedApp, seen: Layouts) -> None:
+def test_eager_takes_over_one_by_one_and_conservative_all_at_once(one: ObservedApp, seen: TaskLayouts) -> None:
     one.app.scale(2)
     one.app.wait_until_converged(2)
     assert sizes_of(seen) == [2]
     back_to_three(one, seen)
     one.patch({"learners": {"rebalance": "Eager"}})
-    earlier = len(seen.seen)
+    earlier = len(seen.layouts)
     one.app.scale(2)
     one.app.wait_until_converged(2)
     # Both may be ready at once: eager does not have to take two rebalances, but it never waits.
-    assert sum(sizes_of(Layouts(seen.seen[earlier - 1 :]))) == 2
+    assert sum(sizes_of(TaskLayouts(seen.layouts[earlier - 1 :]))) == 2
     one.patch({"learners": {"rebalance": "Conservative"}})
     back_to_three(one, seen)
 
 
-def test_the_broker_dies_while_tasks_learn(one: ObservedApp, seen: Layouts) -> None:
+def test_the_broker_dies_while_tasks_learn(one: ObservedApp, seen: TaskLayouts) -> None:
     one.app.scale(2)
     wait_for(seen, "copies on pods that stay", lambda now: any(now.copies.values()))
     kill_container(one.app.kubectl.json("get", "--namespace", "kafka", "pod/kafka-0"))
@@ -169,22 +171,22 @@ def test_through_all_of_this_nothing_was_lost_or_counted_too_low(one: ObservedAp
     assert (counts.nothing_lost, counts.undercounted) == (True, 0)
 
 
-def wait_for(seen: Layouts, what: str, holds: Callable[[Layout], bool], timeout_seconds: float = 120) -> None:
+def wait_for(seen: TaskLayouts, what: str, holds: Callable[[TaskLayout], bool], timeout_seconds: float = 120) -> None:
     """Wait for a layout."""
 
     def look() -> bool:
         assert seen.failure is None, seen.failure
-        return holds(seen.seen[-1])
+        return holds(seen.layouts[-1])
 
     wait_until(what, look, timeout_seconds, interval_seconds=0.05)
 
 
-def shared(pods: int) -> Callable[[Layout], bool]:
+def shared(pods: int) -> Callable[[TaskLayout], bool]:
     """Whether all pods have the same number of tasks."""
     return lambda now: sorted(map(len, now.active.values())) == [6 // pods] * pods
 
 
-def back_to_three(one: ObservedApp, seen: Layouts) -> None:
+def back_to_three(one: ObservedApp, seen: TaskLayouts) -> None:
     """Let the third pod come back and get its share."""
     one.app.scale(3)
     one.app.wait_until_converged(3)
@@ -192,11 +194,11 @@ def back_to_three(one: ObservedApp, seen: Layouts) -> None:
     one.app.wait_until_converged(3)
 
 
-def sizes_of(seen: Layouts) -> list[int]:
+def sizes_of(seen: TaskLayouts) -> list[int]:
     """How many tasks found their new owner in each layout that had such."""
     found = []
-    for number in range(1, len(seen.seen)):
-        until, before = Layouts(seen.seen[: number + 1]), Layouts(seen.seen[:number])
+    for number in range(1, len(seen.layouts)):
+        until, before = TaskLayouts(seen.layouts[: number + 1]), TaskLayouts(seen.layouts[:number])
         if len(until.moves()) > len(before.moves()):
             found.append(len(until.moves()) - len(before.moves()))
     return found
@@ -215,10 +217,10 @@ def announce(one: ObservedApp, *, leaving: int, ttl_seconds: int) -> None:
         assert ask(address(one, ordinal), "PUT", LEAVING, bearer(one), json.dumps(word).encode())[0] == 200
 
 
-async def nudge(one: ObservedApp) -> None:
+async def trigger_rebalance(one: ObservedApp) -> None:
     """Let the group rebalance, as the operator does."""
     group = connect(
-        Wiring(
+        ClusterAccess(
             bootstrap=one.bootstrap,
             properties=(),
             application_id=one.app.application.application_id,
@@ -230,6 +232,6 @@ async def nudge(one: ObservedApp) -> None:
     try:
         found = (await group.describe()).group
         assert isinstance(found, GroupDescription)
-        await group.nudge(found.members[0].id)
+        await group.trigger_rebalance(found.members[0].id)
     finally:
         group.close()

@@ -13,8 +13,8 @@ import pytest
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl
+from lab.scenarios.api_changes import watch_history
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.history import recorded
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from tests.lab.agents_door import LEAVING, PORT, REPORT, address, ask, bearer, secret
 
@@ -41,9 +41,9 @@ def test_the_agent_comes_pod_by_pod_and_nothing_rests_on_it_before_it_is_in_all(
     began = one.clock()
     assert one.app.status()["learnerSource"] == "Standbys"
     with ExitStack() as stack:
-        apps = stack.enter_context(recorded(session, one.app.namespace, "streamapps"))
+        apps = stack.enter_context(watch_history(session, one.app.namespace, "streamapps"))
         pods = stack.enter_context(
-            recorded(session, one.app.namespace, "pods", f"--selector=streamapp.dev/app={one.app.name}")
+            watch_history(session, one.app.namespace, "pods", f"--selector=streamapp.dev/app={one.app.name}")
         )
         one.patch({"agent": {"enabled": True}})
         one.app.wait_until_converged(3)

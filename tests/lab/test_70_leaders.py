@@ -15,7 +15,7 @@ import pytest
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.disturbances import kill_container
+from lab.scenarios.faults import kill_container
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 
 pytestmark = [pytest.mark.timeout(600)]

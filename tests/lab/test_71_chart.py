@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lab.build.cache import Cache
-from lab.build.prometheus_definitions import prometheus_definitions
+from lab.build.chart_tools import prometheus_definitions
 from lab.clusters.cluster import Session
 from lab.clusters.helm import Helm
 from lab.clusters.kubectl import Kubectl, wait_until

@@ -13,10 +13,9 @@ import pytest
 import yaml
 
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.scenarios.autoscaled import BUSY, LEAST, MOST, QUIET, Autoscaled
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.observed_app import PARTITIONS, ObservedApp, remove_all, unique_name
-from lab.scenarios.stream_app import ON_DEMAND, StreamAppScenario
+from lab.scenarios.stream_app import BUSY, LEAST, MOST, ON_DEMAND, QUIET, Autoscaled, StreamAppScenario
 from lab.settings import EXAMPLES
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
@@ -77,7 +76,7 @@ def test_the_api_server_takes_the_example(name: str, driven: Driven, kubectl: Ku
 
 
 def test_nobody_is_named_while_a_person_scales_it(driven: Driven) -> None:
-    assert (driven.sound()["status"], driven.sound()["reason"]) == ("True", "ScalingInOrder")
+    assert (driven.sound()["status"], driven.sound()["reason"]) == ("True", "AutoscalingInOrder")
 
 
 def test_more_load_brings_more_pods_at_once(driven: Driven) -> None:
@@ -88,7 +87,7 @@ def test_more_load_brings_more_pods_at_once(driven: Driven) -> None:
     wait_until(f"{wish} granted", lambda: driven.app.granted() >= wish, 10, interval_seconds=0.1)
     assert time.monotonic() - began < 3
     # A new autoscaler cannot act before the first metrics, and is looked at every 30 s.
-    driven.wait_until_said("ScalingInOrder")
+    driven.wait_until_said("AutoscalingInOrder")
 
 
 def test_less_load_lowers_the_wish_and_pods_are_held_until_nobody_misses_them(driven: Driven) -> None:
@@ -115,7 +114,7 @@ def test_an_autoscaler_past_the_streamapp_is_named(driven: Driven) -> None:
     )
     assert "HorizontalPodAutoscaler past." in driven.wait_until_said("AutoscalerAimsAtStatefulSet")
     past.delete()
-    driven.wait_until_said("ScalingInOrder")
+    driven.wait_until_said("AutoscalingInOrder")
 
 
 def test_a_manifest_with_replicas_is_named_beside_the_autoscaler(driven: Driven) -> None:

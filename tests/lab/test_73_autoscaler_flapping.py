@@ -13,11 +13,10 @@ import pytest
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.scenarios.autoscaled import BUSY, LEAST, MOST, QUIET, Autoscaled
+from lab.scenarios.api_changes import watch_history
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.history import recorded
 from lab.scenarios.observed_app import ObservedApp, remove_all, unique_name
-from lab.scenarios.stream_app import ON_DEMAND
+from lab.scenarios.stream_app import BUSY, LEAST, MOST, ON_DEMAND, QUIET, Autoscaled
 
 pytestmark = [pytest.mark.proofs, pytest.mark.timeout(1200)]
 FLAPPING_SECONDS = 600
@@ -55,7 +54,7 @@ def test_ten_minutes_of_flapping_load_lose_and_double_nothing(
         observed.start_load()
         autoscaler, began = Autoscaled(observed.app), observed.clock()
         autoscaler.apply()
-        with recorded(session, observed.app.namespace, "streamapps") as history:
+        with watch_history(session, observed.app.namespace, "streamapps") as history:
             ends = time.monotonic() + FLAPPING_SECONDS
             for rate in itertools.cycle((BUSY, QUIET)):
                 autoscaler.load(rate)

@@ -24,7 +24,7 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.node.layout import Layout
 from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication, fresh_name
-from lab.scenarios.disturbances import volume_folder
+from lab.scenarios.faults import volume_folder
 from lab.scenarios.operator_deployment import NAMESPACE
 from lab.scenarios.stream_app import StreamAppScenario
 from lab.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lab.clusters.kubectl import Kubectl
-from lab.scenarios.audit import rights_used
+from lab.scenarios.api_changes import rights_used
 from lab.scenarios.operator_deployment import NAMESPACE, RELEASE
 
 pytestmark = pytest.mark.lab

@@ -30,7 +30,7 @@ from streamapp.core.reasons import Reason
 from tests.properties import oracle, world
 from tests.strategies import policies, rollouts, scale_downs, snapshots
 
-UNASKED = {Reason.StoppingToZero, Reason.ForcedByPolicy, Reason.ForcedByOverride, Reason.ForcedByTimeout}
+UNASKED = {Reason.StoppingToZero, Reason.OverriddenByPolicy, Reason.OverriddenByUser, Reason.OverriddenByTimeout}
 """Removals for which the user's word stands in for coverage."""
 
 
@@ -341,7 +341,7 @@ def test_forcing_takes_no_more_pods_at_once_and_only_from_a_stable_group(snapsho
     forced = ScalingPolicy(scale_down=ScaleDownPolicy.IMMEDIATE, force_reason="because")
     decision = decide(snapshot, forced)
     grant = grant_of(decision)
-    if grant is None or grant.reason is not Reason.ForcedByPolicy:
+    if grant is None or grant.reason is not Reason.OverriddenByPolicy:
         return
     event("a forced removal")
     latest = snapshot.readings[0]

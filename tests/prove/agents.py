@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from streamapp.agents.answers import Outcome, Place, Read, Told
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
 from streamapp.core.facts.agent_reports import (
     AgentReply,
     AgentReport,
@@ -41,18 +41,23 @@ class PortedAgents:
     witness: Witness
     now: Callable[[], datetime]
 
-    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:  # noqa: ARG002 (the real one's)
+    async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:  # noqa: ARG002 (the real one's)
         """Ask all of them; one answer may be missing, or be an old one."""
         fates = await self._arrive()
         self.group.advance()
-        words = [self._fated(place, self._word(place), fates) for place in places]
+        words = [self._fated(place, self._word(place), fates) for place in addresses]
         self.witness.looked(self.process)
         await self._after(fates)
-        return [Read(word) for word in words]
+        return [AgentReading(word) for word in words]
 
-    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:  # noqa: ARG002 (the real one's)
+    async def announce(
+        self,
+        addresses: Iterable[AgentAddress],
+        announcement: bytes,
+        token: str,  # noqa: ARG002 (the real one's)
+    ) -> list[AnnouncementResult]:
         """Tell all of them; one may not hear it."""
-        asked = list(places)
+        asked = list(addresses)
         fates = await self._arrive()
         said = json.loads(announcement)
         deaf = {fate.which for fate in fates if fate.what == "silent"}
@@ -64,7 +69,12 @@ class PortedAgents:
         lost = [place for place in asked if place.ordinal in deaf]
         return [
             *told,
-            *(Told(ordinal=one.ordinal, outcome=Outcome.FAILED, epoch=None, why="injected: no answer") for one in lost),
+            *(
+                AnnouncementResult(
+                    ordinal=one.ordinal, outcome=AnnouncementOutcome.FAILED, epoch=None, why="injected: no answer"
+                )
+                for one in lost
+            ),
         ]
 
     async def close(self) -> None:
@@ -90,11 +100,11 @@ class PortedAgents:
                 await asyncio.sleep(DEADLINE)
         await self.process.turn()
 
-    def _run(self, place: Place) -> Run | None:
+    def _run(self, place: AgentAddress) -> Run | None:
         alive = (member.run for member in self.group.listed(alive=True))
         return next((run for run in alive if run is not None and run.host == place.address), None)
 
-    def _word(self, place: Place) -> AgentReply:
+    def _word(self, place: AgentAddress) -> AgentReply:
         run = self._run(place)
         if run is None:
             return AgentSilent(place.ordinal, "connection refused")
@@ -130,17 +140,19 @@ class PortedAgents:
         agent.said = [word, *agent.said[:9]]
         return word
 
-    def _fated(self, place: Place, word: AgentReply, fates: Sequence[Disturbance]) -> AgentReply:
+    def _fated(self, place: AgentAddress, word: AgentReply, fates: Sequence[Disturbance]) -> AgentReply:
         if any(fate.what == "silent" and fate.which == place.ordinal for fate in fates):
             return AgentSilent(place.ordinal, "injected: no answer")
         if isinstance(word, AgentReport) and any(fate.what == "old" and fate.which == place.ordinal for fate in fates):
             return self.group.truth.agents[word.incarnation].said[-1]
         return word
 
-    def _tell(self, place: Place, said: dict[str, object], named: frozenset[ProcessId]) -> Told:
+    def _tell(self, place: AgentAddress, said: dict[str, object], named: frozenset[ProcessId]) -> AnnouncementResult:
         run = self._run(place)
         if run is None:
-            return Told(ordinal=place.ordinal, outcome=Outcome.FAILED, epoch=None, why="connection refused")
+            return AnnouncementResult(
+                ordinal=place.ordinal, outcome=AnnouncementOutcome.FAILED, epoch=None, why="connection refused"
+            )
         agent, time = self.group.truth.agents[run.id], self.group.time()
         spoken, ttl = said["epoch"], said["ttlSeconds"]
         assert isinstance(spoken, dict)
@@ -148,9 +160,14 @@ class PortedAgents:
         epoch = Epoch(**spoken)
         is_other = epoch == agent.epoch and named != agent.named
         if agent.epoch is not None and (epoch < agent.epoch or is_other):
-            return Told(ordinal=place.ordinal, outcome=Outcome.REFUSED, epoch=agent.epoch, why="a higher one is known")
+            return AnnouncementResult(
+                ordinal=place.ordinal,
+                outcome=AnnouncementOutcome.REFUSED,
+                epoch=agent.epoch,
+                why="a higher one is known",
+            )
         agent.epoch, agent.named, agent.expires_at = epoch, named, time + ttl
-        return Told(ordinal=place.ordinal, outcome=Outcome.TAKEN, epoch=epoch)
+        return AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=epoch)
 
     def _heard(self, agent: AgentTruth) -> AnnouncementAck:
         time = self.group.time()

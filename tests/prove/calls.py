@@ -274,14 +274,14 @@ class PortedGroup:
         answer = await self._call(look)
         return dict.fromkeys(asked, ConfigUnread(answer) if isinstance(answer, str) else answer)
 
-    async def nudge(self, like_member: str) -> None:
+    async def trigger_rebalance(self, like_member: str) -> None:
         """Let a phantom join and leave."""
         is_ghost = False
 
         async def rebalance() -> bool:
             self._board.tell(f"process {self._process.number}: nudge")
             model = self._group.truth.members.get(like_member)
-            return model is not None and self._group.nudge(model.process_id, "10.9.0.1", stays=is_ghost)
+            return model is not None and self._group.trigger_rebalance(model.process_id, "10.9.0.1", stays=is_ghost)
 
         def leave_is_lost() -> None:
             nonlocal is_ghost
@@ -291,7 +291,7 @@ class PortedGroup:
         if is_ghost:
             raise KafkaStepError("injected: the phantom could not leave")
         if isinstance(answer, str) or not answer:
-            raise KafkaStepError(f"nudge: {answer}")
+            raise KafkaStepError(f"trigger rebalance: {answer}")
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Put members out."""

@@ -222,7 +222,7 @@ class Group:
         else:
             self._rebalance()
 
-    def nudge(self, process_id: ProcessId, host: str, *, stays: bool) -> bool:
+    def trigger_rebalance(self, process_id: ProcessId, host: str, *, stays: bool) -> bool:
         """A phantom joins and leaves; or stays, where its LeaveGroup was lost. False: the group is not stable."""
         truth = self.truth
         if truth.state is not GroupState.STABLE:

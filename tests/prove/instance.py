@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.leader.leadership import Alone
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
@@ -45,7 +45,7 @@ class _Operator(Operator):
         super().__init__(settings, client, loop.now, loop.time, instance.agents, leadership=leadership)
         self._instance = instance
 
-    def connect(self, _: Wiring) -> ApplicationGroup:
+    def connect(self, _: ClusterAccess) -> ApplicationGroup:
         return self._instance.group
 
 
@@ -129,11 +129,11 @@ class Instance:
             if not self._open.is_set():
                 self._loop.call_later(1.0, tell)  # it lies in the socket until somebody reads
             elif plural == "streamapps":
-                self.operator.heard_of_app(KEY, resource, is_gone=is_gone)
+                self.operator.on_streamapp_event(KEY, resource, is_gone=is_gone)
             elif plural == "pods":
-                self.operator.heard_of_pod(KEY, resource)
+                self.operator.on_pod_event(KEY, resource)
             else:
-                self.operator.heard_of_child(KEY, WATCHED[plural])
+                self.operator.on_owned_event(KEY, WATCHED[plural])
 
         return tell
 

@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from streamapp.api.names import PROCESS_ID
-from streamapp.controller.apps.group_poller import GroupWatch
+from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core import decide
@@ -125,7 +125,7 @@ def _no_second_look() -> Iterator[Any]:
     async def still_holds(self: Applier, gathered: Gathered, to_replicas: int | None) -> None:
         """Trust what was read."""
 
-    yield patch.object(Applier, "_still_holds", still_holds)
+    yield patch.object(Applier, "_check_again", still_holds)
 
 
 def _no_take_over() -> Iterator[Any]:
@@ -136,14 +136,14 @@ def _no_take_over() -> Iterator[Any]:
 
 
 def _ends_before_join() -> Iterator[Any]:
-    sound = GroupWatch._ends
+    sound = GroupPoller._ends
 
     async def ends(self: Any, task_set: TaskSet | TopologyUnknown) -> EndOffsets | EndsUnreadable:
         known: EndOffsets | None = getattr(self.group, "ends_before", None)
         self.group.ends_before = await sound(self, task_set)
         return known or self.group.ends_before
 
-    yield patch.object(GroupWatch, "_ends", ends)
+    yield patch.object(GroupPoller, "_ends", ends)
 
 
 def _unknown_is_caught_up() -> Iterator[Any]:

@@ -7,13 +7,13 @@ import asyncio
 import json
 import sys
 
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.settings import read_settings
 from streamapp.kafka.group.groups import RawGroup, describe
 
 
 async def read(bootstrap: str, group_id: str) -> RawGroup:
-    cluster = Cluster(read_settings(bootstrap, {}), group_id)
+    cluster = KafkaCluster(read_settings(bootstrap, {}), group_id)
     try:
         return await describe(cluster.group, deadline_seconds=10)
     finally:

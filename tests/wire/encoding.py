@@ -9,8 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from crc32c import crc32c
 
 from streamapp.core.facts.ids import TaskId, TopicPartition
-from streamapp.wire.assignment import Assignment, Host, NoRebalanceScheduled
-from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, SubscriptionInfo, TaskPosition
+from streamapp.wire.assignment import DecodedAssignment, Host, NoRebalanceScheduled
+from streamapp.wire.subscription import (
+    DecodedSubscription,
+    PositionSum,
+    RunningActivePosition,
+    SubscriptionInfo,
+    TaskPosition,
+)
 
 
 def string(text: str | None) -> bytes:
@@ -41,7 +47,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> bytes:
 
 def position(found: TaskPosition) -> int:
     match found:
-        case RunningActive():
+        case RunningActivePosition():
             return -2
         case PositionSum(offsets):
             return offsets
@@ -73,7 +79,7 @@ def subscription_info(info: SubscriptionInfo) -> bytes:
     return b"".join(parts)
 
 
-def subscription(found: Subscription) -> bytes:
+def subscription(found: DecodedSubscription) -> bytes:
     parts = [struct.pack(">h", found.version), array(string(topic) for topic in found.topics)]
     parts.append(blob(subscription_info(found.info)))
     if found.version >= 1:
@@ -98,7 +104,7 @@ def by_host(hosts: Mapping[Host, Iterable[TopicPartition]], topics: Sequence[str
     )
 
 
-def assignment_info(found: Assignment) -> bytes:
+def assignment_info(found: DecodedAssignment) -> bytes:
     owners = {partition: task for task, partitions in found.active.items() for partition in partitions}
     hosted = [*found.active_by_host.values(), *found.standby_by_host.values()]
     topics = sorted({topic for partitions in hosted for topic, _ in partitions})
@@ -120,7 +126,7 @@ def assignment_info(found: Assignment) -> bytes:
     )
 
 
-def assignment(found: Assignment, consumer_version: int) -> bytes:
+def assignment(found: DecodedAssignment, consumer_version: int) -> bytes:
     partitions = sorted(partition for held in found.active.values() for partition in held)
     return struct.pack(">h", consumer_version) + by_topic(partitions) + blob(assignment_info(found))
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
-from streamapp.wire.assignment import Assignment, Host, NoRebalanceScheduled, RebalanceScheduled
+from streamapp.wire.assignment import DecodedAssignment, Host, NoRebalanceScheduled, RebalanceScheduled
 from streamapp.wire.subscription import (
+    DecodedSubscription,
     PositionSum,
-    RunningActive,
-    Subscription,
+    RunningActivePosition,
     SubscriptionInfo,
     UnknownPosition,
 )
@@ -21,7 +21,7 @@ texts = st.text(st.characters(codec="utf-8"), max_size=12)
 partitions = st.builds(TopicPartition, names, st.integers(0, INT32))
 tasks = st.builds(TaskId, st.integers(0, INT32), st.integers(0, INT32))
 positions = st.one_of(
-    st.builds(RunningActive), st.builds(UnknownPosition), st.builds(PositionSum, st.integers(0, 2**63 - 2))
+    st.builds(RunningActivePosition), st.builds(UnknownPosition), st.builds(PositionSum, st.integers(0, 2**63 - 2))
 )
 process_ids = st.builds(ProcessId, st.uuids())
 
@@ -42,9 +42,9 @@ def subscription_infos(draw: st.DrawFn) -> SubscriptionInfo:
 
 
 @st.composite
-def subscriptions(draw: st.DrawFn) -> Subscription:
+def subscriptions(draw: st.DrawFn) -> DecodedSubscription:
     version = draw(st.integers(0, 3))
-    return Subscription(
+    return DecodedSubscription(
         version=version,
         topics=draw(st.lists(names, max_size=4).map(tuple)),
         info=draw(subscription_infos()),
@@ -67,9 +67,9 @@ hosts = st.dictionaries(
 
 
 @st.composite
-def assignments(draw: st.DrawFn) -> Assignment:
+def assignments(draw: st.DrawFn) -> DecodedAssignment:
     version = draw(st.integers(7, 11))
-    return Assignment(
+    return DecodedAssignment(
         version=version,
         commonly_supported_version=draw(st.integers(version, 20)),
         active=draw(owned()),

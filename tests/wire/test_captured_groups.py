@@ -3,9 +3,9 @@
 import pytest
 
 from streamapp.core.facts.ids import ProcessId, TaskId, TopicPartition
-from streamapp.wire.assignment import Assignment, Host, NoRebalanceScheduled, RebalanceScheduled
-from streamapp.wire.members import Member, decode_member
-from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, SubscriptionInfo
+from streamapp.wire.assignment import DecodedAssignment, Host, NoRebalanceScheduled, RebalanceScheduled
+from streamapp.wire.members import DecodedMember, decode_member
+from streamapp.wire.subscription import DecodedSubscription, PositionSum, RunningActivePosition, SubscriptionInfo
 from tests.wire.captures import NAMES, captured
 
 VERSIONS = {
@@ -19,16 +19,16 @@ VERSIONS = {
 }
 
 
-def members(name: str) -> list[Member]:
+def members(name: str) -> list[DecodedMember]:
     return [decode_member(raw) for raw in captured(name)]
 
 
-def said(member: Member) -> Subscription:
+def said(member: DecodedMember) -> DecodedSubscription:
     assert member.subscription is not None
     return member.subscription
 
 
-def told(member: Member) -> Assignment:
+def told(member: DecodedMember) -> DecodedAssignment:
     assert member.assignment is not None
     return member.assignment
 
@@ -54,7 +54,7 @@ def test_every_task_is_active_once_and_standby_once_elsewhere(name: str) -> None
 def test_a_member_reports_its_active_tasks_as_running_and_its_standbys_by_their_position(name: str) -> None:
     for member in members(name):
         reported = said(member).info.positions
-        assert {task for task, position in reported.items() if position == RunningActive()} == told(
+        assert {task for task, position in reported.items() if position == RunningActivePosition()} == told(
             member
         ).active.keys()
         sums = {task for task, position in reported.items() if isinstance(position, PositionSum)}
@@ -78,7 +78,7 @@ def test_a_member_of_4_2_1_is_read_to_the_last_field() -> None:
     process = ProcessId.parse("cc5363de-d10f-4e9b-be48-656a600d5a5a")
     assert member.client_id == f"counter-{process}-StreamThread-1-consumer"
     assert (member.host, member.instance_id) == ("127.0.0.1", None)
-    assert member.subscription == Subscription(
+    assert member.subscription == DecodedSubscription(
         version=3,
         topics=("in",),
         info=SubscriptionInfo(
@@ -87,8 +87,8 @@ def test_a_member_of_4_2_1_is_read_to_the_last_field() -> None:
             process_id=process,
             user_endpoint="localhost:7000",
             positions={
-                TaskId(0, 2): RunningActive(),
-                TaskId(0, 5): RunningActive(),
+                TaskId(0, 2): RunningActivePosition(),
+                TaskId(0, 5): RunningActivePosition(),
                 TaskId(0, 3): PositionSum(5016),
                 TaskId(0, 4): PositionSum(4952),
                 # Directories left on its disk from when the group was smaller.

@@ -3,11 +3,11 @@
 import pytest
 
 from streamapp.wire.errors import UndecodableError
-from streamapp.wire.members import Member, RawMember, decode_member
+from streamapp.wire.members import DecodedMember, RawMember, decode_member
 from tests.wire.captures import captured
 
 
-def group() -> list[Member]:
+def group() -> list[DecodedMember]:
     return [decode_member(raw) for raw in captured("4.2.1-standbys")]
 
 
@@ -16,7 +16,7 @@ def a_raw_member(client_host: str = "/10.1.2.3", metadata: bytes = b"") -> RawMe
 
 
 def test_a_member_outside_a_stable_group_has_nothing_to_decode() -> None:
-    assert decode_member(a_raw_member()) == Member("id", None, "client", "10.1.2.3", None, None)
+    assert decode_member(a_raw_member()) == DecodedMember("id", None, "client", "10.1.2.3", None, None)
 
 
 @pytest.mark.parametrize(

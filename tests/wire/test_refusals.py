@@ -10,7 +10,7 @@ from streamapp.wire.assignment import NoRebalanceScheduled, decode_assignment, d
 from streamapp.wire.errors import UndecodableError
 from streamapp.wire.subscription import (
     PositionSum,
-    RunningActive,
+    RunningActivePosition,
     UnknownPosition,
     decode_subscription,
     decode_subscription_info,
@@ -114,7 +114,7 @@ def test_the_marks_of_kafka_streams_become_types() -> None:
     sums = array(offset_sum(mark, task) for task, mark in zip(tasks, marks, strict=True))
     assert decode_subscription_info(info(sums)).positions == {
         tasks[0]: PositionSum(0),
-        tasks[1]: RunningActive(),
+        tasks[1]: RunningActivePosition(),
         tasks[2]: UnknownPosition(),
         tasks[3]: UnknownPosition(),
     }

@@ -5,9 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamapp.core.facts.ids import TaskId
-from streamapp.wire.assignment import Assignment, decode_assignment
+from streamapp.wire.assignment import DecodedAssignment, decode_assignment
 from streamapp.wire.errors import UndecodableError
-from streamapp.wire.subscription import Subscription, SubscriptionInfo, decode_subscription, decode_subscription_info
+from streamapp.wire.subscription import (
+    DecodedSubscription,
+    SubscriptionInfo,
+    decode_subscription,
+    decode_subscription_info,
+)
 from tests.wire import encoding, strategies
 
 NO_DEADLINE = settings(deadline=None)
@@ -15,19 +20,21 @@ NO_DEADLINE = settings(deadline=None)
 
 @NO_DEADLINE
 @given(strategies.subscriptions())
-def test_a_subscription_comes_back_whole(subscription: Subscription) -> None:
+def test_a_subscription_comes_back_whole(subscription: DecodedSubscription) -> None:
     assert decode_subscription(encoding.subscription(subscription)) == subscription
 
 
 @NO_DEADLINE
 @given(strategies.assignments(), st.integers(0, 3))
-def test_an_assignment_comes_back_whole(assignment: Assignment, consumer_version: int) -> None:
+def test_an_assignment_comes_back_whole(assignment: DecodedAssignment, consumer_version: int) -> None:
     assert decode_assignment(encoding.assignment(assignment, consumer_version)) == assignment
 
 
 @NO_DEADLINE
 @given(strategies.subscriptions(), st.data())
-def test_a_subscription_cut_short_anywhere_is_undecodable(subscription: Subscription, data: st.DataObject) -> None:
+def test_a_subscription_cut_short_anywhere_is_undecodable(
+    subscription: DecodedSubscription, data: st.DataObject
+) -> None:
     raw = encoding.subscription(subscription)
     with pytest.raises(UndecodableError):
         decode_subscription(raw[: data.draw(st.integers(0, len(raw) - 1))])
@@ -35,7 +42,7 @@ def test_a_subscription_cut_short_anywhere_is_undecodable(subscription: Subscrip
 
 @NO_DEADLINE
 @given(strategies.assignments(), st.data())
-def test_an_assignment_cut_short_anywhere_is_undecodable(assignment: Assignment, data: st.DataObject) -> None:
+def test_an_assignment_cut_short_anywhere_is_undecodable(assignment: DecodedAssignment, data: st.DataObject) -> None:
     raw = encoding.assignment(assignment, 3)
     with pytest.raises(UndecodableError):
         decode_assignment(raw[: data.draw(st.integers(0, len(raw) - 1))])
@@ -43,14 +50,14 @@ def test_an_assignment_cut_short_anywhere_is_undecodable(assignment: Assignment,
 
 @NO_DEADLINE
 @given(strategies.subscriptions(), st.binary(min_size=1, max_size=5))
-def test_bytes_left_over_after_a_subscription_are_undecodable(subscription: Subscription, more: bytes) -> None:
+def test_bytes_left_over_after_a_subscription_are_undecodable(subscription: DecodedSubscription, more: bytes) -> None:
     with pytest.raises(UndecodableError, match=f"{len(more)} bytes left over"):
         decode_subscription(encoding.subscription(subscription) + more)
 
 
 @NO_DEADLINE
 @given(strategies.assignments(), st.binary(min_size=1, max_size=5))
-def test_bytes_left_over_after_an_assignment_are_undecodable(assignment: Assignment, more: bytes) -> None:
+def test_bytes_left_over_after_an_assignment_are_undecodable(assignment: DecodedAssignment, more: bytes) -> None:
     with pytest.raises(UndecodableError, match=f"{len(more)} bytes left over"):
         decode_assignment(encoding.assignment(assignment, 3) + more)
 

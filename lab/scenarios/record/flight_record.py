@@ -13,7 +13,7 @@ from lab.errors import LabError
 from lab.scenarios import operator_deployment
 
 WRITTEN_WITHIN_SECONDS = 10.0
-"""After so long a line is in a file (`record_writer.Place.flush_seconds`)."""
+"""After so long a line is in a file (`file_writer.RecordFiles.flush_seconds`)."""
 _TIMEOUT_SECONDS = 120
 _COMMAND = ("python3", "-m", "streamapp.controller.record.archive")
 

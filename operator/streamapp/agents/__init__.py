@@ -1,6 +1,5 @@
-"""Speaks to the agents in the pods over HTTP: reads their reports, and tells them who leaves.
+"""HTTP client of the agents in the pods: reads their reports, and announces which processes leave.
 
-The only owner of requests to pods. `client` sends them, `answers` are what comes back; both know nothing of Kubernetes
-and decide nothing. Every error is a value with a sentence: one pod that is silent must not keep the others from being
-heard.
+The only owner of requests to pods. `client` sends them, `answers` has their results; both know nothing of Kubernetes
+and decide nothing. Every error is a value with a sentence, so that one unreachable agent does not affect the others.
 """

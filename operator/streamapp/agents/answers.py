@@ -1,4 +1,4 @@
-"""What comes of a request to an agent: values, with a sentence wherever something went wrong.
+"""Results of requests to agents: values, each with a sentence if something went wrong.
 
 Made by `client`, read by the controller.
 """
@@ -12,7 +12,7 @@ from streamapp.core.facts.ids import Ordinal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class AgentAddress:
     """Where an agent is."""
 
     ordinal: Ordinal
@@ -33,16 +33,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What was heard of one agent."""
+class AgentReading:
+    """The result of reading one agent's report."""
 
-    word: AgentReport | AgentSilent
+    reply: AgentReport | AgentSilent
     topology: str | None = None
     """The text of `Topology#describe()`; None where the agent does not know it, or is silent."""
 
 
-class Outcome(Enum):
-    """What became of an announcement."""
+class AnnouncementOutcome(Enum):
+    """Whether the agent accepted an announcement."""
 
     TAKEN = "taken"
     REFUSED = "refused"
@@ -51,11 +51,11 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What came of telling one agent."""
+class AnnouncementResult:
+    """The result of one announcement to one agent."""
 
     ordinal: Ordinal
-    outcome: Outcome
+    outcome: AnnouncementOutcome
     epoch: Epoch | None
     """The one that the agent knows by now, where it said so."""
     why: str = ""

@@ -1,7 +1,7 @@
 """Sends requests to agents: a deadline on each, a bound on every answer, a limit on how many at once.
 
-One per process of the operator, made by the controller. It retries nothing: the next pass asks again. It follows no
-redirect and goes through no proxy: a token goes to the address of a pod and nowhere else.
+The controller creates one per process. It retries nothing: the next pass asks again. It follows no redirect and uses no
+proxy: a token is sent to the address of a pod and nowhere else.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import aiohttp
 
-from streamapp.agents.answers import Outcome, Place, Read, Told
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.wire.agent_report import MOST_BYTES, Expected, NotOurReportError, read_report
 from streamapp.wire.announcement import epoch_in, error_in
@@ -39,7 +39,7 @@ class _NoAnswerError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _HttpAnswer:
     status: int
     body: bytes
 
@@ -55,7 +55,7 @@ class AgentClient:
     _turns: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        """Connect to nobody yet."""
+        """Open no connection yet."""
         self._turns = asyncio.Semaphore(self.at_once)
 
     async def close(self) -> None:
@@ -64,55 +64,64 @@ class AgentClient:
         if session is not None:
             await session.close()
 
-    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:
-        """Ask all of these for their reports at the same time; one answer for each, in their order."""
-        return await asyncio.gather(*(self._read(place, application_id, token) for place in places))
+    async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
+        """Read the reports of all of these at the same time; one reading for each, in their order."""
+        return await asyncio.gather(*(self._read(address, application_id, token) for address in addresses))
 
-    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:
-        """Tell all of these at the same time; one outcome for each, in their order."""
-        return await asyncio.gather(*(self._announce(place, announcement, token) for place in places))
+    async def announce(
+        self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
+    ) -> list[AnnouncementResult]:
+        """Send the announcement to all of these at the same time; one result for each, in their order."""
+        return await asyncio.gather(*(self._announce(address, announcement, token) for address in addresses))
 
-    async def _read(self, place: Place, application_id: str, token: str) -> Read:
+    async def _read(self, address: AgentAddress, application_id: str, token: str) -> AgentReading:
         try:
             async with self._turns:
                 asked_at = self.now()
-                answer = await self._ask("GET", place, _REPORT, token, MOST_BYTES)
+                answer = await self._ask("GET", address, _REPORT, token, MOST_BYTES)
             if answer.status != 200:
-                return _silent(place, _refusal(answer))
+                return _silent(address, _refusal(answer))
             expected = Expected(
-                ordinal=place.ordinal, pod_uid=place.pod_uid, application_id=application_id, asked_at=asked_at
+                ordinal=address.ordinal, pod_uid=address.pod_uid, application_id=application_id, asked_at=asked_at
             )
-            found = read_report(answer.body, expected)
+            report = read_report(answer.body, expected)
         except NotOurReportError as error:
-            return _silent(place, f"{error}; see that the pod's `application.id` is {application_id}, in one instance")
+            return _silent(
+                address, f"{error}; see that the pod's `application.id` is {application_id}, in one instance"
+            )
         except UndecodableError as error:
-            return _silent(place, f"{error}; if the agent is newer than the operator, upgrade the operator")
+            return _silent(address, f"{error}; if the agent is newer than the operator, upgrade the operator")
         except _NoAnswerError as error:
-            return _silent(place, str(error))
-        return Read(found.report, found.topology)
+            return _silent(address, str(error))
+        return AgentReading(report.report, report.topology)
 
-    async def _announce(self, place: Place, announcement: bytes, token: str) -> Told:
+    async def _announce(self, address: AgentAddress, announcement: bytes, token: str) -> AnnouncementResult:
         try:
             async with self._turns:
-                answer = await self._ask("PUT", place, _LEAVING, token, _MOST_TOLD, announcement)
+                answer = await self._ask("PUT", address, _LEAVING, token, _MOST_TOLD, announcement)
         except _NoAnswerError as error:
-            return Told(ordinal=place.ordinal, outcome=Outcome.FAILED, epoch=None, why=f"agent of {place}: {error}")
-        known = epoch_in(answer.body)
+            return AnnouncementResult(
+                ordinal=address.ordinal,
+                outcome=AnnouncementOutcome.FAILED,
+                epoch=None,
+                why=f"agent of {address}: {error}",
+            )
+        epoch = epoch_in(answer.body)
         if answer.status == 200:
-            return Told(ordinal=place.ordinal, outcome=Outcome.TAKEN, epoch=known)
-        why = f"agent of {place}: {_refusal(answer)}"
-        return Told(ordinal=place.ordinal, outcome=Outcome.REFUSED, epoch=known, why=why)
+            return AnnouncementResult(ordinal=address.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=epoch)
+        why = f"agent of {address}: {_refusal(answer)}"
+        return AnnouncementResult(ordinal=address.ordinal, outcome=AnnouncementOutcome.REFUSED, epoch=epoch, why=why)
 
     async def _ask(
-        self, method: str, place: Place, path: str, token: str, most: int, body: bytes | None = None
-    ) -> _Answer:
+        self, method: str, address: AgentAddress, path: str, token: str, most: int, body: bytes | None = None
+    ) -> _HttpAnswer:
         headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         headers |= {} if body is None else {"Content-Type": "application/json"}
         try:
-            async with self._pool().request(
-                method, f"http://{place.host}:{place.port}{path}", data=body, headers=headers, allow_redirects=False
+            async with self._http_session().request(
+                method, f"http://{address.host}:{address.port}{path}", data=body, headers=headers, allow_redirects=False
             ) as response:
-                return _Answer(response.status, await _bounded(response, most))
+                return _HttpAnswer(response.status, await _bounded(response, most))
         except TimeoutError:
             raise _NoAnswerError(f"no whole answer within {self.deadline_seconds:g} s; {_UNREACHABLE}") from None
         except aiohttp.ClientConnectorError as error:
@@ -120,10 +129,10 @@ class AgentClient:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _NoAnswerError(f"the answer broke off ({_cause(error)}); look at the pod's log if it lasts") from None
 
-    def _pool(self) -> aiohttp.ClientSession:
+    def _http_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                # A pod's address may belong to another pod a moment later: no connection is used twice.
+                # A pod's address can belong to another pod a moment later: no connection is used twice.
                 connector=aiohttp.TCPConnector(limit=0, force_close=True),
                 timeout=aiohttp.ClientTimeout(total=self.deadline_seconds),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -134,7 +143,7 @@ class AgentClient:
 
 
 async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Read a body as far as it may be long: what follows is not even waited for."""
+    """Read a body up to its limit; a longer body is not read to its end."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
         size += len(chunk)
@@ -145,19 +154,19 @@ async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
     return b"".join(chunks)
 
 
-def _refusal(answer: _Answer) -> str:
+def _refusal(answer: _HttpAnswer) -> str:
     if answer.status == 401:
         return _ROTATED
-    said = error_in(answer.body)
-    known = epoch_in(answer.body)
-    told = [f"it answered {answer.status}", *([said] if said else [])]
-    if answer.status == 409 and known is not None:
-        told.append(f"it knows the epoch {known.lease}/{known.counter}: another operator has spoken since")
+    error = error_in(answer.body)
+    epoch = epoch_in(answer.body)
+    parts = [f"it answered {answer.status}", *([error] if error else [])]
+    if answer.status == 409 and epoch is not None:
+        parts.append(f"it knows the epoch {epoch.lease}/{epoch.counter}: another operator has announced since")
     elif answer.status == 404:
-        told.append("something else than the agent listens there; see `spec.agent.port`")
-    elif not said:
-        told.append("look at the agent's version")
-    return "; ".join(told)
+        parts.append("something else than the agent listens there; see `spec.agent.port`")
+    elif not error:
+        parts.append("look at the agent's version")
+    return "; ".join(parts)
 
 
 def _cause(error: Exception) -> str:
@@ -167,5 +176,5 @@ def _cause(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _silent(place: Place, why: str) -> Read:
-    return Read(AgentSilent(place.ordinal, f"agent of {place}: {why}"))
+def _silent(address: AgentAddress, why: str) -> AgentReading:
+    return AgentReading(AgentSilent(address.ordinal, f"agent of {address}: {why}"))

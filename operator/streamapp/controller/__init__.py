@@ -1,13 +1,17 @@
-"""The shell: hears of changes, gathers the facts, has the core decide, and makes what it decided.
+"""Runs the operator: watches Kubernetes, gathers facts, lets the core decide, and carries out the plan.
 
-The only owner of kopf. Read `reconcile` first: one pass over one application, on one screen. Then, in the order in
-which a change travels: `handlers` (kopf's watches mark a key dirty), `key_queue` (one pass per key at a time, retried),
-`gather` (live reads and what `memory` remembers, as one `Snapshot`), `apply` (the plan's steps as calls), `reporting`
-(status, Events, log, metrics). Beside the passes, `watching` polls each application's group on its own, through
-`kafka_side`, so that a broker that does not answer delays nobody. `recorder` keeps the flight record of every pass,
-which `record_writer` writes in a thread of its own (`record_queue`, `record_files`); `recording` puts those together.
-`process` puts all together; `health` and `metrics` are what others ask.
+The only owner of kopf. Start with `reconcile.reconciler`: one pass over one application, on one screen. `process` puts
+all parts together; `http` serves probes, metrics and reports.
 
-Nothing that matters lives here in memory: after a restart everything is read again, and what cannot be read again (how
-long a wish has been the same, who was seen in the group) begins anew and holds meanwhile.
+1. `reconcile.watches` receives events from kopf and marks the application's key dirty.
+2. `reconcile.workqueue` runs one pass per key at a time and retries failed passes.
+3. `reconcile.gather` reads Kubernetes and takes the rest from `apps.memory`, as one `Snapshot`.
+4. `reconcile.apply` turns each step of the plan into one call.
+5. `reconcile.report` writes status, Events, log and metrics; `record` keeps the flight record.
+
+Beside the passes, `apps.group_poller` polls the consumer group of each application on its own, so that an unresponsive
+broker delays only its own application. `leader` lets one replica act at a time.
+
+Nothing that matters exists only in memory. After a restart everything is read again. What cannot be read again starts
+empty and causes holds meanwhile: how long the desired replicas have been unchanged, which members were in the group.
 """

@@ -1,6 +1,6 @@
 """The operator's log: one JSON object per line, and one line per change of a decision, not per pass.
 
-Set up once by `process`; everybody else asks `structlog.get_logger()`.
+Set up once by `process`; every other module calls `structlog.get_logger()`.
 """
 
 import logging
@@ -38,5 +38,5 @@ def set_up(level: str) -> None:
     root.handlers = [handler]
     root.setLevel(levels[level.upper()])
     for name in _FOREIGN:
-        # kopf tells every event at INFO; what matters of them is in our own lines.
+        # kopf logs every event at INFO; our own lines have what matters.
         logging.getLogger(name).setLevel(max(levels[level.upper()], logging.WARNING))

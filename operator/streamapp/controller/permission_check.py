@@ -1,7 +1,6 @@
-"""`python -m streamapp check`: whether the operator could work here, as a table of yes and no with the fix.
+"""`python -m streamapp check`: whether the operator can work here, as a table of checks with their fixes.
 
-Run in a pod under the operator's own service account and settings, as `helm test` does, or by a person. It asks and
-writes nothing.
+Run in a pod under the operator's own service account and settings, by `helm test` or by a user. It only reads.
 """
 
 import argparse
@@ -14,14 +13,14 @@ from urllib.parse import urlsplit
 from streamapp.controller.settings import Settings
 from streamapp.kube.client.client import KubeClient, own_configuration
 from streamapp.kube.client.kinds import STREAM_APPS
-from streamapp.kube.objects.rights import RIGHTS, Right, Where, is_granted
+from streamapp.kube.objects.rights import RIGHTS, Right, RightScope, is_granted
 
 READY_SECONDS = 5.0
 """For the answer about readiness."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class PermissionCheck:
     """One line of the table."""
 
     what: str
@@ -54,7 +53,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     return 1 if any(not (each.is_there or each.optional) for each in findings) else 0
 
 
-def table(findings: Sequence[Finding]) -> str:
+def table(findings: Sequence[PermissionCheck]) -> str:
     """Write the findings as aligned columns, and a last line with the sum."""
     rows = [("there", "what", "where", "otherwise")]
     rows += [(each.answer, each.what, each.where, "" if each.is_there else each.fix) for each in findings]
@@ -65,10 +64,10 @@ def table(findings: Sequence[Finding]) -> str:
     return "\n".join([*lines, "", end])
 
 
-async def _check(settings: Settings) -> list[Finding]:
+async def _check(settings: Settings) -> list[PermissionCheck]:
     client = KubeClient(await own_configuration(), deadline_seconds=settings.request_deadline_seconds)
     try:
-        served = Finding(
+        served = PermissionCheck(
             what=f"definition {STREAM_APPS.plural}.{STREAM_APPS.group}",
             where="cluster",
             is_there=await client.serves(STREAM_APPS),
@@ -79,27 +78,27 @@ async def _check(settings: Settings) -> list[Finding]:
         await client.close()
 
 
-async def _rights(client: KubeClient, settings: Settings) -> list[Finding]:
+async def _rights(client: KubeClient, settings: Settings) -> list[PermissionCheck]:
     watched: tuple[str | None, ...] = settings.namespaces or (None,)
     own: tuple[str | None, ...] = (settings.lease_namespace,) if settings.lease_namespace else ()
-    asked = [
+    checks = [
         (right, verb, what, namespace)
         for right in RIGHTS
-        for namespace in (watched if right.where is Where.WATCHED else own)
-        for verb, what in right.asked()
+        for namespace in (watched if right.where is RightScope.WATCHED else own)
+        for verb, what in right.reviews()
     ]
     answers = await asyncio.gather(
-        *(is_granted(client, right, verb, where, settings.lease_name) for right, verb, _, where in asked)
+        *(is_granted(client, right, verb, where, settings.lease_name) for right, verb, _, where in checks)
     )
     return [
-        Finding(
+        PermissionCheck(
             what=f"{verb} {what}",
             where=namespace or "all namespaces",
             is_there=answer,
             fix=_fix(right, verb, namespace),
             optional=right.optional,
         )
-        for (right, verb, what, namespace), answer in zip(asked, answers, strict=True)
+        for (right, verb, what, namespace), answer in zip(checks, answers, strict=True)
     ]
 
 
@@ -108,7 +107,7 @@ def _fix(right: Right, verb: str, namespace: str | None) -> str:
     return f"{right.why} Let {role} of the operator grant {verb} on {right.path}, as the chart of this release does"
 
 
-def _readiness(url: str) -> Finding:
+def _readiness(url: str) -> PermissionCheck:
     """Ask a running operator, or a Service in front of it."""
     place = urlsplit(url)
     fix = "look at the operator's pods: kubectl get pods, kubectl logs"
@@ -120,5 +119,5 @@ def _readiness(url: str) -> Finding:
         finally:
             connection.close()
     except (OSError, HTTPException) as error:
-        return Finding(what="ready", where=url, is_there=False, fix=f"no answer ({error}); {fix}")
-    return Finding(what="ready", where=url, is_there=status == 200, fix=f"it answers {status}; {fix}")
+        return PermissionCheck(what="ready", where=url, is_there=False, fix=f"no answer ({error}); {fix}")
+    return PermissionCheck(what="ready", where=url, is_there=status == 200, fix=f"it answers {status}; {fix}")

@@ -1,14 +1,14 @@
-"""What a pass needs of Kafka and of agents, as Protocols: tests bring some without brokers and pods.
+"""The interfaces to Kafka and to agents, as Protocols: tests implement them without brokers and pods.
 
-The real ones are `kafka_side` and `agents.client`.
-Every call has its own deadline and never raises for what a broker does: what could not be read is a value.
+The implementations are `apps.kafka_group` and `streamapp.agents.client`. Every call has a deadline of its own. A broker
+or agent that fails never raises: an unreadable fact is a value.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from streamapp.agents.answers import Place, Read, Told
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementResult
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import TopicPartition
@@ -18,12 +18,12 @@ from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 
 
 class KafkaStepError(Exception):
-    """A nudge or an eviction that was not made; says of which group, why, and what to do."""
+    """A rebalance trigger or an eviction failed; names the group, the cause and the next step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """One look at a group."""
+    """One reading of a group."""
 
     group: GroupDescription | GroupUnreadable
     joins: Mapping[str, Hashable] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class ApplicationGroup(Protocol):
     """The Kafka side of one application."""
 
     async def describe(self) -> Poll:
-        """Look at the group."""
+        """Read the group."""
 
     async def task_set(self) -> TaskSet | TopologyUnknown:
         """Find out which tasks there are, from the text in the spec or from the last look."""
@@ -43,16 +43,16 @@ class ApplicationGroup(Protocol):
         """Read the ends of all changelogs."""
 
     async def tails(self, ends: Mapping[TopicPartition, PartitionEnd]) -> Mapping[TopicPartition, int | Unknown]:
-        """Look where the last record before each end lies that is applied, or say why that is not known."""
+        """Find the last applied record before each end, or say why it is unknown."""
 
     async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
         """Read how long these topics keep records and tombstones, or why that is not known."""
 
-    async def nudge(self, like_member: str) -> None:
-        """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""
+    async def trigger_rebalance(self, like_member: str) -> None:
+        """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
-        """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""
+        """Evict exactly these members from the group; KafkaStepError if it is unknown whether all are out."""
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""
@@ -61,11 +61,13 @@ class ApplicationGroup(Protocol):
 class AgentAccess(Protocol):
     """The agents in all pods."""
 
-    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:
-        """Ask all of these for their reports at the same time; one answer for each, in their order."""
+    async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
+        """Read the reports of all of these at the same time; one reading for each, in their order."""
 
-    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:
-        """Tell all of these at the same time; one outcome for each, in their order."""
+    async def announce(
+        self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
+    ) -> list[AnnouncementResult]:
+        """Send the announcement to all of these at the same time; one result for each, in their order."""
 
     async def close(self) -> None:
         """Drop every connection."""

@@ -1,7 +1,7 @@
-"""The operator's process: puts the parts together, runs them, and ends when one of them ends.
+"""The operator's process: creates the parts, runs them, and ends if one of them ends.
 
-Called by `streamapp.__main__`. It never goes on with half of itself: a watch that died, a missing definition or a
-server that cannot listen end the process, and Kubernetes starts it anew.
+Called by `streamapp.__main__`. It never continues without one of its parts: if a watch dies, the definition is missing
+or the server cannot listen, the process ends, and Kubernetes restarts it.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ import structlog
 
 from streamapp.agents.client import AgentClient
 from streamapp.api.objects.manifests import Installation
-from streamapp.controller.agents.access import AgentSide
+from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.keys import KeyFile, NoKeys
-from streamapp.controller.apps.apps import Applications, Wiring
-from streamapp.controller.apps.group_poller import Pace
+from streamapp.controller.apps.apps import Applications, ClusterAccess
+from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.http import routes
 from streamapp.controller.http.answers import Answers
@@ -29,7 +29,7 @@ from streamapp.controller.http.probes import Health, serve
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import ALONE, Leadership
-from streamapp.controller.leader.thread_loop import Apart, OwnLoop
+from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
 from streamapp.controller.reconcile.apply import Applier
@@ -38,7 +38,7 @@ from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.controller.reconcile.report import Reporter
 from streamapp.controller.reconcile.watches import kopf_settings, registry_for
 from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
-from streamapp.controller.record.reader import History
+from streamapp.controller.record.reader import RecordHistory
 from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.policy import Timing
@@ -52,7 +52,7 @@ log = structlog.get_logger()
 Parts = Mapping[str, Coroutine[None, None, None]]
 
 PATIENCE_SECONDS = 1.0
-"""So long passes may go on after the process was told to end, before they are cut off and the Lease is given back."""
+"""For running passes, after the order to stop; then they are cancelled and the Lease is given back."""
 
 
 class CannotStartError(Exception):
@@ -61,7 +61,7 @@ class CannotStartError(Exception):
 
 @dataclass(slots=True)
 class QueueMetrics:
-    """What the queue tells, as metrics and log lines."""
+    """Reports the queue's events as metrics and log lines."""
 
     metrics: Metrics
 
@@ -75,7 +75,7 @@ class QueueMetrics:
         self.metrics.reconciles.labels(result).inc()
 
     def failed(self, key: str, error: Exception, again_in_seconds: float) -> None:
-        """A pass raised. What the API server says needs no stack trace; what nobody expected does."""
+        """A pass raised. An error of the API server needs no stack trace; an unexpected error does."""
         trace = None if isinstance(error, KubeError) else error
         log.warning("reconcile failed", app=key, error=str(error), again_in_seconds=again_in_seconds, exc_info=trace)
 
@@ -114,10 +114,10 @@ class Operator:
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         self.metrics.leader.set_function(lambda: float(leadership.leads()))
         self.metrics.lease_transitions.set_function(lambda: leadership.transitions)
-        pace = Pace(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
+        pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         self.applications = Applications(self.connect, pace, self.queue.add, now)
         installation = _installation(settings, self.keys)
-        side = AgentSide(self.agents, self.keys, self.metrics)
+        side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now)
         self._reconciler = Reconciler(
             Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership),
@@ -128,29 +128,29 @@ class Operator:
             self.recording.recorder,
         )
         folder = Path(settings.record_folder) if settings.record_folder else None
-        self.history = History(folder, leadership.leads)
+        self.history = RecordHistory(folder, leadership.leads)
         self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership)
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
-    def heard_of_app(self, key: Key, resource: Json, *, is_gone: bool) -> None:
-        """Remember the StreamApp for its rivals, and look at it."""
+    def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
+        """Remember the StreamApp, to detect conflicts with others, and queue a pass."""
         self.metrics.watch_events.labels(STREAM_APPS.plural).inc()
         if is_gone:
-            self.applications.gone(key)
+            self.applications.remove(key)
         else:
-            self.applications.heard(key, resource)
+            self.applications.remember_resource(key, resource)
         self.queue.add(key)
 
-    def heard_of_pod(self, key: Key, pod: Json) -> None:
-        """Remember how its containers ended, and look at its application."""
+    def on_pod_event(self, key: Key, pod: Json) -> None:
+        """Remember how its containers ended, and queue a pass over its application."""
         self.metrics.watch_events.labels("pods").inc()
         application = self.applications.find(key)
         if application is not None:
             application.memory.record_terminations(from_json.container_ends(pod), self._now())
             self.queue.add(key)
 
-    def heard_of_child(self, key: Key, kind: Kind) -> None:
-        """Look at its application."""
+    def on_owned_event(self, key: Key, kind: Kind) -> None:
+        """Queue a pass over its application."""
         self.metrics.watch_events.labels(kind.plural).inc()
         if self.applications.find(key) is not None:
             self.queue.add(key)
@@ -164,10 +164,10 @@ class Operator:
             )
 
     async def resync(self) -> None:
-        """List all StreamApps again and again, until cancelled: a watch may have missed a deletion."""
+        """List all StreamApps again and again, until cancelled: a watch can miss a deletion."""
         while True:
             try:
-                self._mark(await self._list())
+                self._mark_dirty(await self._list())
             except KubeError as error:
                 log.warning("resync failed", error=str(error))
                 await asyncio.sleep(self.settings.backoff_first_seconds)
@@ -176,32 +176,32 @@ class Operator:
             await asyncio.sleep(self.settings.resync_seconds)
 
     async def close(self, patience_seconds: float = 0.0) -> None:
-        """Stop passes and polls; a pass that is under way may come to its end within the patience."""
+        """Stop passes and polls; a running pass can finish within the patience."""
         await self.queue.close(patience_seconds)
         self.applications.close()
         await self.agents.close()
 
-    def _mark(self, resources: list[Json]) -> None:
-        found = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
-        for key, resource in found.items():
-            self.applications.heard(key, resource)
-        for key in {*found, *self.applications.keys()}:
+    def _mark_dirty(self, resources: list[Json]) -> None:
+        resources_by_key = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
+        for key, resource in resources_by_key.items():
+            self.applications.remember_resource(key, resource)
+        for key in {*resources_by_key, *self.applications.keys()}:
             self.queue.add(key)
 
     async def _list(self) -> list[Json]:
-        wanted = self.settings.namespaces or (None,)
-        return [one for namespace in wanted for one in await self.client.list(STREAM_APPS, namespace)]
+        namespaces = self.settings.namespaces or (None,)
+        return [one for namespace in namespaces for one in await self.client.list(STREAM_APPS, namespace)]
 
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)
 
-    def connect(self, wiring: Wiring) -> ApplicationGroup:
+    def connect(self, cluster_access: ClusterAccess) -> ApplicationGroup:
         """Give the Kafka side of an application."""
-        return connect(wiring, self.settings.kafka_deadline_seconds)
+        return connect(cluster_access, self.settings.kafka_deadline_seconds)
 
 
 async def run(settings: Settings) -> None:
-    """Run the operator until it is told to stop, or one of its parts ends.
+    """Run the operator until a signal stops it, or one of its parts ends.
 
     CannotStartError if it cannot begin, KubeError if it lacks a right to begin with.
     """
@@ -228,8 +228,8 @@ async def run(settings: Settings) -> None:
         operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
         await operator.check()
-        told = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
-        server = await serve(settings.port, operator.health, operator.metrics, told)
+        route_defs = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
+        server = await serve(settings.port, operator.health, operator.metrics, route_defs)
         left_behind.push_async_callback(server.cleanup)
         left_behind.push_async_callback(operator.recording.close)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
@@ -237,16 +237,16 @@ async def run(settings: Settings) -> None:
 
 @asynccontextmanager
 async def _election(settings: Settings, observe: Callable[[str, str, int], None]) -> AsyncIterator[Leadership]:
-    """Stand for the Lease with a client and an event loop of its own: a renewal waits for nobody's turn."""
+    """Stand for the Lease with a client and an event loop of its own: a renewal never waits for a pass."""
     timing = lease_timing(settings)
 
     async def connected() -> KubeClient:
         return KubeClient(await own_configuration(), deadline_seconds=timing.request, at_once=2, observe=observe)
 
-    async with OwnLoop.running("election") as own:
+    async with ThreadLoop.running("election") as own:
         client = await own.run(connected())
         try:
-            yield Apart(Elector(client, lease_key(settings), identity_of(settings), timing), own)
+            yield RemoteLeadership(Elector(client, lease_key(settings), identity_of(settings), timing), own)
         finally:
             await own.run(client.close())
 
@@ -271,14 +271,14 @@ async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[
             running = {stopping, *(asyncio.create_task(part, name=name) for name, part in work.items())}
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        done = {task for task in running if task.done()}
-        for task in {standing, *running} - done:
+        ended = {task for task in running if task.done()}
+        for task in {standing, *running} - ended:
             task.cancel()
         await operator.close(PATIENCE_SECONDS)
         await operator.leadership.release()
         # Only now: kopf takes seconds to end, in which another replica can begin.
         await asyncio.gather(standing, *running, return_exceptions=True)
-    for task in done:
+    for task in ended:
         log.info("stopping", reason="signal" if task is stopping else f"{task.get_name()} ended")
         task.result()
 
@@ -310,12 +310,12 @@ async def _watch(operator: Operator, stop: asyncio.Event) -> None:
         clusterwide=not operator.settings.namespaces,
         stop_flag=stop,
     )
-    _stop_on_signals(stop)  # kopf has put its own in their place, which tell nobody else
+    _stop_on_signals(stop)  # kopf has replaced them with its own, which only stop kopf
     await kopf.run_tasks(tasks, ignored=ours)
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
-    """Note that the process is to end; without this a container's first process would not hear of it at all."""
+    """Set `stop` on a signal; without a handler, process 1 of a container ignores these signals."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
 

@@ -95,13 +95,13 @@ class Settings:
 
         Others of the same prefix mean nothing: Kubernetes itself makes some, from the names of Services.
         """
-        known = {PREFIX + field.name.upper(): field.name for field in fields(cls)}
-        given = {name: text for name, text in environment.items() if name in known}
+        field_names = {PREFIX + field.name.upper(): field.name for field in fields(cls)}
+        variables = {name: text for name, text in environment.items() if name in field_names}
         values: dict[str, Any] = {}
-        for name, text in given.items():
-            default = getattr(cls(), known[name])
+        for name, text in variables.items():
+            default = getattr(cls(), field_names[name])
             try:
-                values[known[name]] = _READERS.get(known[name], _READERS_BY_TYPE[type(default)])(text)
+                values[field_names[name]] = _READERS.get(field_names[name], _READERS_BY_TYPE[type(default)])(text)
             except ValueError as error:
                 raise InvalidSettingError(f"{name}={text!r}: {error}; the default is {default!r}") from error
         return cls(**values)

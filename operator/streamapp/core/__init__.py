@@ -11,4 +11,5 @@ never a number. Whatever cannot be seen holds. Each room imports only rooms belo
 `evidence`  what the facts mean: who is where, what runs, which copies are caught up, how far the rest is.
 `facts`     what was read, from Kubernetes, Kafka and the agents, and what the user chose.
 `reasons`   every reason, with all that is known of it.
+`reason_row` the fields in which that is said.
 """

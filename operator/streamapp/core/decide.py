@@ -10,7 +10,7 @@ The branches, in their order; the first that applies gives the verdict:
 2. Paused, or being deleted: what a hold prepared is withdrawn, the rest is only reported.
 3. More is wished for than granted: all of it is granted in one write, whatever Kafka says.
 4. As much is wished for as granted: steady.
-5. Less is wished for: the hold, in `holding`.
+5. Less is wished for: the hold, in `scale_down`.
 6. Zero is wished for: the hold as well, down to the last pod, if that is allowed.
 
 A dry run decides all the same; what it would have done is withheld.

@@ -1,421 +1,719 @@
-"""Why: every reason that a decision, a condition or an Event can carry, with its note and what to do about it.
+"""Why: every reason that a decision, a condition or an Event can carry, with all that is known of it.
 
-Reasons are API: names do not change, and resource, Events, command line and `docs/reasons.md` use these same texts. The
-part that changes from case to case (which task, which pod, how far) is the decision's `detail`.
+Reasons are API: names do not change. The resource, Events, the command line and `docs/reasons.md` use these texts. The
+particulars (which task, which pod, how far) are the decision's `detail`. `reason_row` explains the fields.
 """
 
-from enum import Enum
+from enum import Enum, unique
+from functools import partial
+
+from streamapp.core.reason_row import NO_ACTION, ReasonRow, Section
+
+_changes = partial(ReasonRow, section=Section.CHANGES)
+_user = partial(ReasonRow, section=Section.USER)
+_earlier = partial(ReasonRow, section=Section.EARLIER)
+_facts = partial(ReasonRow, section=Section.FACTS)
+_agents = partial(ReasonRow, section=Section.AGENTS)
+_coverage = partial(ReasonRow, section=Section.COVERAGE)
+_autoscaling = partial(ReasonRow, section=Section.AUTOSCALING)
+_rollouts = partial(ReasonRow, section=Section.ROLLOUTS)
+_status = partial(ReasonRow, section=Section.STATUS)
 
 
+@unique
 class Reason(Enum):
-    """The name is the PascalCase form that users see; the value is the note, or (note, next step)."""
+    """The name is the PascalCase form that users see; the value is its row."""
 
-    note: str
-    """What is the case, for a person, without the particulars."""
-    next_step: str
-    """What that person can do, or that nothing is to be done."""
+    @property
+    def row(self) -> ReasonRow:
+        """Everything that is known of this reason."""
+        row: ReasonRow = self.value
+        return row
 
-    def __init__(self, note: str, next_step: str = "Nothing is to be done.") -> None:
-        self.note = note
-        self.next_step = next_step
+    @property
+    def note(self) -> str:
+        """What is the case and what follows, for a person, without the particulars."""
+        return f"{self.row.fact} {self.row.consequence}".rstrip()
 
-    # Nothing to do, or doing it.
+    @property
+    def next_step(self) -> str:
+        """What that person can do, or that no action is needed."""
+        return self.row.next_step
 
-    Steady = "As many replicas are granted as are wished for."
-    StatefulSetMissing = (
-        "There is no StatefulSet yet, or it was deleted; it is created with at least as many replicas as it last had."
+    @property
+    def needs_action(self) -> bool:
+        """Tell whether the next step asks something of the user."""
+        return not self.row.next_step.startswith(NO_ACTION.rstrip("."))
+
+    def __repr__(self) -> str:
+        """The name alone: the row would fill a screen."""
+        return f"Reason.{self.name}"
+
+    # Changes in progress.
+
+    Steady = _changes("Current replicas equal desired replicas.")
+    StatefulSetMissing = _changes(
+        "The StatefulSet does not exist yet, or it was deleted.",
+        consequence="The operator creates it with at least as many replicas as it last had.",
+        gate="statefulset_is_observed",
+        change_ends="It ends by itself, when the StatefulSet has its pods and all of them are ready.",
     )
-    Growing = "More replicas are wished for than are granted; all of them are granted at once, whatever Kafka says."
-    Covered = "Every stateful task runs on, or has a caught-up copy on, a pod that stays; the top ordinal goes."
-    OwnsNothing = "The top pods hold no task, and no task would miss them; they go together."
-    Drained = (
-        "The top pods hold no task any more, and every stateful task runs on, or has a caught-up copy on, a pod that "
-        "stays; they go together."
+    Growing = _changes(
+        "Desired replicas exceed current replicas.",
+        consequence="The operator adds all missing replicas at once, whatever the state of Kafka.",
+        change_ends="It ends by itself, when all current replicas exist and are ready.",
+        event="ScaledUp",
     )
-    NeverRan = (
-        "The container of the top pods never ran and nobody in the group is theirs; they go without further questions."
+    Covered = _changes(
+        "Every stateful task runs or has a caught-up copy on a remaining pod.",
+        consequence="The pod with the highest ordinal is removed.",
+        rests_on_tasks=True,
+        event="ScaledDown",
     )
-    StoppingToZero = "The last pod goes, as `scaleDown.allowZero` permits; no copy can remain, the volumes do."
-    ForcedByPolicy = (
-        "Coverage is overridden by `scaleDown.policy: Immediate`; all other gates held.",
-        "Set the policy back to Hold when the reason for it is gone.",
+    OwnsNothing = _changes(
+        "The highest-ordinal pods hold no task, and no task depends on them.",
+        consequence="They are removed together.",
+        rests_on_tasks=True,
+        event="ScaledDownIdlePods",
     )
-    ForcedByOverride = (
-        "Coverage is overridden for this one hold by the annotation `streamapp.dev/override`; all other gates held.",
-        "Nothing is to be done: a new hold has a new ID, and the annotation does not fit it.",
+    Drained = _changes(
+        "The highest-ordinal pods no longer hold a task, and every stateful task runs or has a caught-up copy on a "
+        "remaining pod.",
+        consequence="They are removed together.",
+        rests_on_tasks=True,
+        event="ScaledDown",
     )
-    ForcedByTimeout = (
-        "The hold made no progress for `scaleDown.timeout`, and `onTimeout: Proceed` says to go on without coverage.",
+    NeverRan = _changes(
+        "The highest-ordinal pods never started and have no group members.",
+        consequence="They are removed without a coverage check.",
+        event="ScaledDownIdlePods",
+    )
+    StoppingToZero = _changes(
+        "The last pod is removed, as `scaleDown.allowZero` permits.",
+        consequence="No copy of the state remains in a pod; the volumes remain.",
+        event="ScaledDown",
+    )
+    OverriddenByPolicy = _changes(
+        "The policy `scaleDown.policy: Immediate` overrides coverage; all other gates passed.",
+        "Set `scaleDown.policy` back to Hold when the cause is gone.",
+        is_warning=True,
+        is_milestone=True,
+        event="ScaledDownWithoutCoverage",
+    )
+    OverriddenByUser = _changes(
+        "The annotation `streamapp.dev/override` overrides coverage for this hold; all other gates passed.",
+        "No action needed: the next hold has a new ID, which the annotation does not match.",
+        is_warning=True,
+        is_milestone=True,
+        event="ScaledDownWithoutCoverage",
+    )
+    OverriddenByTimeout = _changes(
+        "The hold made no progress for `scaleDown.timeout`.",
         "Find out why the copies did not catch up before the next scale-down.",
+        consequence="The setting `onTimeout: Proceed` overrides coverage.",
+        is_warning=True,
+        is_milestone=True,
+        event="ScaledDownWithoutCoverage",
     )
-    HoldBegan = "A scale-down begins: pods are kept until what they hold is elsewhere."
-    HoldCancelled = "The scale-down is called off; everything that was prepared for it is undone."
-    LargeDrop = (
-        "The wish fell by more than half at once. It is followed, one step at a time.",
-        "If nobody meant it, raise the replicas again: that cancels the hold at once.",
+    HoldBegan = _changes(
+        "A scale-down begins.",
+        consequence="Pods are kept until other pods can take over their tasks.",
+        is_milestone=True,
+        event="HoldStarted",
+    )
+    HoldCancelled = _changes(
+        "The scale-down is cancelled.",
+        consequence="The operator undoes everything that it prepared for the scale-down.",
+        is_milestone=True,
+        event="HoldCancelled",
+    )
+    LargeDrop = _changes(
+        "Desired replicas fell by more than half at once.",
+        "If this was a mistake, raise the replicas again: that cancels the hold at once.",
+        consequence="The operator scales down one step at a time.",
+        is_warning=True,
+        is_milestone=True,
+        event="LargeDropRequested",
     )
 
-    # The user, or the resource, says no.
+    # Settings of the user.
 
-    InvalidSpec = (
-        "The StreamApp's spec is not valid; nothing is changed until it is.",
+    InvalidSpec = _user(
+        "The StreamApp's spec is not valid.",
         "Correct the field that the message names.",
+        consequence="The operator changes nothing until the spec is valid.",
+        is_warning=True,
+        is_milestone=True,
+        event="SpecRejected",
     )
-    ForeignStatefulSet = (
-        "A StatefulSet of this name belongs to somebody else; it is left alone.",
+    ForeignStatefulSet = _user(
+        "A StatefulSet of this name exists and does not belong to this StreamApp.",
         "Give the StreamApp another name, or remove that StatefulSet.",
+        consequence="The operator does not touch it, so it scales nothing.",
+        is_warning=True,
+        is_milestone=True,
+        event="ForeignStatefulSetFound",
     )
-    ApplicationIdTaken = (
-        "An older StreamApp has the same application ID on the same Kafka cluster; only that one is worked on.",
+    ApplicationIdTaken = _user(
+        "An older StreamApp has the same application ID on the same Kafka cluster.",
         "Give one of them another application ID, or delete it.",
+        consequence="The operator acts on the older StreamApp only.",
+        is_warning=True,
+        is_milestone=True,
+        event="DuplicateApplicationIdFound",
     )
-    BeingDeleted = (
-        "The StreamApp is being deleted; nothing is scaled any more.",
-        "Nothing is to be done; the volumes follow `state.retention`.",
+    BeingDeleted = _user(
+        "The StreamApp is being deleted.",
+        "No action needed; `state.retention` decides about the volumes.",
+        consequence="The operator scales nothing any more.",
+        is_milestone=True,
+        event="DeletionStarted",
     )
-    Paused = (
-        "The StreamApp is paused: nothing is scaled, restarted or prepared; an open step is brought to its end.",
+    Paused = _user(
+        "The StreamApp is paused.",
         "Set `spec.paused` to false.",
+        consequence="The operator finishes an open step, and scales, restarts and prepares nothing else.",
+        is_milestone=True,
+        event="ScalingPaused",
     )
-    DryRun = (
-        "Everything is decided and reported, nothing is done (`spec.dryRun`).",
-        "Set `spec.dryRun` to false to have it done.",
+    DryRun = _user(
+        "This is a dry run (`spec.dryRun`).",
+        "Set `spec.dryRun` to false to apply the decisions.",
+        consequence="The operator decides and reports everything, and changes nothing.",
+        is_milestone=True,
     )
-    HeldByUser = (
-        "The annotation `streamapp.dev/hold` forbids every scale-down; growing goes on.",
-        "Remove the annotation when pods may go again.",
+    HeldByUser = _user(
+        "The annotation `streamapp.dev/hold` blocks every scale-down.",
+        "Remove the annotation to allow scale-downs again.",
+        consequence="Scale-ups continue.",
+        is_milestone=True,
+        hold_ends="It ends when a user removes the hold (`kubectl streamapp unhold`).",
     )
-    ZeroNotAllowed = (
-        "Zero replicas are wished for, but `scaleDown.allowZero` is not set; nothing is removed.",
-        "Set `scaleDown.allowZero: true`, or wish for at least one.",
+    ZeroNotAllowed = _user(
+        "Desired replicas are 0, but `scaleDown.allowZero` is not set.",
+        "Set `scaleDown.allowZero: true`, or set at least 1 replica.",
+        consequence="No pod is removed.",
+        is_milestone=True,
+        hold_ends="It ends when `scaleDown.allowZero` is set, or desired replicas are at least 1.",
     )
-    Stabilizing = (
-        "The wish is lower than what is granted, but not yet for as long as `scaleDown.stabilizationWindow` asks."
-    )
-    GaveUp = (
-        "The hold made no progress for `scaleDown.timeout`, and `onTimeout: GiveUp` ended it; what is granted stays.",
-        "Find out why the copies did not catch up, then change the replicas to begin anew.",
+    Stabilizing = _user("Desired replicas are below current replicas, but not yet for `scaleDown.stabilizationWindow`.")
+    GaveUp = _user(
+        "The hold made no progress for `scaleDown.timeout`, and `onTimeout: GiveUp` ended it.",
+        "Find out why the copies did not catch up, then change the replicas to start a new scale-down.",
+        consequence="Current replicas stay.",
+        is_overridable=True,
+        is_warning=True,
+        is_milestone=True,
+        hold_ends="The setting `onTimeout: GiveUp` ended it; a change of the spec starts a new scale-down.",
+        event="ScaleDownAbandoned",
     )
 
-    # An earlier change is not finished.
+    # An earlier change is not complete.
 
-    PodTerminating = (
-        "A pod that was taken away is still stopping.",
-        "If it does not end, look at its termination grace period and at what its `close()` waits for.",
+    PodTerminating = _earlier(
+        "A removed pod is still terminating.",
+        "If it lasts, check the pod's termination grace period, and what its `close()` waits for.",
+        gate="no_earlier_step_is_open",
     )
-    EvictionMissed = (
-        "A container ended unseen, or too soon after its members were last seen, so that they could not be told apart "
-        "from live ones; they leave the group when their session times out.",
-        "Nothing is to be done; a shorter `session.timeout.ms` shortens it.",
+    EvictionMissed = _earlier(
+        "A container ended unseen, or too soon after its members were last read.",
+        "No action needed; a shorter `session.timeout.ms` shortens the wait.",
+        consequence="Its members look like live ones to the operator; they leave when their session expires.",
+        is_warning=True,
     )
-    TasksNotRunning = (
-        "After a pod went, not every task is known to run again.",
-        "If it lasts, look at the logs of the pods named in the message: a task may be restoring.",
+    TasksNotRunning = _earlier(
+        "A pod was removed, and some tasks are not known to run again.",
+        "If it lasts, check the logs of the pods that the message names: a task may be restoring.",
+        gate="every_task_runs",
+        is_helped_by_rebalance=True,
     )
-    StepSlow = (
-        "A step is open for more than ten minutes; the disruption budget is open again, the next step waits.",
-        "Look at the pod and the tasks named in the message.",
+    StepSlow = _earlier(
+        "A step has been open for more than 10 minutes.",
+        "Check the pod and the tasks that the message names.",
+        consequence="The disruption budget is open again; the next step waits.",
+        is_warning=True,
+        is_milestone=True,
     )
-    StatefulSetUnobserved = (
-        "The StatefulSet controller has not seen the last change yet.",
-        "If it lasts, look at kube-controller-manager.",
+    StatefulSetUnobserved = _earlier(
+        "The StatefulSet controller has not observed the last change yet.",
+        "If it lasts, check kube-controller-manager.",
+        gate="statefulset_is_observed",
     )
-    RolloutInProgress = (
-        "Pods that stay do not all have the newest template; they are restarted first.",
-        "If the rollout is paused or stands still, finish it: no pod goes while two templates run.",
+    RolloutInProgress = _earlier(
+        "Some remaining pods do not have the newest template.",
+        "If the rollout is paused or does not progress, finish it: no pod is removed while two templates run.",
+        consequence="They are restarted first.",
+        gate="no_rollout_is_half_done",
+        hold_ends="It continues when every remaining pod has the newest template.",
     )
-    TemplateUnwritten = (
+    TemplateUnwritten = _earlier(
         "The StatefulSet does not have the template and the retention policy of the StreamApp yet.",
-        "No action needed: they are written first. If it lasts, the API server refuses them; the condition says why.",
+        "If it lasts, the API server refuses them; the condition says why.",
+        consequence="The operator writes them first.",
+        gate="retention_is_in_force",
     )
-    HoldRecordTooLarge = (
-        "What must be remembered of the next step does not fit into 64 KiB.",
+    HoldRecordTooLarge = _earlier(
+        "The record of the next step exceeds 64 KiB.",
         "Run fewer stream threads per pod.",
     )
-    HoldRecordUnreadable = (
-        "The hold record on the StatefulSet cannot be understood; it may hide a step that is not finished.",
-        "If no pod is stopping and the group is stable, remove the annotation `streamapp.dev/hold-record`.",
+    HoldRecordUnreadable = _earlier(
+        "The operator cannot read the hold record on the StatefulSet.",
+        "If no pod is terminating and the group is stable, remove the annotation `streamapp.dev/hold-record`.",
+        consequence="The record can hide an open step.",
+        gate="no_earlier_step_is_open",
+        hold_ends="It ends when the hold record is readable again or is removed.",
     )
 
-    # Facts are missing, old or at odds.
+    # Facts are missing, old or contradictory.
 
-    FactsStale = (
-        "Kubernetes or the group was last read too long ago to remove anything on its word.",
-        "If it lasts, look at the operator: it is slow or short of CPU.",
+    FactsStale = _facts(
+        "Kubernetes or the group was last read too long ago to remove a pod.",
+        "If it lasts, check the operator: it is slow or short of CPU.",
+        gate="facts_are_fresh",
     )
-    BrokersUnreachable = (
-        "The brokers did not answer.",
+    BrokersUnreachable = _facts(
+        "The brokers did not answer the operator.",
         "Check `kafka.bootstrapServers`, the client properties and the network policy.",
+        consequence="Scale-downs are held; scale-ups continue.",
+        gate="brokers_answered",
+        hides_convergence=True,
     )
-    GroupProtocolUnsupported = (
-        "The group is not a Kafka Streams application on the classic group protocol, or it is changing over.",
-        "Only growing works; keep `group.protocol=classic` to have scale-downs held and covered.",
+    GroupProtocolUnsupported = _facts(
+        "The group does not use the classic group protocol, or it is migrating.",
+        "Keep `group.protocol=classic` to have scale-downs covered.",
+        consequence="Scale-ups continue; no pod is removed.",
+        gate="brokers_answered",
+        hides_convergence=True,
     )
-    GroupUndecodable = (
-        "A member's subscription or assignment could not be decoded.",
-        "If the application's version is new, upgrade the operator.",
+    GroupUndecodable = _facts(
+        "The operator cannot decode the subscription or the assignment of a member.",
+        "If the application's Kafka version is new, upgrade the operator.",
+        consequence="The tasks of that member are unknown, so scale-downs are held.",
+        gate="brokers_answered",
+        hides_convergence=True,
     )
-    GroupEmpty = (
-        "Nobody is in the consumer group.",
-        "Look at the pods' logs: no instance joined, or all of them left.",
+    GroupEmpty = _facts(
+        "The consumer group has no member.",
+        "Check the pods' logs: no instance joined, or all of them left.",
+        gate="group_is_stable",
     )
-    GroupRebalancing = (
-        "The group is not stable.",
-        "If it lasts, a member joins and leaves again and again, or one holds up the rebalance.",
+    GroupRebalancing = _facts(
+        "The group is rebalancing.",
+        "If it lasts, a member joins and leaves repeatedly, or a member blocks the rebalance.",
+        gate="group_is_stable",
+        is_group_moving=True,
     )
-    FollowUpScheduled = (
-        "The group has not converged: the assignor has scheduled another rebalance to move tasks.",
-        "Nothing is to be done; it is brought forward by a nudge where nudges are allowed.",
+    FollowUpScheduled = _facts(
+        "The assignor has scheduled a follow-up rebalance to move tasks.",
+        "No action needed; if `learners.triggerRebalance` is set, the operator triggers the rebalance earlier.",
+        gate="no_follow_up_is_scheduled",
+        is_group_moving=True,
+        is_helped_by_rebalance=True,
+        triggers_outside_hold=True,
     )
-    TaskUnassigned = (
-        "A task of the topology is active nowhere: it is on its way from one pod to another, or nobody took it.",
-        "If it lasts, compare `spec.topology` with what the application really runs.",
+    TaskUnassigned = _facts(
+        "A task of the topology is active on no member: it is moving between pods, or no member got it.",
+        "If it lasts, compare `spec.topology` with the topology that the application runs.",
+        gate="every_task_is_active_once",
+        is_group_moving=True,
     )
-    TaskAssignedTwice = (
+    TaskAssignedTwice = _facts(
         "A task is active on two members.",
-        "If it lasts, two versions of the application disagree; look at the members named in the message.",
+        "If it lasts, two versions of the application disagree; check the members that the message names.",
+        gate="every_task_is_active_once",
     )
-    TaskNotInTopology = (
-        "The group runs a task that the known topology does not have.",
-        "Renew `spec.topology` with the output of `Topology#describe()` of the running version.",
+    TaskNotInTopology = _facts(
+        "The group runs a task that is not in the known topology.",
+        "Update `spec.topology` with the output of `Topology#describe()` of the running version.",
+        gate="every_task_is_active_once",
     )
-    ForeignMember = (
-        "The group has a member that no pod of this StreamApp accounts for.",
-        "Find out who runs with the same application ID at the host that the message names.",
+    ForeignMember = _facts(
+        "The group has a member that belongs to no pod of this StreamApp.",
+        "Find the process with the same application ID on the host that the message names.",
+        gate="no_member_is_foreign",
     )
-    NudgeLeftOver = "A phantom member of an earlier nudge is still in the group; it is removed."
-    ProcessIdDoubled = (
-        "Two pods run with the same process ID, and Kafka Streams takes them for one.",
+    ProbeMemberLeft = _facts(
+        "A probe member of an earlier triggered rebalance is still in the group.",
+        consequence="The operator removes it.",
+        gate="no_member_is_foreign",
+    )
+    ProcessIdDuplicated = _facts(
+        "Two pods run with the same process ID.",
         "A volume was copied with its process file: remove `kafka-streams-process-metadata` from one of them.",
+        consequence="Kafka Streams treats them as one process.",
+        gate="no_process_id_is_duplicated",
     )
-    ProcessIdMismatch = (
-        "A pod runs with another process ID than its volume had, or under another ordinal's.",
-        "Find out whether the volume was replaced or the state directory moved; the ID recorded on the claim is in the "
-        "message.",
+    ProcessIdMismatch = _facts(
+        "A pod does not run with the process ID of its volume, or runs with that of another ordinal.",
+        "Check whether the volume was replaced or the state directory moved; the message has the recorded ID.",
+        gate="identity_holds",
     )
-    ProcessIdUnrecorded = (
+    ProcessIdUnrecorded = _facts(
         "The process ID of a pod is not recorded on its volume claim yet.",
-        "Nothing is to be done; it is recorded as soon as the pod shows one.",
+        "No action needed; the operator records it as soon as the pod reports one.",
+        gate="identity_holds",
     )
 
-    # Agents, and learners on demand.
+    # Agents and learners on demand.
 
-    AgentDisabled = (
+    AgentDisabled = _agents(
         "Learners on demand need an agent in every pod, and the StreamApp has none.",
         "Enable the StreamApp's agent, or choose another source of learners.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    AgentSilent = (
-        "Not every pod's agent gives fresh and complete answers, so that there are no learners on demand.",
-        "Look at the log of the pod that the message names, and at whether the operator may reach its agent's port.",
+    AgentSilent = _agents(
+        "An agent does not report, or its reports are old or incomplete.",
+        "Check the log of the pod that the message names, and whether the operator can reach its agent's port.",
+        consequence="Learners on demand need a report from every agent, so there are none.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    AgentReportsPending = (
-        "Every agent has to be heard twice before it is gone by.",
-        "Nothing is to be done; a pod that has just started is heard again in a moment.",
+    AgentReportsPending = _agents(
+        "The operator needs two reports from every agent.",
+        "No action needed; an agent reports again a moment after its pod started.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    AgentsDisagree = (
-        "An agent and the brokers do not say the same about who holds what.",
-        "Nothing is to be done right after a rebalance; if it lasts, look at the pod that the message names.",
+    AgentsDisagree = _agents(
+        "An agent and the brokers report different tasks for a pod.",
+        "No action needed after a rebalance; if it lasts, check the pod that the message names.",
+        gate="agents_agree",
     )
-    AssignorMixed = (
-        "The learner task assignor is at work in some pods and not in others; learners are on demand only where it is "
-        "in all.",
-        "Finish the rollout; if it is finished, look at the cause in the message.",
+    AssignorMixed = _agents(
+        "The learner task assignor is active in some pods and inactive in others.",
+        "Finish the rollout; if it is finished, check the cause in the message.",
+        consequence="Learners on demand need it in all pods.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    OlderStreams = (
-        "The application's Kafka Streams is older than 3.8 and takes no other task assignor.",
+    OlderStreams = _agents(
+        "The application's Kafka Streams is older than 3.8 and accepts no other task assignor.",
         "Upgrade Kafka Streams, or keep standbys (`num.standby.replicas`).",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    OwnAssignor = (
-        "The application sets a task assignor of its own, which is left in place.",
-        "Remove that setting from its configuration, or keep standbys and say so with `learners.assignor`.",
+    OwnAssignor = _agents(
+        "The application sets its own task assignor.",
+        "Remove that setting, or keep standbys and declare the assignor with `learners.assignor`.",
+        consequence="The agent does not replace it.",
+        gate="tasks_move_to_caught_up_copies",
+        is_overridable=True,
     )
-    StreamsProtocol = (
-        "The application uses the streams group protocol, where the brokers assign.",
+    StreamsProtocol = _agents(
+        "The application uses the streams group protocol, so the brokers assign tasks.",
         "Keep `group.protocol=classic` to have learners on demand.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    UnknownLoader = (
-        "The agent could not put the task assignor where the application's class loader finds it.",
-        "Add the assignor to the application's own class path as a library, or keep standbys.",
+    UnknownLoader = _agents(
+        "The agent cannot make the task assignor visible to the application's class loader.",
+        "Add the assignor to the application's class path as a library, or keep standbys.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    AssignorSwitchedOff = (
-        "The task assignor is not among the defaults that the agent may give.",
+    AssignorSwitchedOff = _agents(
+        "The task assignor is not among the defaults that the agent can set.",
         "Allow the StreamApp's agent to set the assignor, or choose another source of learners.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    AgentFailed = (
+    AgentFailed = _agents(
         "The agent failed to set the task assignor.",
-        "Look at the cause in the message; the application itself is not touched by it.",
+        "Check the cause in the message; the application itself is not affected.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    RecoveryLagUnclear = (
-        "Not every pod tells its `acceptable.recovery.lag`, or pods of one template tell different ones.",
-        "Set it alike for all pods; the application's leader goes by its own setting.",
+    RecoveryLagUnclear = _agents(
+        "Pods of one template report different values of `acceptable.recovery.lag`, or a pod reports none.",
+        "Set `acceptable.recovery.lag` to one value for all pods, and to the same in `learners.acceptableRecoveryLag`.",
+        consequence="The smallest value counts, and no pod is drained.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
     )
-    RecoveryLagUnbounded = (
-        "The application's `acceptable.recovery.lag` has no bound: its tasks move to copies that hold nothing.",
-        "Set `acceptable.recovery.lag` to a number of records, 10000 by default.",
+    RecoveryLagUnbounded = _agents(
+        "The application's `acceptable.recovery.lag` has no bound.",
+        "Set `acceptable.recovery.lag` to a number of records that restore in seconds; the default is 10000.",
+        consequence="Every copy counts as caught up, and a task that moves to an empty copy stops for long.",
+        gate="tasks_move_to_caught_up_copies",
+        is_overridable=True,
     )
-    LearnersWanted = "Which processes leave has changed, and the agents are told."
-    NobodyLeaves = "No process leaves any more, and the agents are told."
-    AnnouncementRenewed = "The agents are told again which processes leave, before the announcement expires."
-    AnnouncementPending = (
-        "Not every agent has heard yet which processes leave.",
-        "Nothing is to be done; if it lasts, look at the agent of the pod that the message names.",
+    LearnersWanted = _agents(
+        "The set of leaving processes has changed.", consequence="The operator announces it to the agents."
     )
-    AnnouncementNotFollowed = (
-        "The last assignment was made before the group's leader had heard which processes leave.",
-        "Nothing is to be done; a nudge brings the next one about. Without nudges it comes with the next rebalance.",
+    AnnouncementWithdrawn = _agents(
+        "No process leaves any more.", consequence="The operator withdraws its announcement from the agents."
     )
-    DiskRoomUnknown = (
-        "Whether the volumes of the pods that stay have room for learners is not known, and was not checked.",
-        "Nothing is to be done if you know that they have; it is checked where agents tell the room of their volume.",
+    AnnouncementRenewed = _agents(
+        "The announcement of the leaving processes expires soon.", consequence="The operator renews it."
     )
-
-    MaxIdleTimeTooLong = (
-        "State may lie unused for longer than a changelog keeps what it missed: deleted keys can come back to life.",
+    AnnouncementPending = _agents(
+        "Some agents have not received the announcement of the leaving processes.",
+        "No action needed; if it lasts, check the agent of the pod that the message names.",
+        gate="announcement_is_heard",
+        is_overridable=True,
+    )
+    AnnouncementNotFollowed = _agents(
+        "The group's leader made the last assignment before it received the announcement of the leaving processes.",
+        "No action needed; the next rebalance follows the announcement. If `learners.triggerRebalance` is set, the "
+        "operator triggers it.",
+        gate="announcement_is_followed",
+        is_overridable=True,
+        is_helped_by_rebalance=True,
+        moves_tasks=True,
+    )
+    DiskRoomUnknown = _agents(
+        "The free space on the volumes of the remaining pods is unknown and was not checked.",
+        "No action needed if you know that learners fit; the operator checks it if agents report the free space.",
+        event="DiskSpaceNotReported",
+    )
+    MaxIdleTimeTooLong = _agents(
+        "State can lie unused for longer than a changelog keeps deletions.",
         "Make `state.maxIdleTime` shorter than the setting that the message names, or raise that setting of the topic.",
+        consequence="A pod that returns later can serve deleted keys.",
+        is_warning=True,
+        always_needs_action=True,
+        event="MaxIdleTimeExceededRetention",
     )
 
-    # Coverage is not there, or cannot be known.
+    # Coverage is missing or unknown.
 
-    TopologyUnknown = (
-        "It is not known which tasks the application has and which of them have state.",
-        "Put the output of `Topology#describe()` into `spec.topology`.",
+    TopologyUnknown = _coverage(
+        "The application's tasks, or which of them have state, are unknown.",
+        "Put the output of `Topology#describe()` into `spec.topology`, or enable the agent, which reports it.",
+        consequence="A task without a pod would go unnoticed, so scale-downs are held.",
+        gate="topology_is_known",
+        is_overridable=True,
+        is_helped_by_rebalance=True,
+        triggers_outside_hold=True,
+        hides_convergence=True,
     )
-    AssignorUnknown = (
-        "It is not known whether the application moves tasks to caught-up copies only.",
-        "Declare `learners.assignor: HighAvailability` if it runs the default assignor.",
+    AssignorUnknown = _coverage(
+        "Whether the application moves tasks to caught-up copies only is unknown.",
+        "Declare `learners.assignor: HighAvailability` if the application runs the default assignor.",
+        gate="tasks_move_to_caught_up_copies",
+        is_overridable=True,
     )
-    PositionsUnknown = (
-        "The positions that the group shows are from a rebalance that this operator did not watch.",
-        "Nothing is to be done; the next nudge renews them.",
+    PositionsUnknown = _coverage(
+        "The group's positions are from a rebalance that this operator did not observe.",
+        "No action needed; the next triggered rebalance renews them.",
+        gate="positions_are_known",
+        is_overridable=True,
+        is_helped_by_rebalance=True,
     )
-    NudgeDisabled = (
-        "Without `learners.triggerRebalance` positions are never fresh, so that no copy is known to be caught up.",
+    RebalanceTriggerDisabled = _coverage(
+        "Without `learners.triggerRebalance` positions are never fresh, so no copy is known to be caught up.",
         "Set `learners.triggerRebalance` to true, or override coverage for this hold with the annotation "
         "`streamapp.dev/override`.",
+        gate="positions_are_known",
+        is_overridable=True,
     )
-    NudgeImpossible = (
-        "A group of one member cannot be nudged, so that nobody can tell how far it is.",
-        "Nothing is to be done while that pod stays.",
+    RebalanceTriggerImpossible = _coverage(
+        "The operator cannot trigger a rebalance in a group of one member, so its progress is unknown.",
+        "No action needed while that pod stays.",
+        gate="positions_are_known",
+        is_overridable=True,
+        hides_convergence=True,
     )
-    EndOffsetsUnread = (
-        "The end of a changelog could not be read.",
+    EndOffsetsUnread = _coverage(
+        "The operator could not read the end offsets of a changelog.",
         "Check the operator's right to describe the changelog topics.",
+        consequence="The lag of the copies is unknown, so scale-downs are held.",
+        gate="end_offsets_were_read",
+        is_overridable=True,
+        hides_convergence=True,
     )
-    LagUnknown = (
-        "The lag of a copy cannot be told.",
-        "Look at the task and the cause in the message.",
+    LagUnknown = _coverage(
+        "The lag of a copy is unknown.",
+        "Check the task and the cause in the message.",
+        gate="every_stateful_task_is_covered",
+        is_overridable=True,
+        wait_rank=2,
+        is_helped_by_rebalance=True,
+        # A copy that was taken away and given back says nothing of its lag before its next join.
+        triggers_outside_hold=True,
+        hides_convergence=True,
     )
-    NoLearners = (
-        "A stateful task has no copy on any pod that stays, and the application makes none.",
+    NoLearners = _coverage(
+        "A stateful task has no copy on a remaining pod, and the application makes none.",
         "Set `num.standby.replicas` to at least 1, or override coverage for this hold with the annotation "
         "`streamapp.dev/override`.",
+        gate="every_stateful_task_is_covered",
+        is_overridable=True,
+        wait_rank=1,
     )
-    LearnersCatchingUp = (
-        "Copies on the pods that stay are still behind.",
-        "Nothing is to be done; the message says how far and how long still.",
+    LearnersCatchingUp = _coverage(
+        "Copies on the remaining pods are still behind.",
+        "No action needed; the message says the lag and the time left.",
+        gate="every_stateful_task_is_covered",
+        is_overridable=True,
+        wait_rank=5,
+        is_helped_by_rebalance=True,
+        triggers_outside_hold=True,
     )
-    LagLimitBelowRate = (
-        "More is written during one reading than `acceptableRecoveryLag` allows: no copy can be seen caught up.",
+    LagLimitBelowRate = _coverage(
+        "The application writes more records during one reading than `acceptableRecoveryLag` allows.",
         "Raise `learners.acceptableRecoveryLag` together with the application's own `acceptable.recovery.lag`.",
+        consequence="No reading can show a copy as caught up.",
+        gate="every_stateful_task_is_covered",
+        is_overridable=True,
+        wait_rank=3,
+        is_helped_by_rebalance=True,
+        # It is over when the backlog is worked off, and only another reading can show that.
+        triggers_outside_hold=True,
+        hides_convergence=True,
     )
-    TasksReadyToMove = (
-        "Learners have caught up; the next rebalance moves their tasks off the pods that leave.",
-        "Nothing is to be done; it is brought about by a nudge where nudges are allowed.",
+    TasksReadyToMove = _coverage(
+        "Learners have caught up; the next rebalance moves their tasks off the leaving pods.",
+        "No action needed; if `learners.triggerRebalance` is set, the operator triggers the rebalance.",
+        gate="pods_are_drained",
+        is_overridable=True,
+        is_helped_by_rebalance=True,
+        moves_tasks=True,
+        triggers_outside_hold=True,
     )
-    LearnersNotPlaced = (
-        "A task of a leaving pod has no learner on a pod that stays yet.",
-        "Nothing is to be done: the assignor makes a few at a time; if it lasts, look at the leader's log.",
+    LearnersNotPlaced = _coverage(
+        "A task of a leaving pod has no learner on a remaining pod yet.",
+        "No action needed: the assignor places a few learners at a time. If it lasts, check the leader's log.",
+        gate="pods_are_drained",
+        is_overridable=True,
+        wait_rank=6,
+        is_helped_by_rebalance=True,
     )
-    Draining = (
-        "Tasks are on their way off the pods that leave.",
-        "If it lasts, look at the pods and tasks named in the message.",
+    Draining = _coverage(
+        "Tasks are moving off the leaving pods.",
+        "If it lasts, check the pods and tasks that the message names.",
+        gate="pods_are_drained",
+        is_overridable=True,
+        is_helped_by_rebalance=True,
     )
-    NoRoomForLearners = (
-        "The volumes of the pods that stay have no room for the state of those that leave; no learner is made.",
-        "Raise the size of the volumes, or remove what does not belong there.",
+    NoRoomForLearners = _coverage(
+        "The volumes of the remaining pods have no space for the state of the leaving pods.",
+        "Enlarge the volumes, or remove files that do not belong there.",
+        consequence="No learner is placed.",
+        gate="learners_have_room",
+        is_overridable=True,
     )
-    NoProgress = (
+    NoProgress = _coverage(
         "The hold made no progress for `scaleDown.timeout`.",
-        "Look at the slowest task in the message: its copy does not come nearer to the end.",
+        "Check the slowest task in the message: the lag of its copy does not fall.",
+        is_overridable=True,
+        is_warning=True,
+        event="HoldStalled",
     )
-    ReadingsPending = "Coverage has to be seen in two fresh readings in a row, at least ten seconds apart."
-    GroupChanged = (
-        "Members or tasks changed between two readings; both are taken anew.",
-        "If it lasts, members join and leave all the time.",
+    ReadingsPending = _coverage("Coverage must hold in two consecutive readings, at least 10 seconds apart.")
+    GroupChanged = _coverage(
+        "Members or tasks changed between two readings.",
+        "If it lasts, members join and leave repeatedly.",
+        consequence="The operator takes both readings again.",
+        gate="only_pods_without_tasks_go_together",
     )
 
-    # What drives the replicas.
+    # Autoscaling.
 
-    ScalingInOrder = "What drives the replicas is in order, as far as it can be seen."
-    AutoscalerAimsAtStatefulSet = (
-        "An autoscaler scales the StatefulSet past the StreamApp: what it removes is not held.",
-        "Let its `scaleTargetRef` name the StreamApp, with the apiVersion streamapp.dev/v1alpha1.",
+    AutoscalingInOrder = _autoscaling("The operator sees no conflict about the replicas.")
+    AutoscalerAimsAtStatefulSet = _autoscaling(
+        "An autoscaler scales the StatefulSet instead of the StreamApp.",
+        "Set its `scaleTargetRef` to the StreamApp, with the apiVersion streamapp.dev/v1alpha1.",
+        consequence="The operator cannot hold the pods that the autoscaler removes.",
+        sends_event_when_found=True,
+        is_warning=True,
+        event="StatefulSetAutoscalerFound",
     )
-    TwoWritersOfReplicas = (
-        "An autoscaler drives `spec.replicas`, and somebody else writes it too: each undoes what the other wrote.",
-        "Leave `spec.replicas` out of what the others apply, as docs/autoscaling.md says, or delete the autoscaler.",
+    TwoWritersOfReplicas = _autoscaling(
+        "An autoscaler and another client both write `spec.replicas`.",
+        "Leave `spec.replicas` out of what the other client applies (docs/autoscaling.md), or delete the autoscaler.",
+        consequence="Each overwrites the other.",
+        sends_event_when_found=True,
+        is_warning=True,
+        event="ConflictingReplicaWritersFound",
     )
-    AutoscalerCannotAct = ("The autoscaler does not scale at present, and says why.", "Mend what its message names.")
-    IdlePods = (
-        "There are more pods than tasks; those without a task process nothing, however high the load.",
-        "Wish for fewer, lower the autoscaler's `maxReplicas`, or have more partitions.",
+    AutoscalerCannotAct = _autoscaling(
+        "The autoscaler does not scale at present, and reports why.", "Fix what its message names."
     )
-    AutoscalerExceedsTasks = (
-        "The autoscaler may wish for more pods than there are tasks; those would process nothing.",
-        "Set its `maxReplicas` to the number of tasks at most.",
+    IdlePods = _autoscaling(
+        "There are more pods than tasks.",
+        "Set fewer replicas, lower the autoscaler's `maxReplicas`, or add partitions.",
+        consequence="A pod without a task processes nothing, however high the load.",
     )
-    AutoscalersUnread = (
-        "Whether autoscalers drive the replicas, and how, is not known; nothing waits for that.",
-        "If the message names a right, grant it to the operator's service account, or go on without.",
+    AutoscalerExceedsTasks = _autoscaling(
+        "The autoscaler's `maxReplicas` exceeds the number of tasks.",
+        "Set `maxReplicas` to at most the number of tasks.",
+        consequence="Pods beyond that number process nothing.",
+    )
+    AutoscalersUnread = _autoscaling(
+        "Whether autoscalers control the replicas is unknown.",
+        "If the message names a right, grant it to the operator's service account, or ignore this.",
+        consequence="No decision waits for it.",
     )
 
     # Rollouts.
 
-    RolloutPaused = (
-        "Pods have an older template, and `rollout.policy: Paused` keeps them as they are.",
-        "Set `rollout.policy` to Covered when they may be restarted.",
+    RolloutPaused = _rollouts(
+        "Pods have an older template, and `rollout.policy: Paused` keeps them.",
+        "Set `rollout.policy` to Covered to restart them.",
     )
-    RolloutPodNotRunning = (
-        "A pod with the newest template does not run, or is not ready; no other pod is restarted.",
-        "Look at that pod; if its image is bad, change the template.",
+    RolloutPodNotRunning = _rollouts(
+        "A pod with the newest template does not run, or is not ready.",
+        "Check that pod; if its image is bad, change the template.",
+        consequence="No other pod is restarted.",
     )
-    RestartCovered = "Every stateful task runs on, or has a caught-up copy on, another pod; one pod is restarted."
-    RestartOfIdlePod = "A pod that does not run and holds nothing is replaced."
-    RestartDrained = "The pod holds no task any more, and every stateful task is covered without it; it is restarted."
-    RestartWithoutLearners = (
-        "The application has no standbys, so that no restart can be covered; one pod is restarted, with its volume, "
-        "after all tasks were seen running.",
+    RestartCovered = _rollouts(
+        "Every stateful task runs or has a caught-up copy on another pod.", consequence="One pod is restarted."
+    )
+    RestartOfIdlePod = _rollouts("A pod that does not run and holds no task is replaced.")
+    RestartDrained = _rollouts(
+        "The pod no longer holds a task, and every stateful task is covered without it.",
+        consequence="The pod is restarted.",
+    )
+    RestartWithoutLearners = _rollouts(
+        "The application has no standbys, so no restart can be covered.",
         "Set `num.standby.replicas` to at least 1 to have restarts covered.",
+        consequence="After all tasks were seen running, one pod is restarted with its volume.",
     )
-    RestartUncovered = "`rollout.policy: Immediate` restarts pods one by one without asking for coverage."
+    RestartUncovered = _rollouts(
+        "The policy `rollout.policy: Immediate` restarts pods one by one without a coverage check."
+    )
 
-    # Convergence.
+    # Convergence, identity and steps.
 
-    Converged = (
-        "The group is stable, nothing is scheduled, every task runs, every copy is caught up, every pod is ready."
+    Converged = _status(
+        "The group is stable, no rebalance is scheduled, every task runs, every copy is caught up, every pod is ready."
     )
-    TasksRestoring = (
-        "Tasks are assigned, but not seen running yet.",
-        "Nothing is to be done; the message names the slowest.",
+    TasksRestoring = _status(
+        "Tasks are assigned, but not known to run yet.",
+        "No action needed; the message names the slowest.",
+        gate="every_stateful_task_is_covered",
+        is_overridable=True,
+        wait_rank=4,
+        is_helped_by_rebalance=True,
+        triggers_outside_hold=True,
     )
-    WishPending = "What is granted is not yet what is wished for."
-    PodsNotReady = (
-        "Fewer pods are ready than are granted.",
-        "Look at the pods that are not.",
+    DesiredReplicasPending = _status("Current replicas do not equal desired replicas yet.")
+    PodsNotReady = _status(
+        "Fewer pods are ready than current replicas.",
+        "Check the pods that are not ready.",
+        change_ends="It ends when every current replica is ready.",
     )
-    PodNotInGroup = (
+    PodNotInGroup = _status(
         "A pod is ready, but has no member in the group.",
-        "If it lasts, look at its log: it may still start, or have another application ID.",
+        "If it lasts, check its log: it is still starting, or has another application ID.",
     )
-    LearnersOnDemand = "The assignor in all pods makes copies when they are needed, and moves tasks before a pod goes."
-    StandbysDetected = "Stateful tasks have standbys."
-    LearnersNotDetected = "Whether the application has standbys can be seen only while it is converged."
-    NoStatefulTasks = "No task has state, so none needs a copy."
-    IdentityHolds = "Every pod runs with the process ID that its volume has."
-    NoStateOnDisk = "The application keeps no state on disk, so that a pod is a new process at every start."
-    KafkaAnswers = "The brokers answered the last question."
-    StepOpen = "Replicas were taken away; the step is not finished."
-    StepClosed = "The pod is gone, its members have left, and every task runs."
-    ContainerEnded = (
-        "The container is known to have ended; its members are taken out of the group, so that nobody waits for them."
+    LearnersOnDemand = _status(
+        "The assignor in all pods makes copies on demand, and moves tasks before a pod is removed."
+    )
+    StandbysDetected = _status("Stateful tasks have standbys.")
+    LearnersNotDetected = _status("Whether the application has standbys is visible only while it is converged.")
+    NoStatefulTasks = _status("No task has state, so none needs a copy.")
+    IdentityHolds = _status("Every pod runs with the process ID of its volume.")
+    NoStateOnDisk = _status("The application keeps no state on disk, so a pod is a new process at every start.")
+    KafkaAnswers = _status("The brokers answered the last request.")
+    StepOpen = _status("Replicas were removed; the step is not complete.", gate="no_earlier_step_is_open")
+    StepClosed = _status(
+        "The pod is gone, its members have left, and every task runs.",
+        is_milestone=True,
+        event="StepCompleted",
+    )
+    ContainerEnded = _status(
+        "The container has ended; the operator evicts its members from the group, so the group does not wait for them."
     )

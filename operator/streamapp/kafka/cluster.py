@@ -1,31 +1,31 @@
-"""One Kafka cluster as one application sees it: the door of this package.
+"""One Kafka cluster as one application sees it: the entry point of this package.
 
-Made by the controller, one per application, so that a cluster that does not answer costs that application its deadline
-and nobody else anything: own connections, and one own thread for name resolution.
+Created by the controller, one per application, with connections and a resolver thread of its own: an unresponsive
+cluster costs only its own application the deadline.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 
-from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.connection.settings import KafkaSettings
-from streamapp.kafka.group.group_prefixes import NeighbourReader
+from streamapp.kafka.group.group_prefixes import PrefixReader
 from streamapp.kafka.topics.offsets import OffsetReader
 from streamapp.kafka.topics.tails import TailReader
 from streamapp.kafka.topics.topics import TopicReader
 
 
-class Cluster:
+class KafkaCluster:
     """A cluster and one group on it; connects at first use, from within the event loop."""
 
     def __init__(self, settings: KafkaSettings, group_id: str) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"kafka-{group_id}")
-        self._pool = Pool(settings, Dialler(settings, self._executor))
+        self._pool = Pool(settings, Connector(settings, self._executor))
         self.group = Coordinator(self._pool, group_id)
-        """For `groups.read_group`, `offsets.committed`, `nudge.nudge` and `eviction.evict`."""
+        """For `groups.read_group`, `offsets.committed`, `rebalance.trigger_rebalance` and `eviction.evict`."""
         self.topics = TopicReader(self._pool)
-        self.neighbours = NeighbourReader(self._pool)
+        self.prefixes = PrefixReader(self._pool)
         self.offsets = OffsetReader(self._pool)
         self.tails = TailReader(self._pool)
 

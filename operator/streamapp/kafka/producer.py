@@ -1,7 +1,7 @@
 """Writes records to one topic, at least once: the flight record, and nothing else of the operator.
 
-Called by the controller's `record_topic`. A batch is acknowledged by all replicas in sync. Where an answer is lost the
-same records are sent again, so that readers must know a record they have seen. kio lays the batches out.
+Called by `controller.record.topic_writer`. All in-sync replicas acknowledge a batch. If an answer is lost, the records
+are sent again, so readers must recognise duplicates. kio encodes the batches.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from kio.schema.types import TopicName
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64
 
 from streamapp.core.facts.ids import TopicPartition
-from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import unexpected
@@ -50,7 +50,7 @@ class Producer:
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kafka-record")
-        self._pool = Pool(settings, Dialler(settings, self._executor))
+        self._pool = Pool(settings, Connector(settings, self._executor))
         self._topic = topic
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class Producer:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def send(self, messages: Sequence[Message], deadline_seconds: float) -> None:
-        """Write all of these, in their order within each key; KafkaAccessError where some may be missing."""
+        """Write all of these, in their order within each key; KafkaAccessError if some can be missing."""
         what = f"topic {self._topic}: write"
         async with within(deadline_seconds, what):
             answer = await metadata(self._pool, [self._topic])
@@ -85,21 +85,21 @@ class Producer:
             ),
         )
         answer = await self._pool.ask(leader, request, ProduceResponse)
-        told = {one.index: one for topic in answer.responses for one in topic.partition_responses}
+        responses = {one.index: one for topic in answer.responses for one in topic.partition_responses}
         for number in packed:
             what = f"topic {self._topic} partition {number}: write"
-            if i32(number) not in told:
+            if i32(number) not in responses:
                 raise unexpected(what, "the broker says nothing about it")
-            code = told[i32(number)].error_code
+            code = responses[i32(number)].error_code
             if code is not ErrorCode.none:
                 raise failure(code, what, f"WRITE on topic {self._topic}")
 
 
 def _shares(messages: Sequence[Message], partitions: int) -> Mapping[int, list[Message]]:
-    found: defaultdict[int, list[Message]] = defaultdict(list)
+    messages_by_partition: defaultdict[int, list[Message]] = defaultdict(list)
     for message in messages:
-        found[crc32(message.key) % partitions].append(message)
-    return found
+        messages_by_partition[crc32(message.key) % partitions].append(message)
+    return messages_by_partition
 
 
 def _packed(shares: Mapping[int, list[Message]]) -> Mapping[int, bytes]:

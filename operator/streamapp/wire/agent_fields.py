@@ -24,7 +24,7 @@ PositiveMillis = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class _NeverNull:
-    """Marks a field that may be left out, and is never `null`."""
+    """Marks a field that is optional, and never `null`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Take the schema of what it is where it is there."""
@@ -39,11 +39,11 @@ _T = TypeVar("_T")
 Maybe = Annotated[_T | None, _NeverNull()]
 
 
-def _no_truth_value(said: Any) -> Any:
+def _no_truth_value(value: Any) -> Any:
     """Refuse `true`, which Python takes for 1."""
-    if isinstance(said, bool):
+    if isinstance(value, bool):
         raise ValueError("it should be a number")  # noqa: TRY004 (pydantic tells of this one)
-    return said
+    return value
 
 
 class _Fields(BaseModel):
@@ -60,7 +60,7 @@ class _Fields(BaseModel):
 
 
 class What(Enum):
-    """What an agent may not do somewhere."""
+    """A function of the agent that can be inactive."""
 
     ASSIGNOR = "assignor"
     HEARTBEAT = "heartbeat"

@@ -76,44 +76,46 @@ def read_report(body: bytes, expected: Expected) -> ReadReport:
     if len(body) > MOST_BYTES:
         raise _undecodable("the whole", f"it has {len(body)} bytes, and at most {MOST_BYTES} are read")
     try:
-        said = ReportFields.model_validate_json(body)
+        fields = ReportFields.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise _undecodable(_place(first["loc"]), first["msg"]) from None
-    if said.agent.pod_uid != expected.pod_uid:
-        claim = "does not say which pod it is of" if said.agent.pod_uid is None else f"is of pod {said.agent.pod_uid}"
+    if fields.agent.pod_uid != expected.pod_uid:
+        claim = (
+            "does not say which pod it is of" if fields.agent.pod_uid is None else f"is of pod {fields.agent.pod_uid}"
+        )
         raise NotOurReportError(f"the report {claim}, and pod {expected.pod_uid} was asked")
-    number, instance = _ours(said, expected.application_id)
-    return ReadReport(_report(said, instance, f"instances[{number}]", expected), instance.topology)
+    number, instance = _ours(fields, expected.application_id)
+    return ReadReport(_report(fields, instance, f"instances[{number}]", expected), instance.topology)
 
 
-def _ours(said: ReportFields, application_id: str) -> tuple[int, InstanceFields]:
-    found = [(number, one) for number, one in enumerate(said.instances) if one.application_id == application_id]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise NotOurReportError(f"{len(found)} Kafka Streams instances of {application_id} run in one JVM")
-    others = sorted({one.application_id for one in said.instances})
+def _ours(fields: ReportFields, application_id: str) -> tuple[int, InstanceFields]:
+    matches = [(number, one) for number, one in enumerate(fields.instances) if one.application_id == application_id]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise NotOurReportError(f"{len(matches)} Kafka Streams instances of {application_id} run in one JVM")
+    others = sorted({one.application_id for one in fields.instances})
     there = f"only of {', '.join(others)}" if others else "nor of any other"
-    why = "".join(f"; the agent steps aside: {aside.why}" for aside in said.asides)
-    told = f"the agent knows no Kafka Streams instance of {application_id}, {there}{why}"
-    raise NotOurReportError(told[: 5 * _LONGEST_SHOWN])
+    why = "".join(f"; the agent steps aside: {aside.why}" for aside in fields.asides)
+    message = f"the agent knows no Kafka Streams instance of {application_id}, {there}{why}"
+    raise NotOurReportError(message[: 5 * _LONGEST_SHOWN])
 
 
-def _report(said: ReportFields, instance: InstanceFields, where: str, expected: Expected) -> AgentReport:
+def _report(fields: ReportFields, instance: InstanceFields, where: str, expected: Expected) -> AgentReport:
     assignor = instance.assignor
-    aside = _aside((*instance.asides, *said.asides))
+    aside = _aside((*instance.asides, *fields.asides))
     last_round = None if assignor is None else assignor.last_round
     return AgentReport(
         ordinal=expected.ordinal,
         pod_uid=expected.pod_uid,
-        incarnation=said.agent.incarnation,
-        sequence=said.agent.sequence,
-        as_of=expected.asked_at - timedelta(milliseconds=said.agent.age_millis),
+        incarnation=fields.agent.incarnation,
+        sequence=fields.agent.sequence,
+        as_of=expected.asked_at - timedelta(milliseconds=fields.agent.age_millis),
         process_id=None if instance.process_id is None else _process_id(instance.process_id, f"{where}.processId"),
         tasks=None if instance.tasks is None else _tasks(instance.tasks, f"{where}.tasks"),
-        heard=_heard(said.announcement),
-        # An agent that says both has contradicted itself; whoever waits for the assignor waits on.
+        heard=_heard(fields.announcement),
+        # An agent that says both has contradicted itself; a caller that waits for the assignor waits on.
         is_ours=assignor is not None and assignor.is_ours and aside is None,
         aside=aside,
         recovery_lag=instance.acceptable_recovery_lag,
@@ -126,81 +128,85 @@ def _report(said: ReportFields, instance: InstanceFields, where: str, expected: 
     )
 
 
-def _settings(said: InstanceFields) -> ClientSettings:
+def _settings(fields: InstanceFields) -> ClientSettings:
     return ClientSettings(
-        heartbeat=_millis(said.heartbeat_millis),
-        session_timeout=_millis(said.session_timeout_millis),
-        is_static=said.is_static,
-        leaves_on_close=said.leaves_on_close,
-        state_directory=said.state_directory,
-        cleaned_tasks=said.cleaned_tasks,
+        heartbeat=_millis(fields.heartbeat_millis),
+        session_timeout=_millis(fields.session_timeout_millis),
+        is_static=fields.is_static,
+        leaves_on_close=fields.leaves_on_close,
+        state_directory=fields.state_directory,
+        cleaned_tasks=fields.cleaned_tasks,
     )
 
 
-def _millis(said: int | None) -> timedelta | None:
-    return None if said is None else timedelta(milliseconds=said)
+def _millis(fields: int | None) -> timedelta | None:
+    return None if fields is None else timedelta(milliseconds=fields)
 
 
 def _aside(asides: tuple[AsideFields, ...]) -> AssignorInactive | None:
     """Why the assignor is not at work; what the agent does not do beside that changes no decision."""
-    found = next((aside for aside in asides if aside.what is What.ASSIGNOR), None)
-    return None if found is None else AssignorInactive(found.kind or AsideKind.FAILED, found.why)
+    assignor_aside = next((aside for aside in asides if aside.what is What.ASSIGNOR), None)
+    return (
+        None
+        if assignor_aside is None
+        else AssignorInactive(assignor_aside.kind or AsideKind.FAILED, assignor_aside.why)
+    )
 
 
-def _heard(said: AnnouncementFields) -> AnnouncementAck:
+def _heard(fields: AnnouncementFields) -> AnnouncementAck:
     return AnnouncementAck(
-        state=said.state,
-        epoch=_epoch(said.epoch),
+        state=fields.state,
+        epoch=_epoch(fields.epoch),
         process_ids=frozenset(
             _process_id(text, f"announcement.processIds[{number}]")
-            for number, text in enumerate(said.process_ids or ())
+            for number, text in enumerate(fields.process_ids or ())
         ),
-        rebalance=said.rebalance,
-        expires_in=None if said.expires_in_millis is None else timedelta(milliseconds=said.expires_in_millis),
+        rebalance=fields.rebalance,
+        expires_in=None if fields.expires_in_millis is None else timedelta(milliseconds=fields.expires_in_millis),
     )
 
 
-def _round(said: RoundFields, asked_at: datetime) -> AssignorRun:
+def _round(fields: RoundFields, asked_at: datetime) -> AssignorRun:
     return AssignorRun(
-        made_at=asked_at - timedelta(milliseconds=said.age_millis),
-        state=said.announcement,
-        epoch=_epoch(said.epoch),
-        moved=said.moved,
-        learning=said.learning,
-        follow_up_is_watch=said.follow_up_for == "expiry",
-        fell_back=said.fell_back,
+        made_at=asked_at - timedelta(milliseconds=fields.age_millis),
+        state=fields.announcement,
+        epoch=_epoch(fields.epoch),
+        moved=fields.moved,
+        learning=fields.learning,
+        follow_up_is_watch=fields.follow_up_for == "expiry",
+        fell_back=fields.fell_back,
     )
 
 
-def _epoch(said: EpochFields | None) -> Epoch | None:
-    return None if said is None else Epoch(lease=said.lease, counter=said.counter)
+def _epoch(fields: EpochFields | None) -> Epoch | None:
+    return None if fields is None else Epoch(lease=fields.lease, counter=fields.counter)
 
 
-def _tasks(said: list[TaskFields], where: str) -> tuple[LocalTask, ...]:
-    tasks = tuple(_task(one, f"{where}[{number}]") for number, one in enumerate(said))
-    seen = set[TaskId]()
+def _tasks(fields: list[TaskFields], where: str) -> tuple[LocalTask, ...]:
+    tasks = tuple(_task(one, f"{where}[{number}]") for number, one in enumerate(fields))
+    ids = set[TaskId]()
     for task in tasks:
-        if task.id in seen:
+        if task.id in ids:
             raise _undecodable(where, f"task {task.id} is there twice, so that it is not known which of the two is now")
-        seen.add(task.id)
+        ids.add(task.id)
     return tasks
 
 
-def _task(said: TaskFields, where: str) -> LocalTask:
+def _task(fields: TaskFields, where: str) -> LocalTask:
     try:
-        task = TaskId.parse(said.id)
+        task = TaskId.parse(fields.id)
     except ValueError as error:
         raise _undecodable(f"{where}.id", str(error)[:_LONGEST_SHOWN]) from None
     positions: dict[str, int] = {}
-    for number, store in enumerate(said.stores or ()):
+    for number, store in enumerate(fields.stores or ()):
         place = f"{where}.stores[{number}]"
         if store.partition != task.partition:
             raise _undecodable(f"{place}.partition", f"it is {store.partition}, and task {task} has {task.partition}")
         if store.store in positions:
             raise _undecodable(f"{place}.store", f"store {store.store[:_LONGEST_SHOWN]} is there twice")
         positions[store.store] = store.position
-    is_active = said.role == "active"
-    return LocalTask(id=task, is_active=is_active, state=said.state if is_active else None, positions=positions)
+    is_active = fields.role == "active"
+    return LocalTask(id=task, is_active=is_active, state=fields.state if is_active else None, positions=positions)
 
 
 def _process_id(text: str, where: str) -> ProcessId:

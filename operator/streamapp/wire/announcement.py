@@ -40,10 +40,10 @@ def announcement(process_ids: Iterable[ProcessId], epoch: Epoch, rebalance: Reba
 
 def epoch_in(answer: bytes) -> Epoch | None:
     """Read the epoch that an agent says it knows; None where the answer has none."""
-    said = _object(answer).get("epoch")
-    if not isinstance(said, dict):
+    epoch = _object(answer).get("epoch")
+    if not isinstance(epoch, dict):
         return None
-    lease, counter = said.get("lease"), said.get("counter")
+    lease, counter = epoch.get("lease"), epoch.get("counter")
     if not _is_count(lease) or not _is_count(counter):
         return None
     return Epoch(lease=lease, counter=counter)
@@ -51,16 +51,16 @@ def epoch_in(answer: bytes) -> Epoch | None:
 
 def error_in(answer: bytes) -> str:
     """Read the sentence with which an agent refuses; empty where the answer has none."""
-    said = _object(answer).get("error")
-    return " ".join(said[:_LONGEST_ERROR].split()) if isinstance(said, str) else ""
+    error = _object(answer).get("error")
+    return " ".join(error[:_LONGEST_ERROR].split()) if isinstance(error, str) else ""
 
 
 def _object(answer: bytes) -> dict[str, object]:
     try:
-        found = json.loads(answer)
+        content = json.loads(answer)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _is_count(value: object) -> TypeGuard[int]:

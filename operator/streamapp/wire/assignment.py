@@ -1,4 +1,4 @@
-"""What the group's leader told a member to do.
+"""Decodes what the group's leader assigned to a member.
 
 Two structures, one inside the other: the consumer protocol's assignment (versions 0–3) and, as its user data, Kafka
 Streams' own `AssignmentInfo` (versions 7–11). Layouts: `ConsumerProtocolAssignment.json` and `AssignmentInfo.java` of
@@ -52,7 +52,7 @@ HostPartitions = Mapping[Host, frozenset[TopicPartition]]
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class DecodedAssignment:
     """A member's whole assignment."""
 
     version: int
@@ -69,7 +69,7 @@ class Assignment:
     next_rebalance: NextRebalance
 
 
-def decode_assignment(data: bytes) -> Assignment:
+def decode_assignment(data: bytes) -> DecodedAssignment:
     """Decode a member's assignment as `DescribeGroups` gives it; UndecodableError for anything else."""
     reader = Reader("ConsumerProtocolAssignment", data)
     version = reader.int16("version")
@@ -82,7 +82,7 @@ def decode_assignment(data: bytes) -> Assignment:
     return decode_assignment_info(user_data, partitions)
 
 
-def decode_assignment_info(data: bytes, partitions: tuple[TopicPartition, ...]) -> Assignment:
+def decode_assignment_info(data: bytes, partitions: tuple[TopicPartition, ...]) -> DecodedAssignment:
     """Decode the user data of an assignment of these `partitions`; UndecodableError for anything but versions 7–11."""
     reader = Reader("AssignmentInfo", data)
     version = reader.int32("usedVersion")
@@ -96,7 +96,9 @@ def decode_assignment_info(data: bytes, partitions: tuple[TopicPartition, ...]) 
     error_code = reader.int32("errCode")
     next_rebalance = _next_rebalance(reader)
     reader.end()
-    return Assignment(version, common, active, standby, active_by_host, standby_by_host, error_code, next_rebalance)
+    return DecodedAssignment(
+        version, common, active, standby, active_by_host, standby_by_host, error_code, next_rebalance
+    )
 
 
 def _task_id(reader: Reader) -> TaskId:
@@ -116,7 +118,7 @@ def _active(reader: Reader, partitions: tuple[TopicPartition, ...]) -> TaskParti
     tasks: dict[TaskId, set[TopicPartition]] = {}
     for task, partition in zip(entries, sorted(partitions), strict=True):
         tasks.setdefault(task, set()).add(partition)
-    return MappingProxyType({task: frozenset(held) for task, held in tasks.items()})
+    return MappingProxyType({task: frozenset(partitions_of_task) for task, partitions_of_task in tasks.items()})
 
 
 def _standby(reader: Reader) -> TaskPartitions:
@@ -132,7 +134,7 @@ def _standby(reader: Reader) -> TaskPartitions:
     return MappingProxyType(tasks)
 
 
-# Every member is told the same tables, and they are most of the bytes where `application.server` is set: of 50 members
+# Every member gets the same tables, and they are most of the bytes where `application.server` is set: of 50 members
 # with 5,000 tasks the assignments take 1.7 s to decode one by one, and 0.1 s with this.
 @lru_cache(maxsize=4)
 def _host_tables(data: bytes) -> tuple[HostPartitions, HostPartitions]:

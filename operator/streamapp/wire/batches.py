@@ -65,7 +65,7 @@ class Aborted:
 
 def decode_batches(data: bytes) -> Batches:
     """Decode every whole batch; raises UndecodableError for bytes that are none."""
-    found: list[Batch] = []
+    batches: list[Batch] = []
     at = 0
     while len(data) - at >= _FRAME.size:
         base_offset, length = _FRAME.unpack_from(data, at)
@@ -74,9 +74,9 @@ def decode_batches(data: bytes) -> Batches:
         end = at + _FRAME.size + length
         if end > len(data):
             break
-        found.append(_batch(data, at, end, base_offset, found[-1].last_offset if found else -1))
+        batches.append(_batch(data, at, end, base_offset, batches[-1].last_offset if batches else -1))
         at = end
-    return Batches(tuple(found), len(data) - at)
+    return Batches(tuple(batches), len(data) - at)
 
 
 def _batch(data: bytes, at: int, end: int, base_offset: int, before: int) -> Batch:

@@ -6,9 +6,9 @@ Called by `streamapp.kafka`, which owns the reading. One member is one stream th
 import ipaddress
 from dataclasses import dataclass
 
-from streamapp.wire.assignment import Assignment, decode_assignment
+from streamapp.wire.assignment import DecodedAssignment, decode_assignment
 from streamapp.wire.errors import UndecodableError
-from streamapp.wire.subscription import Subscription, decode_subscription
+from streamapp.wire.subscription import DecodedSubscription, decode_subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class RawMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class DecodedMember:
     """A member, decoded."""
 
     member_id: str
@@ -36,13 +36,13 @@ class Member:
     client_id: str
     host: str
     """The address the broker saw, without Java's slash: the pod's IP unless something translates addresses."""
-    subscription: Subscription | None
+    subscription: DecodedSubscription | None
     """None where the broker gave no metadata."""
-    assignment: Assignment | None
+    assignment: DecodedAssignment | None
     """None where the broker gave no assignment."""
 
 
-def decode_member(raw: RawMember) -> Member:
+def decode_member(raw: RawMember) -> DecodedMember:
     """Decode both structures of a member; an UndecodableError names the member."""
     try:
         subscription = decode_subscription(raw.metadata) if raw.metadata else None
@@ -50,7 +50,9 @@ def decode_member(raw: RawMember) -> Member:
     except UndecodableError as error:
         what = f"member {raw.member_id}: {error.what}"
         raise UndecodableError(what, error.where, error.version, error.why) from error
-    return Member(raw.member_id, raw.instance_id, raw.client_id, _host(raw.client_host), subscription, assignment)
+    return DecodedMember(
+        raw.member_id, raw.instance_id, raw.client_id, _host(raw.client_host), subscription, assignment
+    )
 
 
 def _host(client_host: str) -> str:

@@ -96,37 +96,37 @@ class Reader:
 
     def all_but(self, size: int, field: str) -> bytes:
         """Read everything up to the last `size` bytes."""
-        left = len(self._data) - self._at
-        if left < size:
-            self.fail(field, f"{left} bytes left, the end alone needs {size}")
-        return self._take(field, left - size)
+        remaining = len(self._data) - self._at
+        if remaining < size:
+            self.fail(field, f"{remaining} bytes left, the end alone needs {size}")
+        return self._take(field, remaining - size)
 
     def end(self) -> None:
         """Assert that nothing is left."""
-        left = len(self._data) - self._at
-        if left:
-            self.fail("end", f"{left} bytes left over")
+        remaining = len(self._data) - self._at
+        if remaining:
+            self.fail("end", f"{remaining} bytes left over")
 
     def _number(self, field: str, form: str, size: int) -> int:
         number: int = struct.unpack(f">{form}", self._take(field, size))[0]
         return number
 
     def _take(self, field: str, size: int) -> bytes:
-        left = len(self._data) - self._at
-        if size > left:
-            self.fail(field, f"needs {size} bytes, {left} left")
-        taken = self._data[self._at : self._at + size]
+        remaining = len(self._data) - self._at
+        if size > remaining:
+            self.fail(field, f"needs {size} bytes, {remaining} left")
+        data = self._data[self._at : self._at + size]
         self._at += size
-        return taken
+        return data
 
     def _length(self, field: str, length: int, smallest: int) -> int | None:
         if length == -1:
             return None
         if length < 0:
             self.fail(field, f"length {length}")
-        left = len(self._data) - self._at
-        if length * smallest > left:
-            self.fail(field, f"length {length} needs at least {length * smallest} bytes, {left} left")
+        remaining = len(self._data) - self._at
+        if length * smallest > remaining:
+            self.fail(field, f"length {length} needs at least {length * smallest} bytes, {remaining} left")
         return length
 
     def _text(self, field: str, raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What a member of a classic Kafka Streams group says of itself when it joins.
+"""Decodes what a member of a classic Kafka Streams group reports of itself when it joins.
 
 Two structures, one inside the other: the consumer protocol's subscription (versions 0–3) and, as its user data, Kafka
 Streams' own `SubscriptionInfo` (versions 7–11, Streams 2.6 to 4.4). Both are a snapshot of the member's last JoinGroup:
@@ -29,7 +29,7 @@ class PositionSum:
 
 
 @dataclass(frozen=True, slots=True)
-class RunningActive:
+class RunningActivePosition:
     """The member processes the task: its state is complete by definition and no sum is reported."""
 
 
@@ -38,7 +38,7 @@ class UnknownPosition:
     """The member has state of the task and cannot say how far it is."""
 
 
-TaskPosition = PositionSum | RunningActive | UnknownPosition
+TaskPosition = PositionSum | RunningActivePosition | UnknownPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SubscriptionInfo:
     user_endpoint: str
     """`application.server`, empty where it is not set."""
     positions: Mapping[TaskId, TaskPosition]
-    """Every stateful task of which the process has state, directories nobody owns any more included."""
+    """Every stateful task of which the process has state, directories without an owner included."""
     unique_field: int | None
     """Raised by one at every join; None before version 8."""
     error_code: int
@@ -60,7 +60,7 @@ class SubscriptionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class DecodedSubscription:
     """A member's whole subscription."""
 
     version: int
@@ -73,7 +73,7 @@ class Subscription:
     rack: str | None
 
 
-def decode_subscription(data: bytes) -> Subscription:
+def decode_subscription(data: bytes) -> DecodedSubscription:
     """Decode a member's metadata as `DescribeGroups` gives it; UndecodableError for anything else."""
     reader = Reader("ConsumerProtocolSubscription", data)
     version = reader.int16("version")
@@ -88,7 +88,7 @@ def decode_subscription(data: bytes) -> Subscription:
     reader.end()
     if generation < -1:
         reader.fail("generationId", f"generation {generation}")
-    return Subscription(version, topics, info, frozenset(owned), None if generation == -1 else generation, rack)
+    return DecodedSubscription(version, topics, info, frozenset(owned), None if generation == -1 else generation, rack)
 
 
 def topic_partitions(reader: Reader, field: str) -> tuple[TopicPartition, ...]:
@@ -162,7 +162,7 @@ def checked_task_id(reader: Reader, subtopology: int, partition: int) -> TaskId:
 def _position(reader: Reader) -> TaskPosition:
     offsets = reader.int64("offsetSum")
     if offsets == _RUNNING_ACTIVE:
-        return RunningActive()
+        return RunningActivePosition()
     # Streams pins a sum that overflows to the largest long: a number that says nothing.
     if offsets in {_UNKNOWN, _OVERFLOW}:
         return UnknownPosition()

@@ -105,7 +105,7 @@ def test_a_condition_is_a_reason_with_its_note_its_particulars_and_its_time() ->
         "observedGeneration": 7,
         "lastTransitionTime": "2026-11-21T12:00:00Z",
         "reason": "LearnersCatchingUp",
-        "message": "Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records "
+        "message": "Copies on the remaining pods are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records "
         "behind.",
     }
 
@@ -115,8 +115,8 @@ def test_a_condition_that_asks_for_something_says_what() -> None:
     learners = next(one for one in status["conditions"] if one["type"] == "LearnersAvailable")
     assert (learners["status"], learners["message"]) == (
         "False",
-        "A stateful task has no copy on any pod that stays, and the application makes none. Set `num.standby.replicas` "
-        "to at least 1, or override coverage for this hold with the annotation `streamapp.dev/override`.",
+        "A stateful task has no copy on a remaining pod, and the application makes none. Set `num.standby.replicas` to "
+        "at least 1, or override coverage for this hold with the annotation `streamapp.dev/override`.",
     )
 
 
@@ -124,7 +124,7 @@ def test_a_condition_that_is_well_asks_for_nothing() -> None:
     ready = answer(a_snapshot(app={"paused": True}))["conditions"][0]
     assert (ready["status"], ready["message"]) == (
         "True",
-        "The StreamApp is paused: nothing is scaled, restarted or prepared; an open step is brought to its end. "
+        "The StreamApp is paused. The operator finishes an open step, and scales, restarts and prepares nothing else. "
         "3 of 3 pods are ready.",
     )
 
@@ -271,8 +271,8 @@ def test_an_invalid_streamapp_has_a_status_that_says_so() -> None:
     assert (stalled["status"], stalled["reason"], stalled["message"]) == (
         "True",
         "InvalidSpec",
-        "The StreamApp's spec is not valid; nothing is changed until it is. spec.kafka is required. Correct the field "
-        "that the message names.",
+        "The StreamApp's spec is not valid. The operator changes nothing until the spec is valid. "
+        "spec.kafka is required. Correct the field that the message names.",
     )
     assert (status["selector"], status["replicas"]) == ("streamapp.dev/app=wordcount", 3)
 

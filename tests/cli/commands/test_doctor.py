@@ -317,7 +317,7 @@ def test_the_worst_comes_first_with_its_fix(there: OperatorThere, run: Run, monk
     monkeypatch.setenv("COLUMNS", "80")
     out = run("doctor").out
     assert out.index("OperatorRightMissing") < out.index("VersionsDiffer")
-    assert "fix: Bring both to one version." in out
+    assert "fix: Install the same version of both." in out
     assert max(map(len, out.splitlines())) <= 80
     assert out.splitlines()[-1].startswith("1 error, 1 warning; ")
 

@@ -68,7 +68,7 @@ def test_in_a_pipe_there_are_no_colours_and_no_broken_lines(cluster: Cluster, ru
     cluster.put(held())
     ran = run("status", "wordcount")
     assert "\x1b" not in ran.out
-    assert "Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records" in ran.out
+    assert "Copies on the remaining pods are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records" in ran.out
     assert not [line for line in ran.out.splitlines() if line != line.rstrip()]
 
 
@@ -99,7 +99,7 @@ def test_json_has_the_figures_and_the_whole_status(cluster: Cluster, run: Run) -
         "name": "wordcount",
         "state": "held",
         "reason": "LearnersCatchingUp",
-        "message": "Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records "
+        "message": "Copies on the remaining pods are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records "
         "behind.",
         "desired": 2,
         "statefulSetReplicas": 3,

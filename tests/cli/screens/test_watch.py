@@ -17,7 +17,7 @@ from streamapp.cli.screens.live import WatchState, frame
 from streamapp.kube.client import watch
 from streamapp.kube.client.errors import UnavailableError
 from streamapp.kube.client.kinds import Key
-from streamapp.kube.client.watch import Changed, Deleted, Interrupted, Listed
+from streamapp.kube.client.watch import ChangeEvent, DeleteEvent, ListEvent, WatchInterrupted
 from tests.builders import NOW, a_snapshot
 from tests.cli.cluster import Cluster
 from tests.cli.conftest import Run
@@ -26,7 +26,7 @@ from tests.statuses import answer, held_status
 
 KEY = Key("demo", "wordcount")
 SETTLED = a_resource(answer(a_snapshot(desired=3, record=None)))
-LOST = Interrupted(UnavailableError("WATCH streamapps", "Connection\x1b reset", "wait"), 4)
+LOST = WatchInterrupted(UnavailableError("WATCH streamapps", "Connection\x1b reset", "wait"), 4)
 
 
 def held(name: str = "wordcount") -> Json:
@@ -106,7 +106,7 @@ def test_an_order_to_stop_is_the_ordinary_end(cluster: Cluster, run: Run, order:
 def test_a_picture_ages_between_news() -> None:
     state = WatchState(key=KEY)
     assert seen(state) == "waiting for the API server"
-    state.update(Listed({KEY: held()}), NOW)
+    state.update(ListEvent({KEY: held()}), NOW)
     assert "held for     1m, since" in seen(state)
     assert "held for     1m9s, since" in seen(state, later=9)
     assert seen(state, later=9).splitlines()[-1] == "watching, last update 9s ago; Ctrl-C ends"
@@ -114,7 +114,7 @@ def test_a_picture_ages_between_news() -> None:
 
 def test_an_interruption_stands_below_the_last_picture_until_something_is_heard() -> None:
     state = WatchState(key=KEY)
-    state.update(Listed({KEY: held()}), NOW)
+    state.update(ListEvent({KEY: held()}), NOW)
     state.update(LOST, NOW + timedelta(seconds=10))
     state.update(LOST, NOW + timedelta(seconds=14))
     text = seen(state, later=16, width=120)
@@ -122,7 +122,7 @@ def test_an_interruption_stands_below_the_last_picture_until_something_is_heard(
     assert text.splitlines()[-1] == (
         "connection lost for 6s: Connection\ufffd reset; trying again in 2s; last update 16s ago"
     )
-    state.update(Changed(KEY, SETTLED), NOW + timedelta(seconds=17))
+    state.update(ChangeEvent(KEY, SETTLED), NOW + timedelta(seconds=17))
     assert seen(state, later=18).splitlines()[-1].startswith("watching, last update 1s ago")
 
 
@@ -130,19 +130,19 @@ def test_one_that_is_deleted_is_over_and_several_never_are() -> None:
     state = WatchState(key=KEY)
     assert not state.is_over
     ends = []
-    for news in (Listed({KEY: held()}), Deleted(KEY)):
+    for news in (ListEvent({KEY: held()}), DeleteEvent(KEY)):
         state.update(news, NOW)
         ends.append(state.is_over)
     assert ends == [False, True]
     several = WatchState(key=None)
-    several.update(Listed({}), NOW)
+    several.update(ListEvent({}), NOW)
     assert not several.is_over
     assert seen(several).splitlines()[0] == "There are no StreamApps here."
 
 
 def test_several_are_shown_as_the_overview() -> None:
     state = WatchState(key=None)
-    state.update(Listed({KEY: held(), Key("demo", "a"): a_resource(None, name="a")}), NOW)
+    state.update(ListEvent({KEY: held(), Key("demo", "a"): a_resource(None, name="a")}), NOW)
     assert [line.split()[0] for line in seen(state).splitlines()[:3]] == ["name", "a", "wordcount"]
 
 
@@ -152,7 +152,7 @@ def test_two_hundred_pods_leave_room_for_everything_else_on_a_small_terminal(hei
     resource["status"] |= {"statefulSetReplicas": 200, "replicas": 200}
     resource["status"]["members"] = [{"ordinal": number, "active": 4, "learners": 2} for number in range(200)]
     state = WatchState(key=KEY)
-    state.update(Listed({KEY: resource}), NOW)
+    state.update(ListEvent({KEY: resource}), NOW)
     lines = seen(state, width=80, height=height).splitlines()
     assert len(lines) <= height
     assert lines[-1].startswith("watching")
@@ -161,7 +161,7 @@ def test_two_hundred_pods_leave_room_for_everything_else_on_a_small_terminal(hei
 
 def test_what_does_not_fit_is_said() -> None:
     state = WatchState(key=KEY)
-    state.update(Listed({KEY: held()}), NOW)
+    state.update(ListEvent({KEY: held()}), NOW)
     lines = seen(state, width=80, height=10).splitlines()
     assert len(lines) == 10
     assert lines[0].startswith("demo/wordcount  HELD")
@@ -171,7 +171,7 @@ def test_what_does_not_fit_is_said() -> None:
 
 def test_on_a_high_terminal_the_parts_stand_apart() -> None:
     state = WatchState(key=KEY)
-    state.update(Listed({KEY: held()}), NOW)
+    state.update(ListEvent({KEY: held()}), NOW)
     high, low = (seen(state, width=80, height=height).splitlines() for height in (40, 26))
     assert (high.count(""), low.count("")) == (5, 1)
     assert [line for line in high if line] == [line for line in low if line]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.controller.apps.group_poller import GroupWatch, Pace
+from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.ports import Poll
 from streamapp.core.facts.group import GroupDescription, GroupState, GroupUnreadable
@@ -37,7 +37,7 @@ class Surprising:
 def test_a_look_that_fails_unexpectedly_is_not_the_last() -> None:
     async def play() -> None:
         memory, group = Memory("u"), Surprising()
-        watch = GroupWatch(group, memory, Pace(0.01, 0.01, 0.01), lambda: None)
+        watch = GroupPoller(group, memory, PollIntervals(0.01, 0.01, 0.01), lambda: None)
         task = asyncio.create_task(watch.run())
         async with asyncio.timeout(5):
             await group.third_look.wait()

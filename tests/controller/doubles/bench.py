@@ -13,16 +13,16 @@ from typing import Any
 from kubernetes.aio.client.configuration import Configuration
 
 from streamapp.api.objects.manifests import Installation
-from streamapp.controller.agents.access import AgentSide
+from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.keys import KeyFile
-from streamapp.controller.apps.apps import Applications, Wiring
-from streamapp.controller.apps.group_poller import Pace
+from streamapp.controller.apps.apps import Applications, ClusterAccess
+from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gatherer
 from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.controller.reconcile.report import Reporter
-from streamapp.controller.record.recorder import Recorder
+from streamapp.controller.record.recorder import PassRecorder
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError
 from streamapp.kube.client.kinds import Key
@@ -51,9 +51,9 @@ class Bench:
         self.group = FakeGroup("", self.pods.running, clock.now)
         self.agents = FakeAgents(self.pods.running, self.group, clock.now)
         self.keys = KeyFile("")
-        self.wirings: list[Wiring] = []
+        self.wirings: list[ClusterAccess] = []
         """With what each connection was made."""
-        self.recorder = Recorder.off()
+        self.recorder = PassRecorder.off()
         """Of every process that is started from now on."""
         self.wrongs: list[str] = []
         """Promises that were broken, as sentences."""
@@ -69,9 +69,9 @@ class Bench:
         self.client = KubeClient(configuration, deadline_seconds=5)
         self.metrics = Metrics()
         installation = replace(INSTALLATION, accepted=self.keys.accepted)
-        agents = AgentSide(self.agents, self.keys, self.metrics)
+        agents = AgentGateway(self.agents, self.keys, self.metrics)
         # The test makes every poll; the task of the application makes the first and then sleeps.
-        pace = Pace(NEVER, NEVER, NEVER)
+        pace = PollIntervals(NEVER, NEVER, NEVER)
         self.applications = Applications(self._connect, pace, lambda _: None, self.clock.now)
         self.gatherer = Gatherer(
             self.client, self.applications, installation, self.clock.now, self.clock.monotonic, agents
@@ -96,9 +96,9 @@ class Bench:
         """Have another process do the same."""
         application = applications.find(KEY)
         if application is not None and application.watch is not None:
-            for pod in self.pods.gone[self._told_of :]:
+            for pod in self.pods.deleted[self._told_of :]:
                 application.memory.record_terminations(from_json.container_ends(pod), self.clock.now())
-            self._told_of = len(self.pods.gone)
+            self._told_of = len(self.pods.deleted)
             await application.watch.poll()
         self._began_at = self.clock.now()
         try:
@@ -159,8 +159,8 @@ class Bench:
             and self.status().get("statefulSetReplicas") == replicas
         )
 
-    def _connect(self, wiring: Wiring) -> FakeGroup:
-        self.wirings.append(wiring)
+    def _connect(self, cluster_access: ClusterAccess) -> FakeGroup:
+        self.wirings.append(cluster_access)
         return self.group
 
     def _watch_promises(self, plural: str, body: Json, before: Json | None) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from streamapp.agents.answers import Outcome, Place, Read, Told
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
 from streamapp.core.facts.agent_reports import (
     AgentReport,
     AgentSilent,
@@ -46,40 +46,47 @@ class FakeAgents:
     told: list[tuple[list[int], bytes]] = field(default_factory=list)
     restoring: set[int] = field(default_factory=set)
     """Those whose tasks do not run yet."""
-    heard: dict[int, AnnouncementAck] = field(default_factory=dict)
+    acks: dict[int, AnnouncementAck] = field(default_factory=dict)
     """What each was told last."""
     expires_at: dict[int, datetime] = field(default_factory=dict)
     round: AssignorRun | None = None
     """The last assignment of our assignor, which ordinal 0 leads."""
 
-    async def read(self, places: Iterable[Place], application_id: str, token: str) -> list[Read]:
+    async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
         """Say what runs."""
         assert application_id == "wordcount"
-        self.asked.append([place.ordinal for place in places])
+        self.asked.append([place.ordinal for place in addresses])
         self.tokens.add(token)
-        return [self._read(place) for place in places]
+        return [self._read(place) for place in addresses]
 
-    async def announce(self, places: Iterable[Place], announcement: bytes, token: str) -> list[Told]:
+    async def announce(
+        self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
+    ) -> list[AnnouncementResult]:
         """Take it."""
         self.tokens.add(token)
-        self.told.append(([place.ordinal for place in places], announcement))
-        for place in places:
+        self.told.append(([place.ordinal for place in addresses], announcement))
+        for place in addresses:
             if place.ordinal not in self.deaf:
                 self._hear(place.ordinal, json.loads(announcement))
         return [
-            Told(ordinal=place.ordinal, outcome=Outcome.FAILED, epoch=None, why=f"agent of {place}: no answer")
+            AnnouncementResult(
+                ordinal=place.ordinal,
+                outcome=AnnouncementOutcome.FAILED,
+                epoch=None,
+                why=f"agent of {place}: no answer",
+            )
             if place.ordinal in self.deaf
-            else Told(ordinal=place.ordinal, outcome=Outcome.TAKEN, epoch=Epoch(0, 1))
-            for place in places
+            else AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=Epoch(0, 1))
+            for place in addresses
         ]
 
     async def close(self) -> None:
         """Nothing is open."""
 
-    def _read(self, place: Place) -> Read:
+    def _read(self, place: AgentAddress) -> AgentReading:
         pod = next((one for one in self.pods() if one.ip == place.address), None)
         if pod is None or place.ordinal in self.silent:
-            return Read(AgentSilent(place.ordinal, f"agent of {place}: no answer"))
+            return AgentReading(AgentSilent(place.ordinal, f"agent of {place}: no answer"))
         member = next((one for one in self.group.members.values() if one.pod == pod), None)
         state = TaskState.RESTORING if place.ordinal in self.restoring else TaskState.RUNNING
         active = () if member is None else sorted(member.active)
@@ -104,12 +111,12 @@ class FakeAgents:
             round=self.round if place.ordinal == 0 else None,
             client_state="RUNNING",
         )
-        return Read(report, self.topologies.get(place.ordinal))
+        return AgentReading(report, self.topologies.get(place.ordinal))
 
     def _hear(self, ordinal: Ordinal, said: dict[str, Any]) -> None:
         processes = frozenset(map(ProcessId.parse, said["processIds"]))
         self.expires_at[ordinal] = self.now() + timedelta(seconds=said["ttlSeconds"])
-        self.heard[ordinal] = AnnouncementAck(
+        self.acks[ordinal] = AnnouncementAck(
             state=AnnouncementState.SET if processes else AnnouncementState.EMPTY,
             epoch=Epoch(**said["epoch"]),
             process_ids=processes,
@@ -117,7 +124,7 @@ class FakeAgents:
         )
 
     def _heard(self, ordinal: int) -> AnnouncementAck:
-        heard = self.heard.get(ordinal, AnnouncementAck(state=AnnouncementState.EMPTY))
+        heard = self.acks.get(ordinal, AnnouncementAck(state=AnnouncementState.EMPTY))
         left = self.expires_at.get(ordinal, self.now()) - self.now()
         if left <= timedelta(0):
             return AnnouncementAck(state=AnnouncementState.EMPTY, epoch=heard.epoch)

@@ -114,10 +114,10 @@ class FakeGroup:
         self.configs_asked.append(frozenset(topics))
         return dict.fromkeys(self.configs_asked[-1], self.config)
 
-    async def nudge(self, like_member: str) -> None:
+    async def trigger_rebalance(self, like_member: str) -> None:
         """Let everybody join again."""
         if not self.is_reachable or like_member not in self.members:
-            raise KafkaStepError(f"nudge like {like_member}: no answer")
+            raise KafkaStepError(f"trigger rebalance like {like_member}: no answer")
         self.rebalances += 1
         self._rebalance()
 

@@ -32,7 +32,7 @@ class FakePods:
         self._name = name
         self._now = now
         self._numbers = itertools.count(1)
-        self.gone: list[Json] = []
+        self.deleted: list[Json] = []
         """Pods that went, as they were last."""
         self.most_at_once = 0
         """The most pods that one write took away."""
@@ -124,7 +124,7 @@ class FakePods:
         status = pod["status"]["containerStatuses"][0]
         ended = {"containerID": status["containerID"], "finishedAt": self._time(), "reason": "Completed", "exitCode": 0}
         status["state"] = {"terminated": ended}
-        self.gone.append(pod)
+        self.deleted.append(pod)
         self._server.remove("pods", NAMESPACE, pod["metadata"]["name"])
 
     def _pods(self) -> dict[str, Json]:

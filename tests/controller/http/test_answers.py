@@ -14,8 +14,8 @@ import pytest
 
 from streamapp.api.http.messages import Findings, OperatorTold, Tasks, findings_path, read, tasks_path
 from streamapp.controller.http import answers as answering
-from streamapp.controller.http import sending
-from streamapp.controller.http.answers import KEPT_SECONDS, Answers
+from streamapp.controller.http import routes
+from streamapp.controller.http.answers import CACHE_SECONDS, Answers
 from streamapp.controller.http.probes import Health, serve
 from streamapp.controller.http.routes import of_answers
 from streamapp.controller.settings import Settings
@@ -51,7 +51,7 @@ class Door:
 
     async def found(self) -> dict[str, str]:
         """The particulars of what was found, by code, from a new build."""
-        self.bench.clock.move(KEPT_SECONDS)
+        self.bench.clock.move(CACHE_SECONDS)
         told = await self.findings()
         return {one.code: one.detail for one in told.findings if one.kind == Kind.FOUND.value}
 
@@ -141,11 +141,11 @@ def test_an_answer_is_built_anew_after_some_seconds_and_tells_its_age_meanwhile(
         await door.bench.run(lambda: door.bench.is_settled(5), 400)
         second = await door.tasks()
         assert (first.highest, second.highest) == (3, 4)
-        door.bench.clock.move(KEPT_SECONDS / 2)
+        door.bench.clock.move(CACHE_SECONDS / 2)
         third = await door.tasks()
         assert third.as_of == second.as_of
         assert third.told_at is not None
-        assert (third.told_at - third.as_of).total_seconds() >= KEPT_SECONDS / 2
+        assert (third.told_at - third.as_of).total_seconds() >= CACHE_SECONDS / 2
 
     at_the_door(play)
 
@@ -169,8 +169,8 @@ def test_who_does_not_lead_answers_nothing_but_who_it_is() -> None:
 
 def test_an_answer_is_refused_while_too_many_are_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play(door: Door) -> None:
-        monkeypatch.setattr(sending, "MOST_AT_ONCE", 0)
-        assert await door.ask(TASKS) == (503, b"too many answers are on their way: ask again in some seconds")
+        monkeypatch.setattr(routes, "MOST_AT_ONCE", 0)
+        assert await door.ask(TASKS) == (503, b"too many responses are being sent: try again in some seconds")
 
     at_the_door(play)
 
@@ -180,12 +180,12 @@ def test_what_is_not_known_is_not_found_and_what_was_not_looked_at_yet_is_asked_
         status, body = await door.ask(tasks_path(NAMESPACE, "other"))
         assert (status, body) == (
             404,
-            f"StreamApp {NAMESPACE}/other: this operator does not know it; it may watch other namespaces".encode(),
+            f"StreamApp {NAMESPACE}/other: this operator does not know it; check which namespaces it watches".encode(),
         )
         await door.bench.restart()
         async with a_door(door.bench) as anew:
             assert (await anew.ask(TASKS))[0] == 404
-            anew.bench.applications.heard(KEY, {})
+            anew.bench.applications.remember_resource(KEY, {})
             assert (await anew.ask(TASKS))[0] == 503
             await anew.bench.make_pass()
             assert (await anew.ask(TASKS))[0] == 200
@@ -258,8 +258,8 @@ def test_without_a_key_for_agents_that_is_what_is_found() -> None:
 
 def test_no_password_is_in_any_answer() -> None:
     async def play(door: Door) -> None:
-        (wiring,) = {wiring.properties for wiring in door.bench.wirings}
-        assert ("sasl.jaas.config", "hunter2") in wiring
+        (cluster_access,) = {cluster_access.properties for cluster_access in door.bench.wirings}
+        assert ("sasl.jaas.config", "hunter2") in cluster_access
         for path in (TASKS, FINDINGS, "/v1/operator"):
             assert b"hunter2" not in (await door.ask(path))[1]
 

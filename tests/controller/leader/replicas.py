@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from kubernetes.aio.client.configuration import Configuration
 
-from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import ApplicationGroup
@@ -41,7 +41,7 @@ class _Operator(Operator):
         self._bench = bench
         self.queue._closed = True  # the test makes every pass
 
-    def connect(self, _: Wiring) -> ApplicationGroup:
+    def connect(self, _: ClusterAccess) -> ApplicationGroup:
         return self._bench.group
 
     async def make_pass(self) -> bool:

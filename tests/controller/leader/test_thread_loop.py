@@ -11,7 +11,7 @@ from kubernetes.aio.client.configuration import Configuration
 
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import NotLeadingError
-from streamapp.controller.leader.thread_loop import Apart, OwnLoop
+from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import LEASES, Key
 from tests.kube.api_server import ApiServer
@@ -22,7 +22,7 @@ LONG_SECONDS = 4.0
 
 
 @asynccontextmanager
-async def an_api_server(there: OwnLoop) -> AsyncIterator[tuple[ApiServer, str]]:
+async def an_api_server(there: ThreadLoop) -> AsyncIterator[tuple[ApiServer, str]]:
     """Serve from another loop than the one that is to be kept busy."""
     server = ApiServer(lambda: datetime.now(UTC))
     serving = server.serving()
@@ -55,16 +55,18 @@ def test_a_long_decision_costs_no_renewal() -> None:
 async def renewed_meanwhile() -> None:
     lost: list[str] = []
     async with (
-        OwnLoop.running("server") as there,
+        ThreadLoop.running("server") as there,
         an_api_server(there) as (server, url),
-        OwnLoop.running("election") as own,
+        ThreadLoop.running("election") as own,
     ):
 
         async def connected() -> KubeClient:
             return KubeClient(Configuration(host=url), deadline_seconds=TIMING.request)
 
         client = await own.run(connected())
-        leadership = Apart(Elector(client, KEY, "operator-a_1", TIMING, lost=lambda: lost.append("lost")), own)
+        leadership = RemoteLeadership(
+            Elector(client, KEY, "operator-a_1", TIMING, lost=lambda: lost.append("lost")), own
+        )
         await leadership.stand()
         keeping = asyncio.create_task(leadership.keep())
         await asyncio.sleep(0)
@@ -88,7 +90,7 @@ def test_what_is_raised_there_is_raised_here() -> None:
         raise NotLeadingError("Lease", "it is over", "stand by")
 
     async def ask() -> None:
-        async with OwnLoop.running("one") as own:
+        async with ThreadLoop.running("one") as own:
             await own.run(fail())
 
     with pytest.raises(NotLeadingError, match="it is over"):

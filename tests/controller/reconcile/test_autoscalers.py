@@ -14,7 +14,7 @@ from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
 PATH = f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers"
-IN_ORDER = ("True", "ScalingInOrder")
+IN_ORDER = ("True", "AutoscalingInOrder")
 Json = dict[str, Any]
 
 
@@ -174,11 +174,11 @@ def test_an_api_server_that_does_not_answer_is_not_waited_for_by_many_nor_long(
 
     async def play() -> None:
         client = Silent()
-        known = autoscalers.Autoscaling(client, lambda: 0.0)
+        known = autoscalers.AutoscalerLister(client, lambda: 0.0)
         assert known.replica_writers(KEY, {}) == NOT_LISTED
-        first = asyncio.create_task(known.look(KEY.namespace))
+        first = asyncio.create_task(known.refresh(KEY.namespace))
         await asyncio.sleep(0)
-        await known.look(KEY.namespace)
+        await known.refresh(KEY.namespace)
         assert (client.asked, first.done(), known.replica_writers(KEY, {})) == (1, False, NOT_LISTED)
         await first
         assert known.replica_writers(KEY, {}) == ReplicaWritersUnknown(

@@ -159,7 +159,7 @@ def test_a_removal_is_not_sent_when_the_wish_rises_after_the_judgement() -> None
         await bench.run(lambda: bench.record() is not None)
         bench.server.fault = rise
         await bench.run(lambda: bench.is_settled(4))
-        assert (bench.granted(), bench.wrongs, bench.pods.gone) == (4, [], [])
+        assert (bench.granted(), bench.wrongs, bench.pods.deleted) == (4, [], [])
 
     on_a_bench(play)
 

@@ -20,17 +20,17 @@ from lab.settings import REPOSITORY
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record import backoff
 from streamapp.controller.record import files as record_files
-from streamapp.controller.record.file_writer import Place, RecordWriter
-from streamapp.controller.record.files import Limits, finished
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.file_writer import RecordFiles, RecordWriter
+from streamapp.controller.record.files import RecordLimits, finished
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 
 
-def told(seq: int, dropped: int) -> Entry:
-    return Entry(seq, json.dumps({"seq": seq, "dropped": dropped}).encode() + b"\n")
+def told(seq: int, dropped: int) -> QueuedLine:
+    return QueuedLine(seq, json.dumps({"seq": seq, "dropped": dropped}).encode() + b"\n")
 
 
-def line(seq: int, size: int = 0) -> Entry:
-    return Entry(seq, json.dumps({"seq": seq, "text": os.urandom(size // 2).hex()}).encode() + b"\n")
+def line(seq: int, size: int = 0) -> QueuedLine:
+    return QueuedLine(seq, json.dumps({"seq": seq, "text": os.urandom(size // 2).hex()}).encode() + b"\n")
 
 
 class Disk:
@@ -41,7 +41,7 @@ class Disk:
         self.metrics = Metrics()
         self.queue = RecordQueue(told, most_bytes)
         given: dict[str, Any] = {"close_seconds": 60.0, "close_bytes": 50_000_000, "flush_seconds": 0.02, **changes}
-        place = Place(folder=folder, recorder="pod_1", limits=Limits(10**9, 10**6), **given)
+        place = RecordFiles(folder=folder, recorder="pod_1", limits=RecordLimits(10**9, 10**6), **given)
         self.writer = RecordWriter(place, self.queue, self.metrics)
 
     def end(self) -> bool:
@@ -195,7 +195,7 @@ def test_what_waits_for_a_disk_that_cannot_be_written_is_bounded_and_what_is_los
         disk.queue.add([line(seq, 100)])
         time.sleep(0.002)
     assert disk.count("errors") > 3
-    waiting = sum(len(entry.text) for entry in disk.writer._taken)
+    waiting = sum(len(entry.text) for entry in disk.writer._pending)
     assert waiting <= 6_000
     folder.unlink()
     assert disk.end()

@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.settings import REPOSITORY
-from streamapp.controller.record.files import Limits, OpenFile, finished, hidden, keep_within, recover, whole_lines
+from streamapp.controller.record.files import (
+    OpenFile,
+    RecordLimits,
+    finished,
+    hidden,
+    keep_within,
+    recover,
+    whole_lines,
+)
 
 AT = datetime(2026, 11, 21, 23, 59, tzinfo=UTC)
 
@@ -161,11 +169,11 @@ def test_the_oldest_files_go_first_and_folders_with_them(tmp_path: Path) -> None
         file.finish()
         os.utime(file.path, (1_000 * number, 1_000 * number))
     size = finished(tmp_path)[0][1]
-    kept = keep_within(tmp_path, Limits(3 * size + 100, 1e6), now=3_000, room_for=50)
+    kept = keep_within(tmp_path, RecordLimits(3 * size + 100, 1e6), now=3_000, room_for=50)
     assert (kept.removed, kept.oldest_seconds) == (1, 2_000)
     assert not (tmp_path / "2026-11-18").exists()
-    kept = keep_within(tmp_path, Limits(3 * size + 100, 1_500), now=3_000)
+    kept = keep_within(tmp_path, RecordLimits(3 * size + 100, 1_500), now=3_000)
     assert (kept.removed, kept.oldest_seconds) == (1, 1_000)
-    kept = keep_within(tmp_path, Limits(0, 1e6), now=3_000)
+    kept = keep_within(tmp_path, RecordLimits(0, 1e6), now=3_000)
     assert (kept.total_bytes, kept.oldest_seconds, kept.removed) == (0, 0, 2)
     assert hidden(Path("a/b.jsonl.gz")) == Path("a/.b.jsonl.gz.open")

@@ -5,13 +5,13 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 
 MOST = 200
 
 
-def told(seq: int, dropped: int) -> Entry:
-    return Entry(seq, json.dumps({"dropped": dropped}).encode())
+def told(seq: int, dropped: int) -> QueuedLine:
+    return QueuedLine(seq, json.dumps({"dropped": dropped}).encode())
 
 
 actions = st.lists(st.one_of(st.lists(st.integers(1, 90), max_size=6), st.none()), max_size=40)
@@ -23,7 +23,7 @@ def test_numbers_have_no_gap_that_is_not_told_and_none_comes_twice(actions: list
     queue, number, expected = RecordQueue(told, MOST), 0, 0
     for lengths in [*actions, None]:
         if lengths is not None:
-            queue.add([Entry(number + index, b"x" * length) for index, length in enumerate(lengths)])
+            queue.add([QueuedLine(number + index, b"x" * length) for index, length in enumerate(lengths)])
             number += len(lengths)
             continue
         for entry in queue.take(0):
@@ -37,7 +37,7 @@ def test_numbers_have_no_gap_that_is_not_told_and_none_comes_twice(actions: list
 @given(st.lists(st.integers(1, 90), max_size=40))
 def test_what_waits_is_bounded_and_the_newest_are_kept(lengths: list[int]) -> None:
     queue = RecordQueue(told, MOST)
-    queue.add([Entry(index, b"x" * length) for index, length in enumerate(lengths)])
+    queue.add([QueuedLine(index, b"x" * length) for index, length in enumerate(lengths)])
     kept = [entry for entry in queue.take(0) if not entry.text.startswith(b"{")]
     assert sum(len(entry.text) for entry in kept) <= MOST
     assert [entry.seq for entry in kept] == list(range(len(lengths)))[len(lengths) - len(kept) :]

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from streamapp.controller.http import sending
+from streamapp.controller.http import routes
 from streamapp.controller.http.probes import Health, serve
 from streamapp.controller.http.routes import of_history
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record import reader
 from streamapp.controller.record.files import OpenFile, every_file
-from streamapp.controller.record.reader import History
+from streamapp.controller.record.reader import RecordHistory
 from streamapp.kube.client.kinds import Key
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def asked(found: History, path: str) -> tuple[int, Any]:
+async def asked(found: RecordHistory, path: str) -> tuple[int, Any]:
     runner = await serve(0, Health(lambda: 0.0, 1, 1), Metrics(), of_history(found))
     try:
         port = next(address[1] for address in runner.addresses if address[0] == "0.0.0.0")  # noqa: S104
@@ -62,7 +62,7 @@ def told(found: Any) -> list[tuple[int, str]]:
 
 
 def test_what_is_worth_telling_is_told_in_order_the_open_file_too(folder: Path) -> None:
-    status, found = asyncio.run(asked(History(folder, lambda: True), PATH))
+    status, found = asyncio.run(asked(RecordHistory(folder, lambda: True), PATH))
     assert status == 200
     assert told(found) == [(0, "scale"), (3, "decision"), (6, "step"), (7, "stepClosed")]
     assert found["isWhole"] is True
@@ -70,7 +70,7 @@ def test_what_is_worth_telling_is_told_in_order_the_open_file_too(folder: Path) 
 
 
 def test_a_record_without_a_line_begins_nowhere(tmp_path: Path) -> None:
-    _, found = asyncio.run(asked(History(tmp_path, lambda: True), PATH))
+    _, found = asyncio.run(asked(RecordHistory(tmp_path, lambda: True), PATH))
     assert "beginsAt" not in found
 
 
@@ -82,19 +82,19 @@ def test_a_hold_that_stands_for_hours_leaves_room_for_what_began_it(tmp_path: Pa
         file.write(b"".join(held))
         file.finish()
         os.utime(file.path, (START.timestamp() + first, START.timestamp() + first))
-    status, found = asyncio.run(asked(History(tmp_path, lambda: True), PATH))
+    status, found = asyncio.run(asked(RecordHistory(tmp_path, lambda: True), PATH))
     assert (status, found["isWhole"]) == (200, True)
     assert told(found) == [(0, "scale"), (1, "decision")]
 
 
 def test_what_was_before_is_left_out(folder: Path) -> None:
-    _, found = asyncio.run(asked(History(folder, lambda: True), f"{PATH}?since=2026-11-21T12:00:06Z"))
+    _, found = asyncio.run(asked(RecordHistory(folder, lambda: True), f"{PATH}?since=2026-11-21T12:00:06Z"))
     assert told(found) == [(6, "step"), (7, "stepClosed")]
 
 
 def test_an_answer_is_refused_while_too_many_are_on_their_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "MOST_AT_ONCE", 0)
-    assert asyncio.run(asked(History(folder, lambda: True), PATH))[0] == 503
+    monkeypatch.setattr(routes, "MOST_AT_ONCE", 0)
+    assert asyncio.run(asked(RecordHistory(folder, lambda: True), PATH))[0] == 503
 
 
 def test_an_answer_is_bounded_and_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_an_answer_is_bounded_and_says_so(folder: Path, monkeypatch: pytest.Monk
 def test_whoever_cannot_be_answered_is_told_why(
     folder: Path, leads: bool, has_folder: bool, query: str, status: int, text: str
 ) -> None:
-    found = History(folder if has_folder else None, lambda: leads)
+    found = RecordHistory(folder if has_folder else None, lambda: leads)
     assert asyncio.run(asked(found, PATH + query)) == (status, text)
 
 
@@ -131,7 +131,7 @@ def test_a_disk_that_does_not_answer_costs_the_reader_seconds_and_nobody_else(
     os.mkfifo(path)  # opening it for reading hangs until somebody writes
 
     async def run() -> None:
-        found = History(folder, lambda: True)
+        found = RecordHistory(folder, lambda: True)
         key = Key("shop", "orders")
         first = await found.about(key, "")
         assert (first.status, first.body) == (503, "the disk of the flight record has not answered for 0.1 s")

@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.record.files import finished
-from streamapp.controller.record.recorder import Recorder
+from streamapp.controller.record.recorder import PassRecorder
 from streamapp.controller.record.setup import Recording, recording
 from streamapp.controller.settings import Settings
 from streamapp.flightrecord.changes import FlightLog, Look
@@ -169,7 +169,7 @@ def test_a_step_that_fails_is_on_record_as_failed(tmp_path: Path, monkeypatch: p
         raise KafkaStepError("no answer")
 
     async def play(bench: Bench) -> None:
-        monkeypatch.setattr(FakeGroup, "nudge", refuse)
+        monkeypatch.setattr(FakeGroup, "trigger_rebalance", refuse)
         bench.desired(3)
         for _ in range(20):
             bench.clock.move(2)
@@ -263,7 +263,7 @@ def test_passes_on_a_disk_that_hangs_take_no_longer(tmp_path: Path, monkeypatch:
             found: dict[bool, list[float]] = {True: [], False: []}
             for number in range(200):
                 is_recorded = number % 2 == 0
-                bench.reconciler._recorder = made.recorder if is_recorded else Recorder.off()
+                bench.reconciler._recorder = made.recorder if is_recorded else PassRecorder.off()
                 bench.clock.move(2)
                 began = time.perf_counter()
                 await bench.make_pass()

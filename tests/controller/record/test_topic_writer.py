@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record import backoff, topic_writer
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 from streamapp.controller.record.setup import recording
 from streamapp.controller.record.topic_writer import TopicWriter, properties_in
 from streamapp.controller.settings import Settings
@@ -19,8 +19,8 @@ from streamapp.kafka.connection.errors import KafkaAccessError, RecordsTooLargeE
 from streamapp.kafka.producer import Message
 
 
-def told(seq: int, dropped: int) -> Entry:
-    return Entry(seq, json.dumps({"seq": seq, "dropped": dropped}).encode() + b"\n")
+def told(seq: int, dropped: int) -> QueuedLine:
+    return QueuedLine(seq, json.dumps({"seq": seq, "dropped": dropped}).encode() + b"\n")
 
 
 class Broker:
@@ -48,8 +48,8 @@ class Broker:
         return [json.loads(one.value)["seq"] for one in self.taken]
 
 
-def line(seq: int) -> Entry:
-    return Entry(seq, json.dumps({"seq": seq}).encode() + b"\n", b"shop/orders")
+def line(seq: int) -> QueuedLine:
+    return QueuedLine(seq, json.dumps({"seq": seq}).encode() + b"\n", b"shop/orders")
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +134,7 @@ def test_a_line_that_is_too_large_for_the_topic_is_lost_and_told_and_others_do_n
         broker.most_bytes = most_bytes
         writer = TopicWriter(broker, queue, metrics)
         writer.start()
-        large = Entry(1, json.dumps({"seq": 1, "detail": "x" * 200}).encode() + b"\n", b"shop/orders")
+        large = QueuedLine(1, json.dumps({"seq": 1, "detail": "x" * 200}).encode() + b"\n", b"shop/orders")
         queue.add([line(0), large, line(2)])
         queue.close()
         with capture_logs() as lines:

@@ -129,7 +129,7 @@ ENDS: dict[str, tuple[dict[str, Any], ScalingPolicy]] = {
 @pytest.mark.parametrize(("changes", "policy"), ENDS.values(), ids=ENDS.keys())
 def test_whatever_ends_a_hold_calls_everybody_back_at_once(changes: dict[str, Any], policy: ScalingPolicy) -> None:
     decision = decide(a_case(heard(renewed(), renewed(), renewed()), **changes), policy)
-    assert told(decision) == ((0, 1, 2), set(), NEXT, Reason.NobodyLeaves)
+    assert told(decision) == ((0, 1, 2), set(), NEXT, Reason.AnnouncementWithdrawn)
     assert decision.requeue_after <= seconds(2)
     again = decide(a_case(heard(EMPTY, EMPTY, EMPTY), **changes), policy)
     assert announced(again) is None
@@ -145,7 +145,7 @@ def test_whoever_has_just_started_is_told_that_nobody_leaves() -> None:
         (1,),
         set(),
         SEVEN,
-        Reason.NobodyLeaves,
+        Reason.AnnouncementWithdrawn,
     )
 
 
@@ -162,7 +162,7 @@ def test_another_assignor_in_one_pod_calls_it_off_and_silence_does_not() -> None
     aside = AssignorInactive(AsideKind.OLDER_STREAMS, "3.7")
     other = tuple(replace(word, is_ours=False, aside=aside) for word in last if isinstance(word, AgentReport))
     mixed = AgentsSeen({**agents.words, Ordinal(1): other}, agents.ends)
-    assert told(decide(a_case(mixed, readings=ONCE), POLICY)) == ((0, 1, 2), set(), NEXT, Reason.NobodyLeaves)
+    assert told(decide(a_case(mixed, readings=ONCE), POLICY)) == ((0, 1, 2), set(), NEXT, Reason.AnnouncementWithdrawn)
     old = heard(renewed(expires_in=seconds(20)), renewed(), renewed())
     silent = AgentsSeen({**old.words, Ordinal(1): (AgentSilent(Ordinal(1), "refused"),)}, old.ends)
     assert told(decide(a_case(silent, readings=ONCE), POLICY)) == ((0,), {2}, SEVEN, Reason.AnnouncementRenewed)

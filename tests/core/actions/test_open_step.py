@@ -210,7 +210,7 @@ def test_the_end_of_the_last_step_to_zero_needs_no_running_task() -> None:
     [
         pytest.param({"members": UNPROVEN}, ScalingPolicy(trigger_rebalance=False), id="nudges are forbidden"),
         pytest.param(
-            {"task_set": TopologyUnknown("?"), "members": UNPROVEN, "step": a_step(reason=Reason.ForcedByPolicy)},
+            {"task_set": TopologyUnknown("?"), "members": UNPROVEN, "step": a_step(reason=Reason.OverriddenByPolicy)},
             POLICY,
             id="the topology was never known",
         ),

@@ -164,11 +164,13 @@ def test_zero_without_permission_takes_nothing_and_prepares_nothing() -> None:
 @pytest.mark.parametrize(
     ("policy", "app", "forced"),
     [
-        pytest.param(FORCE, {}, (Reason.ForcedByPolicy, ForcedBy.POLICY, "the cluster goes tonight"), id="Immediate"),
+        pytest.param(
+            FORCE, {}, (Reason.OverriddenByPolicy, ForcedBy.POLICY, "the cluster goes tonight"), id="Immediate"
+        ),
         pytest.param(
             POLICY,
             {"override": HoldOverride(hold_id="h-1", why="out of money")},
-            (Reason.ForcedByOverride, ForcedBy.OVERRIDE, "out of money"),
+            (Reason.OverriddenByUser, ForcedBy.OVERRIDE, "out of money"),
             id="override of this hold",
         ),
     ],
@@ -202,7 +204,7 @@ def test_forcing_waives_positions_and_topology_too_but_still_asks_for_two_readin
     snapshot = a_snapshot(readings=blind, task_set=TopologyUnknown("two sub-topologies"))
     once = replace(snapshot, readings=blind[:1])
     assert [told(decide(one, FORCE)) for one in (snapshot, once)] == [
-        ("Step", "ForcedByPolicy"),
+        ("Step", "OverriddenByPolicy"),
         ("Hold", "ReadingsPending"),
     ]
 
@@ -287,7 +289,7 @@ def test_a_hold_that_was_given_up_can_still_be_overridden() -> None:
     snapshot = a_snapshot(
         members=BARE, record=a_record(gave_up_at=1), app={"override": HoldOverride(hold_id="h-1", why="now")}
     )
-    assert told(decide(snapshot, POLICY)) == ("Step", "ForcedByOverride")
+    assert told(decide(snapshot, POLICY)) == ("Step", "OverriddenByUser")
 
 
 def test_proceeding_goes_on_without_coverage_but_not_without_the_rest() -> None:
@@ -295,7 +297,7 @@ def test_proceeding_goes_on_without_coverage_but_not_without_the_rest() -> None:
     going = a_snapshot(members=LAGGING, record=waited(HOUR))
     blind = replace(going, readings=(an_unreadable(),))
     assert [told(decide(one, policy)) for one in (going, blind)] == [
-        ("Step", "ForcedByTimeout"),
+        ("Step", "OverriddenByTimeout"),
         ("Hold", "BrokersUnreachable"),
     ]
 
@@ -424,4 +426,4 @@ def test_an_override_does_not_cover_pods_below_the_target_of_its_time() -> None:
     hold = hold_written(decision)
     assert (hold.target, hold.id == "h-1", decision.verdict.value) == (1, False, "Hold")
     same = replace(overridden, app=replace(overridden.app, desired=a_wish(2, (600, 2))))
-    assert told(decide(same, POLICY)) == ("Step", "ForcedByOverride")
+    assert told(decide(same, POLICY)) == ("Step", "OverriddenByUser")

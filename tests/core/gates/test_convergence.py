@@ -93,8 +93,8 @@ def _blind() -> GroupReading:
         ),
         pytest.param(steady(members=example.members(3, lag=10_001)), ("LearnersCatchingUp", True), id="copies lag"),
         pytest.param(steady(members=example.members(3, lag=None)), ("LagUnknown", False), id="copies unknown"),
-        pytest.param(a_snapshot(desired=2), ("WishPending", True), id="less is wished for"),
-        pytest.param(a_snapshot(desired=5), ("WishPending", True), id="more is wished for"),
+        pytest.param(a_snapshot(desired=2), ("DesiredReplicasPending", True), id="less is wished for"),
+        pytest.param(a_snapshot(desired=5), ("DesiredReplicasPending", True), id="more is wished for"),
         pytest.param(
             steady(workload={"pods": pods(3, p1=a_pod(1, ready=False))}),
             ("PodsNotReady", True),
@@ -298,7 +298,7 @@ def test_a_single_pod_is_converged_without_any_copy() -> None:
 
 def test_a_single_member_that_has_not_said_that_its_tasks_run_cannot_be_asked_again() -> None:
     alone = a_snapshot(pods=1, desired=1, record=None, members=(example.member(0, active=range(6), running=False),))
-    assert missing(alone) == ("NudgeImpossible", False)
+    assert missing(alone) == ("RebalanceTriggerImpossible", False)
 
 
 def test_what_was_not_watched_is_not_counted() -> None:

@@ -149,7 +149,7 @@ def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
         ),
         pytest.param(
             a_snapshot(members=[*group(), PHANTOM]),
-            "NudgeLeftOver",
+            "ProbeMemberLeft",
             "member wordcount-7-consumer",
             id="a phantom of ours is left",
         ),
@@ -157,7 +157,7 @@ def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
             a_snapshot(
                 workload={"volumes": (*volumes(), Volume(ordinal=Ordinal(9), process_id=example.process_id(0)))}
             ),
-            "ProcessIdDoubled",
+            "ProcessIdDuplicated",
             f"process ID {example.process_id(0)}",
             id="two volumes have one process ID",
         ),
@@ -214,7 +214,7 @@ def test_a_process_id_seen_on_two_pods_is_doubled_even_where_no_volume_says_so()
     snapshot = a_snapshot(members=[*group(), twin], workload={"volumes": ()}, app={"keeps_state": False})
     decision = decide(snapshot, POLICY)
     assert (told(decision), decision.detail) == (
-        ("Hold", "ProcessIdDoubled"),
+        ("Hold", "ProcessIdDuplicated"),
         f"process ID {example.process_id(0)}",
     )
 
@@ -257,7 +257,7 @@ def test_a_rollout_that_only_leaving_pods_lack_does_not_hold() -> None:
         pytest.param(
             a_snapshot(readings=(a_reading(group(), rebalance=None),)),
             ScalingPolicy(trigger_rebalance=False),
-            "NudgeDisabled",
+            "RebalanceTriggerDisabled",
             id="the join was not watched and nothing may bring one about",
         ),
     ],

@@ -364,7 +364,7 @@ def test_forcing_takes_a_pod_that_is_not_drained_and_only_from_a_group_that_agre
     members = layout(lag=500_000)
     readings = tuple(a_reading(members, at=at, rebalance=None) for at in (1, 12))
     case = replace(a_case(members), readings=readings)
-    assert told(decide(case, forced)) == ("Step", "ForcedByPolicy")
+    assert told(decide(case, forced)) == ("Step", "OverriddenByPolicy")
     agents = reported(example.agents(members, **TOP_LEAVES), with_tasks_of(DRAINED, 2), 2)
     assert told(decide(replace(case, agents=agents), forced)) == ("Hold", "AgentsDisagree")
 
@@ -376,7 +376,7 @@ def test_an_override_ends_a_hold_that_waits_for_agents() -> None:
         agents=reported(example.agents(layout()), silent, 1),
         app={"override": HoldOverride(hold_id="h-1", why="now")},
     )
-    assert told(decide(overridden, DEMANDED)) == ("Step", "ForcedByOverride")
+    assert told(decide(overridden, DEMANDED)) == ("Step", "OverriddenByUser")
 
 
 def test_the_last_pod_goes_undrained_where_zero_is_allowed() -> None:

@@ -49,10 +49,10 @@ def few_tasks(count: int = 2) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [
-        pytest.param(driven(), ("True", "ScalingInOrder", "No autoscaler aims at it"), id="nobody drives it"),
-        pytest.param(driven(CPU), ("True", "ScalingInOrder", "HorizontalPodAutoscaler cpu"), id="one does"),
+        pytest.param(driven(), ("True", "AutoscalingInOrder", "No autoscaler aims at it"), id="nobody drives it"),
+        pytest.param(driven(CPU), ("True", "AutoscalingInOrder", "HorizontalPodAutoscaler cpu"), id="one does"),
         pytest.param(
-            driven(by=("argocd",)), ("True", "ScalingInOrder", "No autoscaler aims at it"), id="a person does"
+            driven(by=("argocd",)), ("True", "AutoscalingInOrder", "No autoscaler aims at it"), id="a person does"
         ),
         pytest.param(
             driven(CPU, replace(CPU, name="old", aim=Aim.STATEFUL_SET)),
@@ -108,7 +108,7 @@ def few_tasks(count: int = 2) -> dict[str, Any]:
         ),
         pytest.param(
             driven(desired=2, **few_tasks(2)),
-            ("True", "ScalingInOrder", "No autoscaler aims at it"),
+            ("True", "AutoscalingInOrder", "No autoscaler aims at it"),
             id="they are leaving",
         ),
         pytest.param(
@@ -143,7 +143,7 @@ def test_each_reason_has_its_particulars(snapshot: Snapshot, expected: tuple[str
 
 
 OWN = {
-    Reason.ScalingInOrder,
+    Reason.AutoscalingInOrder,
     Reason.AutoscalerAimsAtStatefulSet,
     Reason.TwoWritersOfReplicas,
     Reason.LargeDrop,
@@ -222,7 +222,7 @@ def test_a_fall_in_mid_hold_is_told_as_an_event_once() -> None:
 
 
 def test_it_ends_with_its_hold() -> None:
-    assert told(driven(desired=3, record=a_record(target=1, dropped_by_half=True)))[1] == "ScalingInOrder"
+    assert told(driven(desired=3, record=a_record(target=1, dropped_by_half=True)))[1] == "AutoscalingInOrder"
     assert a_hold().dropped_by_half is False
 
 
@@ -258,7 +258,7 @@ UNREADABLE = {Reason.GroupUndecodable, Reason.GroupProtocolUnsupported}
 
 def test_no_state_of_the_table_is_unsound_by_itself_but_for_a_large_drop() -> None:
     reasons = {row.decision.conditions[-1].reason for row in state_table.rows()}
-    assert reasons <= {Reason.ScalingInOrder, Reason.LargeDrop}
+    assert reasons <= {Reason.AutoscalingInOrder, Reason.LargeDrop}
 
 
 def with_ready(workload: Workload, *, ready: bool) -> Workload:

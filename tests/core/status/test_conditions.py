@@ -73,7 +73,7 @@ def test_a_condition_carries_the_particulars() -> None:
         detail="2 tasks wait; 0_5 on ordinal 0 is 500000 records behind",
     )
     assert decision.message == (
-        "Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on ordinal 0 is 500000 records behind"
+        "Copies on the remaining pods are still behind. 2 tasks wait; 0_5 on ordinal 0 is 500000 records behind"
     )
 
 

@@ -21,7 +21,7 @@ from kio.schema.sasl_authenticate.v1.response import SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1.response import SaslHandshakeResponse
 
 from streamapp.kafka.connection.connection import MAX_FRAME, Connection
-from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.errors import (
     BrokerUnreachableError,
     BrokerUnsupportedError,
@@ -41,7 +41,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 async def dialled(settings: KafkaSettings) -> Connection:
     with ThreadPoolExecutor(max_workers=1) as executor:
-        return await Dialler(settings, executor).dial(settings.bootstrap[0], "a-test")
+        return await Connector(settings, executor).connect(settings.bootstrap[0], "a-test")
 
 
 async def asked(broker: ScriptedBroker, tls: Tls | None = None, sasl: Sasl | None = None) -> FindCoordinatorResponse:
@@ -102,7 +102,7 @@ def test_a_broker_that_hangs_up_is_unreachable_and_the_connection_is_gone() -> N
             try:
                 await connection.ask(ASK, FindCoordinatorResponse)
             finally:
-                assert not connection.usable
+                assert not connection.is_usable
                 connection.close()
 
     assert failing(attempt, BrokerUnreachableError).why == "the broker closed the connection"
@@ -115,7 +115,7 @@ def test_a_cancelled_request_closes_the_connection_so_that_its_answer_is_nobodys
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05):
                     await connection.ask(ASK, FindCoordinatorResponse)
-            return connection.usable
+            return connection.is_usable
 
     assert not asyncio.run(main())
 

@@ -7,7 +7,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.leave_group.v5.request import LeaveGroupRequest, MemberIdentity
 from kio.schema.types import GroupId
 
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import KafkaAccessError, NotAuthorisedError, UnexpectedAnswerError
 from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict
 from tests.kafka.answers import left
@@ -20,7 +20,7 @@ STATIC = MemberToEvict("m-2", "pod-2-1")
 async def evicting(broker: ScriptedBroker, *members: MemberToEvict) -> dict[MemberToEvict, EvictionResult]:
     async with broker.running():
         broker.coordinates("app")
-        cluster = Cluster(broker.settings(), "app")
+        cluster = KafkaCluster(broker.settings(), "app")
         try:
             return dict(await evict(cluster.group, members, "container ended", deadline_seconds=5))
         finally:

@@ -7,7 +7,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import ResponsePayload
 
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import BrokerUnreachableError, NotAuthorisedError
 from tests.kafka import answers
 from tests.kafka.scripted import ScriptedBroker, always
@@ -24,9 +24,9 @@ async def read(*each: ResponsePayload | None) -> frozenset[str]:
             else:
                 await stack.enter_async_context(broker.running())
         brokers[0].handlers["Metadata"] = always(answers.cluster([one.address for one in brokers], {}))
-        cluster = Cluster(brokers[0].settings(), "orders")
+        cluster = KafkaCluster(brokers[0].settings(), "orders")
         try:
-            return await cluster.neighbours.longer_ids("orders", 5)
+            return await cluster.prefixes.longer_ids("orders", 5)
         finally:
             cluster.close()
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from kio.schema.errors import ErrorCode
 
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import (
     GroupNotClassicError,
     KafkaAccessError,
@@ -13,7 +13,7 @@ from streamapp.kafka.connection.errors import (
     TemporarilyUnavailableError,
     UnexpectedAnswerError,
 )
-from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
+from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
 from streamapp.wire.errors import UndecodableError
 from streamapp.wire.members import RawMember, decode_member
 from tests.kafka import answers
@@ -31,18 +31,18 @@ MEMBERS = captured("4.2.1-standbys")
 STABLE = answers.described("Stable", MEMBERS)
 
 
-async def reading(broker: ScriptedBroker, times: int = 1) -> list[GroupReading]:
+async def reading(broker: ScriptedBroker, times: int = 1) -> list[DecodedGroup]:
     async with broker.running():
         if "FindCoordinator" not in broker.handlers:
             broker.coordinates("app")
-        cluster = Cluster(broker.settings(), "app")
+        cluster = KafkaCluster(broker.settings(), "app")
         try:
             return [await read_group(cluster.group, deadline_seconds=5) for _ in range(times)]
         finally:
             cluster.close()
 
 
-def read(**handlers: Handler) -> GroupReading:
+def read(**handlers: Handler) -> DecodedGroup:
     return asyncio.run(reading(ScriptedBroker(handlers)))[0]
 
 
@@ -55,20 +55,20 @@ def refused(kind: type[KafkaAccessError], **handlers: Handler) -> KafkaAccessErr
 def test_a_stable_group_is_read_whole() -> None:
     found = read(DescribeGroups=always(STABLE))
     members = tuple(decode_member(raw) for raw in MEMBERS)
-    assert found == GroupReading("app", GroupState.STABLE, members)
+    assert found == DecodedGroup("app", ClassicGroupState.STABLE, members)
 
 
 def test_a_group_in_rebalance_has_members_without_metadata() -> None:
     hidden = [RawMember(m.member_id, m.instance_id, m.client_id, m.client_host, b"", m.assignment) for m in MEMBERS]
     found = read(DescribeGroups=always(answers.described("PreparingRebalance", hidden)))
-    assert found.state is GroupState.PREPARING_REBALANCE
+    assert found.state is ClassicGroupState.PREPARING_REBALANCE
     assert [member.subscription for member in found.members] == [None, None, None]
     assert all(member.assignment for member in found.members)
 
 
 def test_an_empty_group_has_no_members() -> None:
     found = read(DescribeGroups=always(answers.described("Empty")))
-    assert found == GroupReading("app", GroupState.EMPTY, ())
+    assert found == DecodedGroup("app", ClassicGroupState.EMPTY, ())
 
 
 def test_a_group_that_is_not_there_reads_as_dead() -> None:
@@ -76,13 +76,13 @@ def test_a_group_that_is_not_there_reads_as_dead() -> None:
         DescribeGroups=always(answers.described("Dead")),
         StreamsGroupDescribe=always(answers.streams_described(ErrorCode.group_id_not_found)),
     )
-    assert found == GroupReading("app", GroupState.DEAD, ())
+    assert found == DecodedGroup("app", ClassicGroupState.DEAD, ())
 
 
 def test_a_broker_that_knows_no_streams_groups_cannot_have_one() -> None:
     broker = ScriptedBroker({"DescribeGroups": always(answers.described("Dead"))})
     broker.hidden = frozenset({"StreamsGroupDescribe"})
-    assert asyncio.run(reading(broker)) == [GroupReading("app", GroupState.DEAD, ())]
+    assert asyncio.run(reading(broker)) == [DecodedGroup("app", ClassicGroupState.DEAD, ())]
 
 
 def test_a_group_of_the_streams_protocol_is_told_from_one_that_is_not_there() -> None:
@@ -135,7 +135,7 @@ def test_a_coordinator_that_has_moved_is_looked_up_again() -> None:
     moved = answers.described("", code=ErrorCode.not_coordinator)
     broker = ScriptedBroker({"DescribeGroups": in_turn(moved, STABLE)})
     (found,) = asyncio.run(reading(broker))
-    assert found.state is GroupState.STABLE
+    assert found.state is ClassicGroupState.STABLE
     assert broker.names() == ["FindCoordinator", "DescribeGroups"] * 2
 
 
@@ -155,16 +155,16 @@ def test_a_coordinator_that_keeps_loading_is_an_error_that_passes() -> None:
 def test_no_coordinator_yet_is_waited_for() -> None:
     broker = ScriptedBroker({"DescribeGroups": always(STABLE)})
 
-    async def main() -> list[GroupReading]:
+    async def main() -> list[DecodedGroup]:
         async with broker.running():
             broker.handlers["FindCoordinator"] = in_turn(
                 coordinator_answer(broker.address, "app", error_code=ErrorCode.coordinator_not_available),
                 coordinator_answer(broker.address, "app"),
             )
-            cluster = Cluster(broker.settings(), "app")
+            cluster = KafkaCluster(broker.settings(), "app")
             try:
                 return [await read_group(cluster.group, deadline_seconds=5)]
             finally:
                 cluster.close()
 
-    assert asyncio.run(main())[0].state is GroupState.STABLE
+    assert asyncio.run(main())[0].state is ClassicGroupState.STABLE

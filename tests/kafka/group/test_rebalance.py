@@ -1,4 +1,4 @@
-"""The nudge: a phantom that joins, is seen to have joined, and is surely gone again."""
+"""The probe member joins, the broker counts it, and it always leaves again."""
 
 import asyncio
 from dataclasses import replace
@@ -10,7 +10,7 @@ from kio.schema.join_group.v9.request import JoinGroupRequest
 from kio.schema.leave_group.v5.request import LeaveGroupRequest
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import (
     KafkaAccessError,
     KafkaTimeoutError,
@@ -20,17 +20,17 @@ from streamapp.kafka.connection.errors import (
 from streamapp.kafka.group import rebalance as nudging
 from streamapp.kafka.group.rebalance import (
     CLIENT_ID,
-    GhostLeft,
-    GhostsRemoved,
-    NotNudged,
-    Nudged,
-    NudgeOutcome,
-    NudgeRefusal,
-    nudge,
+    ProbeNotRemoved,
+    RebalanceSkipped,
+    RebalanceTriggered,
+    SkipReason,
+    StaleProbesEvicted,
+    TriggerOutcome,
+    trigger_rebalance,
 )
 from streamapp.wire.members import RawMember, decode_member
-from streamapp.wire.phantom import encode_phantom
-from streamapp.wire.subscription import Subscription
+from streamapp.wire.probe_subscription import encode_probe_subscription
+from streamapp.wire.subscription import DecodedSubscription
 from tests.kafka.coordinating import PHANTOM, Group
 from tests.kafka.scripted import CloseConnectionError, ScriptedBroker
 from tests.wire.captures import captured
@@ -38,25 +38,25 @@ from tests.wire.captures import captured
 MEMBERS = captured("4.2.1-standbys")
 
 
-def model() -> Subscription:
+def model() -> DecodedSubscription:
     subscription = decode_member(MEMBERS[0]).subscription
     assert subscription is not None
     return subscription
 
 
-async def nudged(group: Group, broker: ScriptedBroker, deadline_seconds: float = 5) -> NudgeOutcome:
+async def nudged(group: Group, broker: ScriptedBroker, deadline_seconds: float = 5) -> TriggerOutcome:
     async with broker.running():
         handlers = dict(broker.handlers)
         group.attach(broker)
         broker.handlers |= handlers
-        cluster = Cluster(broker.settings(), "app")
+        cluster = KafkaCluster(broker.settings(), "app")
         try:
-            return await nudge(cluster.group, model(), deadline_seconds)
+            return await trigger_rebalance(cluster.group, model(), deadline_seconds)
         finally:
             cluster.close()
 
 
-def run(group: Group, broker: ScriptedBroker | None = None) -> NudgeOutcome:
+def run(group: Group, broker: ScriptedBroker | None = None) -> TriggerOutcome:
     return asyncio.run(nudged(group, broker or ScriptedBroker()))
 
 
@@ -67,7 +67,7 @@ def joins(broker: ScriptedBroker) -> list[JoinGroupRequest]:
 def test_a_stable_group_rebalances_and_the_phantom_is_gone() -> None:
     group, broker = Group(), ScriptedBroker()
     outcome = run(group, broker)
-    assert isinstance(outcome, Nudged)
+    assert isinstance(outcome, RebalanceTriggered)
     assert outcome.member_id == PHANTOM
     assert timedelta(0) < outcome.in_group < timedelta(seconds=1)
     assert (group.history, group.joined, group.pending) == (["rebalance", "leave"], {}, set())
@@ -79,7 +79,7 @@ def test_the_phantom_says_who_it_is_and_stays_no_longer_than_it_must() -> None:
     first, second = joins(broker)
     assert replace(first, member_id=PHANTOM) == second
     assert second.session_timeout == second.rebalance_timeout == timedelta(seconds=6)
-    assert [(each.name, each.metadata) for each in second.protocols] == [("stream", encode_phantom(model()))]
+    assert [(each.name, each.metadata) for each in second.protocols] == [("stream", encode_probe_subscription(model()))]
     assert {each.client_id for each in broker.seen if isinstance(each.request, JoinGroupRequest)} == {CLIENT_ID}
 
 
@@ -94,7 +94,7 @@ def test_the_leave_goes_over_a_connection_of_its_own() -> None:
 def test_the_leave_waits_until_the_join_was_taken_up() -> None:
     """A leave that overtakes its join is believed, and there is no rebalance."""
     group = Group(join_delay=0.1)
-    assert isinstance(run(group), Nudged)
+    assert isinstance(run(group), RebalanceTriggered)
     assert group.history == ["rebalance", "leave"]
 
 
@@ -102,13 +102,13 @@ def test_the_leave_waits_until_the_join_was_taken_up() -> None:
 def test_a_group_that_is_not_stable_is_left_alone(state: str) -> None:
     broker = ScriptedBroker()
     group = Group(state=state, members=[replace(member, metadata=b"") for member in MEMBERS])
-    assert run(group, broker) == NotNudged(NudgeRefusal.NOT_STABLE)
+    assert run(group, broker) == RebalanceSkipped(SkipReason.NOT_STABLE)
     assert joins(broker) == []
 
 
 def test_a_group_of_one_is_left_alone() -> None:
     broker = ScriptedBroker()
-    assert run(Group(members=MEMBERS[:1]), broker) == NotNudged(NudgeRefusal.TOO_FEW_MEMBERS)
+    assert run(Group(members=MEMBERS[:1]), broker) == RebalanceSkipped(SkipReason.TOO_FEW_MEMBERS)
     assert joins(broker) == []
 
 
@@ -119,13 +119,13 @@ def ghost() -> RawMember:
 @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance"])
 def test_a_ghost_of_an_earlier_nudge_is_removed_and_nothing_else_is_done(state: str) -> None:
     group, broker = Group(members=[*MEMBERS, ghost()], state=state), ScriptedBroker()
-    assert run(group, broker) == GhostsRemoved((f"{CLIENT_ID}-9",))
+    assert run(group, broker) == StaleProbesEvicted((f"{CLIENT_ID}-9",))
     assert (group.history, group.members, joins(broker)) == (["leave of a real member"], MEMBERS, [])
 
 
 def test_a_broker_that_allows_no_short_sessions_gets_longer_ones() -> None:
     broker = ScriptedBroker()
-    assert isinstance(run(Group(least_session=timedelta(seconds=20)), broker), Nudged)
+    assert isinstance(run(Group(least_session=timedelta(seconds=20)), broker), RebalanceTriggered)
     assert [each.session_timeout.total_seconds() for each in joins(broker)] == [6, 10, 30, 30]
 
 
@@ -147,7 +147,7 @@ def test_a_leave_whose_connection_breaks_is_repeated_over_another() -> None:
         return await group.leave(request)
 
     broker.handlers["LeaveGroup"] = leave
-    assert isinstance(run(group, broker), Nudged)
+    assert isinstance(run(group, broker), RebalanceTriggered)
     assert group.history == ["rebalance", "leave"]
     assert broker.names().count("LeaveGroup") == 2
 
@@ -164,7 +164,7 @@ def test_a_leave_that_was_heard_but_not_answered_is_known_to_have_worked() -> No
         return await leave(request)
 
     broker.handlers["LeaveGroup"] = second
-    assert isinstance(run(group, broker), Nudged)
+    assert isinstance(run(group, broker), RebalanceTriggered)
     assert (group.history, group.joined) == (["rebalance", "leave"], {})
 
 
@@ -177,7 +177,7 @@ def test_a_leave_that_never_gets_through_is_said(monkeypatch: pytest.MonkeyPatch
 
     broker.handlers["LeaveGroup"] = lost
     outcome = run(group, broker)
-    assert isinstance(outcome, GhostLeft)
+    assert isinstance(outcome, ProbeNotRemoved)
     assert outcome.member_id == PHANTOM
     assert "the broker closed the connection" in outcome.why
 
@@ -189,12 +189,12 @@ def test_a_leave_that_is_never_answered_ends_too(monkeypatch: pytest.MonkeyPatch
         await asyncio.Event().wait()
         raise CloseConnectionError
 
-    assert run(Group(), ScriptedBroker({"LeaveGroup": silent})) == GhostLeft(PHANTOM, "no answer")
+    assert run(Group(), ScriptedBroker({"LeaveGroup": silent})) == ProbeNotRemoved(PHANTOM, "no answer")
 
 
 def test_a_phantom_that_became_a_real_member_leaves_like_one() -> None:
     group = Group(completes=True)
-    assert isinstance(run(group), Nudged)
+    assert isinstance(run(group), RebalanceTriggered)
     assert (group.history, group.joined) == (["rebalance", "leave"], {})
 
 
@@ -249,7 +249,7 @@ def test_a_deadline_that_passes_inside_leaves_no_phantom_behind() -> None:
         raise CloseConnectionError
 
     broker.handlers["Heartbeat"] = heartbeat
-    with pytest.raises(KafkaTimeoutError, match=r"group app: nudge: no answer within 0\.5 s"):
+    with pytest.raises(KafkaTimeoutError, match=r"group app: trigger rebalance: no answer within 0\.5 s"):
         asyncio.run(nudged(group, broker, deadline_seconds=0.5))
     assert (group.history, group.joined, group.pending) == (["rebalance", "leave"], {}, set())
 

@@ -10,7 +10,7 @@ from kio.schema.offset_fetch.v8.request import OffsetFetchRequest
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from streamapp.core.facts.ids import TopicPartition
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import (
     KafkaAccessError,
     NotAuthorisedError,
@@ -24,11 +24,11 @@ from tests.kafka.scripted import Handler, ScriptedBroker, always, in_turn
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
-Read = Callable[[Cluster], Awaitable[Mapping[TopicPartition, int | None]]]
+Read = Callable[[KafkaCluster], Awaitable[Mapping[TopicPartition, int | None]]]
 
 
 async def with_cluster(broker: ScriptedBroker, read: Read) -> dict[TopicPartition, int | None]:
-    cluster = Cluster(broker.settings(), "app")
+    cluster = KafkaCluster(broker.settings(), "app")
     try:
         return dict(await read(cluster))
     finally:
@@ -101,7 +101,7 @@ def test_each_partition_is_asked_of_its_own_leader_at_the_same_time() -> None:
 def test_which_offset_is_asked_for(method: str, timestamp: int) -> None:
     """Read uncommitted: a hanging transaction must not make a lag look like zero."""
 
-    def read(cluster: Cluster) -> Awaitable[Mapping[TopicPartition, int | None]]:
+    def read(cluster: KafkaCluster) -> Awaitable[Mapping[TopicPartition, int | None]]:
         asked: Awaitable[Mapping[TopicPartition, int | None]] = getattr(cluster.offsets, method)([A0], 5)
         return asked
 

@@ -10,7 +10,7 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from streamapp.core.facts.ids import TopicPartition
 from streamapp.core.facts.lag import PartitionEnd, Unknown
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import (
     KafkaAccessError,
     NotAuthorisedError,
@@ -44,7 +44,7 @@ def read(handler: Handler, ends: Mapping[TopicPartition, PartitionEnd]) -> tuple
             broker.handlers["Metadata"] = always(
                 answers.cluster([broker.address], {partition.topic: [0, 0] for partition in ends})
             )
-            cluster = Cluster(broker.settings(), "app")
+            cluster = KafkaCluster(broker.settings(), "app")
             try:
                 found = dict(await cluster.tails.data_ends(ends, deadline_seconds=5))
             finally:

@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12.request import MetadataRequest
 
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import KafkaAccessError, NotAuthorisedError, UnexpectedAnswerError
 from streamapp.kafka.topics.topics import PROBE
 from tests.kafka import answers
@@ -23,21 +23,21 @@ PROBE_TOPIC = f"app-{PROBE}-changelog"
 NO_PROBE = answers.cluster([], {}, {PROBE_TOPIC: answers.UNKNOWN_TOPIC})
 
 
-async def reading(broker: ScriptedBroker, read: Callable[[Cluster], Awaitable[T]]) -> T:
+async def reading(broker: ScriptedBroker, read: Callable[[KafkaCluster], Awaitable[T]]) -> T:
     async with broker.running():
-        cluster = Cluster(broker.settings(), "app")
+        cluster = KafkaCluster(broker.settings(), "app")
         try:
             return await read(cluster)
         finally:
             cluster.close()
 
 
-def read(ask: Callable[[Cluster], Awaitable[T]], **handlers: Handler) -> T:
+def read(ask: Callable[[KafkaCluster], Awaitable[T]], **handlers: Handler) -> T:
     return asyncio.run(reading(ScriptedBroker(handlers), ask))
 
 
 def refused(
-    kind: type[KafkaAccessError], ask: Callable[[Cluster], Awaitable[object]], **handlers: Handler
+    kind: type[KafkaAccessError], ask: Callable[[KafkaCluster], Awaitable[object]], **handlers: Handler
 ) -> KafkaAccessError:
     with pytest.raises(kind) as caught:
         read(ask, **handlers)
@@ -169,7 +169,7 @@ def test_a_bootstrap_server_that_is_down_is_passed_over() -> None:
         async with up.running():
             settings = up.settings()
             both = type(settings)((down.address, up.address))
-            cluster = Cluster(both, "app")
+            cluster = KafkaCluster(both, "app")
             try:
                 return dict(await cluster.topics.partition_counts(["in"], 5))
             finally:
@@ -183,7 +183,7 @@ def test_the_first_bootstrap_servers_error_is_shown_when_all_are_down() -> None:
         down = ScriptedBroker()
         async with down.running():
             pass
-        cluster = Cluster(down.settings(), "app")
+        cluster = KafkaCluster(down.settings(), "app")
         try:
             await cluster.topics.partition_counts(["in"], 5)
         finally:

@@ -19,7 +19,7 @@ from streamapp.kube.client.errors import (
     UnavailableError,
 )
 from streamapp.kube.client.kinds import STREAM_APPS, Key
-from streamapp.kube.client.watch import Changed, Deleted, Following, Interrupted, Listed, News
+from streamapp.kube.client.watch import ChangeEvent, DeleteEvent, ListEvent, ObjectWatch, WatchEvent, WatchInterrupted
 from tests.builders import NOW
 from tests.kube.api_server import ApiServer
 
@@ -34,13 +34,13 @@ class Follower:
         self.slept: list[float] = []
         self.connected = 0
         self._url = url
-        self._news: AsyncGenerator[News, None] | None = None
+        self._news: AsyncGenerator[WatchEvent, None] | None = None
 
-    def follow(self, name: str | None = None, namespace: str | None = "demo") -> AsyncGenerator[News, None]:
-        follows = Following(
+    def follow(self, name: str | None = None, namespace: str | None = "demo") -> AsyncGenerator[WatchEvent, None]:
+        follows = ObjectWatch(
             connect=self._connect, kind=STREAM_APPS, namespace=namespace, name=name, pauses=(1, 2), sleep=self._sleep
         )
-        return follows.news()
+        return follows.events()
 
     async def _connect(self) -> KubeClient:
         self.connected += 1
@@ -55,17 +55,17 @@ def put(server: ApiServer, key: Key, replicas: int = 1) -> None:
     server.put("streamapps", {"metadata": metadata, "spec": {"replicas": replicas}})
 
 
-def told(news: News) -> Any:
+def told(news: WatchEvent) -> Any:
     """News in a form that is easily compared."""
     match news:
-        case Listed(objects):
+        case ListEvent(objects):
             return "listed", {key.name: one["spec"]["replicas"] for key, one in objects.items()}
-        case Changed(key, resource):
+        case ChangeEvent(key, resource):
             assert (resource["apiVersion"], resource["kind"]) == ("streamapp.dev/v1alpha1", "StreamApp")
             return "changed", key.name, resource["spec"]["replicas"]
-        case Deleted(key):
+        case DeleteEvent(key):
             return "deleted", key.name
-        case Interrupted(error, pause):
+        case WatchInterrupted(error, pause):
             return "interrupted", type(error).__name__, pause
 
 

@@ -12,11 +12,10 @@ import yaml
 
 from lab.build import bases
 from lab.build.cache import Cache
-from lab.build.helm import build_helm
+from lab.build.chart_tools import build_helm, prometheus_definitions
 from lab.build.images import Image, build_image
 from lab.build.labkube import build_labkube
 from lab.build.maven import package
-from lab.build.prometheus_definitions import prometheus_definitions
 from lab.build.toolchains import find_or_fetch_go, needed, older, version_of
 from lab.settings import Settings, Versions
 

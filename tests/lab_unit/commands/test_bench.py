@@ -15,7 +15,7 @@ from lab.commands import bench
 from lab.errors import LabError
 from lab.meter.counts import CountReport, Inputs, Outputs, compare
 from lab.meter.gaps import Gap, GapReport, PartitionGap, Window
-from lab.meter.table import Move
+from lab.meter.table import MeasuredMove
 from lab.scenarios.benchmark import Benchmark, Benchmarker, Case, HeldStep
 from lab.scenarios.plain_scale_in import ScaleIn
 
@@ -36,7 +36,7 @@ def _report(*seconds: float) -> GapReport:
 
 
 def _scale_in(moved: float) -> ScaleIn:
-    return ScaleIn(_report(0.1, 0.2), _report(moved, 0.5), {0: Move("counter-2", "counter-1")})
+    return ScaleIn(_report(0.1, 0.2), _report(moved, 0.5), {0: MeasuredMove("counter-2", "counter-1")})
 
 
 def _step(moved: float, *restores: int) -> HeldStep:
@@ -55,7 +55,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, answered: int, tmp_path: Path) -> tupl
     def inside() -> Iterator[Session]:
         yield Session((), {"KAFKA_BOOTSTRAP": "127.0.0.1:1"})
 
-    monkeypatch.setattr(bench, "inside", inside)
+    monkeypatch.setattr(bench, "in_node_namespace", inside)
     monkeypatch.setattr(Benchmarker, "run", lambda *_: _benchmark(answered))
     files = ["--json", str(tmp_path / "bench.json"), "--markdown", str(tmp_path / "bench.md")]
     ran = CliRunner().invoke(bench.bench, files)

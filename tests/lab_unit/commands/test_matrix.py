@@ -10,16 +10,16 @@ from click.testing import CliRunner, Result
 from lab.commands import matrix
 from lab.errors import LabError
 from lab.matrix.cells import CELLS, Cell
-from lab.matrix.outcome import Outcome, Verdict
 from lab.matrix.runner import Runner
+from lab.matrix.trial_result import TrialResult, Verdict
 
 
 def run(monkeypatch: pytest.MonkeyPatch, trial: Callable[[Cell], Verdict], *arguments: str) -> Result:
     """Run the command with trials that end as told."""
 
-    def tried(_: Runner, cells: Sequence[Cell], take: Callable[[Outcome], None]) -> None:
+    def tried(_: Runner, cells: Sequence[Cell], take: Callable[[TrialResult], None]) -> None:
         for cell in cells:
-            take(Outcome(cell, trial(cell)))
+            take(TrialResult(cell, trial(cell)))
 
     monkeypatch.setattr(Runner, "run", tried)
     return CliRunner().invoke(matrix.matrix, arguments)

@@ -9,17 +9,17 @@ import pytest
 from rich.console import Console
 
 from lab.matrix.cells import Cell, Launcher
-from lab.matrix.outcome import Drain, Found, Gaps, Outcome, Verdict
 from lab.matrix.results import markdown, row, table
+from lab.matrix.trial_result import Drain, Gaps, RuntimeInfo, TrialResult, Verdict
 from streamapp.core.facts.agent_reports import AsideKind
 
 CELL = Cell(Launcher.SPRING_BOOT, "4.2.1", "4.1.1")
-FOUND = Found("17.0.15", "4.2.1", "org.example.Launcher$FatLoader", "dev.example.LearnerTaskAssignor", "")
+FOUND = RuntimeInfo("17.0.15", "4.2.1", "org.example.Launcher$FatLoader", "dev.example.LearnerTaskAssignor", "")
 DRAIN = Drain(
     moved=2,
     learned_after=1.28,
     drained_after=3.24,
-    nudges=2,
+    triggered_rebalances=2,
     stopped_after=1.1,
     exit_code=143,
     left=True,
@@ -29,14 +29,14 @@ DRAIN = Drain(
     lost=0,
     doubled=0,
 )
-DRAINED = Outcome(CELL, Verdict.DRAINED, FOUND, DRAIN)
+DRAINED = TrialResult(CELL, Verdict.DRAINED, FOUND, DRAIN)
 
 
 def test_a_drain_with_all_its_figures() -> None:
     assert row(DRAINED) == (
         *("Spring Boot fat jar 4.1.1", "4.2.1", "17.0.15", "FatLoader", "LearnerTaskAssignor", "3.2", "0.50"),
         "unknown",
-        "2 tasks, learned in 1.3 s, 2 nudges; others 0.19 s, quiet 0.21 s; by JDK_JAVA_OPTIONS",
+        "2 tasks, learned in 1.3 s, 2 rebalances; others 0.19 s, quiet 0.21 s; by JDK_JAVA_OPTIONS",
     )
 
 
@@ -57,11 +57,11 @@ def test_what_should_not_be_is_noted(changed: Drain, note: str) -> None:
 
 def test_what_the_agent_does_not_do_is_noted_beside_a_drain() -> None:
     found = replace(FOUND, asides=("leave: no such method",))
-    assert "; aside: leave: no such method; " in row(replace(DRAINED, found=found))[-1]
+    assert "; aside: leave: no such method; " in row(replace(DRAINED, runtime=found))[-1]
 
 
 def test_a_failure_before_anything_was_found_says_why_on_one_line() -> None:
-    failed = row(Outcome(CELL, Verdict.FAILED, note="Maven failed:\n    no such jar"))
+    failed = row(TrialResult(CELL, Verdict.FAILED, note="Maven failed:\n    no such jar"))
     assert failed[2:] == (
         *("17", "–", "–", "–", "–", "–"),
         "failed: Maven failed: no such jar; by JDK_JAVA_OPTIONS",
@@ -71,13 +71,13 @@ def test_a_failure_before_anything_was_found_says_why_on_one_line() -> None:
 def test_stepping_aside_is_said_once() -> None:
     why = "OwnAssignor: it has its own"
     found = replace(FOUND, assignor="", loader="", aside=why, asides=(f"assignor: {why}",))
-    aside = Outcome(replace(CELL, aside=AsideKind.OWN_ASSIGNOR), Verdict.STEPPED_ASIDE, found, note=why)
+    aside = TrialResult(replace(CELL, aside=AsideKind.OWN_ASSIGNOR), Verdict.STEPPED_ASIDE, found, note=why)
     assert row(aside)[3:5] == ("unknown", "none")
     assert row(aside)[-1] == f"stepped aside: {why}; by JDK_JAVA_OPTIONS"
 
 
 def test_markdown_has_a_line_a_cell_with_bars_escaped_and_the_sum() -> None:
-    failed = Outcome(CELL, Verdict.FAILED, note="a | b")
+    failed = TrialResult(CELL, Verdict.FAILED, note="a | b")
     lines = markdown([DRAINED, failed], datetime(2026, 1, 2, 3, 4, tzinfo=UTC), 150_000, 240).splitlines()
     assert lines[0] == "### Run of 2026-01-02 03:04 UTC"
     assert [line.replace("\\|", "").count("|") for line in lines if line.startswith("|")] == [10] * 4
@@ -87,7 +87,7 @@ def test_markdown_has_a_line_a_cell_with_bars_escaped_and_the_sum() -> None:
 
 def test_the_terminal_shows_the_same_words() -> None:
     shown = Console(width=200, file=io.StringIO(), record=True)
-    shown.print(table([DRAINED, Outcome(CELL, Verdict.FAILED, note="no broker")]))
+    shown.print(table([DRAINED, TrialResult(CELL, Verdict.FAILED, note="no broker")]))
     text = " ".join(shown.export_text().split())
     assert all(cell in text for cell in row(DRAINED))
     assert f"2. {CELL.name}: failed: no broker" in text
@@ -98,6 +98,6 @@ def test_json_says_what_was_expected_and_found() -> None:
     assert (content["expected"], content["verdict"]) == ("drained", "drained")
     assert content["found"]["loader"] == FOUND.loader
     assert content["drain"]["gaps"]["drain_by_partition"] == {"0": 0.504}
-    assert Outcome(replace(CELL, aside=AsideKind.OLDER_STREAMS), Verdict.FAILED).to_json()["expected"] == (
+    assert TrialResult(replace(CELL, aside=AsideKind.OLDER_STREAMS), Verdict.FAILED).to_json()["expected"] == (
         "aside: OlderStreams"
     )

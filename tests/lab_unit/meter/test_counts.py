@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.meter.counts import CountReport, Foreign, Inputs, KeyCount, Outputs, Record, Verdict, compare
+from lab.meter.counts import CountReport, CountVerdict, Foreign, Inputs, KeyCount, Outputs, Record, compare
 
 KEYS = [b"a", b"b", b"\xff"]
 INPUTS = [(0, 0, 0), (0, 1, 1), (0, 4, 0), (1, 0, 2)]
@@ -52,7 +52,7 @@ def checked(rows: Sequence[tuple[int, int, int, int]], *, exactly_once: bool = T
 
 def test_one_output_for_each_input_and_right_counts_keep_both_promises() -> None:
     assert checked(OUTPUTS) == CLEAN
-    assert CLEAN.verdict is Verdict.KEPT
+    assert CLEAN.verdict is CountVerdict.KEPT
 
 
 def test_an_input_without_an_output_is_lost_under_either_promise() -> None:
@@ -67,14 +67,14 @@ def test_an_input_without_an_output_is_lost_under_either_promise() -> None:
         lost_examples=(Record(1, 0, "\\xff", 0),),
         undercounted_examples=(KeyCount(1, "\\xff", 1, None),),
     )
-    assert [found.verdict, checked(rows, exactly_once=False).verdict] == [Verdict.LOST, Verdict.LOST]
+    assert [found.verdict, checked(rows, exactly_once=False).verdict] == [CountVerdict.LOST, CountVerdict.LOST]
 
 
 def test_a_count_that_starts_anew_is_lost_though_every_input_has_an_output() -> None:
     found = checked([*OUTPUTS[:2], (0, 4, 0, 1), OUTPUTS[3]])
 
     assert found == replace(CLEAN, undercounted=1, undercounted_examples=(KeyCount(0, "a", 2, 1),))
-    assert found.verdict is Verdict.LOST
+    assert found.verdict is CountVerdict.LOST
 
 
 def test_a_repeated_output_breaks_exactly_once_and_is_a_figure_under_at_least_once() -> None:
@@ -89,7 +89,7 @@ def test_a_repeated_output_breaks_exactly_once_and_is_a_figure_under_at_least_on
         doubled_examples=(Record(0, 4, "a", 3),),
         overcounted_examples=(KeyCount(0, "a", 2, 3),),
     )
-    assert [found.verdict, checked(rows, exactly_once=False).verdict] == [Verdict.DOUBLED, Verdict.KEPT]
+    assert [found.verdict, checked(rows, exactly_once=False).verdict] == [CountVerdict.DOUBLED, CountVerdict.KEPT]
 
 
 def test_the_last_output_in_the_log_is_the_final_count() -> None:
@@ -106,7 +106,7 @@ def test_outputs_for_no_input_or_with_another_key_are_foreign_and_answer_nothing
         foreign=4,
         foreign_examples=(Foreign(0, 2), Foreign(7, 0), Foreign(0, 1), Foreign(0, 1)),
     )
-    assert found.verdict is Verdict.FOREIGN
+    assert found.verdict is CountVerdict.FOREIGN
 
 
 def test_a_key_in_two_partitions_is_counted_in_each_from_one() -> None:
@@ -136,7 +136,7 @@ def test_examples_are_the_first_five_by_partition_and_offset() -> None:
 def test_without_inputs_every_output_is_foreign() -> None:
     found = compare(inputs_of([]), outputs_of([(0, 0, -1, 1)]), [], exactly_once=True)
 
-    assert (found.foreign, found.verdict) == (1, Verdict.FOREIGN)
+    assert (found.foreign, found.verdict) == (1, CountVerdict.FOREIGN)
 
 
 def test_the_report_becomes_json_with_its_verdict() -> None:

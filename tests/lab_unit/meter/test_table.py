@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 
 from lab.meter.counts import CountReport, Foreign, KeyCount, Record
 from lab.meter.gaps import Gap, GapReport, PartitionGap, Window
-from lab.meter.table import Move, count_summary, gap_table
+from lab.meter.table import MeasuredMove, count_summary, gap_table
 
 WINDOW = Window(1_769_860_800_000, 1_769_860_920_000)
 
@@ -26,7 +26,7 @@ REPORT = GapReport(
         PartitionGap(3, 0, 0, None, 120_000, None),
     ),
 )
-MOVED = {1: Move("counter-2", "counter-0"), 2: Move("counter-2", "counter-1")}
+MOVED = {1: MeasuredMove("counter-2", "counter-0"), 2: MeasuredMove("counter-2", "counter-1")}
 
 
 def rendered(shown: RenderableType, *, encoding: str = "utf-8") -> str:
@@ -66,18 +66,18 @@ def test_an_ascii_pipe_shows_the_same_table_with_hyphens() -> None:
     [
         ({}, ["worst moved: no partition is moved", "worst untouched: 48.23 s (partition 1)"]),
         (
-            dict.fromkeys(range(4), Move("a", "b")),
+            dict.fromkeys(range(4), MeasuredMove("a", "b")),
             ["worst moved: 48.23 s (partition 1)", "worst untouched: no partition is untouched"],
         ),
-        ({3: Move("a", "b")}, ["worst moved: unknown", "worst untouched: 48.23 s (partition 1)"]),
+        ({3: MeasuredMove("a", "b")}, ["worst moved: unknown", "worst untouched: 48.23 s (partition 1)"]),
     ],
 )
-def test_a_group_without_a_figure_says_so(moved: dict[int, Move], lines: list[str]) -> None:
+def test_a_group_without_a_figure_says_so(moved: dict[int, MeasuredMove], lines: list[str]) -> None:
     assert rendered(gap_table(REPORT, moved)).splitlines()[6:8] == lines
 
 
 def test_no_line_is_wider_than_the_terminal_when_owner_names_are_long() -> None:
-    moved = {1: Move("a-rather-long-application-name-2", "a-rather-long-application-name-0")}
+    moved = {1: MeasuredMove("a-rather-long-application-name-2", "a-rather-long-application-name-0")}
     lines = rendered(gap_table(REPORT, moved)).splitlines()
 
     assert max(len(line) for line in lines) <= 80

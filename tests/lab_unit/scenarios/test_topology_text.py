@@ -11,8 +11,7 @@ from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl
 from lab.errors import LabError
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.stream_app import StreamAppScenario
-from lab.scenarios.topology_text import topology_text
+from lab.scenarios.stream_app import StreamAppScenario, topology_text
 from lab.settings import REPOSITORY, Settings
 
 pytestmark = [pytest.mark.registries, pytest.mark.timeout(600)]

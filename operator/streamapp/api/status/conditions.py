@@ -10,8 +10,6 @@ from streamapp.core.actions.decision import Answer, Condition
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.reasons import Reason
 
-_NOTHING = "Nothing is to be done"
-
 _SOUND = {
     "Ready": Answer.TRUE,
     "Reconciling": None,
@@ -25,16 +23,13 @@ _SOUND = {
 }
 """The answer of each condition that asks nothing of anybody; None where none does."""
 
-_WARNINGS = frozenset({Reason.MaxIdleTimeTooLong.name})
-"""Reasons that ask for something although the answer is the right one."""
-
 
 def said(reason: Reason, detail: str, *, with_next_step: bool = False) -> str:
     """A reason with its particulars and, if asked for, what a person can do about it."""
     sentences = [reason.note]
     if detail:
         sentences.append(detail if detail.endswith(".") else f"{detail}.")
-    if with_next_step and not reason.next_step.startswith(_NOTHING):
+    if with_next_step and reason.needs_action:
         sentences.append(reason.next_step)
     return _clipped(" ".join(sentences))
 
@@ -42,7 +37,9 @@ def said(reason: Reason, detail: str, *, with_next_step: bool = False) -> str:
 def is_sound(kind: str, answer: Answer, reason: str) -> bool:
     """Tell whether a condition with this answer asks nothing of anybody, as far as this version knows the condition."""
     sound = _SOUND.get(kind)
-    return reason not in _WARNINGS and (sound is None or answer is sound)
+    known = Reason.__members__.get(reason)
+    always_asks = known is not None and known.row.always_needs_action
+    return not always_asks and (sound is None or answer is sound)
 
 
 def with_times(

@@ -169,7 +169,7 @@ def _required_rights(
     """Every right that the operator needs, with its verb and namespace (empty: all)."""
     has_lease = cluster.leader is not None and cluster.leader.by_lease
     for right in rights.RIGHTS:
-        is_own = right.where is rights.Where.OWN
+        is_own = right.where is rights.RightScope.OWN
         if right.optional or (is_own and not has_lease):
             continue
         for namespace in (cluster.operator_namespace,) if is_own else namespaces or ("",):

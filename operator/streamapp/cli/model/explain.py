@@ -20,26 +20,11 @@ from streamapp.cli.model.phrases import counted
 from streamapp.cli.text import durations
 from streamapp.core.actions.decision import Answer
 from streamapp.core.facts.policy import LearnerSource, OnTimeout
-from streamapp.core.gates.coverage_gates import OVERRIDABLE
+from streamapp.core.reason_row import NO_ACTION
 from streamapp.core.reasons import Reason
 
-NOTHING = "Nothing is to be done."
-"""How the advice of a reason begins that asks for nothing."""
-_NO_ACTION = "No action needed."
 _MOST_NAMED = 5
-_BY_ITSELF = {
-    Reason.StatefulSetMissing: "It ends by itself, when the StatefulSet has its pods and all of them are ready.",
-    Reason.Growing: "It ends by itself, when all pods that were granted exist and are ready.",
-    Reason.PodsNotReady: "It ends when every pod that was granted is ready.",
-}
 _OF_A_STEP = "The change ends once the pod is gone, its members have left the group, and every task runs again."
-_OF_A_HOLD = {
-    Reason.HeldByUser: "It ends when somebody lifts it (`kubectl streamapp unhold`).",
-    Reason.ZeroNotAllowed: "It ends when zero replicas are allowed, or at least one is wished for.",
-    Reason.GaveUp: "It was ended by `onTimeout: GiveUp`, and begins anew when the spec changes.",
-    Reason.HoldRecordUnreadable: "It ends when the hold record can be read again or is removed.",
-    Reason.RolloutInProgress: "It goes on when every pod that stays has the newest template.",
-}
 
 
 class Question(Enum):
@@ -90,6 +75,11 @@ def reason_of(name: str) -> Reason | None:
     return Reason.__members__.get(name)
 
 
+def is_overridable(reason: Reason | None) -> bool:
+    """Whether a user can override a hold that waits for this reason; False if the reason is unknown."""
+    return reason is not None and reason.row.is_overridable
+
+
 def without_advice(condition: ConditionStatus) -> str:
     """The message of a condition without its advice, and with the name of its reason."""
     reason = reason_of(condition.reason)
@@ -100,9 +90,7 @@ def without_advice(condition: ConditionStatus) -> str:
 def advice_of(condition: ConditionStatus) -> str | None:
     """What the user can do; None if there is nothing to do or the reason is unknown."""
     reason = reason_of(condition.reason)
-    if reason is None or reason.next_step.startswith((NOTHING.rstrip("."), _NO_ACTION.rstrip("."))):
-        return None
-    return reason.next_step
+    return reason.next_step if reason is not None and reason.needs_action else None
 
 
 def _wanted(view: AppView) -> Iterator[str]:
@@ -231,8 +219,8 @@ def _ends(view: AppView) -> Iterator[str]:
 
 
 def _end_of_the_change(view: AppView, reason: Reason | None) -> str:
-    if reason in _BY_ITSELF:
-        return _BY_ITSELF[reason]
+    if reason is not None and reason.row.change_ends:
+        return reason.row.change_ends
     if view.status.scale_down is not None:
         return _OF_A_STEP
     return "The rollout ends once every remaining pod has the newest template and is ready."
@@ -243,15 +231,15 @@ def _end_of_the_hold(view: AppView, reason: Reason | None) -> Iterator[str]:
     if going is None:
         return
     pod = "The next pod" if going.next_ordinal is None else f"Pod {going.next_ordinal}"
-    if reason in _OF_A_HOLD:
-        yield _OF_A_HOLD[reason]
+    if reason is not None and reason.row.hold_ends:
+        yield reason.row.hold_ends
     elif reason is Reason.Stabilizing and isinstance(view.streamapp, StreamApp):
         least = format_duration(view.streamapp.spec.scale_down.stabilization_window)
         yield (
             f"The scale-down continues once the desired replicas have been lower for {least} "
             "(`scaleDown.stabilizationWindow`)."
         )
-    elif reason in OVERRIDABLE:
+    elif is_overridable(reason):
         yield (
             f"{pod} is removed once two consecutive checks find every stateful task running or caught up on a "
             "remaining pod."
@@ -262,7 +250,7 @@ def _end_of_the_hold(view: AppView, reason: Reason | None) -> Iterator[str]:
         yield f"{pod} is removed once this reason is gone and every stateful task is covered by the remaining pods."
     if current is not None and reason is not Reason.GaveUp:
         yield f"Setting the replicas to {current} or more cancels the scale-down at once."
-    if going.hold_id is not None and reason in OVERRIDABLE - {Reason.GaveUp}:
+    if going.hold_id is not None and is_overridable(reason) and reason is not Reason.GaveUp:
         yield from _timeout(view)
 
 
@@ -287,7 +275,7 @@ def _you_can(view: AppView) -> Iterator[str]:
         yield Reason.BeingDeleted.next_step
         return
     needed = [*_advice_about_doubts(view), *_advice_about_conditions(view)]
-    yield from dict.fromkeys(needed or [_NO_ACTION])
+    yield from dict.fromkeys(needed or [NO_ACTION])
     yield from _commands_for_a_hold(view)
 
 
@@ -319,7 +307,7 @@ def _commands_for_a_hold(view: AppView) -> Iterator[str]:
             "To cancel the scale-down, unless an autoscaler sets its number again: "
             f"`kubectl streamapp scale {target} {current}`"
         )
-    if going.hold_id is not None and going.forced is None and reason in OVERRIDABLE:
+    if going.hold_id is not None and going.forced is None and is_overridable(reason):
         yield (
             "To let the pods of this scale-down leave without caught-up copies (all other checks stay; tasks without "
             "a copy are restored from their changelogs, and their users wait): "

@@ -17,16 +17,6 @@ from streamapp.core.status.events import reasons_of_event
 
 Json = dict[str, Any]
 
-_NOTABLE = frozenset(
-    {
-        *(Reason.HoldBegan, Reason.HoldCancelled, Reason.GaveUp, Reason.LargeDrop, Reason.StepClosed),
-        *(Reason.ForcedByPolicy, Reason.ForcedByOverride, Reason.ForcedByTimeout, Reason.StepSlow),
-        *(Reason.InvalidSpec, Reason.ForeignStatefulSet, Reason.ApplicationIdTaken, Reason.BeingDeleted),
-        *(Reason.Paused, Reason.DryRun, Reason.HeldByUser, Reason.ZeroNotAllowed),
-    }
-)
-"""Beside these, reasons come and go with every look, and what they add up to is told by holds and steps."""
-
 
 class HistorySource(Enum):
     """Where the entries come from; the value is the key in JSON."""
@@ -71,7 +61,7 @@ class HistoryEntry:
 
 def is_notable(name: str) -> bool:
     """Whether a reason is about the course of a scale-down or a refusal, rather than an internal state."""
-    return name not in Reason.__members__ or Reason[name] in _NOTABLE
+    return name not in Reason.__members__ or Reason[name].row.is_milestone
 
 
 def in_order(entries: Iterable[HistoryEntry], since: datetime | None) -> tuple[HistoryEntry, ...]:

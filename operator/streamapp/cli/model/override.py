@@ -11,9 +11,8 @@ from typing import Any
 from streamapp.api.names import HOLD, OVERRIDE
 from streamapp.cli.errors import CliError
 from streamapp.cli.model.app_view import AppView
-from streamapp.cli.model.explain import reason_of
+from streamapp.cli.model.explain import is_overridable, reason_of
 from streamapp.cli.model.phrases import counted
-from streamapp.core.gates.coverage_gates import OVERRIDABLE
 from streamapp.core.reasons import Reason
 
 Json = dict[str, Any]
@@ -157,7 +156,7 @@ def _remaining_holds(view: AppView) -> Iterator[str]:
     reason = None if going is None else reason_of(going.reason)
     if view.user_hold is not None:
         yield f"The scale-down still waits while a user holds it ({view.user_hold})."
-    if going is not None and reason not in OVERRIDABLE:
+    if going is not None and not is_overridable(reason):
         yield f"An override does not skip the present reason ({going.reason}): the scale-down still waits for it."
     if view.doubt is not None:
         yield f"{view.doubt.what} {view.doubt.next_step}"

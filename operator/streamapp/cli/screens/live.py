@@ -18,7 +18,7 @@ from streamapp.cli.screens.status import status_screen
 from streamapp.cli.text import durations
 from streamapp.cli.text.sanitize import plain
 from streamapp.kube.client.kinds import Key
-from streamapp.kube.client.watch import Changed, Deleted, Interrupted, Listed, News
+from streamapp.kube.client.watch import ChangeEvent, DeleteEvent, ListEvent, WatchEvent, WatchInterrupted
 
 _LEAST_PODS = 3
 
@@ -35,7 +35,7 @@ class WatchState:
     objects: dict[Key, Json] = field(default_factory=dict)
     is_listed: bool = False
     received_at: datetime | None = None
-    interrupted: Interrupted | None = None
+    interrupted: WatchInterrupted | None = None
     interrupted_at: datetime | None = None
     """When the connection was lost."""
     tries_at: datetime | None = None
@@ -43,18 +43,18 @@ class WatchState:
     is_reached: Callable[[Json], bool] = lambda _: False
     """Whether the StreamApp has reached the end of the watch."""
 
-    def update(self, news: News, now: datetime) -> None:
+    def update(self, news: WatchEvent, now: datetime) -> None:
         """Apply news of the watch."""
         match news:
-            case Interrupted():
+            case WatchInterrupted():
                 self.interrupted, self.tries_at = news, now + timedelta(seconds=news.again_in_seconds)
                 self.interrupted_at = self.interrupted_at or now
                 return
-            case Listed(objects):
+            case ListEvent(objects):
                 self.objects, self.is_listed = dict(objects), True
-            case Changed(key, resource):
+            case ChangeEvent(key, resource):
                 self.objects[key] = resource
-            case Deleted(key):
+            case DeleteEvent(key):
                 self.objects.pop(key, None)
         self.received_at, self.interrupted, self.interrupted_at = now, None, None
 

@@ -18,12 +18,12 @@ from streamapp.cli.screens.documents import of_status
 from streamapp.cli.screens.live import WatchState, frame, whole
 from streamapp.cli.text.console import Output, show, write
 from streamapp.cli.text.sanitize import plain
-from streamapp.kube.client.watch import Changed, Deleted, Interrupted, Listed, News
+from streamapp.kube.client.watch import ChangeEvent, DeleteEvent, ListEvent, WatchEvent, WatchInterrupted
 
 TICK_SECONDS = 1.0
 """Between two updates of the ages on the screen."""
 
-Show = Callable[[WatchState, News | None], None]
+Show = Callable[[WatchState, WatchEvent | None], None]
 """Shows a state after news, or after a tick if the news is None."""
 
 
@@ -32,7 +32,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def watch(news: AsyncGenerator[News, None], state: WatchState, show_state: Show) -> None:
+async def watch(news: AsyncGenerator[WatchEvent, None], state: WatchState, show_state: Show) -> None:
     """Apply the news until the watch is over; KubeError if the watch cannot start."""
     async with aclosing(news) as stream:
         pending = asyncio.ensure_future(anext(stream))
@@ -68,10 +68,10 @@ def display(console: Console, output: Output, state: WatchState) -> Iterator[Sho
                 show(whole(state, now()), console)
 
 
-def _print_block(state: WatchState, update: News | None, console: Console) -> None:
+def _print_block(state: WatchState, update: WatchEvent | None, console: Console) -> None:
     if update is None:
         return
-    if isinstance(update, Interrupted):
+    if isinstance(update, WatchInterrupted):
         _report(update)
         return
     show(whole(state, now()), console)
@@ -79,21 +79,21 @@ def _print_block(state: WatchState, update: News | None, console: Console) -> No
         show(Text(""), console)
 
 
-def _write_documents(update: News | None, output: Output) -> None:
+def _write_documents(update: WatchEvent | None, output: Output) -> None:
     match update:
-        case Interrupted():
+        case WatchInterrupted():
             _report(update)
-        case Listed(objects):
+        case ListEvent(objects):
             for resource in objects.values():
                 write(of_status(view_of(resource, now())), output, in_one_line=True)
-        case Changed(_, resource):
+        case ChangeEvent(_, resource):
             write(of_status(view_of(resource, now())), output, in_one_line=True)
-        case Deleted(key):
+        case DeleteEvent(key):
             gone = {"namespace": key.namespace, "name": key.name, "state": "deleted"}
             write(gone, output, in_one_line=True)
 
 
-def _report(lost: Interrupted) -> None:
+def _report(lost: WatchInterrupted) -> None:
     why = plain(str(lost.error))
     sys.stderr.write(f"connection lost: {why}; trying again in {lost.again_in_seconds:g} s\n")
     sys.stderr.flush()

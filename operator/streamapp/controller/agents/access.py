@@ -1,7 +1,7 @@
-"""The agents of all applications: asks them in a pass, tells them what a plan announces, and counts both.
+"""Requests to the agents of all applications: reads reports in a pass, sends announcements of a plan, counts both.
 
-Called by `gather` and `apply`. Nothing here raises for what an agent does, and nothing is decided: an agent that cannot
-be asked is a silent one, with the reason.
+Called by `agents.poller` and `reconcile.apply`. Decides nothing, and no failure of an agent raises: an unreachable
+agent is an `AgentSilent` with the reason.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from streamapp.agents.answers import Outcome, Place, Read
+from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.keys import KeyFile, NoKeys
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
@@ -27,48 +27,50 @@ log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class AgentSide:
+class AgentGateway:
     """All agents, with the keys to them."""
 
     access: AgentAccess
     keys: KeyFile
     metrics: Metrics
     _silent: dict[tuple[Key, Ordinal], str] = field(default_factory=dict, init=False)
-    """Who was silent when it was last asked, and why; told once."""
+    """Agents that did not answer the last request, with the reason; each reason is logged once."""
 
     _announced: dict[Key, tuple[Epoch, list[str]]] = field(default_factory=dict, init=False)
-    """What was announced last and whom it did not reach: a renewal is told only where that changes."""
+    """The last announcement and its failures: a renewal is logged only if they change."""
 
-    async def ask(self, key: Key, found: StreamApp, pods: Iterable[Pod]) -> list[Read]:
+    async def read_reports(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod]) -> list[AgentReading]:
         """Ask the agents of all pods that run at the same time; one answer each, in the order of their ordinals."""
         running = sorted((pod for pod in pods if pod.is_running), key=lambda pod: pod.ordinal)
         keys = self.keys.read()
         if isinstance(keys, NoKeys):
-            reads = [Read(AgentSilent(pod.ordinal, keys.why)) for pod in running]
+            readings = [AgentReading(AgentSilent(pod.ordinal, keys.why)) for pod in running]
         else:
-            places, without = _places(key, found, running)
-            heard = await self.access.read(places, found.spec.application_id, token(keys[0], found.metadata.uid))
-            reads = sorted([*heard, *without], key=lambda read: read.word.ordinal)
-        for read in reads:
-            self._count(key, read.word)
-        return reads
+            addresses, without = _addresses(key, streamapp, running)
+            readings = await self.access.read(
+                addresses, streamapp.spec.application_id, token(keys[0], streamapp.metadata.uid)
+            )
+            readings = sorted([*readings, *without], key=lambda read: read.reply.ordinal)
+        for read in readings:
+            self._count_reply(key, read.reply)
+        return readings
 
-    async def tell(self, key: Key, found: StreamApp, pods: Iterable[Pod], step: Announce) -> None:
-        """Tell the agents of these ordinals at the same time; what did not arrive is told in the log and counted."""
-        wanted = [pod for pod in pods if pod.ordinal in step.to]
+    async def announce(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod], step: Announce) -> None:
+        """Send the announcement to the agents of these ordinals at the same time; log and count failures."""
+        targets = [pod for pod in pods if pod.ordinal in step.to]
         keys = self.keys.read()
         if isinstance(keys, NoKeys):
             log.warning("announcement not sent", app=str(key), why=keys.why)
             return
-        places, without = _places(key, found, wanted)
+        addresses, without = _addresses(key, streamapp, targets)
         content = announcement(step.process_ids, step.epoch, step.rebalance, step.ttl)
-        told = await self.access.announce(places, content, token(keys[0], found.metadata.uid))
-        for one in told:
-            self._counted(key, one.outcome)
-        failures = [one.why for one in told if one.outcome is not Outcome.TAKEN]
-        failures += [read.word.why for read in without if isinstance(read.word, AgentSilent)]
+        results = await self.access.announce(addresses, content, token(keys[0], streamapp.metadata.uid))
+        for one in results:
+            self._count_announcement(key, one.outcome)
+        failures = [one.why for one in results if one.outcome is not AnnouncementOutcome.TAKEN]
+        failures += [read.reply.why for read in without if isinstance(read.reply, AgentSilent)]
         for _ in without:
-            self._counted(key, Outcome.FAILED)
+            self._count_announcement(key, AnnouncementOutcome.FAILED)
         self._log_announcement(key, step, failures)
 
     def forget(self, key: Key) -> None:
@@ -80,8 +82,8 @@ class AgentSide:
         if self._announced.get(key) == (step.epoch, failures):
             return
         self._announced[key] = (step.epoch, failures)
-        tell = log.warning if failures else log.info
-        tell(
+        write = log.warning if failures else log.info
+        write(
             "announced",
             app=str(key),
             to=list(step.to),
@@ -91,33 +93,33 @@ class AgentSide:
             failures=failures,
         )
 
-    def _counted(self, key: Key, outcome: Outcome) -> None:
-        result = SUCCESS if outcome is Outcome.TAKEN else ERROR
+    def _count_announcement(self, key: Key, outcome: AnnouncementOutcome) -> None:
+        result = SUCCESS if outcome is AnnouncementOutcome.TAKEN else ERROR
         self.metrics.announcements.labels(key.namespace, key.name, result).inc()
 
-    def _count(self, key: Key, word: AgentReply) -> None:
-        result = SUCCESS if isinstance(word, AgentReport) else ERROR
+    def _count_reply(self, key: Key, reply: AgentReply) -> None:
+        result = SUCCESS if isinstance(reply, AgentReport) else ERROR
         self.metrics.agent_requests.labels(key.namespace, key.name, result).inc()
-        place = (key, word.ordinal)
-        if isinstance(word, AgentSilent):
-            if self._silent.get(place) != word.why:
-                log.warning("agent unreachable", app=str(key), ordinal=word.ordinal, why=word.why)
-            self._silent[place] = word.why
-        elif self._silent.pop(place, None) is not None:
-            log.info("agent reachable again", app=str(key), ordinal=word.ordinal)
+        pod_key = (key, reply.ordinal)
+        if isinstance(reply, AgentSilent):
+            if self._silent.get(pod_key) != reply.why:
+                log.warning("agent unreachable", app=str(key), ordinal=reply.ordinal, why=reply.why)
+            self._silent[pod_key] = reply.why
+        elif self._silent.pop(pod_key, None) is not None:
+            log.info("agent reachable again", app=str(key), ordinal=reply.ordinal)
 
 
-def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[Read]) -> str:
-    """Tell what the agents say otherwise than they did, as a sentence; empty where they say the same.
+def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[AgentReading]) -> str:
+    """Say how the reports differ from the earlier ones, as a sentence; empty if they do not.
 
-    A position that has grown is no change, since every copy that was caught up still is.
+    A higher position is no difference: a copy that was caught up still is.
     """
     for read in now:
-        word, earlier = read.word, before.get(read.word.ordinal)
-        if isinstance(word, AgentSilent):
-            return f"ordinal {word.ordinal} is silent: {word.why}"
-        if earlier is None or _tasks(word) != _tasks(earlier):
-            return f"tasks of ordinal {word.ordinal} have changed since"
+        reply, earlier = read.reply, before.get(read.reply.ordinal)
+        if isinstance(reply, AgentSilent):
+            return f"ordinal {reply.ordinal} is silent: {reply.why}"
+        if earlier is None or _tasks(reply) != _tasks(earlier):
+            return f"tasks of ordinal {reply.ordinal} have changed since"
     return ""
 
 
@@ -128,14 +130,14 @@ def _tasks(report: AgentReport) -> tuple[object, ...]:
     return report.pod_uid, report.incarnation, report.process_id, report.is_ours, tasks
 
 
-def _places(key: Key, found: StreamApp, pods: Iterable[Pod]) -> tuple[list[Place], list[Read]]:
+def _addresses(key: Key, streamapp: StreamApp, pods: Iterable[Pod]) -> tuple[list[AgentAddress], list[AgentReading]]:
     """Where these pods' agents are, and who has no address to ask at."""
-    places, without = [], []
+    addresses, without = [], []
     for pod in pods:
         name = f"{key.name}-{pod.ordinal}"
         if not pod.ips:
-            without.append(Read(AgentSilent(pod.ordinal, f"agent of pod {name}: the pod has no address yet")))
+            without.append(AgentReading(AgentSilent(pod.ordinal, f"agent of pod {name}: the pod has no address yet")))
             continue
-        port = found.spec.agent.port
-        places.append(Place(ordinal=pod.ordinal, pod=name, pod_uid=pod.uid, address=pod.ips[0], port=port))
-    return places, without
+        port = streamapp.spec.agent.port
+        addresses.append(AgentAddress(ordinal=pod.ordinal, pod=name, pod_uid=pod.uid, address=pod.ips[0], port=port))
+    return addresses, without

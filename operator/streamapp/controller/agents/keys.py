@@ -1,7 +1,6 @@
 """The installation's keys, from which agents' tokens are derived: a file, usually of a mounted Secret.
 
-Read anew whenever it is needed, since a Secret may change while the operator runs; the file lies in memory. What it
-holds is never told to anybody.
+The file is read at each use, since a Secret can change while the operator runs. The keys are never logged.
 """
 
 from dataclasses import dataclass

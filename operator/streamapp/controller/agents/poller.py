@@ -1,7 +1,6 @@
-"""Hears the agents of one application once per pass, and remembers what they said.
+"""Polls the agents of one application once per pass, and remembers their reports.
 
-Called by `gather` as soon as the pods are known, beside its other reads. Growth waits for nobody: a pass that grows
-asks no agent.
+Called by `reconcile.gather` as soon as the pods are read. A scale-up waits for no agent: such a pass polls none.
 """
 
 from collections.abc import Callable
@@ -9,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from streamapp.api.validation.parse import StreamApp
-from streamapp.controller.agents.access import AgentSide
-from streamapp.controller.agents.topology import told_by_all
+from streamapp.controller.agents.access import AgentGateway
+from streamapp.controller.agents.topology import common_topology
 from streamapp.controller.apps.apps import Application
 from streamapp.controller.apps.memory import Memory
 from streamapp.core.evidence import changelog_tails
@@ -24,56 +23,56 @@ from streamapp.kube.objects import from_json
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """Hears the agents of all applications."""
+class AgentPoller:
+    """Polls the agents of all applications."""
 
-    agents: AgentSide
+    agents: AgentGateway
     now: Callable[[], datetime]
 
-    async def hear(
-        self, key: Key, found: StreamApp, application: Application, statefulset: Json | None, live: list[Json]
+    async def poll_agents(
+        self, key: Key, streamapp: StreamApp, application: Application, statefulset: Json | None, live: list[Json]
     ) -> None:
-        """Ask the agents in these pods, unless the application grows, and read the ends where somebody waits for them.
+        """Poll the agents in these pods, unless the application scales up; read end offsets if a decision needs them.
 
         Args:
             key: Of the StreamApp.
-            found: The StreamApp.
+            streamapp: The StreamApp.
             application: Whose memory is written.
             statefulset: Its StatefulSet, as it was just read.
             live: The pods with its label, as they were just read.
         """
         memory = application.memory
-        if not found.spec.agent.enabled:
-            memory.agents, memory.topology, memory.told_topology = None, "", ""
+        if not streamapp.spec.agent.enabled:
+            memory.agents, memory.topology, memory.reported_topology = None, "", ""
             return
-        if statefulset is None or found.replicas > statefulset["spec"]["replicas"]:
+        if statefulset is None or streamapp.replicas > statefulset["spec"]["replicas"]:
             memory.agents = memory.agents or AgentsSeen()
             return
-        container = str(found.spec.application_container["name"])
+        container = str(streamapp.spec.application_container["name"])
         pods = from_json.pods(live, key.name, statefulset["metadata"]["uid"], container)
-        reads = await self.agents.ask(key, found, pods)
-        memory.told_topology = told_by_all(reads)
-        memory.topology = memory.told_topology or memory.topology
+        readings = await self.agents.read_reports(key, streamapp, pods)
+        memory.reported_topology = common_topology(readings)
+        memory.topology = memory.reported_topology or memory.topology
         ends = None
-        if any(isinstance(read.word, AgentReport) for read in reads):
-            is_shrinking = found.replicas < statefulset["spec"]["replicas"]
+        if any(isinstance(read.reply, AgentReport) for read in readings):
+            is_shrinking = streamapp.replicas < statefulset["spec"]["replicas"]
             ends = await self._ends(application, is_shrinking=is_shrinking)
-        memory.agents = remember(memory.agents, self.now(), (read.word for read in reads), ends)
+        memory.agents = remember(memory.agents, self.now(), (read.reply for read in readings), ends)
 
     async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
-        """Read the ends after the agents have spoken; nobody needs them while everything is at rest."""
+        """Read the end offsets after the reports; a converged application needs none."""
         watch, task_set = application.watch, application.memory.task_set
         if watch is None or not isinstance(task_set, TaskSet) or not (is_shrinking or watch.is_busy):
             return None
         began_at = self.now()
         ends = await watch.group.ends(task_set)
-        known = _tails_known(application.memory)
-        if isinstance(ends, EndOffsets) and known is not None:
-            ends = changelog_tails.known_from(known, ends)
+        earlier_ends = _ends_of_last_join(application.memory)
+        if isinstance(ends, EndOffsets) and earlier_ends is not None:
+            ends = changelog_tails.known_from(earlier_ends, ends)
         return EndsAfter(began_at, ends)
 
 
-def _tails_known(memory: Memory) -> EndOffsets | None:
-    """The ends of the last join, of which some may have been looked at more closely."""
+def _ends_of_last_join(memory: Memory) -> EndOffsets | None:
+    """The end offsets of the last rebalance, some of them with their tails."""
     joins = (reading.rebalance for reading in memory.readings if reading.rebalance is not None)
     return next((rebalance.ends for rebalance in joins if isinstance(rebalance.ends, EndOffsets)), None)

@@ -1,13 +1,13 @@
-"""Which text of the topology counts: the spec's, or what all agents say alike.
+"""Chooses the topology: the text of the spec, or the text on which all agents agree.
 
-Called by `gather`. The agents' text is that of what really runs; while pods run different ones, the last text that all
-had stays in force, and no pod goes anyway.
+Called by `agents.poller` and `reconcile.gather`. The agents report the topology that really runs. While pods run
+different topologies, the last common text stays in force, and no pod is removed.
 """
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from streamapp.agents.answers import Read
+from streamapp.agents.answers import AgentReading
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.topology import Topology, parse_topology
 from streamapp.core.facts.workload import Workload
@@ -18,22 +18,22 @@ def _parsed(text: str) -> Topology | TopologyUnknown:
     return parse_topology(text)
 
 
-def told_by_all(reads: Sequence[Read]) -> str:
-    """The text that every one of these agents tells and that can be understood; empty where there is none."""
-    texts = {read.topology for read in reads}
+def common_topology(readings: Sequence[AgentReading]) -> str:
+    """The text that all these agents report, if it can be parsed; else empty."""
+    texts = {read.topology for read in readings}
     text = texts.pop() if len(texts) == 1 else None
     return text if text is not None and isinstance(_parsed(text), Topology) else ""
 
 
-def contradiction(in_spec: str, told: str, workload: Workload) -> TopologyUnknown | None:
+def contradiction(in_spec: str, reported: str, workload: Workload) -> TopologyUnknown | None:
     """What is wrong where spec and agents do not say the same; None where they do, or while pods change templates."""
-    if not in_spec.strip() or not told or not _is_one_template(workload):
+    if not in_spec.strip() or not reported or not _is_one_template(workload):
         return None
     written = _parsed(in_spec)
-    if isinstance(written, TopologyUnknown) or written == _parsed(told):
+    if isinstance(written, TopologyUnknown) or written == _parsed(reported):
         return None
     return TopologyUnknown(
-        f"spec.topology is not what the agents say that runs ({_difference(written, _parsed(told))}); renew it, or "
+        f"spec.topology is not what the agents say that runs ({_difference(written, _parsed(reported))}); renew it, or "
         "leave it out: then the agents' text is used"
     )
 
@@ -44,13 +44,13 @@ def _is_one_template(workload: Workload) -> bool:
     return statefulset is not None and statefulset.template_is_written and revisions == {statefulset.update_revision}
 
 
-def _difference(written: Topology, told: Topology | TopologyUnknown) -> str:
-    if isinstance(told, TopologyUnknown):
-        return told.reason
+def _difference(written: Topology, reported: Topology | TopologyUnknown) -> str:
+    if isinstance(reported, TopologyUnknown):
+        return reported.reason
     ours = {each.number: each for each in written.subtopologies}
-    theirs = {each.number: each for each in told.subtopologies}
+    theirs = {each.number: each for each in reported.subtopologies}
     odd = sorted(number for number in ours.keys() | theirs.keys() if ours.get(number) != theirs.get(number))
-    return f"sub-topology {odd[0]} differs" if odd else f"sinks differ: {_first(written.sinks ^ told.sinks)}"
+    return f"sub-topology {odd[0]} differs" if odd else f"sinks differ: {_first(written.sinks ^ reported.sinks)}"
 
 
 def _first(names: Iterable[str]) -> str:

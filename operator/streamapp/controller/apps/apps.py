@@ -1,7 +1,7 @@
-"""The applications this process works on: for each its memory, its watch of the group, and its resource as last heard.
+"""The applications of this process: for each its memory, the poller of its group, and its last received resource.
 
-Filled by the watches and the passes. A StreamApp that was deleted and made again under its name is another application
-and begins with an empty memory.
+Filled by the watches and the passes. A StreamApp that was deleted and created again under its name is another
+application and starts with an empty memory.
 """
 
 import asyncio
@@ -12,9 +12,8 @@ from typing import Any
 
 from streamapp.api.status.translate import as_rival
 from streamapp.api.validation.parse import StreamApp, parse
-from streamapp.controller.apps.group_poller import GroupWatch, Pace
-from streamapp.controller.apps.last_pass import LastPass
-from streamapp.controller.apps.memory import Memory
+from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
+from streamapp.controller.apps.memory import LastPass, Memory
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.kube.client.client import Json
@@ -22,19 +21,19 @@ from streamapp.kube.client.kinds import Key
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
-    """All that a connection to an application's group depends on; another one means another connection."""
+class ClusterAccess:
+    """Everything that a connection to an application's group depends on; a change needs a new connection."""
 
     bootstrap: str
     properties: tuple[tuple[str, str], ...] = field(repr=False)
-    """Client properties, sorted; they may hold passwords."""
+    """Client properties, sorted; they can contain passwords."""
     application_id: str
     topology: str
     fault: str | None = None
     """Why there are no properties, where the Secret could not be read."""
 
 
-Connect = Callable[[Wiring], ApplicationGroup]
+Connect = Callable[[ClusterAccess], ApplicationGroup]
 
 
 @dataclass(slots=True)
@@ -42,8 +41,8 @@ class Application:
     """One application."""
 
     memory: Memory
-    wiring: Hashable = None
-    watch: GroupWatch | None = None
+    cluster_access: Hashable = None
+    watch: GroupPoller | None = None
     polling: asyncio.Task[None] | None = None
     last: LastPass | None = None
     """What the last pass gathered; None before the first."""
@@ -54,7 +53,7 @@ class Application:
             self.polling.cancel()
         if self.watch is not None:
             self.watch.group.close()
-        self.wiring, self.watch, self.polling = None, None, None
+        self.cluster_access, self.watch, self.polling = None, None, None
 
 
 class Applications:
@@ -63,78 +62,78 @@ class Applications:
     def __init__(
         self,
         connect: Connect,
-        pace: Pace,
-        changed: Callable[[Key], None],
+        pace: PollIntervals,
+        request_pass: Callable[[Key], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._connect = connect
         self._pace = pace
-        self._changed = changed
+        self._request_pass = request_pass
         self._now = now
-        self._known: dict[Key, Application] = {}
+        self._applications: dict[Key, Application] = {}
         self._resources: dict[Key, Json] = {}
 
-    def heard(self, key: Key, resource: Json) -> None:
-        """Keep a StreamApp as it was last heard of."""
+    def remember_resource(self, key: Key, resource: Json) -> None:
+        """Remember the last received version of a StreamApp."""
         self._resources[key] = resource
 
     def keys(self) -> Iterator[Key]:
-        """Everybody who is known."""
-        return iter({*self._known, *self._resources})
+        """All keys of a known StreamApp."""
+        return iter({*self._applications, *self._resources})
 
-    def knows(self, key: Key) -> bool:
-        """Tell whether there is such a StreamApp, whether or not a pass has seen it."""
-        return key in self._known or key in self._resources
+    def contains(self, key: Key) -> bool:
+        """Whether there is such a StreamApp, even before its first pass."""
+        return key in self._applications or key in self._resources
 
     def get(self, key: Key, uid: str) -> Application:
         """Give an application, with an empty memory if it is new."""
-        known = self._known.get(key)
-        if known is None or known.memory.uid != uid:
+        application = self._applications.get(key)
+        if application is None or application.memory.uid != uid:
             self.forget(key)
-            known = self._known[key] = Application(Memory(uid))
-        return known
+            application = self._applications[key] = Application(Memory(uid))
+        return application
 
     def find(self, key: Key) -> Application | None:
         """Give an application that a pass has already seen."""
-        return self._known.get(key)
+        return self._applications.get(key)
 
-    def wire(self, key: Key, application: Application, wiring: Wiring) -> None:
-        """See that its group is polled over these connections."""
-        if application.wiring == wiring:
+    def connect_group(self, key: Key, application: Application, cluster_access: ClusterAccess) -> None:
+        """Poll its group over a connection with this access; replace an older connection."""
+        if application.cluster_access == cluster_access:
             return
         application.disconnect()
         application.memory.forget_group()
-        application.wiring = wiring
-        group = self._connect(wiring)
-        watch = GroupWatch(group, application.memory, self._pace, lambda: self._changed(key), self._now)
+        application.cluster_access = cluster_access
+        group = self._connect(cluster_access)
+        watch = GroupPoller(group, application.memory, self._pace, lambda: self._request_pass(key), self._now)
         application.watch = watch
         application.polling = asyncio.create_task(watch.run(), name=f"poll {key}")
 
     def forget(self, key: Key) -> None:
-        """Let go of an application that is gone."""
-        known = self._known.pop(key, None)
-        if known is not None:
-            known.disconnect()
+        """Drop the memory and the connections of a deleted application."""
+        application = self._applications.pop(key, None)
+        if application is not None:
+            application.disconnect()
 
-    def gone(self, key: Key) -> None:
-        """Forget it, and what was heard of it."""
+    def remove(self, key: Key) -> None:
+        """Drop a deleted application and its resource."""
         self.forget(key)
         self._resources.pop(key, None)
 
     def close(self) -> None:
-        """Let go of all."""
-        for key in list(self._known):
+        """Drop all applications."""
+        for key in list(self._applications):
             self.forget(key)
 
-    def conflicting(self, key: Key, found: StreamApp) -> tuple[ConflictingStreamApp, ...]:
-        """Give the other StreamApps with the same application ID on the same Kafka cluster, as last heard of."""
+    def conflicting(self, key: Key, streamapp: StreamApp) -> tuple[ConflictingStreamApp, ...]:
+        """Give the other StreamApps with the same application ID on the same Kafka cluster, as last received."""
         others = (resource for other, resource in self._resources.items() if other != key)
         return tuple(
             as_rival(other)
             for resource in others
-            if _names_application(resource, found.spec.application_id)
+            if _names_application(resource, streamapp.spec.application_id)
             for other in [parse(resource)]
-            if isinstance(other, StreamApp) and _brokers(other) & _brokers(found)
+            if isinstance(other, StreamApp) and _brokers(other) & _brokers(streamapp)
         )
 
 
@@ -143,5 +142,5 @@ def _names_application(resource: Mapping[str, Any], application_id: str) -> bool
     return isinstance(spec, Mapping) and spec.get("applicationId") == application_id
 
 
-def _brokers(found: StreamApp) -> frozenset[str]:
-    return frozenset(server.strip() for server in found.spec.kafka.bootstrap_servers.split(","))
+def _brokers(streamapp: StreamApp) -> frozenset[str]:
+    return frozenset(server.strip() for server in streamapp.spec.kafka.bootstrap_servers.split(","))

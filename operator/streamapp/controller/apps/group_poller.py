@@ -4,9 +4,9 @@ One task per application, beside the passes: a broker that swallows packets cost
 growing it not even those. Decides nothing; asks the queue for a pass when something looks different, or always while
 something is under way.
 
-A *join* is followed so: while two looks in a row show other subscriptions, the members joined between them. Its
-beginning is no earlier than the earlier look (or than a nudge sent since), its end no later than the later one; the
-ends of the changelogs are read right after that, and their tails where a copy seems to stand still before them.
+If two consecutive polls show different subscriptions, the members joined between them. The join began no earlier than
+the earlier poll, or than a rebalance trigger since, and ended no later than the later poll. The ends of the changelogs
+are read right after that; their tails are read too, if a copy seems to have stopped before the end.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ from streamapp.core.status.gaps import RunningSeen
 
 log = structlog.get_logger()
 
-ASK_AGAIN_AFTER = timedelta(seconds=10)
+TOPOLOGY_RETRY_AFTER = timedelta(seconds=10)
 """A topology that is not known is asked for no more often; it makes the broker list every topic."""
-NUDGE_HEARD_WITHIN = timedelta(seconds=30)
-"""A nudge that nobody joined after for so long was in vain."""
-CONFIGS_KEPT = timedelta(hours=1)
+TRIGGER_EXPIRES_AFTER = timedelta(seconds=30)
+"""A trigger had no effect if no member joins within this time."""
+CONFIGS_MAX_AGE = timedelta(hours=1)
 """Settings of topics change rarely, and nothing waits for them."""
-CONFIGS_ASKED_AGAIN_AFTER = timedelta(minutes=10)
+CONFIGS_RETRY_AFTER = timedelta(minutes=10)
 """Where one of them could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PollIntervals:
     """Seconds between two polls."""
 
     idle: float
@@ -52,36 +52,36 @@ class Pace:
 
 
 @dataclass(slots=True)
-class _Look:
+class _MemberJoins:
     """What the joins of the next look are compared with."""
 
     began_at: datetime
     joins: Mapping[str, Hashable] = field(default_factory=dict)
     is_known: bool = True
-    """False where a rebalance was under way: whoever joins next may have begun before this look."""
+    """False during a rebalance: the next join can have begun before this poll."""
 
 
-class GroupWatch:
+class GroupPoller:
     """Polls one group for as long as `run` runs."""
 
     def __init__(
         self,
         group: ApplicationGroup,
         memory: Memory,
-        pace: Pace,
-        changed: Callable[[], None],
+        pace: PollIntervals,
+        request_pass: Callable[[], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.group = group
         self._memory = memory
         self._pace = pace
-        self._changed = changed
+        self._request_pass = request_pass
         self._now = now
-        self._before: _Look | None = None
-        self._join: ObservedRebalance | None = None
-        self._nudged_at: datetime | None = None
-        self._asked_at = datetime.min.replace(tzinfo=UTC)
-        self._configs_asked_at = self._asked_at
+        self._before: _MemberJoins | None = None
+        self._rebalance: ObservedRebalance | None = None
+        self._triggered_at: datetime | None = None
+        self._topology_read_at = datetime.min.replace(tzinfo=UTC)
+        self._configs_read_at = self._topology_read_at
         self._is_busy = True
         self._woken = asyncio.Event()
 
@@ -96,20 +96,20 @@ class GroupWatch:
             self._woken.set()
         self._is_busy = is_busy
 
-    def nudged(self) -> None:
+    def expect_rebalance(self) -> None:
         """A rebalance was just asked for: the next join begins now."""
-        self._nudged_at = self._now()
-        self._memory.rebalances = rebalance_trigger.sent(self._memory.rebalances, self._nudged_at)
+        self._triggered_at = self._now()
+        self._memory.rebalances = rebalance_trigger.sent(self._memory.rebalances, self._triggered_at)
         self._woken.set()
 
     async def run(self) -> None:
-        """Poll until cancelled, whatever a look comes to: nobody else would ever look at this group again."""
+        """Poll until cancelled, even after errors: only this task polls the group."""
         while True:
             try:
                 await self.poll()
             except Exception as error:
                 log.exception("poll failed")
-                self._saw_nothing(f"{type(error).__name__}: {error}")
+                self._record_failure(f"{type(error).__name__}: {error}")
             await self._pause(self._interval())
 
     async def poll(self) -> None:
@@ -119,33 +119,33 @@ class GroupWatch:
         ended_at = self._now()
         before = self._memory.readings[0] if self._memory.readings else None
         if ended_at < began_at or (before is not None and ended_at < before.ended_at):
-            self._begin_anew()
+            self._reset()
             began_at, before = ended_at, None
         await self._follow(poll, began_at, ended_at)
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
-        rebalance = self._join if is_stable else None
+        rebalance = self._rebalance if is_stable else None
         reading = GroupReading(ended_at=ended_at, group=poll.group, rebalance=rebalance)
         self._memory.rebalances = rebalance_trigger.seen(self._memory.rebalances, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
-        self._remember_who_runs_what(reading)
+        self._record_running(reading)
         if self._is_busy or before is None or (before.group, before.rebalance) != (reading.group, reading.rebalance):
-            self._changed()
+            self._request_pass()
         if is_stable and self._are_configs_due():
             await self._read_configs()
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         """Forget what has times of a clock that was set back: it would pass for new until the clock is there again."""
         self._memory.readings, self._memory.rebalances = (), RebalanceHistory()
-        self._before, self._join, self._nudged_at = None, None, None
-        self._asked_at = datetime.min.replace(tzinfo=UTC)
+        self._before, self._rebalance, self._triggered_at = None, None, None
+        self._topology_read_at = datetime.min.replace(tzinfo=UTC)
 
-    def _saw_nothing(self, why: str) -> None:
-        """Remember a look that ended in an error which nobody expected; the joins are followed from the next one on."""
-        self._before, self._join = None, None
+    def _record_failure(self, why: str) -> None:
+        """Remember a poll that ended in an unexpected error; joins are tracked from the next poll on."""
+        self._before, self._rebalance = None, None
         unreadable = GroupUnreadable(Reason.GroupUndecodable, why)
         reading = GroupReading(ended_at=self._now(), group=unreadable, rebalance=None)
         self._memory.readings = readings.remember(self._memory.readings, reading)
-        self._changed()
+        self._request_pass()
 
     async def _follow(self, poll: Poll, began_at: datetime, ended_at: datetime) -> None:
         """Follow the group's joins: is what it shows now of another join than before?"""
@@ -155,30 +155,32 @@ class GroupWatch:
         if group.state is not GroupState.STABLE:
             empty = group.state in {GroupState.EMPTY, GroupState.DEAD}
             if empty or self._before is None:
-                self._before, self._join = _Look(began_at, is_known=empty), None
+                self._before, self._rebalance = _MemberJoins(began_at, is_known=empty), None
             return
-        before, self._before = self._before, _Look(began_at, poll.joins)
+        before, self._before = self._before, _MemberJoins(began_at, poll.joins)
         if before is not None and before.joins == poll.joins and before.is_known:
             await self._complete_ends()
             return
-        self._join = None
+        self._rebalance = None
         if before is not None and before.is_known:
             rejoined_members = {member for member, mark in poll.joins.items() if before.joins.get(member) != mark}
-            self._join = await self._joined(group, before.began_at, ended_at, frozenset(rejoined_members))
+            self._rebalance = await self._observed_rebalance(
+                group, before.began_at, ended_at, frozenset(rejoined_members)
+            )
 
-    async def _joined(
+    async def _observed_rebalance(
         self, group: GroupDescription, looked_at: datetime, settled_at: datetime, rejoined_members: frozenset[str]
     ) -> ObservedRebalance:
-        nudged_at, self._nudged_at = self._nudged_at, None
-        task_set = self._memory.task_set = await self._universe(settled_at)
+        triggered_at, self._triggered_at = self._triggered_at, None
+        task_set = self._memory.task_set = await self._read_task_set(settled_at)
         ends = await self._ends(task_set)
         if isinstance(task_set, TaskSet) and isinstance(ends, EndOffsets):
             ends = await self._with_tails(task_set, group, ends)
-        began_at = max(looked_at, nudged_at) if nudged_at is not None else looked_at
+        began_at = max(looked_at, triggered_at) if triggered_at is not None else looked_at
         return ObservedRebalance(began_at=began_at, settled_at=settled_at, rejoined_members=rejoined_members, ends=ends)
 
-    async def _universe(self, now: datetime) -> TaskSet | TopologyUnknown:
-        self._asked_at = now
+    async def _read_task_set(self, now: datetime) -> TaskSet | TopologyUnknown:
+        self._topology_read_at = now
         return await self.group.task_set()
 
     async def _ends(self, task_set: TaskSet | TopologyUnknown) -> EndOffsets | EndsUnreadable:
@@ -199,36 +201,36 @@ class GroupWatch:
             return ends
         if isinstance(earlier.rebalance.ends, EndOffsets):
             ends = changelog_tails.known_from(earlier.rebalance.ends, ends)
-        wanted = changelog_tails.worth_a_look(task_set, earlier.group, group, ends, limit)
-        return changelog_tails.with_tails(ends, await self.group.tails(wanted)) if wanted else ends
+        partitions = changelog_tails.worth_a_look(task_set, earlier.group, group, ends, limit)
+        return changelog_tails.with_tails(ends, await self.group.tails(partitions)) if partitions else ends
 
     async def _complete_ends(self) -> None:
         """Read what could not be read right after the join; later ends only make a lag look larger."""
         now = self._now()
-        if isinstance(self._memory.task_set, TopologyUnknown) and now - self._asked_at >= ASK_AGAIN_AFTER:
-            self._memory.task_set = await self._universe(now)
-        if self._join is not None and isinstance(self._join.ends, EndsUnreadable):
-            self._join = replace(self._join, ends=await self._ends(self._memory.task_set))
+        if isinstance(self._memory.task_set, TopologyUnknown) and now - self._topology_read_at >= TOPOLOGY_RETRY_AFTER:
+            self._memory.task_set = await self._read_task_set(now)
+        if self._rebalance is not None and isinstance(self._rebalance.ends, EndsUnreadable):
+            self._rebalance = replace(self._rebalance, ends=await self._ends(self._memory.task_set))
 
     def _are_configs_due(self) -> bool:
         """When the topics behind the stores become known or are others, and rarely after that."""
         memory = self._memory
-        if isinstance(memory.task_set, TopologyUnknown) or not memory.keeps_state:
+        if isinstance(memory.task_set, TopologyUnknown) or not memory.has_volumes:
             return False
         is_whole = not any(isinstance(config, ConfigUnread) for config in memory.topic_configs.values())
-        kept = CONFIGS_KEPT if is_whole else CONFIGS_ASKED_AGAIN_AFTER
-        return memory.topic_configs.keys() != memory.task_set.topics or self._now() - self._configs_asked_at >= kept
+        max_age = CONFIGS_MAX_AGE if is_whole else CONFIGS_RETRY_AFTER
+        return memory.topic_configs.keys() != memory.task_set.topics or self._now() - self._configs_read_at >= max_age
 
     async def _read_configs(self) -> None:
         """Read the settings of the topics behind the stores; no pass waits for them."""
         task_set, before = self._memory.task_set, self._memory.topic_configs
         if isinstance(task_set, TaskSet):
-            self._configs_asked_at = self._now()
+            self._configs_read_at = self._now()
             self._memory.topic_configs = await self.group.configs(task_set.topics)
         if self._memory.topic_configs != before:
-            self._changed()
+            self._request_pass()
 
-    def _remember_who_runs_what(self, reading: GroupReading) -> None:
+    def _record_running(self, reading: GroupReading) -> None:
         task_set, workload = self._memory.task_set, self._memory.workload
         if not isinstance(reading.group, GroupDescription) or isinstance(task_set, TopologyUnknown) or workload is None:
             return
@@ -237,15 +239,15 @@ class GroupWatch:
         running = running_tasks(reading.group, holders, task_set, believed)
         place = members_of_running_pods(place_members(reading.group, workload), workload)
         by_task = {task: place[holders[task][0].id] for task in running if holders[task][0].id in place}
-        given = {task for task, members in holders.items() if any(member.id in place for member in members)}
-        self._memory.record_running(RunningSeen(reading.ended_at, by_task, frozenset(given - by_task.keys())))
+        assigned = {task for task, members in holders.items() if any(member.id in place for member in members)}
+        self._memory.record_running(RunningSeen(reading.ended_at, by_task, frozenset(assigned - by_task.keys())))
 
     def _interval(self) -> float:
         latest = self._memory.readings[0].group if self._memory.readings else None
         settled = {GroupState.STABLE, GroupState.EMPTY, GroupState.DEAD}
-        if self._nudged_at is not None and self._now() - self._nudged_at > NUDGE_HEARD_WITHIN:
-            self._nudged_at = None
-        if self._nudged_at is not None or (isinstance(latest, GroupDescription) and latest.state not in settled):
+        if self._triggered_at is not None and self._now() - self._triggered_at > TRIGGER_EXPIRES_AFTER:
+            self._triggered_at = None
+        if self._triggered_at is not None or (isinstance(latest, GroupDescription) and latest.state not in settled):
             return self._pace.rebalance
         return self._pace.busy if self._is_busy else self._pace.idle
 

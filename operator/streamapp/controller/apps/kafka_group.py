@@ -1,7 +1,7 @@
-"""The Kafka side of one application on real brokers: `streamapp.kafka`'s answers as the core's values, and back.
+"""The consumer group of one application on real brokers: translates between `streamapp.kafka` and the core's values.
 
-Made by `watching`, one per application. Kafka's errors end here: what could not be read is a value with a reason, and
-only a step that failed raises.
+Created by `apps.apps`, one per application. Kafka's errors end here: an unreadable fact is a value with a reason, and
+only a failed step raises.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import structlog
 
-from streamapp.controller.apps.apps import Wiring
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError, Poll
 from streamapp.core.facts import group as core
 from streamapp.core.facts.containers import MemberKey
@@ -28,34 +28,38 @@ from streamapp.core.facts.topology import (
     universe_of,
 )
 from streamapp.core.reasons import Reason
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import GroupNotClassicError, KafkaAccessError
 from streamapp.kafka.connection.settings import KafkaSettings, read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict
-from streamapp.kafka.group.groups import GroupReading, read_group
-from streamapp.kafka.group.rebalance import GhostLeft, NotNudged, nudge
+from streamapp.kafka.group.groups import DecodedGroup, read_group
+from streamapp.kafka.group.rebalance import ProbeNotRemoved, RebalanceSkipped, trigger_rebalance
 from streamapp.kafka.topics.offsets import committed
-from streamapp.wire.assignment import Assignment, NoRebalanceScheduled
+from streamapp.wire.assignment import DecodedAssignment, NoRebalanceScheduled
 from streamapp.wire.errors import UndecodableError
-from streamapp.wire.members import Member
-from streamapp.wire.subscription import PositionSum, RunningActive, Subscription, TaskPosition
+from streamapp.wire.members import DecodedMember
+from streamapp.wire.subscription import DecodedSubscription, PositionSum, RunningActivePosition, TaskPosition
 
 log = structlog.get_logger()
 
 
-def connect(wiring: Wiring, deadline_seconds: float) -> ApplicationGroup:
+def connect(cluster_access: ClusterAccess, deadline_seconds: float) -> ApplicationGroup:
     """Give the Kafka side of an application; nothing is connected before the first look."""
     try:
-        if wiring.fault is not None:
-            return UnreachableGroup(wiring.fault)
-        settings = read_settings(wiring.bootstrap, dict(wiring.properties))
+        if cluster_access.fault is not None:
+            return UnreachableGroup(cluster_access.fault)
+        settings = read_settings(cluster_access.bootstrap, dict(cluster_access.properties))
         if settings.ignored:
             log.info(
-                "client properties without meaning here", application=wiring.application_id, names=settings.ignored
+                "client properties without meaning here",
+                application=cluster_access.application_id,
+                names=settings.ignored,
             )
     except KafkaAccessError as error:
         return UnreachableGroup(str(error))
-    return KafkaGroup(settings, wiring.application_id, wiring.topology, deadline_seconds=deadline_seconds)
+    return KafkaGroup(
+        settings, cluster_access.application_id, cluster_access.topology, deadline_seconds=deadline_seconds
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,9 @@ class UnreachableGroup:
         """Say why."""
         return dict.fromkeys(topics, ConfigUnread(self.why))
 
-    async def nudge(self, like_member: str) -> None:
+    async def trigger_rebalance(self, like_member: str) -> None:
         """Refuse."""
-        raise KafkaStepError(f"nudge like {like_member}: {self.why}")
+        raise KafkaStepError(f"trigger rebalance like {like_member}: {self.why}")
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Refuse."""
@@ -100,11 +104,11 @@ class KafkaGroup:
     """One application's group and topics on one cluster."""
 
     def __init__(self, settings: KafkaSettings, application_id: str, topology: str, *, deadline_seconds: float) -> None:
-        self._cluster = Cluster(settings, application_id)
+        self._cluster = KafkaCluster(settings, application_id)
         self._application_id = application_id
         self._topology: Topology | TopologyUnknown | None = parse_topology(topology) if topology.strip() else None
         self._deadline_seconds = deadline_seconds
-        self._last: GroupReading | None = None
+        self._last: DecodedGroup | None = None
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""
@@ -142,16 +146,16 @@ class KafkaGroup:
 
     async def ends(self, task_set: TaskSet) -> EndOffsets | EndsUnreadable:
         """Read the ends of all changelogs."""
-        wanted, from_source = _changelogs(task_set)
+        partitions, from_source = _changelogs(task_set)
         offsets, deadline = self._cluster.offsets, self._deadline_seconds
         try:
-            # The start first: compaction may move it on, and a start behind the end would be no log.
-            starts = await offsets.log_starts(wanted, deadline)
+            # The start first: compaction can advance it, and a log cannot start after its end.
+            starts = await offsets.log_starts(partitions, deadline)
             commits = await committed(self._cluster.group, from_source, deadline)
-            ends = await offsets.ends(wanted, deadline)
+            ends = await offsets.ends(partitions, deadline)
         except KafkaAccessError as error:
             return EndsUnreadable(str(error))
-        torn = next((each for each in sorted(wanted) if starts[each] > ends[each]), None)
+        torn = next((each for each in sorted(partitions) if starts[each] > ends[each]), None)
         if torn is not None:
             name = f"{torn.topic}-{torn.partition}"
             return EndsUnreadable(
@@ -159,7 +163,7 @@ class KafkaGroup:
             )
         return EndOffsets(
             read_at=datetime.now(UTC),
-            partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in wanted},
+            partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in partitions},
             committed={each: offset or 0 for each, offset in commits.items()},
         )
 
@@ -172,29 +176,30 @@ class KafkaGroup:
 
     async def configs(self, topics: Iterable[str]) -> Mapping[str, TopicConfig | ConfigUnread]:
         """Read the settings of each topic; a right that is missing on one of them hides only that one's."""
-        wanted = frozenset(topics)
+        names = frozenset(topics)
         try:
-            return await self._cluster.topics.configs(wanted, self._deadline_seconds)
+            return await self._cluster.topics.configs(names, self._deadline_seconds)
         except KafkaAccessError as error:
-            return dict.fromkeys(wanted, ConfigUnread(str(error)))
+            return dict.fromkeys(names, ConfigUnread(str(error)))
 
-    async def nudge(self, like_member: str) -> None:
-        """Start a rebalance with a phantom that copies this member of the last look; KafkaStepError if it failed."""
+    async def trigger_rebalance(self, like_member: str) -> None:
+        """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
+        what = f"group {self._application_id}: trigger rebalance"
         members = () if self._last is None else self._last.members
         model = next((each.subscription for each in members if each.member_id == like_member), None)
         if model is None:
-            raise KafkaStepError(f"group {self._application_id}: nudge: member {like_member} is not there any more")
+            raise KafkaStepError(f"{what}: member {like_member} has left the group")
         try:
-            outcome = await nudge(self._cluster.group, model, self._deadline_seconds)
+            outcome = await trigger_rebalance(self._cluster.group, model, self._deadline_seconds)
         except (KafkaAccessError, UndecodableError) as error:
             raise KafkaStepError(str(error)) from error
-        if isinstance(outcome, NotNudged):
-            raise KafkaStepError(f"group {self._application_id}: nudge: the group is {outcome.refusal.value} by now")
-        if isinstance(outcome, GhostLeft):
-            raise KafkaStepError(f"group {self._application_id}: nudge: the phantom could not leave: {outcome.why}")
+        if isinstance(outcome, RebalanceSkipped):
+            raise KafkaStepError(f"{what}: the group is {outcome.reason.value} now")
+        if isinstance(outcome, ProbeNotRemoved):
+            raise KafkaStepError(f"{what}: the probe member could not leave: {outcome.why}")
 
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
-        """Put exactly these members out of the group; KafkaStepError if it is not known that all are out."""
+        """Evict exactly these members from the group; KafkaStepError if it is unknown whether all are out."""
         targets = [MemberToEvict(member.id, member.instance_id) for member in members]
         try:
             await evict(self._cluster.group, targets, f"streamapp-operator: {reason}", self._deadline_seconds)
@@ -207,7 +212,7 @@ class KafkaGroup:
             application_id=self._application_id,
             partitions=await topics.partition_counts(sources, self._deadline_seconds),
             changelogs=await topics.changelogs(self._application_id, self._deadline_seconds),
-            other_applications=await self._cluster.neighbours.longer_ids(self._application_id, self._deadline_seconds),
+            other_applications=await self._cluster.prefixes.longer_ids(self._application_id, self._deadline_seconds),
         )
 
 
@@ -217,7 +222,7 @@ def _changelogs(task_set: TaskSet) -> tuple[frozenset[TopicPartition], frozenset
     return task_set.changelogs, frozenset(sources)
 
 
-def _evidence(reading: GroupReading | None) -> GroupEvidence:
+def _evidence(reading: DecodedGroup | None) -> GroupEvidence:
     members = () if reading is None else reading.members
     active: dict[TaskId, frozenset[TopicPartition]] = {}
     stateful: set[TaskId] = set()
@@ -233,7 +238,7 @@ def _evidence(reading: GroupReading | None) -> GroupEvidence:
     return GroupEvidence(active=active, stateful=frozenset(stateful), subscribed=frozenset(subscribed))
 
 
-def _member(member: Member) -> core.Member:
+def _member(member: DecodedMember) -> core.Member:
     return core.Member(
         id=member.member_id,
         client_id=member.client_id,
@@ -244,33 +249,38 @@ def _member(member: Member) -> core.Member:
     )
 
 
-def _subscription(said: Subscription) -> core.Subscription:
+def _subscription(subscription: DecodedSubscription) -> core.Subscription:
     return core.Subscription(
-        process_id=said.info.process_id,
-        offsets=MappingProxyType({task: _position(position) for task, position in said.info.positions.items()}),
-        owned_partitions=said.owned_partitions,
+        process_id=subscription.info.process_id,
+        offsets=MappingProxyType({task: _position(position) for task, position in subscription.info.positions.items()}),
+        owned_partitions=subscription.owned_partitions,
     )
 
 
 def _position(position: TaskPosition) -> core.OffsetSum:
     if isinstance(position, PositionSum):
         return core.Applied(position.offsets)
-    return core.NoOffsets.RUNNING if isinstance(position, RunningActive) else core.NoOffsets.UNKNOWN
+    return core.NoOffsets.RUNNING if isinstance(position, RunningActivePosition) else core.NoOffsets.UNKNOWN
 
 
-def _assignment(given: Assignment) -> core.Assignment:
-    is_done = isinstance(given.next_rebalance, NoRebalanceScheduled)
+def _assignment(assignment: DecodedAssignment) -> core.Assignment:
+    is_done = isinstance(assignment.next_rebalance, NoRebalanceScheduled)
     return core.Assignment(
-        active=frozenset(given.active),
-        standby=frozenset(given.standby),
+        active=frozenset(assignment.active),
+        standby=frozenset(assignment.standby),
         follow_up=core.FollowUp.NONE if is_done else core.FollowUp.SCHEDULED,
     )
 
 
-def _join_mark(said: Subscription) -> tuple[object, ...]:
+def _join_mark(subscription: DecodedSubscription) -> tuple[object, ...]:
     """Give what a join changes: Streams counts its joins, the consumer names the generation it came from.
 
     The positions are there for clients too old for either.
     """
-    positions: Mapping[TaskId, TaskPosition] = said.info.positions
-    return (said.info.unique_field, said.generation, said.owned_partitions, frozenset(positions.items()))
+    positions: Mapping[TaskId, TaskPosition] = subscription.info.positions
+    return (
+        subscription.info.unique_field,
+        subscription.generation,
+        subscription.owned_partitions,
+        frozenset(positions.items()),
+    )

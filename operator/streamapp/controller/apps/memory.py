@@ -1,45 +1,61 @@
-"""What the process remembers of one application, beyond what can be read again: it begins empty after every start.
+"""What the process remembers of one application beyond what can be read again; empty after every start.
 
-Written by `watching` (the group), `handlers` (ends of containers) and the passes; read by `gather`. Whatever in here is
-missing makes the core wait, never act.
+Written by `apps.group_poller` (the group), `process` (ends of containers) and the passes; read by `reconcile.gather`.
+If something is missing here, the core waits; it never acts on an assumption.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.actions.decision import Event
 from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
-from streamapp.core.facts.snapshot import DesiredSample, Episode, RebalanceHistory
+from streamapp.core.facts.policy import ScalingPolicy
+from streamapp.core.facts.snapshot import DesiredSample, Episode, RebalanceHistory, Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
 from streamapp.core.status.gaps import RunningSeen
 
-ENDS_KEPT = timedelta(hours=1)
+CONTAINER_END_RETENTION = timedelta(hours=1)
 """Long after every session timeout: a member that is still listed then is alive or a static one."""
-WISHES_KEPT = timedelta(hours=25)
+DESIRED_RETENTION = timedelta(hours=25)
 """Longer than the longest `scaleDown.stabilizationWindow` (a day)."""
-EVENTS_KEPT = timedelta(minutes=10)
-"""The same Event is not told again within this."""
-REFUSED_FOR = timedelta(minutes=1)
+EVENT_INTERVAL = timedelta(minutes=10)
+"""An Event is not published again within this time."""
+REJECTED_RETRY_AFTER = timedelta(minutes=1)
 """How long an object that the API server did not accept is not sent again."""
-LOOKS_KEPT = 600
+MOST_RUNNING_SAMPLES = 600
 """Looks at who runs what, from before a step until it is closed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RejectedObjects:
     """Objects that the API server did not accept."""
 
     generation: int
     """Of the StreamApp."""
     why: str
     until: datetime
-    """Then it is tried again: an admission policy may have changed."""
+    """Then the objects are sent again: an admission policy can have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastPass:
+    """One pass."""
+
+    streamapp: StreamApp | InvalidStreamApp
+    snapshot: Snapshot
+    policy: ScalingPolicy
+
+    @property
+    def uid(self) -> str:
+        """Of the StreamApp."""
+        return self.snapshot.app.uid
 
 
 @dataclass(slots=True)
@@ -54,79 +70,79 @@ class Memory:
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores, as they were last read."""
     agents: AgentsSeen | None = None
-    """What was heard of the agents; None while the application runs without."""
+    """The reports of the agents; None if the application has no agents."""
     topology: str = ""
-    """The text that all agents told last; empty where they never agreed on one."""
-    told_topology: str = ""
-    """The same, of the last round of questions alone."""
+    """The last text that all agents reported; empty if they never agreed on one."""
+    reported_topology: str = ""
+    """The text that all agents reported in the last poll; else empty."""
     observed: tuple[ObservedMembers, ...] = ()
-    captured_at: datetime | None = None
+    observed_at: datetime | None = None
     """End of the reading that the captures were last brought up to."""
     ends: dict[str, ContainerEnd] = field(default_factory=dict)
     """By container ID."""
     rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)
     episode: Episode | None = None
-    looks: list[RunningSeen] = field(default_factory=list)
-    told: dict[Event, datetime] = field(default_factory=dict)
+    running_samples: list[RunningSeen] = field(default_factory=list)
+    published_events: dict[Event, datetime] = field(default_factory=dict)
     workload: Workload | None = None
     """As the last pass read it."""
     lag_limit: int | None = None
     """`acceptable_recovery_lag` as the last pass read it."""
-    keeps_state: bool = False
+    has_volumes: bool = False
     """Whether the last pass saw that ordinals have volumes; the settings of topics matter only to those."""
-    warned: frozenset[Event] = frozenset()
-    """The warnings of the last decision that was told."""
-    is_taken_over: bool = False
+    active_warnings: frozenset[Event] = frozenset()
+    """The warnings of the last published decision."""
+    is_fenced: bool = False
     """Whether this process has written its own epoch into the hold record it found."""
-    refusal: Refusal | None = None
+    rejection: RejectedObjects | None = None
     """Why the API server did not accept the objects that the spec makes."""
     status_written_at: datetime | None = None
     failure: PassFailure | None = None
     """How the last pass failed; None where it succeeded."""
-    children_kept: tuple[int, bool] | None = None
+    owned_objects_written: tuple[int, bool] | None = None
     """Generation of the StreamApp for which Service and budget were last written."""
 
     def forget_group(self) -> None:
-        """Forget what another cluster, or another text of the topology, said: nothing is to be decided on it."""
+        """Forget facts of another cluster or of another topology: no decision must use them."""
         self.readings, self.task_set = (), TopologyUnknown("The group was not read yet.")
 
     def record_desired(self, replicas: int, at: datetime) -> None:
-        """Remember what is wished for from now on."""
-        # A clock that was set back must not hide what was wished for before it was.
-        self.desired_samples = [DesiredSample(min(seen.at, at), seen.replicas) for seen in self.desired_samples]
+        """Remember the desired replicas from now on."""
+        # A clock that was set back must not hide earlier desired replicas.
+        self.desired_samples = [DesiredSample(min(sample.at, at), sample.replicas) for sample in self.desired_samples]
         if not self.desired_samples or self.desired_samples[-1].replicas != replicas:
             self.desired_samples.append(DesiredSample(at, replicas))
-        # The last one before the horizon says what was wished for at the horizon.
-        while len(self.desired_samples) > 1 and self.desired_samples[1].at < at - WISHES_KEPT:
+        # The last sample before the horizon has the desired replicas at the horizon.
+        while len(self.desired_samples) > 1 and self.desired_samples[1].at < at - DESIRED_RETENTION:
             del self.desired_samples[0]
 
-    def refuse(self, generation: int, why: str, at: datetime) -> None:
+    def record_rejection(self, generation: int, why: str, at: datetime) -> None:
         """Remember that the API server did not accept what the spec makes."""
-        self.refusal = Refusal(generation, why, at + REFUSED_FOR)
+        self.rejection = RejectedObjects(generation, why, at + REJECTED_RETRY_AFTER)
 
     def record_terminations(self, ends: tuple[ContainerEnd, ...], at: datetime) -> None:
         """Remember how containers ended; the first trusted report of each stays.
 
-        A node's clock may be ahead of ours. What we heard of before it happened, by that clock, happened at the latest
-        when we heard of it: else a member of the next container would count as one that was there before the end.
+        A node's clock can be ahead of ours. If it dates an end after we received it, the time of receipt counts. Else a
+        member of the next container would count as one that was there before the end.
         """
         for reported in ends:
             end = replace(reported, finished_at=min(reported.finished_at, at))
-            known = self.ends.get(end.container_id)
-            if known is None or (end.is_trusted and not known.is_trusted):
+            earlier = self.ends.get(end.container_id)
+            if earlier is None or (end.is_trusted and not earlier.is_trusted):
                 self.ends[end.container_id] = end
-        for old in [end for end in self.ends.values() if end.finished_at < at - ENDS_KEPT]:
+        for old in [end for end in self.ends.values() if end.finished_at < at - CONTAINER_END_RETENTION]:
             del self.ends[old.container_id]
 
     def not_yet_reported(self, event: Event, at: datetime) -> bool:
-        """Tell whether an Event was not told yet, and remember that it is now."""
-        self.told = {one: when for one, when in self.told.items() if at - when < EVENTS_KEPT}
-        if event in self.told:
+        """Whether this Event was not published lately; if so, remember that it is published now."""
+        self.published_events = {one: when for one, when in self.published_events.items() if at - when < EVENT_INTERVAL}
+        if event in self.published_events:
             return False
-        self.told[event] = at
+        self.published_events[event] = at
         return True
 
-    def record_running(self, look: RunningSeen) -> None:
-        """Remember who ran what."""
-        if not self.looks or self.looks[-1].at < look.at:
-            self.looks = [*self.looks[-LOOKS_KEPT:], look]
+    def record_running(self, sample: RunningSeen) -> None:
+        """Remember which ordinal ran which task."""
+        if not self.running_samples or self.running_samples[-1].at < sample.at:
+            self.running_samples = [*self.running_samples[-MOST_RUNNING_SAMPLES:], sample]

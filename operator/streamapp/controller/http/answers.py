@@ -1,8 +1,7 @@
-"""Answers who asks about tasks and findings, from what the last pass gathered; a reader never slows a pass.
+"""Builds the answers about tasks and findings from the last pass; a reader never slows a pass.
 
-Called by `health`, which serves it. Nothing is read for an answer: it is made from the snapshot of the last pass, in a
-thread, one at a time, and kept for some seconds, so that any number of readers costs one build. Only the
-leader answers.
+Called by `http.routes`. An answer needs no further reads: it is built from the snapshot of the last pass, in a thread,
+one at a time. It is cached for some seconds, so that any number of readers costs one build. Only the leader answers.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from streamapp.api.http.build import findings_told, tasks_told, template_facts
 from streamapp.api.http.messages import OperatorTold, with_time
 from streamapp.controller.agents.keys import KeyFile, NoKeys
 from streamapp.controller.apps.apps import Application, Applications
-from streamapp.controller.apps.last_pass import LastPass
+from streamapp.controller.apps.memory import LastPass
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.settings import Settings
 from streamapp.core.doctor.examine import examine
@@ -25,17 +24,17 @@ from streamapp.core.doctor.subject import Patient
 from streamapp.core.status.task_table import task_table
 from streamapp.kube.client.kinds import Key
 
-KEPT_SECONDS = 5.0
+CACHE_SECONDS = 5.0
 """An answer that is younger is given again, even if a pass was made since."""
-KEPT_TIMES = 20
+CACHE_BUILD_FACTOR = 20
 """And for so many times as long as it took to make: readers cost a twentieth of a processor at most."""
-MOST_KEPT = 16
+MOST_CACHED = 16
 """Answers; the one of a large application has a megabyte or more."""
 MOST_WAITING = 32
 """Readers that wait for a build; more are sent away."""
 
 
-class Question(Enum):
+class Endpoint(Enum):
     """What is asked about an application."""
 
     TASKS = "tasks"
@@ -43,7 +42,7 @@ class Question(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An HTTP status with its body: JSON, or one sentence where it is no success."""
 
     status: int
@@ -56,7 +55,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedBody:
     last: LastPass
     until: float
     body: bytes
@@ -80,61 +79,63 @@ class Answers:
         self._leads = leads
         self._now = now
         self._monotonic = monotonic
-        self._kept: OrderedDict[tuple[Question, Key], _Kept] = OrderedDict()
+        self._cache: OrderedDict[tuple[Endpoint, Key], _CachedBody] = OrderedDict()
         self._building = asyncio.Lock()
         self._waiting = 0
 
-    def about_operator(self) -> Answer:
-        """Who this is; every replica tells it."""
-        told = OperatorTold(
+    def about_operator(self) -> HttpAnswer:
+        """The operator itself; every replica answers this."""
+        document = OperatorTold(
             release=release(),
             instance=self._settings.instance,
             namespaces=self._settings.namespaces,
             leads=self._leads(),
             agent_key=not isinstance(self._keys.read(), NoKeys),
         )
-        return Answer(200, told.as_json())
+        return HttpAnswer(200, document.as_json())
 
-    async def about(self, question: Question, key: Key) -> Answer:
+    async def about(self, question: Endpoint, key: Key) -> HttpAnswer:
         """The tasks of a StreamApp, or what is wrong with it."""
         if not self._leads():
-            return Answer(503, b"this replica of the operator does not lead: ask the holder of the Lease")
+            return HttpAnswer(503, b"this replica of the operator does not lead: ask the holder of the Lease")
         application = self._applications.find(key)
         last = None if application is None else application.last
         if application is None or last is None:
-            if self._applications.knows(key):
-                return Answer(503, f"StreamApp {key}: no pass has been made yet, ask again in some seconds".encode())
-            return Answer(
-                404, f"StreamApp {key}: this operator does not know it; it may watch other namespaces".encode()
+            if self._applications.contains(key):
+                return HttpAnswer(
+                    503, f"StreamApp {key}: no pass has been made yet; try again in some seconds".encode()
+                )
+            return HttpAnswer(
+                404, f"StreamApp {key}: this operator does not know it; check which namespaces it watches".encode()
             )
-        body = self._young(question, key, last)
+        body = self._cached(question, key, last)
         if body is None:
             if self._waiting >= MOST_WAITING:
-                return Answer(503, b"too many are asking: ask again in some seconds")
-            body = await self._built(question, key, application, last)
-        return Answer(200, with_time(body, self._now()))
+                return HttpAnswer(503, b"too many requests: try again in some seconds")
+            body = await self._build_body(question, key, application, last)
+        return HttpAnswer(200, with_time(body, self._now()))
 
-    def _young(self, question: Question, key: Key, last: LastPass) -> bytes | None:
-        kept = self._kept.get((question, key))
-        if kept is None or kept.last.uid != last.uid:
+    def _cached(self, question: Endpoint, key: Key, last: LastPass) -> bytes | None:
+        cached = self._cache.get((question, key))
+        if cached is None or cached.last.uid != last.uid:
             return None
-        return kept.body if self._monotonic() < kept.until else None
+        return cached.body if self._monotonic() < cached.until else None
 
-    async def _built(self, question: Question, key: Key, application: Application, last: LastPass) -> bytes:
+    async def _build_body(self, question: Endpoint, key: Key, application: Application, last: LastPass) -> bytes:
         self._waiting += 1
         try:
             async with self._building:
-                young = self._young(question, key, last)
-                if young is not None:
-                    return young
+                body = self._cached(question, key, last)
+                if body is not None:
+                    return body
                 patient, began_at = self._patient(application, last), self._monotonic()
                 body = await asyncio.to_thread(_build, question, key, patient)
                 ended_at = self._monotonic()
-                kept_for = max(KEPT_SECONDS, KEPT_TIMES * (ended_at - began_at))
-                self._kept[question, key] = _Kept(last, ended_at + kept_for, body)
-                self._kept.move_to_end((question, key))
-                while len(self._kept) > MOST_KEPT:
-                    self._kept.popitem(last=False)
+                kept_for = max(CACHE_SECONDS, CACHE_BUILD_FACTOR * (ended_at - began_at))
+                self._cache[question, key] = _CachedBody(last, ended_at + kept_for, body)
+                self._cache.move_to_end((question, key))
+                while len(self._cache) > MOST_CACHED:
+                    self._cache.popitem(last=False)
                 return body
         finally:
             self._waiting -= 1
@@ -144,7 +145,7 @@ class Answers:
         return Patient(
             snapshot=last.snapshot,
             policy=last.policy,
-            template=template_facts(last.found),
+            template=template_facts(last.streamapp),
             no_agent_key=keys.why if isinstance(keys, NoKeys) else "",
             failure=application.memory.failure,
         )
@@ -158,10 +159,10 @@ def release() -> str:
         return "unknown"
 
 
-def _build(question: Question, key: Key, patient: Patient) -> bytes:
-    """Make the body; runs in a thread, on values that nobody changes."""
+def _build(question: Endpoint, key: Key, patient: Patient) -> bytes:
+    """Build the body; runs in a thread, on immutable values."""
     as_of = patient.snapshot.now
-    if question is Question.TASKS:
+    if question is Endpoint.TASKS:
         table = task_table(patient.snapshot, patient.policy)
         return tasks_told(key.namespace, key.name, table, as_of=as_of).as_json()
     return findings_told(key.namespace, key.name, examine(patient), as_of=as_of).as_json()

@@ -1,10 +1,11 @@
-"""Answers probes and Prometheus over HTTP, and lets `routes` answer whoever asks about applications.
+"""Serves probes and Prometheus metrics over HTTP, and mounts the routes of `http.routes`.
 
-In the same event loop as everything else: a loop that hangs answers nobody.
+Runs in the event loop of the operator, so that probes fail if the loop hangs.
 
-`/healthz` fails when the process can no longer do its work although it lives: a key waits or a pass runs for too long,
-the API server has refused to list for too long, or a watch has died. `/readyz` says whether the first lists are in, or,
-of a replica that stands by, whether it sees who leads: so a rollout goes on past it, and it counts for a budget.
+`/healthz` fails if the process lives but cannot work: a key waits or a pass runs for too long, the API server has
+refused lists for too long, or a watch has died. `/readyz` of the leader says whether the first lists have arrived;
+`/readyz` of a standby replica says whether it can see the leader. So a rollout proceeds past a standby replica, and the
+replica counts for a disruption budget.
 """
 
 import asyncio
@@ -39,16 +40,16 @@ class Health:
     def faults(self) -> list[str]:
         """What is wrong, as sentences; empty where nothing is."""
         now = asyncio.get_running_loop().time()
-        found = []
+        problems = []
         age = self.queue_age()
         if age > self.stuck_seconds:
-            found.append(
+            problems.append(
                 f"work queue: a StreamApp has waited or run for {age:.0f} s, the limit is {self.stuck_seconds:.0f} s"
             )
         for kind, at in self._listed_at.items():
             if now - at > MISSED_HEARTBEATS * self.heartbeat_seconds:
-                found.append(f"watch: listing {kind} has failed for {now - at:.0f} s")
-        return found
+                problems.append(f"watch: listing {kind} has failed for {now - at:.0f} s")
+        return problems
 
     def unready(self) -> str:
         """Why nothing can be expected of this process, as a sentence; empty where it can."""

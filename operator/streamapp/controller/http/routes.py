@@ -1,20 +1,53 @@
-"""Where the operator tells of applications over HTTP, beside its probes: paths, and how an answer becomes a response.
+"""The HTTP routes for applications: paths, responses, and a limit on responses that are being sent.
 
-Handed to `health.serve` by `process`. What is answered is the business of `answering` and `history`.
+Passed to `http.probes.serve` by `process`. The contents come from `http.answers` and `record.reader`. A slow reader
+keeps its response in the leader's memory; so only a few responses are sent at once, each for a limited time.
 """
+
+import asyncio
 
 from aiohttp import web
 
 from streamapp.api.http.messages import OPERATOR_PATH
-from streamapp.controller.http.answers import Answer, Answers, Question
-from streamapp.controller.http.sending import Sending
-from streamapp.controller.record.reader import History
+from streamapp.controller.http.answers import Answers, Endpoint, HttpAnswer
+from streamapp.controller.record.reader import RecordHistory
 from streamapp.kube.client.kinds import Key
+
+MOST_AT_ONCE = 16
+"""Responses that are being sent; more are refused."""
+
+
+LONGEST_SECONDS = 30.0
+"""For sending one response."""
+
+
+class ResponseLimiter:
+    """Limits the responses that are being sent."""
+
+    def __init__(self) -> None:
+        self._under_way = 0
+
+    async def send(self, request: web.Request, response: web.Response) -> web.Response:
+        """Send it all before this returns; a reader who does not take it in time loses the connection."""
+        if self._under_way >= MOST_AT_ONCE:
+            refusal = "too many responses are being sent: try again in some seconds"
+            return web.Response(status=503, text=refusal, headers={"Retry-After": "5"})
+        self._under_way += 1
+        try:
+            async with asyncio.timeout(LONGEST_SECONDS):
+                await response.prepare(request)
+                await response.write_eof()
+        except (TimeoutError, ConnectionError):
+            if request.transport is not None:
+                request.transport.abort()  # closing it would wait for the reader again
+        finally:
+            self._under_way -= 1
+        return response
 
 
 def of_answers(answers: Answers) -> list[web.RouteDef]:
-    """What is told of applications; the paths are those of `streamapp.api.http.messages`."""
-    sending = Sending()
+    """Routes to tasks and findings; `streamapp.api.http.messages` has the paths."""
+    sending = ResponseLimiter()
 
     async def about_operator(_: web.Request) -> web.Response:
         return _response(answers.about_operator())
@@ -22,30 +55,30 @@ def of_answers(answers: Answers) -> list[web.RouteDef]:
     async def about(request: web.Request) -> web.Response:
         key = Key(request.match_info["namespace"], request.match_info["name"])
         return await sending.send(
-            request, _response(await answers.about(Question(request.match_info["question"]), key))
+            request, _response(await answers.about(Endpoint(request.match_info["question"]), key))
         )
 
-    questions = "|".join(question.value for question in Question)
+    questions = "|".join(question.value for question in Endpoint)
     return [
         web.get(OPERATOR_PATH, about_operator),
         web.get(f"/v1/apps/{{namespace}}/{{name}}/{{question:{questions}}}", about),
     ]
 
 
-def _response(answer: Answer) -> web.Response:
+def _response(answer: HttpAnswer) -> web.Response:
     kind = "application/json" if answer.is_json else "text/plain"
     again = {} if answer.status != 503 else {"Retry-After": "5"}
     return web.Response(status=answer.status, body=answer.body, content_type=kind, headers=again)
 
 
-def of_history(history: History) -> list[web.RouteDef]:
-    """What is told from the flight record."""
-    sending = Sending()
+def of_history(history: RecordHistory) -> list[web.RouteDef]:
+    """The route to the flight record."""
+    sending = ResponseLimiter()
 
     async def about(request: web.Request) -> web.Response:
         key = Key(request.match_info["namespace"], request.match_info["name"])
-        told = await history.about(key, request.query.get("since", ""))
-        kind = "application/json" if told.status == 200 else "text/plain"
-        return await sending.send(request, web.Response(status=told.status, text=told.body, content_type=kind))
+        answer = await history.about(key, request.query.get("since", ""))
+        kind = "application/json" if answer.status == 200 else "text/plain"
+        return await sending.send(request, web.Response(status=answer.status, text=answer.body, content_type=kind))
 
     return [web.get("/v1/apps/{namespace}/{name}/history", about)]

@@ -1,6 +1,6 @@
-"""The clock by which a judgement grows old: nobody sets it, and it goes on while the machine sleeps.
+"""The clock that measures the age of a decision: it cannot be set, and it continues while the machine sleeps.
 
-Used by the gathering and the applier, for both ends of one age.
+Used by `reconcile.gather` and `reconcile.apply`, for both ends of an age.
 """
 
 import time

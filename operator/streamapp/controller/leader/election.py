@@ -22,12 +22,12 @@ from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import Key
 from streamapp.kube.objects import leases
-from streamapp.kube.objects.leases import Holding, Lease
+from streamapp.kube.objects.leases import Lease, LeaseSpec
 
 log = structlog.get_logger()
 
 DRIFT = 0.1
-"""By so much of a span may any clock be wrong."""
+"""The largest relative error of any clock."""
 RELEASES = 3
 """So often giving back is tried."""
 GIVEN_BACK = 1
@@ -73,7 +73,7 @@ def end_process() -> NoReturn:
 
 
 class Elector:
-    """One replica's part in the election, a `leading.Leadership`."""
+    """One replica's part in the election, a `leadership.Leadership`."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Elector:
         self._still_since = -inf
         """Since when it is known to stand still, or to be gone after it was there."""
         self._is_current = False
-        """Nothing has gone wrong since the version of `_lease` was told."""
+        """No request has failed since the API server returned the version of `_lease`."""
         self._has_asked = False
         self._may_be_ours = False
         """A try of our own was neither answered nor refused."""
@@ -110,18 +110,18 @@ class Elector:
         return "" if self._lease is None else self._lease.says.holder
 
     def leads(self) -> bool:
-        """Whether nobody else can lead at this moment."""
+        """Whether no other replica can lead at this moment."""
         return self._monotonic() < self._held_until
 
     def check(self) -> None:
         """Return if this process leads at this moment; else end it."""
         if not self.leads():
-            self._end(f"not renewed for {self._timing.renew:g} s; {self._fault or 'this process has stood still'}")
+            self._lose(f"not renewed for {self._timing.renew:g} s; {self._fault or 'this process has stood still'}")
 
     async def confirm(self) -> None:
         """Ask the API server whether the Lease is still this process's."""
         self.check()
-        self._see_own(await leases.find(self._client, self._key))
+        self._verify_own(await leases.find(self._client, self._key))
 
     def blind(self) -> str:
         """Why it is not known who leads."""
@@ -138,13 +138,13 @@ class Elector:
             await asyncio.sleep(until_due if 0 < until_due < pause else pause)
 
     async def look(self) -> bool:
-        """Look once, take the Lease if it may be taken, and tell whether it is ours."""
+        """Read the Lease once, take it if that is allowed, and return whether it is ours."""
         try:
-            self._saw(await leases.find(self._client, self._key))
+            self._note_read(await leases.find(self._client, self._key))
             if self._may_take():
                 await self._take()
         except ConflictError:
-            self._may_be_ours = False  # somebody else was faster
+            self._may_be_ours = False  # another replica was faster
             return False
         except (RefusedError, NotFoundError) as error:
             if isinstance(error, UnauthenticatedError):
@@ -157,26 +157,28 @@ class Elector:
     async def keep(self) -> None:
         """Renew again and again; ends the process when that has not succeeded for too long."""
         while True:
-            await asyncio.sleep(min(self._pause(), self._left()))
+            await asyncio.sleep(min(self._pause(), self._seconds_left()))
             self.check()
             try:
-                async with asyncio.timeout(self._left()):
+                async with asyncio.timeout(self._seconds_left()):
                     await self.renew()
             except NotLeadingError:
                 raise
             except (KubeError, TimeoutError) as error:
                 self._fault = str(error) or self._fault or "no answer in time"
-                log.warning("lease not renewed", lease=str(self._key), error=self._fault, seconds_left=self._left())
+                log.warning(
+                    "lease not renewed", lease=str(self._key), error=self._fault, seconds_left=self._seconds_left()
+                )
 
     async def renew(self) -> None:
         """Renew once; KubeError where it is not known that this was done."""
         if not self._is_current:
-            self._see_own(await leases.find(self._client, self._key))
+            self._verify_own(await leases.find(self._client, self._key))
         try:
             await self._write_own()
         except ConflictError:
-            # Somebody wrote something on it, or took it, or removed it; or an earlier try arrived after all.
-            self._see_own(await leases.find(self._client, self._key))
+            # The Lease was changed, taken or removed; or an earlier write of ours arrived after all.
+            self._verify_own(await leases.find(self._client, self._key))
             await self._write_own()
 
     async def release(self) -> None:
@@ -202,7 +204,7 @@ class Elector:
             await leases.write(self._client, self._key, self._lease, free)
             log.info("lease released", lease=str(self._key), transitions=self.transitions)
 
-    def _saw(self, lease: Lease | None) -> None:
+    def _note_read(self, lease: Lease | None) -> None:
         """Note what was read; only a change of what it says starts its time anew."""
         before, now = self._lease, self._monotonic()
         self._seen_at, self._fault = now, ""
@@ -220,8 +222,8 @@ class Elector:
     def _may_take(self) -> bool:
         if self._is_current and (self._is_given_back() or self._is_ours()):
             return True
-        # A Lease that was never there was never anybody's. Where a person has removed it, or written a holder into it,
-        # who held it may believe in it still.
+        # A Lease that never existed had no holder. If a user removed it, or wrote a holder into it, the previous holder
+        # can still believe that it leads.
         return self._monotonic() - self._still_since >= self._patience()
 
     def _is_ours(self) -> bool:
@@ -237,7 +239,7 @@ class Elector:
     async def _take(self) -> None:
         is_ours, at = self._is_ours(), leases.stamp(self._now())
         before = self._lease.says if is_ours and self._lease is not None else None
-        mine = Holding(
+        mine = LeaseSpec(
             holder=self.identity,
             seconds=self._timing.lease,
             transitions=self.transitions + (not is_ours),
@@ -250,7 +252,7 @@ class Elector:
             made = await leases.write(self._client, self._key, self._lease, mine)
         else:
             made = await leases.create(self._client, self._key, mine)
-        self._wrote(made, asked_at)
+        self._note_written(made, asked_at)
         log.info("became leader", lease=str(self._key), transitions=self.transitions, previous=from_whom or None)
 
     async def _write_own(self) -> None:
@@ -259,20 +261,20 @@ class Elector:
         asked_at, at = self._monotonic(), leases.stamp(self._now())
         self._is_current = False
         says = replace(self._lease.says, seconds=self._timing.lease, renewed_at=at)
-        self._wrote(await leases.write(self._client, self._key, self._lease, says), asked_at)
+        self._note_written(await leases.write(self._client, self._key, self._lease, says), asked_at)
 
-    def _wrote(self, lease: Lease, asked_at: float) -> None:
-        """It is ours from when this was sent, since nobody can have seen it before."""
+    def _note_written(self, lease: Lease, asked_at: float) -> None:
+        """The Lease is ours from the moment of sending: no other replica can have seen the write before."""
         self._lease, self._is_current = lease, True
         self._seen_at, self._fault = self._monotonic(), ""
         self._still_since, self._held_until = self._seen_at, asked_at + self._timing.renew
 
-    def _see_own(self, lease: Lease | None) -> None:
+    def _verify_own(self, lease: Lease | None) -> None:
         if lease is None or lease.says.holder != self.identity:
-            self._end("it is gone" if lease is None else f"it is held by {lease.says.holder or 'nobody'}")
+            self._lose("it is gone" if lease is None else f"it is held by {lease.says.holder or 'nobody'}")
         self._lease = lease
 
-    def _end(self, why: str) -> NoReturn:
+    def _lose(self, why: str) -> NoReturn:
         was_leading, self._held_until = self._held_until != -inf, -inf
         if was_leading:
             log.error("lease lost, the process ends", lease=str(self._key), why=why, transitions=self.transitions)
@@ -297,7 +299,7 @@ class Elector:
             "STREAMAPP_LEASE_NAMESPACE and run one replica",
         )
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return max(0.0, self._held_until - self._monotonic())
 
     def _pause(self) -> float:

@@ -1,6 +1,7 @@
-"""Whether this process may act: what the shell asks before it writes, and the answer where there is one replica alone.
+"""Whether this process leads: every writer asks before it writes. With one replica the answer is always yes.
 
-Asked by `apply`, `gather`, `health` and the API client; answered by `election.Elector` where there is a Lease.
+Asked by `reconcile.apply`, `reconcile.gather`, `http.probes` and the API client; implemented by
+`leader.election.Elector` if there is a Lease.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from streamapp.kube.client.errors import KubeError
 
 
 class NotLeadingError(KubeError):
-    """Another replica may lead by now: nothing was sent, and the process ends."""
+    """Another replica can lead now: nothing was sent, and the process ends."""
 
 
 class Leadership(Protocol):
@@ -23,10 +24,10 @@ class Leadership(Protocol):
 
     @property
     def holder(self) -> str:
-        """Who leads, as last seen; empty where nobody does or it was not seen yet."""
+        """The leader, as last read; empty if there is none or the Lease was not read yet."""
 
     def leads(self) -> bool:
-        """Whether nobody else can lead at this moment, by a clock that nobody sets."""
+        """Whether no other replica can lead at this moment, by the monotonic clock."""
 
     def check(self) -> None:
         """Return if this process leads at this moment; else end it, and raise NotLeadingError where that is played."""
@@ -62,7 +63,7 @@ class Alone:
         """Nothing to check."""
 
     async def confirm(self) -> None:
-        """Nobody to ask."""
+        """Nothing to confirm."""
 
     def blind(self) -> str:
         """Nothing to see."""

@@ -1,7 +1,7 @@
-"""An event loop in a thread of its own, and the election in it: a renewal waits for no decision.
+"""An event loop in a thread of its own for the election: renewals do not wait for decisions.
 
-Used by `process`. Deciding about thousands of tasks takes the event loop for a second, and several such applications
-take it for longer than a renewal may. The election's answers would be there, and nobody would look at them.
+Used by `process`. A decision about thousands of tasks blocks the main event loop for up to a second. Several such
+applications block it for longer than a renewal may take, even if the API server has answered in time.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ T = TypeVar("T")
 LONGEST_END_SECONDS = 5.0
 
 
-class OwnLoop:
+class ThreadLoop:
     """One such loop."""
 
     def __init__(self, name: str) -> None:
@@ -24,7 +24,7 @@ class OwnLoop:
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
 
     async def run(self, what: Coroutine[Any, Any, T]) -> T:
-        """Run it there and wait for it here; whoever stops waiting ends it."""
+        """Run it there and wait for it here; if the caller is cancelled, so is the coroutine."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(what, self._loop))
 
     def _end(self) -> None:
@@ -35,7 +35,7 @@ class OwnLoop:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, name: str) -> AsyncIterator["OwnLoop"]:
+    async def running(cls, name: str) -> AsyncIterator["ThreadLoop"]:
         """Start one, and end it with the block."""
         own = cls(name)
         own._thread.start()
@@ -45,14 +45,14 @@ class OwnLoop:
             await asyncio.to_thread(own._end)
 
 
-class Apart:
-    """A `leading.Leadership` that lives in such a loop, for whoever asks from another.
+class RemoteLeadership:
+    """A `leadership.Leadership` that lives in a thread loop, for callers in another loop.
 
     What is awaited runs there. What is asked without waiting reads single values, which the other thread replaces
     whole.
     """
 
-    def __init__(self, of: Leadership, own: OwnLoop) -> None:
+    def __init__(self, of: Leadership, own: ThreadLoop) -> None:
         self._of, self._own = of, own
 
     @property

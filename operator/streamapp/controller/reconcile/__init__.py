@@ -1,1 +1,1 @@
-"""TODO."""
+"""One pass over one application: watches, work queue, gather, apply, report."""

@@ -1,8 +1,9 @@
-"""Makes what was decided: each step of a plan is one call, in order, and the first that fails ends the pass.
+"""Carries out a plan: each step is one call, in order, and the first failure ends the pass.
 
-Called by `reconcile`. It decides nothing and repeats nothing; what it adds is that a removal is not sent on old facts:
-everything it rests on is read once more and the Lease too, the write carries the version that was judged, and the last
-thing before it is sent is a look at the monotonic clock. No step at all is begun by a process that does not lead.
+Called by `reconcile.reconciler`. It decides nothing and repeats nothing. It never removes a pod on old facts: before a
+removal it reads again everything that the decision rests on, and the Lease. The write carries the version that was
+judged, and the last action before it is sent is a check of the monotonic clock. A process that does not lead begins no
+step at all.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,8 +13,8 @@ from typing import Any
 from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, claim_of
 from streamapp.api.objects import manifests
 from streamapp.api.validation.parse import StreamApp
-from streamapp.controller.agents.access import AgentSide, moved_since
-from streamapp.controller.apps.group_poller import GroupWatch
+from streamapp.controller.agents.access import AgentGateway, moved_since
+from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
@@ -55,7 +56,7 @@ class Applier:
         installation: manifests.Installation,
         metrics: Metrics,
         monotonic: Callable[[], float] = seconds_since_boot,
-        agents: AgentSide | None = None,
+        agents: AgentGateway | None = None,
         *,
         leadership: Leadership = ALONE,
     ) -> None:
@@ -71,7 +72,7 @@ class Applier:
             WriteHoldRecord: self._record,
             CloseBudget: self._close_budget,
             OpenBudget: self._open_budget,
-            TriggerRebalance: self._nudge,
+            TriggerRebalance: self._trigger_rebalance,
             Announce: self._announce,
             Evict: self._evict,
             RecordProcessId: self._record_process_id,
@@ -80,9 +81,9 @@ class Applier:
         }
 
     async def apply(
-        self, gathered: Gathered, plan: Plan, tell: Callable[[Step, bool], None] = lambda _step, _is_done: None
+        self, gathered: Gathered, plan: Plan, on_step: Callable[[Step, bool], None] = lambda _step, _is_done: None
     ) -> None:
-        """Make all steps; KubeError or KafkaStepError of the first that failed. `tell` hears what became of each."""
+        """Make all steps in order; raise the first KubeError or KafkaStepError. `on_step` receives each outcome."""
         for step in _growth_first(plan):
             name = type(step).__name__
             labels = (gathered.key.namespace, gathered.key.name, name)
@@ -91,40 +92,40 @@ class Applier:
                 await self._makers[type(step)](gathered, step)
             except BaseException:
                 self._metrics.steps.labels(*labels, ERROR).inc()
-                tell(step, False)
+                on_step(step, False)
                 raise
             self._metrics.steps.labels(*labels, SUCCESS).inc()
-            tell(step, True)
+            on_step(step, True)
 
     async def fence_hold_record(self, gathered: Gathered) -> bool:
-        """Write our own epoch into a hold record that another process left; tell whether that was done.
+        """Write our own epoch into a hold record that another process left; return whether that was done.
 
         From then on a removal which that process had prepared finds another version of the object and fails.
         """
         memory, statefulset = gathered.application.memory, gathered.snapshot.workload.statefulset
-        if memory.is_taken_over:
+        if memory.is_fenced:
             return False
         record = None if statefulset is None or not statefulset.is_ours else statefulset.record
         if statefulset is not None and isinstance(record, HoldRecord):
             ours = replace(record, epoch=record.epoch.next(gathered.snapshot.lease, gathered.snapshot.now))
             fence = Fence(statefulset.uid, statefulset.resource_version)
             await statefulsets.grant(self._client, gathered.key, fence, statefulset.replicas, ours)
-        memory.is_taken_over = True
+        memory.is_fenced = True
         return isinstance(record, HoldRecord)
 
     async def ensure_owned_objects(self, gathered: Gathered, plan: Plan) -> None:
         """See that Service and budget are there as the spec wants them and the plan left them."""
-        found, memory = _valid(gathered), gathered.application.memory
-        wanted = (found.metadata.generation, gathered.live.budget is None)
-        if memory.children_kept == wanted:
+        streamapp, memory = _valid(gathered), gathered.application.memory
+        desired_state = (streamapp.metadata.generation, gathered.live.budget is None)
+        if memory.owned_objects_written == desired_state:
             return
         await owned_objects.apply_service(
-            self._client, manifests.service(found, self._installation), found.metadata.uid
+            self._client, manifests.service(streamapp, self._installation), streamapp.metadata.uid
         )
         made = [isinstance(step, CloseBudget) for step in plan if isinstance(step, CloseBudget | OpenBudget)]
         is_closed = made[-1] if made else gathered.snapshot.workload.budget is Budget.CLOSED
         await self._budget(gathered, is_closed=is_closed)
-        memory.children_kept = (found.metadata.generation, False)
+        memory.owned_objects_written = (streamapp.metadata.generation, False)
 
     async def _create(self, gathered: Gathered, step: CreateStatefulSet) -> None:
         await statefulsets.create(
@@ -140,7 +141,7 @@ class Applier:
         elif not step.is_removal:
             await statefulsets.grant(self._client, gathered.key, step.fence, step.to_replicas, record)
         else:
-            await self._still_holds(gathered, step.to_replicas)
+            await self._check_again(gathered, step.to_replicas)
             check = self._freshness(gathered)
             await statefulsets.grant(self._client, gathered.key, step.fence, step.to_replicas, record, check)
             removed = step.from_replicas - step.to_replicas
@@ -158,19 +159,19 @@ class Applier:
         await self._budget(gathered, is_closed=False)
 
     async def _budget(self, gathered: Gathered, *, is_closed: bool) -> None:
-        manifest = manifests.disruption_budget(gathered.found, self._installation, closed=is_closed)
-        await owned_objects.apply_budget(self._client, manifest, gathered.live.budget, gathered.found.metadata.uid)
+        manifest = manifests.disruption_budget(gathered.streamapp, self._installation, closed=is_closed)
+        await owned_objects.apply_budget(self._client, manifest, gathered.live.budget, gathered.streamapp.metadata.uid)
 
-    async def _nudge(self, gathered: Gathered, step: TriggerRebalance) -> None:
+    async def _trigger_rebalance(self, gathered: Gathered, step: TriggerRebalance) -> None:
         watch = _watch(gathered)
-        await watch.group.nudge(step.like_member)
-        watch.nudged()
+        await watch.group.trigger_rebalance(step.like_member)
+        watch.expect_rebalance()
 
     async def _announce(self, gathered: Gathered, step: Announce) -> None:
-        """Tell agents; who was not reached says so in the next report, and is told again."""
+        """Send the announcement; the next report shows whether an agent has it, and the next pass repeats it."""
         if self._agents is not None:
             pods = gathered.snapshot.workload.pods
-            await self._agents.tell(gathered.key, _valid(gathered), pods, step)
+            await self._agents.announce(gathered.key, _valid(gathered), pods, step)
 
     async def _evict(self, gathered: Gathered, step: Evict) -> None:
         await _group(gathered).evict(step.members, step.reason.name)
@@ -192,19 +193,19 @@ class Applier:
         live = next((pod for pod in gathered.live.pods if pod["metadata"]["uid"] == step.pod_uid), None)
         if live is None:
             raise ConflictError(f"delete pod of ordinal {step.ordinal}", "it is gone", _TRY_AGAIN)
-        await self._still_holds(gathered, None)
+        await self._check_again(gathered, None)
         await pods.restart(self._client, live, step.pod_uid, self._freshness(gathered))
 
-    async def _still_holds(self, gathered: Gathered, to_replicas: int | None) -> None:
-        """Read once more what the judgement rests on, beside the StatefulSet, whose version the write carries."""
+    async def _check_again(self, gathered: Gathered, to_replicas: int | None) -> None:
+        """Read again what the decision rests on; the write itself carries the version of the StatefulSet."""
         key, before = gathered.key, gathered.live.app
         what = f"judgement of {key}"
-        await self._agents_still_say(gathered, what)
+        await self._check_agents(gathered, what)
         app = await self._client.get(STREAM_APPS, key.namespace, key.name)
         if _wish(app) != _wish(before):
             raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
         if to_replicas is not None and app["spec"].get("replicas", 1) > to_replicas:
-            raise ConflictError(what, f"{app['spec']['replicas']} replicas are wished for", _TRY_AGAIN)
+            raise ConflictError(what, f"{app['spec']['replicas']} replicas are desired", _TRY_AGAIN)
         live = await self._client.list(PODS, key.namespace, key.selector)
         statefulset = gathered.snapshot.workload.statefulset
         container = str(_valid(gathered).spec.application_container["name"])
@@ -214,20 +215,20 @@ class Applier:
         # Last, since a pod's deletion carries nothing that the next leader has written.
         await self._leadership.confirm()
 
-    async def _agents_still_say(self, gathered: Gathered, what: str) -> None:
-        """Hear the agents once more where the judgement rests on them, before the pods that they belong to are read."""
+    async def _check_agents(self, gathered: Gathered, what: str) -> None:
+        """Poll the agents again if the decision rests on their reports; this must come before the read of the pods."""
         if self._agents is None or not gathered.policy.agent:
             return
-        heard = views(gathered.snapshot, gathered.policy.timing)
-        if not heard:
+        agent_views = views(gathered.snapshot, gathered.policy.timing)
+        if not agent_views:
             return  # then it rests on the group, as without agents
-        now = await self._agents.ask(gathered.key, _valid(gathered), gathered.snapshot.workload.pods)
-        moved = moved_since(heard[0].reports, now)
+        now = await self._agents.read_reports(gathered.key, _valid(gathered), gathered.snapshot.workload.pods)
+        moved = moved_since(agent_views[0].reports, now)
         if moved:
             raise ConflictError(what, moved, _TRY_AGAIN)
 
     def _freshness(self, gathered: Gathered) -> Callable[[], None]:
-        """Give the check that the judgement is young enough, by a clock that nobody sets."""
+        """Return a check that the decision is young enough, by the monotonic clock."""
         limit = gathered.policy.timing.fact_age.total_seconds()
 
         def check() -> None:
@@ -248,13 +249,13 @@ def _growth_first(plan: Plan) -> tuple[Step, ...]:
 
 def _wish(app: Json) -> tuple[object, ...]:
     metadata = app["metadata"]
-    said = metadata.get("annotations", {})
+    annotations = metadata.get("annotations", {})
     return (
         metadata["uid"],
         metadata["generation"],
         metadata.get("deletionTimestamp"),
-        said.get(HOLD),
-        said.get(OVERRIDE),
+        annotations.get(HOLD),
+        annotations.get(OVERRIDE),
     )
 
 
@@ -263,12 +264,12 @@ def _run(pod: Pod) -> tuple[object, ...]:
 
 
 def _valid(gathered: Gathered) -> StreamApp:
-    if not isinstance(gathered.found, StreamApp):
+    if not isinstance(gathered.streamapp, StreamApp):
         raise TypeError(f"{gathered.key}: a step was planned for an invalid spec")  # core never does
-    return gathered.found
+    return gathered.streamapp
 
 
-def _watch(gathered: Gathered) -> GroupWatch:
+def _watch(gathered: Gathered) -> GroupPoller:
     if gathered.application.watch is None:
         raise KafkaStepError(f"{gathered.key}: its group is not watched")
     return gathered.application.watch

@@ -1,7 +1,7 @@
-"""Knows the HorizontalPodAutoscalers of every namespace that has a StreamApp, without asking for them in every pass.
+"""Lists the HorizontalPodAutoscalers of every namespace with a StreamApp, at most every half minute.
 
-Called by `gather`. What it knows is told to people and decides nothing, so nothing ever fails or waits long for it: a
-right that is missing, an API server that is slow, a version without this kind only make it unknown.
+Called by `reconcile.gather`. The list is reported to users and decides nothing, so a pass never fails or waits long for
+it: if a right is missing, the API server is slow, or the kind does not exist, the autoscalers are unknown.
 """
 
 import asyncio
@@ -15,63 +15,65 @@ from streamapp.kube.client.errors import KubeError, NotFoundError, RefusedError,
 from streamapp.kube.client.kinds import AUTOSCALERS, Key
 from streamapp.kube.objects.autoscalers import by_target
 
-RENEWED_SECONDS = 30.0
+REFRESH_SECONDS = 30.0
 """Between two lists of one namespace, whatever the number of its StreamApps."""
-ASKED_AGAIN_SECONDS = 600.0
-"""The same where they may not be listed, or the API server does not know them."""
-KEPT_SECONDS = 300.0
-"""What was listed so long ago is no longer told, if the API server has not answered since."""
+RETRY_SECONDS = 600.0
+"""Between two lists if the right is missing, or the API server does not know the kind."""
+MAX_AGE_SECONDS = 300.0
+"""An older list is no longer reported, if the API server has not answered since."""
 DEADLINE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _NamespaceListing:
     """What one namespace answered, or why nothing is known."""
 
     at: float
     by_target: Mapping[str, tuple[Autoscaler, ...]] | ReplicaWritersUnknown
 
 
-class Autoscaling:
+class AutoscalerLister:
     """Knows those of all namespaces."""
 
     def __init__(self, client: KubeClient, monotonic: Callable[[], float]) -> None:
         self._client = client
         self._monotonic = monotonic
-        self._listed: dict[str, _Listed] = {}
-        self._again_at: dict[str, float] = {}
+        self._listings: dict[str, _NamespaceListing] = {}
+        self._due_at: dict[str, float] = {}
 
-    async def look(self, namespace: str) -> None:
+    async def refresh(self, namespace: str) -> None:
         """List them, if it is time to; raises nothing.
 
         Whoever comes while somebody else is asking goes on with what is known.
         """
         now = self._monotonic()
-        if now < self._again_at.get(namespace, now):
+        if now < self._due_at.get(namespace, now):
             return
-        self._again_at[namespace] = now + RENEWED_SECONDS
+        self._due_at[namespace] = now + REFRESH_SECONDS
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 live = await self._client.list(AUTOSCALERS, namespace)
         except (KubeError, TimeoutError) as error:
             self._failed(namespace, now, error)
         else:
-            self._listed[namespace] = _Listed(now, by_target(live))
+            self._listings[namespace] = _NamespaceListing(now, by_target(live))
 
     def _failed(self, namespace: str, now: float, error: KubeError | TimeoutError) -> None:
         """Note why there is no list; a token that is not taken just now says nothing of rights."""
         if isinstance(error, RefusedError | NotFoundError) and not isinstance(error, UnauthenticatedError):
-            self._again_at[namespace] = now + ASKED_AGAIN_SECONDS
-            self._listed[namespace] = _Listed(now, ReplicaWritersUnknown(_why(error, namespace)))
+            self._due_at[namespace] = now + RETRY_SECONDS
+            self._listings[namespace] = _NamespaceListing(now, ReplicaWritersUnknown(_why(error, namespace)))
             return
-        known = self._listed.get(namespace)
-        if known is None or now - known.at > KEPT_SECONDS:
-            told = str(error) or f"no answer within {DEADLINE_SECONDS:g} s"
-            self._listed[namespace] = _Listed(now, ReplicaWritersUnknown(f"They could not be listed: {told}"))
+        previous = self._listings.get(namespace)
+        if previous is None or now - previous.at > MAX_AGE_SECONDS:
+            cause = str(error) or f"no answer within {DEADLINE_SECONDS:g} s"
+            self._listings[namespace] = _NamespaceListing(
+                now, ReplicaWritersUnknown(f"They could not be listed: {cause}")
+            )
 
     def replica_writers(self, key: Key, resource: Json) -> ReplicaWriters | ReplicaWritersUnknown:
         """Give who drives the StreamApp `resource`, as far as is known now."""
-        listed = self._listed.get(key.namespace)
+        listed = self._listings.get(key.namespace)
         if listed is None:
             return NOT_LISTED
         if isinstance(listed.by_target, ReplicaWritersUnknown):

@@ -1,7 +1,7 @@
-"""Gathers everything one decision may use: live reads of Kubernetes, and what the process remembers of the group.
+"""Gathers all facts for one decision: live reads of Kubernetes, and what the process remembers of the group.
 
-Called by `reconcile` at the beginning of every pass. It reads and remembers, writes nothing and decides nothing.
-Nothing of Kubernetes comes from a cache: a watch may be behind, and what is decided may be irreversible.
+Called by `reconcile.reconciler` at the beginning of every pass. It reads and remembers; it neither writes nor decides.
+Nothing of Kubernetes comes from a cache: a watch may be behind, and the decision can be irreversible.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from streamapp.api.objects import manifests
 from streamapp.api.status.translate import app_of, policy_of
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
-from streamapp.controller.agents.access import AgentSide
-from streamapp.controller.agents.poller import Listening
+from streamapp.controller.agents.access import AgentGateway
+from streamapp.controller.agents.poller import AgentPoller
 from streamapp.controller.agents.topology import contradiction
-from streamapp.controller.apps.apps import Application, Applications, Wiring
+from streamapp.controller.apps.apps import Application, Applications, ClusterAccess
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
-from streamapp.controller.reconcile.autoscalers import Autoscaling
+from streamapp.controller.reconcile.autoscalers import AutoscalerLister
 from streamapp.core.evidence import eviction
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import App, Snapshot
@@ -48,13 +48,13 @@ class Gathered:
     """Everything about one application in one pass."""
 
     key: Key
-    found: StreamApp | InvalidStreamApp
+    streamapp: StreamApp | InvalidStreamApp
     live: Live
     snapshot: Snapshot
     policy: ScalingPolicy
     application: Application
     taken_at: float
-    """When `snapshot.now` was, on the monotonic clock: the wall clock may be set."""
+    """When `snapshot.now` was, on the monotonic clock: the wall clock can be set."""
 
 
 class Gatherer:
@@ -67,16 +67,16 @@ class Gatherer:
         installation: manifests.Installation,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = seconds_since_boot,
-        agents: AgentSide | None = None,
+        agents: AgentGateway | None = None,
         *,
         leadership: Leadership = ALONE,
     ) -> None:
         self._client = client
         self._leadership = leadership
         self._agents = agents
-        self._listening = None if agents is None else Listening(agents, now)
+        self._agent_poller = None if agents is None else AgentPoller(agents, now)
         self._monotonic = monotonic
-        self._autoscaling = Autoscaling(client, monotonic)
+        self._autoscaler_lister = AutoscalerLister(client, monotonic)
         self._applications = applications
         self._installation = installation
         self._now = now
@@ -89,33 +89,38 @@ class Gatherer:
             if self._agents is not None:
                 self._agents.forget(key)
             return None
-        self._applications.heard(key, resource)
-        found = parse(resource)
-        application = self._applications.get(key, found.metadata.uid)
-        application.memory.record_desired(found.replicas, read_at)
-        if isinstance(found, StreamApp):
-            self._applications.wire(key, application, await self._wiring(found, application.memory))
-        live = await self._live(key, resource, found, application)
-        return self._gathered(key, found, application, live, self._workload(found, live, read_at))
+        self._applications.remember_resource(key, resource)
+        streamapp = parse(resource)
+        application = self._applications.get(key, streamapp.metadata.uid)
+        application.memory.record_desired(streamapp.replicas, read_at)
+        if isinstance(streamapp, StreamApp):
+            self._applications.connect_group(
+                key, application, await self._cluster_access(streamapp, application.memory)
+            )
+        live = await self._live(key, resource, streamapp, application)
+        return self._gathered(key, streamapp, application, live, self._workload(streamapp, live, read_at))
 
     def _gathered(
-        self, key: Key, found: StreamApp | InvalidStreamApp, application: Application, live: Live, workload: Workload
+        self,
+        key: Key,
+        streamapp: StreamApp | InvalidStreamApp,
+        application: Application,
+        live: Live,
+        workload: Workload,
     ) -> Gathered:
         memory, now = application.memory, self._now()
         taken_at = self._monotonic()
-        policy = policy_of(found) if isinstance(found, StreamApp) else ScalingPolicy()
+        policy = policy_of(streamapp) if isinstance(streamapp, StreamApp) else ScalingPolicy()
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
-        memory.keeps_state = isinstance(found, StreamApp) and found.spec.state is not None
+        memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
         for pod in live.pods:
             memory.record_terminations(from_json.container_ends(pod), now)
-        if isinstance(found, StreamApp):
-            # An invalid spec does not tell which container is the application's, so nobody can be placed in one.
-            _remember_who_is_where(memory, workload)
+        _remember_who_is_where(memory, streamapp, workload)
         snapshot = Snapshot(
             now=now,
-            app=self._app(key, found, application),
+            app=self._app(key, streamapp, application),
             workload=workload,
-            task_set=self._universe(found, memory, workload),
+            task_set=self._task_set(streamapp, memory, workload),
             agents=memory.agents if policy.agent else None,
             lease=self._leadership.transitions,
             readings=memory.readings,
@@ -124,11 +129,11 @@ class Gatherer:
             rebalances=memory.rebalances,
             episode=memory.episode,
             topic_configs=memory.topic_configs,
-            replica_writers=self._autoscaling.replica_writers(key, live.app),
+            replica_writers=self._autoscaler_lister.replica_writers(key, live.app),
         )
         return Gathered(
             key=key,
-            found=found,
+            streamapp=streamapp,
             live=live,
             snapshot=snapshot,
             policy=policy,
@@ -136,95 +141,95 @@ class Gatherer:
             taken_at=taken_at,
         )
 
-    def _universe(
-        self, found: StreamApp | InvalidStreamApp, memory: Memory, workload: Workload
+    def _task_set(
+        self, streamapp: StreamApp | InvalidStreamApp, memory: Memory, workload: Workload
     ) -> TaskSet | TopologyUnknown:
-        in_spec = found.spec.topology if isinstance(found, StreamApp) else ""
-        return contradiction(in_spec, memory.told_topology, workload) or memory.task_set
+        in_spec = streamapp.spec.topology if isinstance(streamapp, StreamApp) else ""
+        return contradiction(in_spec, memory.reported_topology, workload) or memory.task_set
 
-    def _app(self, key: Key, found: StreamApp | InvalidStreamApp, application: Application) -> App:
+    def _app(self, key: Key, streamapp: StreamApp | InvalidStreamApp, application: Application) -> App:
         memory = application.memory
-        conflicting = self._applications.conflicting(key, found) if isinstance(found, StreamApp) else ()
-        app = app_of(found, history=memory.desired_samples, conflicting=conflicting)
-        refusal = memory.refusal
+        conflicting = self._applications.conflicting(key, streamapp) if isinstance(streamapp, StreamApp) else ()
+        app = app_of(streamapp, history=memory.desired_samples, conflicting=conflicting)
+        refusal = memory.rejection
         if refusal is None or refusal.generation != app.generation or self._now() >= refusal.until:
             return app
         return replace(app, fault=app.fault or refusal.why)
 
     async def _live(
-        self, key: Key, resource: Json, found: StreamApp | InvalidStreamApp, application: Application
+        self, key: Key, resource: Json, streamapp: StreamApp | InvalidStreamApp, application: Application
     ) -> Live:
         client, namespace = self._client, key.namespace
-        found_set = asyncio.ensure_future(client.find(STATEFUL_SETS, namespace, key.name))
+        statefulset_read = asyncio.ensure_future(client.find(STATEFUL_SETS, namespace, key.name))
         statefulset, pods, claims, budget, _ = await asyncio.gather(
-            found_set,
-            self._pods(key, found, application, found_set),
+            statefulset_read,
+            self._pods(key, streamapp, application, statefulset_read),
             client.list(CLAIMS, namespace, key.selector),
             client.find(BUDGETS, namespace, key.name),
-            self._autoscalers(key, found, found_set),
+            self._autoscalers(key, streamapp, statefulset_read),
         )
         return Live(app=resource, statefulset=statefulset, pods=tuple(pods), claims=tuple(claims), budget=budget)
 
     async def _pods(
         self,
         key: Key,
-        found: StreamApp | InvalidStreamApp,
+        streamapp: StreamApp | InvalidStreamApp,
         application: Application,
         statefulset: Awaitable[Json | None],
     ) -> list[Json]:
-        """Read the pods, and hear their agents as soon as it is known where they are."""
+        """Read the pods, and poll their agents as soon as their addresses are known."""
         live = await self._client.list(PODS, key.namespace, key.selector)
-        if self._listening is not None and isinstance(found, StreamApp):
-            await self._listening.hear(key, found, application, await statefulset, live)
+        if self._agent_poller is not None and isinstance(streamapp, StreamApp):
+            await self._agent_poller.poll_agents(key, streamapp, application, await statefulset, live)
         return live
 
     async def _autoscalers(
-        self, key: Key, found: StreamApp | InvalidStreamApp, statefulset: Awaitable[Json | None]
+        self, key: Key, streamapp: StreamApp | InvalidStreamApp, statefulset: Awaitable[Json | None]
     ) -> None:
-        """See who drives the replicas; growth waits for nobody."""
+        """List the autoscalers, unless the application scales up: a scale-up waits for nothing."""
         live = await statefulset
-        if live is not None and found.replicas <= live["spec"]["replicas"]:
-            await self._autoscaling.look(key.namespace)
+        if live is not None and streamapp.replicas <= live["spec"]["replicas"]:
+            await self._autoscaler_lister.refresh(key.namespace)
 
-    async def _wiring(self, found: StreamApp, memory: Memory) -> Wiring:
-        kafka, properties, fault = found.spec.kafka, {}, None
+    async def _cluster_access(self, streamapp: StreamApp, memory: Memory) -> ClusterAccess:
+        kafka, properties, fault = streamapp.spec.kafka, {}, None
         if kafka.config_secret_ref is not None:
             name = kafka.config_secret_ref.name
             try:
-                secret = await self._client.get(SECRETS, found.metadata.namespace, name)
+                secret = await self._client.get(SECRETS, streamapp.metadata.namespace, name)
                 properties = {name: base64.b64decode(text).decode() for name, text in secret.get("data", {}).items()}
             except (KubeError, ValueError) as error:
                 fault = f"secret {name}: {error}"
-        return Wiring(
+        return ClusterAccess(
             bootstrap=kafka.bootstrap_servers,
             properties=tuple(sorted(properties.items())),
-            application_id=found.spec.application_id,
-            topology=found.spec.topology if found.spec.topology.strip() else memory.topology,
+            application_id=streamapp.spec.application_id,
+            topology=streamapp.spec.topology if streamapp.spec.topology.strip() else memory.topology,
             fault=fault,
         )
 
-    def _workload(self, found: StreamApp | InvalidStreamApp, live: Live, read_at: datetime) -> Workload:
-        spec = found.spec if isinstance(found, StreamApp) else None
+    def _workload(self, streamapp: StreamApp | InvalidStreamApp, live: Live, read_at: datetime) -> Workload:
+        spec = streamapp.spec if isinstance(streamapp, StreamApp) else None
         volumes: tuple[Volume, ...] = ()
         if spec is not None and spec.state is not None:
-            volumes = from_json.volumes(live.claims, spec.state.claim_name, found.metadata.name)
+            volumes = from_json.volumes(live.claims, spec.state.claim_name, streamapp.metadata.name)
         uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
         container = "" if spec is None else str(spec.application_container["name"])
         return Workload(
             read_at=read_at,
-            statefulset=self._statefulset(found, live.statefulset),
-            pods=from_json.pods(live.pods, found.metadata.name, uid, container),
+            statefulset=self._statefulset(streamapp, live.statefulset),
+            pods=from_json.pods(live.pods, streamapp.metadata.name, uid, container),
             volumes=volumes,
             budget=from_json.budget(live.budget),
         )
 
-    def _statefulset(self, found: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:
+    def _statefulset(self, streamapp: StreamApp | InvalidStreamApp, live: Json | None) -> StatefulSet | None:
         if live is None:
             return None
-        is_ours = manifests.is_ours(found, self._installation, live)
-        if not isinstance(found, StreamApp):
+        is_ours = manifests.is_ours(streamapp, self._installation, live)
+        if not isinstance(streamapp, StreamApp):
             return from_json.statefulset(live, is_ours=is_ours, template_is_written=True)
-        is_written = manifests.template_is_written(found, self._installation, live)
+        is_written = manifests.template_is_written(streamapp, self._installation, live)
         return from_json.statefulset(
             live,
             is_ours=is_ours,
@@ -232,8 +237,10 @@ class Gatherer:
         )
 
 
-def _remember_who_is_where(memory: Memory, workload: Workload) -> None:
+def _remember_who_is_where(memory: Memory, streamapp: StreamApp | InvalidStreamApp, workload: Workload) -> None:
+    if not isinstance(streamapp, StreamApp):
+        return  # an invalid spec does not name the application's container, so no member can be placed in one
     latest = memory.readings[0] if memory.readings else None
-    if latest is not None and latest.ended_at != memory.captured_at:
+    if latest is not None and latest.ended_at != memory.observed_at:
         memory.observed = eviction.remember(memory.observed, latest, workload)
-        memory.captured_at = latest.ended_at
+        memory.observed_at = latest.ended_at

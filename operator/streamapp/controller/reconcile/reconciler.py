@@ -8,12 +8,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from streamapp.controller.apps.apps import Applications
-from streamapp.controller.apps.last_pass import LastPass
+from streamapp.controller.apps.memory import LastPass
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered, Gatherer
 from streamapp.controller.reconcile.report import Reporter, gap_seen, log
-from streamapp.controller.record.recorder import Recorder
+from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.decide import decide
 from streamapp.core.doctor.subject import PassFailure
@@ -24,7 +24,7 @@ from streamapp.kube.client.kinds import Key
 
 AT_ONCE = 0.0
 SOON_SECONDS = 2.0
-"""After a step that failed for a reason that passes: somebody else was faster, or a broker did not answer."""
+"""After a step that failed for a reason that passes: another writer was faster, or a broker did not answer."""
 
 
 class Reconciler:
@@ -37,14 +37,14 @@ class Reconciler:
         reporter: Reporter,
         applications: Applications,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        recorder: Recorder | None = None,
+        recorder: PassRecorder | None = None,
     ) -> None:
         self._now = now
         self._gatherer = gatherer
         self._applier = applier
         self._reporter = reporter
         self._applications = applications
-        self._recorder = recorder or Recorder.off()
+        self._recorder = recorder or PassRecorder.off()
 
     async def reconcile(self, key: Key) -> float | None:
         """Run one pass; give the seconds after which the next is wanted, None where the StreamApp is gone.
@@ -60,11 +60,11 @@ class Reconciler:
     async def _pass(self, key: Key) -> float | None:
         gathered = await self._gatherer.gather(key)
         if gathered is None:
-            self._applications.gone(key)
+            self._applications.remove(key)
             self._reporter.forget(key)
             self._recorder.forget(key)
             return None
-        gathered.application.last = LastPass(gathered.found, gathered.snapshot, gathered.policy)
+        gathered.application.last = LastPass(gathered.streamapp, gathered.snapshot, gathered.policy)
         if await self._applier.fence_hold_record(gathered):
             return AT_ONCE
         decision = decide(gathered.snapshot, gathered.policy)
@@ -95,12 +95,12 @@ class Reconciler:
     async def _apply(self, gathered: Gathered, decision: Decision) -> KubeError | KafkaStepError | None:
         """Make the plan; give what kept it from being finished."""
         try:
-            await self._applier.apply(gathered, decision.plan, self._recorder.hears_of(gathered.key))
+            await self._applier.apply(gathered, decision.plan, self._recorder.step_observer(gathered.key))
             if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
                 await self._applier.ensure_owned_objects(gathered, decision.plan)
         except InvalidError as error:
             memory, now = gathered.application.memory, gathered.snapshot.now
-            memory.refuse(gathered.snapshot.app.generation, str(error), now)
+            memory.record_rejection(gathered.snapshot.app.generation, str(error), now)
             return error
         except (KubeError, KafkaStepError) as error:
             return error
@@ -118,7 +118,7 @@ class Reconciler:
 def _look(gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> Look:
     """The pass as the flight record keeps it."""
     return Look(
-        streamapp=gathered.found,
+        streamapp=gathered.streamapp,
         resource=gathered.live.app,
         pods=gathered.live.pods,
         snapshot=gathered.snapshot,

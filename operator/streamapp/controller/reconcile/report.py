@@ -16,7 +16,7 @@ from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.tasks import TaskSet
-from streamapp.core.status.events import event_reason
+from streamapp.core.status.events import event_of
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import Key
@@ -67,7 +67,7 @@ class Reporter:
 
     async def _write_status(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        new = status_of(gathered.found, decision, gathered.snapshot, gathered.found.status, gap)
+        new = status_of(gathered.streamapp, decision, gathered.snapshot, gathered.streamapp.status, gap)
         old: dict[str, Any] = gathered.live.app.get("status", {})
         if decision.closed_step is not None:
             log.info("step completed", app=str(gathered.key), step=str(decision.closed_step), gap=str(gap))
@@ -77,19 +77,19 @@ class Reporter:
 
     async def _publish(self, gathered: Gathered, decision: Decision, *, changed: bool) -> None:
         memory, now = gathered.application.memory, gathered.snapshot.now
-        news = list(decision.events)
+        to_publish = list(decision.events)
         if changed and decision.verdict in {Verdict.STALLED, Verdict.PAUSED}:
-            news.append(Event(decision.reason, decision.detail))
-        news += (warning for warning in decision.warnings if warning not in memory.warned)
-        memory.warned = frozenset(decision.warnings)
-        for count, event in enumerate(event for event in news if memory.not_yet_reported(event, now)):
-            published = event_reason(event.reason)
+            to_publish.append(Event(decision.reason, decision.detail))
+        to_publish += (warning for warning in decision.warnings if warning not in memory.active_warnings)
+        memory.active_warnings = frozenset(decision.warnings)
+        for count, event in enumerate(event for event in to_publish if memory.not_yet_reported(event, now)):
+            is_warning = event.reason.row.is_warning
             await events.publish(
                 self._client,
                 gathered.live.app,
-                reason=published.name,
-                note=said(event.reason, event.detail, with_next_step=published.is_warning),
-                warning=published.is_warning,
+                reason=event_of(event.reason),
+                note=said(event.reason, event.detail, with_next_step=is_warning),
+                warning=is_warning,
                 at=now + count * timedelta(microseconds=1),
                 instance=self._instance,
             )
@@ -132,7 +132,7 @@ def gap_seen(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:
     step, task_set = decision.closed_step, gathered.snapshot.task_set
     if step is None or not isinstance(task_set, TaskSet):
         return None
-    looks = gathered.application.memory.looks
+    looks = gathered.application.memory.running_samples
     before = [look for look in looks if look.at <= step.granted_at]
     since = [*before[-1:], *(look for look in looks if look.at > step.granted_at)]
     return worst_gap(since, task_set.ids) if before else None

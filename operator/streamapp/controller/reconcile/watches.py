@@ -1,6 +1,6 @@
-"""kopf's watches: what is heard is remembered and marks a key dirty, nothing more.
+"""kopf's watches: each event is remembered and marks a key dirty, nothing more.
 
-Handlers of `on.event` are run for each single event and never again after an error, so they do no work and await
+kopf calls an `on.event` handler for each event and never again after an error, so handlers do no work and await
 nothing. kopf writes nothing: no finalizer, no annotation, no Event.
 """
 
@@ -16,15 +16,15 @@ from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key, K
 
 
 class Listener(Protocol):
-    """Whoever wants to know."""
+    """Receives the events of the watches."""
 
-    def heard_of_app(self, key: Key, resource: Json, *, is_gone: bool) -> None:
+    def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
         """A StreamApp was listed, added, changed or deleted."""
 
-    def heard_of_pod(self, key: Key, pod: Json) -> None:
+    def on_pod_event(self, key: Key, pod: Json) -> None:
         """A pod was; the object of a deletion is the last one there was, with its containers' ends."""
 
-    def heard_of_child(self, key: Key, kind: Kind) -> None:
+    def on_owned_event(self, key: Key, kind: Kind) -> None:
         """Something else that belongs to a StreamApp was."""
 
 
@@ -34,30 +34,30 @@ def registry_for(listener: Listener, login: Callable[[], Awaitable[Login]]) -> k
 
     @kopf.on.login(registry=registry)
     async def log_in(**_: Any) -> kopf.ConnectionInfo:
-        found = await login()
+        credentials = await login()
         return kopf.ConnectionInfo(
-            server=found.server,
-            ca_path=found.ca_path,
-            insecure=found.insecure or None,
-            certificate_path=found.certificate_path,
-            private_key_path=found.key_path,
-            token=found.token,
+            server=credentials.server,
+            ca_path=credentials.ca_path,
+            insecure=credentials.insecure or None,
+            certificate_path=credentials.certificate_path,
+            private_key_path=credentials.key_path,
+            token=credentials.token,
         )
 
     @kopf.on.event(STREAM_APPS.group, STREAM_APPS.version, STREAM_APPS.plural, registry=registry)
     async def app(event: kopf.RawEvent, **_: Any) -> None:
         resource: Json = {**event["object"]}
         key = Key(resource["metadata"]["namespace"], resource["metadata"]["name"])
-        listener.heard_of_app(key, resource, is_gone=event["type"] == "DELETED")
+        listener.on_streamapp_event(key, resource, is_gone=event["type"] == "DELETED")
 
     @kopf.on.event(STATEFUL_SETS.group, STATEFUL_SETS.version, STATEFUL_SETS.plural, registry=registry)
     async def statefulset(event: kopf.RawEvent, **_: Any) -> None:
-        listener.heard_of_child(_owner({**event["object"]}), STATEFUL_SETS)
+        listener.on_owned_event(_owner({**event["object"]}), STATEFUL_SETS)
 
     @kopf.on.event(PODS.version, PODS.plural, registry=registry)
     async def pod(event: kopf.RawEvent, **_: Any) -> None:
         resource: Json = {**event["object"]}
-        listener.heard_of_pod(_owner(resource), resource)
+        listener.on_pod_event(_owner(resource), resource)
 
     return registry
 

@@ -1,7 +1,7 @@
-"""The key queue: one pass per key at a time, however many events there were, retried with growing pauses.
+"""The work queue: one pass per key at a time, whatever the number of events, retried with growing pauses.
 
-kopf runs a handler for every single event and never again after an error; so its handlers only call `add`. Keys do not
-wait for each other: each has a task of its own while it is due, and what bounds the load is the API client.
+kopf calls a handler for each event and never again after an error, so its handlers only call `add`. Keys do not wait
+for each other: each due key has a task of its own, and the API client limits the load.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class Pauses:
 
 
 class QueueObserver(Protocol):
-    """What the queue tells of itself."""
+    """Receives the queue's events."""
 
     def added(self) -> None:
         """A key was marked dirty."""
@@ -43,7 +43,7 @@ class QueueObserver(Protocol):
 
 
 @dataclass(slots=True)
-class _Place:
+class _KeyState:
     """What is known of one key."""
 
     due_at: float | None = None
@@ -61,7 +61,7 @@ class KeyQueue(Generic[K]):
         self._work = work
         self._pauses = pauses
         self._observer = observer
-        self._places: dict[K, _Place] = {}
+        self._states: dict[K, _KeyState] = {}
         self._closed = False
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class KeyQueue(Generic[K]):
         if self._closed:
             return
         self._observer.added()
-        self._want(key, self._places.setdefault(key, _Place()), after_seconds)
+        self._schedule(key, self._states.setdefault(key, _KeyState()), after_seconds)
 
     def oldest_seconds(self) -> float:
         """How long the key that is due longest has waited or run; 0 where none is."""
@@ -84,64 +84,64 @@ class KeyQueue(Generic[K]):
     async def close(self, patience_seconds: float = 0.0) -> None:
         """Start nothing more, let what runs end for a while, cancel the rest, and wait for its end."""
         self._closed = True
-        for place in self._places.values():
-            if place.timer is not None:
-                place.timer.cancel()
-        tasks = [place.task for place in self._places.values() if place.task is not None]
+        for state in self._states.values():
+            if state.timer is not None:
+                state.timer.cancel()
+        tasks = [state.task for state in self._states.values() if state.task is not None]
         if tasks and patience_seconds:
             await asyncio.wait(tasks, timeout=patience_seconds)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._places.clear()
+        self._states.clear()
 
     def _waiting_since(self) -> list[float]:
-        places = self._places.values()
-        running = [place.started_at for place in places if place.task is not None]
-        return running + [place.due_at for place in places if place.task is None and place.due_at is not None]
+        states = self._states.values()
+        running = [state.started_at for state in states if state.task is not None]
+        return running + [state.due_at for state in states if state.task is None and state.due_at is not None]
 
-    def _want(self, key: K, place: _Place, after_seconds: float) -> None:
+    def _schedule(self, key: K, state: _KeyState, after_seconds: float) -> None:
         now = asyncio.get_running_loop().time()
-        due_at = max(now + after_seconds, place.started_at + self._pauses.gap_seconds)
-        if place.due_at is None or due_at < place.due_at:
-            place.due_at = due_at
-        if place.task is None:
-            self._arm(key, place, place.due_at)
+        due_at = max(now + after_seconds, state.started_at + self._pauses.gap_seconds)
+        if state.due_at is None or due_at < state.due_at:
+            state.due_at = due_at
+        if state.task is None:
+            self._set_timer(key, state, state.due_at)
 
-    def _arm(self, key: K, place: _Place, due_at: float) -> None:
-        if place.timer is not None:
-            place.timer.cancel()
-        place.timer = asyncio.get_running_loop().call_at(due_at, self._start, key, place)
+    def _set_timer(self, key: K, state: _KeyState, due_at: float) -> None:
+        if state.timer is not None:
+            state.timer.cancel()
+        state.timer = asyncio.get_running_loop().call_at(due_at, self._start, key, state)
 
-    def _start(self, key: K, place: _Place) -> None:
-        place.timer, place.due_at = None, None
-        place.started_at = asyncio.get_running_loop().time()
-        place.task = asyncio.create_task(self._pass(key, place), name=f"pass {key}")
+    def _start(self, key: K, state: _KeyState) -> None:
+        state.timer, state.due_at = None, None
+        state.started_at = asyncio.get_running_loop().time()
+        state.task = asyncio.create_task(self._pass(key, state), name=f"pass {key}")
 
-    async def _pass(self, key: K, place: _Place) -> None:
+    async def _pass(self, key: K, state: _KeyState) -> None:
         again: float | None = None
         try:
             again = await self._work(key)
-            place.failures = 0
-            self._finished(place, "success")
+            state.failures = 0
+            self._finished(state, "success")
         except Exception as error:  # noqa: BLE001 (whatever it was, the key is tried again)
-            place.failures += 1
-            again = self._pauses.after_failures(place.failures)
-            self._finished(place, "error")
+            state.failures += 1
+            again = self._pauses.after_failures(state.failures)
+            self._finished(state, "error")
             self._observer.failed(str(key), error, again)
         finally:
-            place.task = None
-            self._after(key, place, again)
+            state.task = None
+            self._after(key, state, again)
 
-    def _finished(self, place: _Place, result: str) -> None:
-        self._observer.finished(asyncio.get_running_loop().time() - place.started_at, result)
+    def _finished(self, state: _KeyState, result: str) -> None:
+        self._observer.finished(asyncio.get_running_loop().time() - state.started_at, result)
 
-    def _after(self, key: K, place: _Place, again: float | None) -> None:
+    def _after(self, key: K, state: _KeyState, again: float | None) -> None:
         if self._closed:
             return
         if again is not None:
-            self._want(key, place, again)
-        elif place.due_at is not None:
-            self._arm(key, place, place.due_at)
+            self._schedule(key, state, again)
+        elif state.due_at is not None:
+            self._set_timer(key, state, state.due_at)
         else:
-            del self._places[key]
+            del self._states[key]

@@ -1,8 +1,8 @@
-"""Hands the flight record out: a tar of all of it on standard output.
+"""Exports the flight record: a tar of all files on standard output.
 
-`python3 -m streamapp.controller.record.archive`, run in a pod of the operator. Finished files are in it as they are; of
-one that is being written every whole line, under the name that the file will get. Who takes the record again later has
-such a file whole then, and the pipeline takes each line once.
+`python3 -m streamapp.controller.record.archive`, run in a pod of the operator. The tar has the finished files as they
+are, and every whole line of a file that is being written, under the file's final name. A later export has that file
+complete, and the pipeline takes each line once.
 """
 
 import contextlib

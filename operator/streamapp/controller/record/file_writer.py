@@ -1,8 +1,7 @@
-"""The thread that writes the flight record to a disk; whatever the disk does, it does to this thread alone.
+"""The thread that writes the flight record to a disk, so that a slow or failing disk affects this thread alone.
 
-Started by `recorder`. A disk that is full or cannot be written keeps the lines that were taken until it can be; what
-comes meanwhile waits in the queue, which drops the oldest. A disk that hangs keeps the thread, which the end of the
-process does not wait for.
+Started by `record.setup`. If the disk is full or not writable, the thread keeps the lines it took and tries again;
+later lines wait in the queue, which drops the oldest. If the disk hangs, the process ends without waiting for it.
 """
 
 import threading
@@ -17,8 +16,8 @@ import structlog
 
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record.backoff import pause_seconds
-from streamapp.controller.record.files import Limits, OpenFile, keep_within, recover
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.files import OpenFile, RecordLimits, keep_within, recover
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 
 log = structlog.get_logger()
 
@@ -29,12 +28,12 @@ LOOK_AROUND_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RecordFiles:
     """Where files go, and when they are closed."""
 
     folder: Path
     recorder: str
-    limits: Limits
+    limits: RecordLimits
     close_seconds: float
     close_bytes: int
     flush_seconds: float = 10.0
@@ -46,21 +45,21 @@ class RecordWriter:
 
     def __init__(
         self,
-        place: Place,
+        files: RecordFiles,
         queue: RecordQueue,
         metrics: Metrics,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._place = place
+        self._files = files
         self._queue = queue
         self._metrics = metrics
         self._now = now
         self._monotonic = monotonic
         self._file: OpenFile | None = None
         self._opened_at = self._looked_at = float("-inf")
-        self._taken: deque[Entry] = deque()
-        self._dropped_told = 0
+        self._pending: deque[QueuedLine] = deque()
+        self._dropped_counted = 0
         self._failures = 0
         self._thread = threading.Thread(target=self._run, name="flight record", daemon=True)
 
@@ -79,8 +78,8 @@ class RecordWriter:
         while True:
             # Taken before the look at the queue's end, so that nothing comes between.
             is_last = self._queue.is_closed
-            if not self._taken:
-                self._taken.extend(self._queue.take(self._patience()))
+            if not self._pending:
+                self._pending.extend(self._queue.take(self._patience()))
             is_done = self._try("write", self._write)
             self._try("look around", self._look_around)
             self._count()
@@ -92,41 +91,41 @@ class RecordWriter:
 
     def _patience(self) -> float:
         """Until the next flush, or until the open file is due."""
-        left = self._opened_at + self._place.close_seconds - self._monotonic()
-        return self._place.flush_seconds if self._file is None else max(0.01, min(self._place.flush_seconds, left))
+        remaining = self._opened_at + self._files.close_seconds - self._monotonic()
+        return self._files.flush_seconds if self._file is None else max(0.01, min(self._files.flush_seconds, remaining))
 
     def _recover(self) -> None:
-        if self._place.folder.is_dir():
-            count = recover(self._place.folder)
+        if self._files.folder.is_dir():
+            count = recover(self._files.folder)
             if count:
-                log.info("flight record recovered", files=count, folder=str(self._place.folder))
+                log.info("flight record recovered", files=count, folder=str(self._files.folder))
 
     def _write(self) -> None:
-        while self._taken:
+        while self._pending:
             if self._file is None:
                 at = self._now()
-                self._file = OpenFile(self._place.folder, self._place.recorder, self._taken[0].seq, at)
+                self._file = OpenFile(self._files.folder, self._files.recorder, self._pending[0].seq, at)
                 self._opened_at = self._monotonic()
             piece = self._piece()
             self._file.write(b"".join(entry.text for entry in piece))
             for _ in piece:
-                self._taken.popleft()
+                self._pending.popleft()
             self._metrics.record_lines.labels("file").inc(len(piece))
-            if self._file.size >= self._place.close_bytes:
+            if self._file.size >= self._files.close_bytes:
                 self._close()
-        if self._file is not None and self._monotonic() - self._opened_at >= self._place.close_seconds:
+        if self._file is not None and self._monotonic() - self._opened_at >= self._files.close_seconds:
             self._close()
 
-    def _piece(self) -> list[Entry]:
+    def _piece(self) -> list[QueuedLine]:
         """The next lines; at least one, however long it is."""
-        found: list[Entry] = []
+        piece: list[QueuedLine] = []
         size = 0
-        for entry in self._taken:
+        for entry in self._pending:
             size += len(entry.text)
-            if found and size > PIECE:
+            if piece and size > PIECE:
                 break
-            found.append(entry)
-        return found
+            piece.append(entry)
+        return piece
 
     def _close(self) -> None:
         if self._file is not None:
@@ -135,39 +134,39 @@ class RecordWriter:
             self._looked_at = float("-inf")
 
     def _look_around(self) -> None:
-        if self._monotonic() - self._looked_at < LOOK_AROUND_SECONDS or not self._place.folder.is_dir():
+        if self._monotonic() - self._looked_at < LOOK_AROUND_SECONDS or not self._files.folder.is_dir():
             return
         self._looked_at = self._monotonic()
         room = 0 if self._file is None else self._file.size
-        kept = keep_within(self._place.folder, self._place.limits, self._now().timestamp(), room)
-        self._metrics.record_bytes.set(kept.total_bytes + room)
-        self._metrics.record_oldest_seconds.set(kept.oldest_seconds)
-        self._metrics.record_files_removed.inc(kept.removed)
+        cleanup = keep_within(self._files.folder, self._files.limits, self._now().timestamp(), room)
+        self._metrics.record_bytes.set(cleanup.total_bytes + room)
+        self._metrics.record_oldest_seconds.set(cleanup.oldest_seconds)
+        self._metrics.record_files_removed.inc(cleanup.removed)
 
     def _count(self) -> None:
         dropped = self._queue.dropped_in_all
-        self._metrics.record_dropped.labels("file").inc(dropped - self._dropped_told)
-        self._dropped_told = dropped
+        self._metrics.record_dropped.labels("file").inc(dropped - self._dropped_counted)
+        self._dropped_counted = dropped
 
     def _end(self) -> None:
         """Show what was written; what could not be is lost."""
-        self._taken.extend(self._queue.take(0))
+        self._pending.extend(self._queue.take(0))
         self._try("write", self._write)
         self._count()
-        if self._taken:
-            self._metrics.record_dropped.labels("file").inc(len(self._taken))
+        if self._pending:
+            self._metrics.record_dropped.labels("file").inc(len(self._pending))
         if not self._try("close", self._close) and self._file is not None:
             self._file.leave()
 
     def _try(self, what: str, act: Callable[[], None]) -> bool:
-        """Do it; tell whether it was done. The first failure of several is told."""
+        """Do it and return whether it succeeded. Only the first of several failures is logged."""
         try:
             act()
         except Exception as error:  # noqa: BLE001 (nothing may end this thread but the end of the process)
             self._failures += 1
             self._metrics.record_errors.labels("file").inc()
             if self._failures == 1:
-                folder = str(self._place.folder)
+                folder = str(self._files.folder)
                 log.warning("flight record not written", what=what, folder=folder, error=str(error), next=_NEXT)
             self._let_go_of_a_lost_file(error)
             return False
@@ -177,7 +176,7 @@ class RecordWriter:
         return True
 
     def _let_go_of_a_lost_file(self, error: Exception) -> None:
-        """One that somebody took away, or that has something in it which does not belong there."""
+        """Abandon a file that was removed, or that contains a partial write."""
         if self._file is not None and (self._file.is_torn or isinstance(error, FileNotFoundError)):
             self._file.leave()
             self._file = None

@@ -26,15 +26,15 @@ _PIECE = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What finished files may take."""
+class RecordLimits:
+    """Limits on the finished files."""
 
     total_bytes: int
     age_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CleanupResult:
     """What is there after the oldest were removed."""
 
     total_bytes: int
@@ -44,7 +44,7 @@ class Kept:
 
 
 class OpenFile:
-    """A file that is being written; held by a lock, so that nobody takes it for one that was left."""
+    """A file that is being written; held by a lock, so that no other process recovers it."""
 
     def __init__(self, folder: Path, recorder: str, first: int, at: datetime) -> None:
         day = folder / at.astimezone(UTC).strftime("%Y-%m-%d")
@@ -57,13 +57,13 @@ class OpenFile:
         self._compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
         self.size = 0
         self.is_torn = False
-        """Something is in it that could not be taken back: nothing more may be written."""
+        """A partial write could not be undone: nothing more must be written."""
         with contextlib.suppress(OSError):
-            # On a file system without locks nobody else gets one either, and so leaves the file alone.
+            # On a file system without locks other processes get none either, and leave the file alone.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, text: bytes) -> None:
-        """Append lines; where that fails the file is as it was before, and may be tried again."""
+        """Append lines; if that fails, the file is unchanged, and the caller can try again."""
         before, good = self._compressor.copy(), self.size
         try:
             self._append(self._compressor.compress(text) + self._compressor.flush(zlib.Z_SYNC_FLUSH))
@@ -72,7 +72,7 @@ class OpenFile:
             raise
 
     def finish(self) -> None:
-        """Make it whole, see that it is on the disk, and show it; may be tried again where it fails."""
+        """Complete the file, sync it to the disk, and rename it; if that fails, the caller can try again."""
         before, good = self._compressor.copy(), self.size
         try:
             self._append(self._compressor.flush(zlib.Z_FINISH))
@@ -90,9 +90,9 @@ class OpenFile:
         os.close(self._file)
 
     def _append(self, packed: bytes) -> None:
-        left = memoryview(packed)
-        while left:
-            left = left[os.write(self._file, left) :]
+        remaining = memoryview(packed)
+        while remaining:
+            remaining = remaining[os.write(self._file, remaining) :]
         self.size += len(packed)
 
     def _take_back(self, before: "zlib._Compress", good: int) -> None:
@@ -117,27 +117,27 @@ def shown(path: Path) -> Path:
 
 def finished(folder: Path) -> list[tuple[float, int, Path]]:
     """Every whole file, oldest first: when it was finished (seconds since 1970), its bytes, its path."""
-    found = []
+    files = []
     for path in folder.glob(f"*/*{SUFFIX}"):
         if not path.name.startswith("."):
             try:
                 status = path.stat()
             except FileNotFoundError:
-                continue  # somebody took it away meanwhile
-            found.append((status.st_mtime, status.st_size, path))
-    return sorted(found)
+                continue  # removed meanwhile
+            files.append((status.st_mtime, status.st_size, path))
+    return sorted(files)
 
 
 def every_file(folder: Path) -> list[tuple[float, Path]]:
     """Every file there is, those that are being written too, oldest first: when it was last written, and its path."""
-    found = [(at, path) for at, _, path in finished(folder)]
+    files = [(at, path) for at, _, path in finished(folder)]
     for path in folder.glob(f"*/.*{SUFFIX}{OPEN}"):
         with contextlib.suppress(FileNotFoundError):
-            found.append((path.stat().st_mtime, path))
-    return sorted(found)
+            files.append((path.stat().st_mtime, path))
+    return sorted(files)
 
 
-def keep_within(folder: Path, limits: Limits, now: float, room_for: int = 0) -> Kept:
+def keep_within(folder: Path, limits: RecordLimits, now: float, room_for: int = 0) -> CleanupResult:
     """Remove the oldest whole files until the limits hold, with so many bytes left for the file that is open."""
     files = finished(folder)
     total, removed = sum(size for _, size, _ in files), 0
@@ -147,7 +147,7 @@ def keep_within(folder: Path, limits: Limits, now: float, room_for: int = 0) -> 
         total, removed = total - size, removed + 1
         with contextlib.suppress(OSError):
             path.parent.rmdir()  # which does nothing where anything is left in it
-    return Kept(total, max(0.0, now - files[0][0]) if files else 0.0, removed)
+    return CleanupResult(total, max(0.0, now - files[0][0]) if files else 0.0, removed)
 
 
 def recover(folder: Path) -> int:
@@ -186,10 +186,10 @@ def _up_to_the_fault(unpack: "zlib._Decompress", piece: bytes) -> bytes:
 
 
 def _recover(path: Path) -> bool:
-    left = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         try:
-            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
         final = shown(path)
@@ -198,7 +198,7 @@ def _recover(path: Path) -> bool:
         path.unlink(missing_ok=True)
         return True
     finally:
-        os.close(left)
+        os.close(descriptor)
 
 
 def sound_lines(path: Path) -> Iterator[bytes]:

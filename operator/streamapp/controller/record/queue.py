@@ -1,7 +1,8 @@
-"""Lines of the flight record on their way to a disk or a broker: bounded, and never waited for by whoever adds one.
+"""Lines of the flight record on their way to a disk or a broker: bounded, and adding a line never blocks.
 
-Where nobody takes lines away in time the oldest are dropped; what is taken next begins with a line which says how many,
-under the number of the last of them. The lock is held for moves in memory only, never while anything is written.
+If lines are not taken in time, the oldest are dropped. The next take then begins with a marker line that has their
+number; its sequence number is that of the last dropped line. The lock is held for moves in memory only, never while
+anything is written.
 """
 
 import threading
@@ -13,7 +14,7 @@ MOST_BYTES = 16 * 1024 * 1024
 """Lines that wait; an application of 5,000 tasks, all behind, makes as much in a minute."""
 
 
-class Entry(NamedTuple):
+class QueuedLine(NamedTuple):
     """One line."""
 
     seq: int
@@ -25,17 +26,17 @@ class Entry(NamedTuple):
 class RecordQueue:
     """Keeps lines until they are taken, in the order of their numbers."""
 
-    def __init__(self, told_of_dropped: Callable[[int, int], Entry], most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, dropped_marker: Callable[[int, int], QueuedLine], most_bytes: int = MOST_BYTES) -> None:
         """Begin empty.
 
         Args:
-            told_of_dropped: Makes the line with this number, which says that so many were lost.
-            most_bytes: What may wait.
+            dropped_marker: Makes the line with this sequence number that reports so many dropped lines.
+            most_bytes: Limit on the bytes that wait.
         """
-        self.told_of_dropped = told_of_dropped
+        self.dropped_marker = dropped_marker
         self._most_bytes = most_bytes
         self._changed = threading.Condition()
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[QueuedLine] = deque()
         self._bytes = 0
         self._last_dropped = 0
         self._dropped = 0
@@ -48,7 +49,7 @@ class RecordQueue:
         """Whether nothing more will come."""
         return self._is_closed
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[QueuedLine]) -> None:
         """Keep these; the oldest go where there is no room."""
         with self._changed:
             for entry in entries:
@@ -64,22 +65,22 @@ class RecordQueue:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Wake whoever waits: nothing more will come."""
+        """Wake the waiting writer: no more lines will come."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
 
-    def take(self, patience: float) -> list[Entry]:
+    def take(self, patience: float) -> list[QueuedLine]:
         """Wait until there is much to do, or so many seconds; then give all there is."""
         with self._changed:
             if not self._is_closed and not self._is_much():
                 self._changed.wait(patience)
-            taken = list(self._entries)
+            lines = list(self._entries)
             if self._dropped:
-                taken.insert(0, self.told_of_dropped(self._last_dropped, self._dropped))
+                lines.insert(0, self.dropped_marker(self._last_dropped, self._dropped))
             self._entries.clear()
             self._bytes = self._dropped = 0
-            return taken
+            return lines
 
     def pause(self, seconds: float) -> None:
         """Wait so long, or until it is closed."""

@@ -1,7 +1,7 @@
-"""Answers who asks what became of an application, from the flight record's files: `GET …/history?since=…`.
+"""Answers what happened to an application, from the files of the flight record: `GET …/history?since=…`.
 
-Called by `health`, which serves it. The files are read in a thread that nobody waits for longer than some seconds: one
-reader at a time, the newest files first, until the limits of lines and time; what was not looked at is said.
+Called by `http.routes`. A thread reads the files, for some seconds at most: one reader at a time, the newest files
+first, up to limits of lines and time. The answer says if it is not complete.
 """
 
 import asyncio
@@ -28,28 +28,28 @@ PATIENCE_SECONDS = 5.0
 _NOTABLE = ("scale", "decision", "step", "stepClosed")
 _MARKS = tuple(f'"kind":"{kind}"'.encode() for kind in _NOTABLE)
 _AT_ONCE = 500
-"""Lines between two chances for everybody else in the process."""
+"""Lines between two pauses, in which the event loop can run."""
 _CHANGES = ("verdict", "reason", "desired", "granted", "actual", "ready", "holdId", "target", "converged")
-"""What makes a decision worth telling; while a hold stands there is a line of it for each look."""
+"""A decision line is returned only if one of these changed: during a hold every pass writes a line."""
 
 Line = dict[str, Any]
 Files = list[tuple[float, Path]]
-"""As `record_files.every_file` gives them."""
+"""As `files.every_file` gives them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HistoryAnswer:
     """An HTTP status with its body: JSON, or one sentence where it is no success."""
 
     status: int
     body: str
 
 
-_NO_RECORD = Told(404, f"{NO_RECORD}: STREAMAPP_RECORD_FOLDER names no folder")
+_NO_RECORD = HistoryAnswer(404, f"{NO_RECORD}: STREAMAPP_RECORD_FOLDER names no folder")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordExcerpt:
     """What was read."""
 
     lines: list[Line]
@@ -58,15 +58,15 @@ class Found:
     """Time of the oldest line of any application; None where there is none yet."""
 
 
-class History:
-    """Reads the record for whoever asks."""
+class RecordHistory:
+    """Reads the flight record for HTTP requests."""
 
     def __init__(self, folder: Path | None, leads: Callable[[], bool]) -> None:
         self._folder = folder
         self._leads = leads
         self._is_reading = False
 
-    async def about(self, key: Key, since: str) -> Told:
+    async def about(self, key: Key, since: str) -> HistoryAnswer:
         """What happened with one StreamApp since a time (ISO 8601 with its zone; empty: ever)."""
         refusal = self._refusal()
         if refusal is not None or self._folder is None:
@@ -74,55 +74,59 @@ class History:
         try:
             after = _time(since)
         except ValueError:
-            return Told(400, f"since={since!r} is no time: give it like 2026-11-21T12:00:00Z")
+            return HistoryAnswer(400, f"since={since!r} is no time: give it like 2026-11-21T12:00:00Z")
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 read = await self._read(self._folder, key, after)
         except TimeoutError:
-            return Told(503, f"the disk of the flight record has not answered for {PATIENCE_SECONDS:g} s")
+            return HistoryAnswer(503, f"the disk of the flight record has not answered for {PATIENCE_SECONDS:g} s")
         except OSError as error:
-            return Told(503, f"the flight record cannot be read: {error}")
-        told = {"v": 1, "namespace": key.namespace, "app": key.name, "isWhole": read.is_whole, "lines": read.lines}
-        return Told(200, json.dumps(told | ({} if read.begins_at is None else {"beginsAt": read.begins_at})))
+            return HistoryAnswer(503, f"the flight record cannot be read: {error}")
+        document = {"v": 1, "namespace": key.namespace, "app": key.name, "isWhole": read.is_whole, "lines": read.lines}
+        return HistoryAnswer(
+            200, json.dumps(document | ({} if read.begins_at is None else {"beginsAt": read.begins_at}))
+        )
 
-    def _refusal(self) -> Told | None:
+    def _refusal(self) -> HistoryAnswer | None:
         if not self._leads():
-            return Told(503, "this replica of the operator does not lead: ask the holder of the Lease")
+            return HistoryAnswer(503, "this replica of the operator does not lead: ask the holder of the Lease")
         if self._is_reading:
-            return Told(503, "somebody else is reading the flight record, or its disk does not answer: ask again")
+            return HistoryAnswer(
+                503, "another request is reading the flight record, or its disk does not answer: try again"
+            )
         return None
 
-    async def _read(self, folder: Path, key: Key, since: datetime) -> "Found":
+    async def _read(self, folder: Path, key: Key, since: datetime) -> RecordExcerpt:
         """Read in a thread that the end of the process does not wait for."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[Found] = loop.create_future()
+        result: asyncio.Future[RecordExcerpt] = loop.create_future()
 
-        def tell(found: Found | Exception) -> None:
+        def finish(outcome: RecordExcerpt | Exception) -> None:
             self._is_reading = False
-            if done.cancelled():
+            if result.cancelled():
                 return
-            if isinstance(found, Exception):
-                done.set_exception(found)
+            if isinstance(outcome, Exception):
+                result.set_exception(outcome)
             else:
-                done.set_result(found)
+                result.set_result(outcome)
 
         def read() -> None:
-            found: Found | Exception
+            outcome: RecordExcerpt | Exception
             try:
                 files = every_file(folder)
-                found = Found(*notable(files, key, since), beginning(files))
-            except Exception as error:  # noqa: BLE001 (told to whoever asked)
-                found = error
+                outcome = RecordExcerpt(*notable(files, key, since), beginning(files))
+            except Exception as error:  # noqa: BLE001 (returned to the caller)
+                outcome = error
             if not loop.is_closed():
-                loop.call_soon_threadsafe(tell, found)
+                loop.call_soon_threadsafe(finish, outcome)
 
         self._is_reading = True
         threading.Thread(target=read, name="flight record reader", daemon=True).start()
-        return await done
+        return await result
 
 
 def beginning(files: Files) -> str | None:
-    """Give the time of the oldest line that there is: what was before it nobody can read here."""
+    """The time of the oldest line; the record has nothing before it."""
     for _, path in files:
         with suppress(FileNotFoundError):
             for text in whole_lines(path):
@@ -131,22 +135,22 @@ def beginning(files: Files) -> str | None:
 
 
 def notable(files: Files, key: Key, since: datetime) -> tuple[list[Line], bool]:
-    """Give the lines worth telling, oldest first, and whether those are all since then that there are."""
-    began, found = time.monotonic(), list[Line]()
+    """The notable lines, oldest first, and whether these are all notable lines since that time."""
+    began, history = time.monotonic(), list[Line]()
     is_whole = True
     for at, path in reversed(files):
         if at < since.timestamp():
             break
-        if len(found) >= MOST_LINES or time.monotonic() - began > LONGEST_SECONDS:
+        if len(history) >= MOST_LINES or time.monotonic() - began > LONGEST_SECONDS:
             is_whole = False
             break
         lines = list(_of_one_file(path, key, since, began))
         if lines and lines[-1] is None:
             is_whole = False
         # Only changes count: a hold that stands for an hour would leave no room for what came before it.
-        found += _changes([line for line in lines if line is not None])
-    found.sort(key=lambda line: (line["ts"], line["seq"]))
-    changes = list(_changes(found))
+        history += _changes([line for line in lines if line is not None])
+    history.sort(key=lambda line: (line["ts"], line["seq"]))
+    changes = list(_changes(history))
     return changes[-MOST_LINES:], is_whole and len(changes) <= MOST_LINES
 
 
@@ -182,7 +186,7 @@ def _changes(lines: list[Line]) -> Iterator[Line]:
 def _time(text: str) -> datetime:
     if not text:
         return datetime(1970, 1, 1, tzinfo=UTC)
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None:
         raise ValueError("it has no zone")
-    return found
+    return parsed

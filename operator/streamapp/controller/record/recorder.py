@@ -1,8 +1,8 @@
-"""Keeps the flight record: finds what is news in each pass, numbers it, and hands it to whoever writes.
+"""Keeps the flight record: finds what is new in each pass, numbers the lines, and queues them for the writers.
 
-Called by `reconcile`; put together by `process`. It awaits nothing and raises nothing: a pass is never later and never
-fails because something could not be recorded. The first line is written with the first pass, so that a replica which
-only stands by leaves no record.
+Called by `reconcile.reconciler`; created by `record.setup`. It awaits nothing and raises nothing: recording never
+delays a pass and never makes it fail. The first line is written in the first pass, so that a standby replica leaves no
+record.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 from streamapp.core.actions.decision import Step
 from streamapp.flightrecord.changes import FlightLog, Look
 from streamapp.flightrecord.lines import ExecutedStep
@@ -22,11 +22,11 @@ from streamapp.kube.client.kinds import Key
 log = structlog.get_logger()
 
 MOST_FAULTS = 20
-"""That are told of; each once."""
+"""Faults that are logged; each once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class RecorderIdentity:
     """Who writes, on every line."""
 
     recorder: str
@@ -35,7 +35,7 @@ class Name:
     version: str = ""
     """Of the operator."""
 
-    def mark(self, seq: int, mark: Mark, at: datetime, dropped: int = 0) -> Entry:
+    def mark(self, seq: int, mark: Mark, at: datetime, dropped: int = 0) -> QueuedLine:
         """A word of the recorder about itself."""
         line = RecorderLine(
             cluster=self.cluster,
@@ -49,55 +49,55 @@ class Name:
             dropped=dropped,
             operator_version=self.version,
         )
-        return Entry(seq, to_line(line))
+        return QueuedLine(seq, to_line(line))
 
 
 @dataclass(slots=True)
-class Recorder:
+class PassRecorder:
     """Keeps the record of all applications in one process."""
 
-    name: Name
+    name: RecorderIdentity
     queues: tuple[RecordQueue, ...]
     """Each gets every line."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     count_fault: Callable[[], object] = lambda: None
-    """Called for each pass of which nothing could be told."""
+    """Called for each pass that could not be recorded."""
     _logs: dict[Key, tuple[str, FlightLog]] = field(default_factory=dict)
     """With the UID of the StreamApp that each belongs to."""
-    _made: dict[Key, list[ExecutedStep]] = field(default_factory=dict)
+    _steps: dict[Key, list[ExecutedStep]] = field(default_factory=dict)
     """Steps of passes that are under way."""
     _next: int = 0
     _failed: set[str] = field(default_factory=set)
-    """What went wrong in here; each is told once."""
+    """Faults of the recorder; each is logged once."""
 
     @classmethod
-    def off(cls) -> "Recorder":
+    def off(cls) -> "PassRecorder":
         """One that records nothing."""
-        return cls(Name(""), ())
+        return cls(RecorderIdentity(""), ())
 
     @property
     def is_on(self) -> bool:
-        """Whether anybody writes."""
+        """Whether there is a writer."""
         return bool(self.queues)
 
-    def hears_of(self, key: Key) -> Callable[[Step, bool], None]:
-        """Give what is to be told of the steps of one pass."""
-        made = self._made[key] = []
+    def step_observer(self, key: Key) -> Callable[[Step, bool], None]:
+        """Return the observer of the steps of one pass."""
+        steps = self._steps[key] = []
 
-        def hear(step: Step, is_done: bool) -> None:
-            made.append(ExecutedStep(step, self.now(), is_done))
+        def observe(step: Step, is_done: bool) -> None:
+            steps.append(ExecutedStep(step, self.now(), is_done))
 
-        return hear
+        return observe
 
     def record(self, key: Key, look: Look) -> None:
         """Add what is news in this pass; the steps that were made are known here."""
-        made = tuple(self._made.pop(key, ()))
+        made = tuple(self._steps.pop(key, ()))
         if not self.is_on:
             return
         try:
             self._add(key, self._log(key, look.streamapp.metadata.uid).lines(replace(look, executed=made)))
         except Exception as error:
-            # A fault in here must not end a pass. What was news in it is told anew by the next one, with all else.
+            # A fault in here must not end a pass. The next pass records all facts again.
             self.count_fault()
             self._logs.pop(key, None)
             kind = f"{type(error).__name__}: {error}"
@@ -108,7 +108,7 @@ class Recorder:
     def forget(self, key: Key) -> None:
         """Drop what is known of an application that is gone."""
         self._logs.pop(key, None)
-        self._made.pop(key, None)
+        self._steps.pop(key, None)
 
     def stop(self) -> None:
         """Add the last line, and have the writers end."""
@@ -118,8 +118,8 @@ class Recorder:
             queue.close()
 
     def _log(self, key: Key, uid: str) -> FlightLog:
-        known = self._logs.get(key)
-        if known is None or known[0] != uid:
+        entry = self._logs.get(key)
+        if entry is None or entry[0] != uid:
             head: dict[str, Any] = {
                 "cluster": self.name.cluster,
                 "namespace": key.namespace,
@@ -127,20 +127,20 @@ class Recorder:
                 "uid": uid,
                 "recorder": self.name.recorder,
             }
-            known = self._logs[key] = (uid, FlightLog(head))
-        return known[1]
+            entry = self._logs[key] = (uid, FlightLog(head))
+        return entry[1]
 
     def _add(self, key: Key, lines: Iterable[Record]) -> None:
-        entries: list[Entry] = []
+        entries: list[QueuedLine] = []
         if not self._next:
             entries.append(self.name.mark(self._number(), Mark.STARTED, self.now()))
         about = str(key).encode()
         for line in lines:
             seq = self._number()
-            entries.append(Entry(seq, to_line(line.model_copy(update={"seq": seq})), about))
+            entries.append(QueuedLine(seq, to_line(line.model_copy(update={"seq": seq})), about))
         self._put(entries)
 
-    def _put(self, entries: list[Entry]) -> None:
+    def _put(self, entries: list[QueuedLine]) -> None:
         for queue in self.queues:
             queue.add(entries)
 

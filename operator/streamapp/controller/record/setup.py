@@ -1,6 +1,6 @@
-"""The flight record's parts in one process, as its settings ask for them: the recorder, and who writes what it keeps.
+"""Creates the parts of the flight record that the settings ask for: the recorder and its writers.
 
-Put together and ended by `process`.
+Called by `process`, which also closes them.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from pathlib import Path
 import structlog
 
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.record.file_writer import Place, RecordWriter
-from streamapp.controller.record.files import Limits
-from streamapp.controller.record.queue import Entry, RecordQueue
-from streamapp.controller.record.recorder import Name, Recorder
+from streamapp.controller.record.file_writer import RecordFiles, RecordWriter
+from streamapp.controller.record.files import RecordLimits
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
+from streamapp.controller.record.recorder import PassRecorder, RecorderIdentity
 from streamapp.controller.record.topic_writer import TopicWriter, properties_in
 from streamapp.controller.settings import Settings
 from streamapp.flightrecord.schema import Mark
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 PATIENCE_SECONDS = 5.0
 """For the last lines, when the process ends; a disk that hangs does not keep it longer."""
-_MEND = "mend STREAMAPP_RECORD_BOOTSTRAP or the properties, then start the operator again"
+_MEND = "fix STREAMAPP_RECORD_BOOTSTRAP or the properties, then start the operator again"
 _NO_PROPERTIES = "see that the Secret is there and has a key for each property, then start the operator again"
 
 
@@ -37,7 +37,7 @@ _NO_PROPERTIES = "see that the Secret is there and has a key for each property, 
 class Recording:
     """Everything that keeps the record."""
 
-    recorder: Recorder
+    recorder: PassRecorder
     writer: RecordWriter | None = None
     topic: TopicWriter | None = None
 
@@ -61,39 +61,39 @@ def recording(
     settings: Settings, metrics: Metrics, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> Recording:
     """Put the parts together; nothing is recorded where no folder and no broker is named."""
-    name = Name(_made_up(settings.instance), settings.cluster_name, metadata.version("streamapp-operator"))
+    name = RecorderIdentity(_made_up(settings.instance), settings.cluster_name, metadata.version("streamapp-operator"))
 
-    def told_of_dropped(seq: int, dropped: int) -> Entry:
+    def dropped_marker(seq: int, dropped: int) -> QueuedLine:
         return name.mark(seq, Mark.DROPPED, now(), dropped)
 
     queues: list[RecordQueue] = []
     writer, topic = None, None
     if settings.record_folder:
-        queues.append(RecordQueue(told_of_dropped))
+        queues.append(RecordQueue(dropped_marker))
         writer = RecordWriter(_place(settings, name), queues[-1], metrics, now)
     if settings.record_bootstrap:
         producer = _producer(settings)
         if producer is None:
             metrics.record_errors.labels("topic").inc()
         else:
-            queues.append(RecordQueue(told_of_dropped))
+            queues.append(RecordQueue(dropped_marker))
             topic = TopicWriter(producer, queues[-1], metrics)
-    recorder = Recorder(name, tuple(queues), now, metrics.record_errors.labels("pass").inc)
+    recorder = PassRecorder(name, tuple(queues), now, metrics.record_errors.labels("pass").inc)
     return Recording(recorder, writer, topic)
 
 
-def _place(settings: Settings, name: Name) -> Place:
-    return Place(
+def _place(settings: Settings, name: RecorderIdentity) -> RecordFiles:
+    return RecordFiles(
         folder=Path(settings.record_folder),
         recorder=name.recorder,
-        limits=Limits(settings.record_bytes, settings.record_age_seconds),
+        limits=RecordLimits(settings.record_bytes, settings.record_age_seconds),
         close_seconds=settings.record_close_seconds,
         close_bytes=settings.record_close_bytes,
     )
 
 
 def _producer(settings: Settings) -> Producer | None:
-    """None where the settings cannot be used: the record is for later, and applications are to be scaled now."""
+    """None if the settings cannot be used: a missing record must not keep the operator from scaling."""
     try:
         properties = properties_in(settings.record_config_folder)
         if settings.record_config_folder and not properties:

@@ -1,7 +1,7 @@
-"""Sends the flight record to a Kafka topic, beside the passes: a broker that is away costs lines and nothing else.
+"""Sends the flight record to a Kafka topic, beside the passes: an unreachable broker costs lines and nothing else.
 
-Put together by `recording`. Lines that could not be sent are tried again; what comes meanwhile waits in the queue,
-which drops the oldest. A line may arrive twice, and is known again by its recorder and number.
+Created by `record.setup`. Unsent lines are tried again; later lines wait in the queue, which drops the oldest. A line
+can arrive twice; readers recognise it by its recorder and sequence number.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ import structlog
 
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record.backoff import pause_seconds
-from streamapp.controller.record.queue import Entry, RecordQueue
+from streamapp.controller.record.queue import QueuedLine, RecordQueue
 from streamapp.kafka.connection.errors import KafkaAccessError, RecordsTooLargeError
 from streamapp.kafka.producer import Message
 
 log = structlog.get_logger()
 
 PIECE = 500_000
-"""Bytes of lines in one request: half of what a broker takes unless it is told otherwise. A topic may take less."""
+"""Bytes of lines in one request: half of a broker's default limit. A topic can have a lower limit."""
 EVERY_SECONDS = 1.0
 DEADLINE_SECONDS = 5.0
 
@@ -30,7 +30,7 @@ class Outlet(Protocol):
     """Where lines are sent."""
 
     async def send(self, messages: list[Message], deadline_seconds: float) -> None:
-        """Write all of these; KafkaAccessError where some may be missing."""
+        """Write all of these; KafkaAccessError if some can be missing."""
 
     def close(self) -> None:
         """Drop every connection."""
@@ -43,10 +43,10 @@ class TopicWriter:
         self._outlet = outlet
         self._queue = queue
         self._metrics = metrics
-        self._taken: deque[Entry] = deque()
+        self._pending: deque[QueuedLine] = deque()
         self._most_bytes = PIECE
         self._failures = 0
-        self._dropped_told = 0
+        self._dropped_counted = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -63,7 +63,7 @@ class TopicWriter:
                     await self._send()
             except TimeoutError:
                 log.warning("flight record not sent", why=f"no answer within {patience_seconds:g} s")
-        lost = len(self._taken) + len(self._queue.take(0))
+        lost = len(self._pending) + len(self._queue.take(0))
         self._metrics.record_dropped.labels("topic").inc(lost)
         self._outlet.close()
 
@@ -74,15 +74,15 @@ class TopicWriter:
 
     async def _send(self) -> bool:
         """Send all there is, piece by piece; False where it has to be tried again."""
-        if not self._taken:
-            self._taken.extend(self._queue.take(0))
+        if not self._pending:
+            self._pending.extend(self._queue.take(0))
             dropped = self._queue.dropped_in_all
-            self._metrics.record_dropped.labels("topic").inc(dropped - self._dropped_told)
-            self._dropped_told = dropped
+            self._metrics.record_dropped.labels("topic").inc(dropped - self._dropped_counted)
+            self._dropped_counted = dropped
         try:
-            while self._taken:
+            while self._pending:
                 await self._send_some()
-        except Exception as error:  # noqa: BLE001 (nobody else would ever send anything again)
+        except Exception as error:  # noqa: BLE001 (only this task sends lines)
             self._failed(error)
             return False
         self._failures = 0
@@ -96,19 +96,19 @@ class TopicWriter:
             self._make_smaller(piece, error)
             return
         for _ in piece:
-            self._taken.popleft()
+            self._pending.popleft()
         self._metrics.record_lines.labels("topic").inc(len(piece))
 
-    def _make_smaller(self, piece: list[Entry], error: RecordsTooLargeError) -> None:
+    def _make_smaller(self, piece: list[QueuedLine], error: RecordsTooLargeError) -> None:
         """Take less at a time; a single line that is too large is lost, lest all others wait behind it for ever."""
         if len(piece) > 1:
             self._most_bytes = sum(_size(one) for one in piece) // 2
             return
-        lost = self._taken.popleft()
+        lost = self._pending.popleft()
         # The line that says so is small, and has the lost one's number, as after lines that had no room.
-        told = self._queue.told_of_dropped(lost.seq, 1)
-        if _size(told) < _size(lost):
-            self._taken.appendleft(told)
+        marker = self._queue.dropped_marker(lost.seq, 1)
+        if _size(marker) < _size(lost):
+            self._pending.appendleft(marker)
         self._metrics.record_dropped.labels("topic").inc()
         self._metrics.record_errors.labels("topic").inc()
         log.warning("line of the flight record not sent", seq=lost.seq, bytes=_size(lost), error=str(error))
@@ -120,18 +120,18 @@ class TopicWriter:
             trace = None if isinstance(error, KafkaAccessError) else error
             log.warning("flight record not sent", error=str(error), exc_info=trace)
 
-    def _piece(self) -> list[Entry]:
-        found: list[Entry] = []
+    def _piece(self) -> list[QueuedLine]:
+        piece: list[QueuedLine] = []
         size = 0
-        for entry in self._taken:
+        for entry in self._pending:
             size += _size(entry)
-            if found and size > self._most_bytes:
+            if piece and size > self._most_bytes:
                 break
-            found.append(entry)
-        return found
+            piece.append(entry)
+        return piece
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: QueuedLine) -> int:
     return len(entry.text) + len(entry.key)
 
 

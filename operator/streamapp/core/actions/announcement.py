@@ -2,7 +2,7 @@
 
 Nothing is remembered of what was sent. An epoch that every agent has with the wanted content is renewed; any other
 content needs a higher one, told to all. Whoever leaves stays named until its pod is gone, and never is everybody named.
-Called by `plans`; agents let an announcement expire, so that one of an operator that died is forgotten by itself.
+Called by `plan`; agents let an announcement expire, so that one of an operator that died is forgotten by itself.
 """
 
 from collections.abc import Iterable, Mapping
@@ -186,5 +186,5 @@ def _next(highest: Epoch, snapshot: Snapshot) -> Epoch:
 
 def _why(wanted: frozenset[ProcessId], *, is_renewal: bool) -> Reason:
     if not wanted:
-        return Reason.NobodyLeaves
+        return Reason.AnnouncementWithdrawn
     return Reason.AnnouncementRenewed if is_renewal else Reason.LearnersWanted

@@ -1,6 +1,6 @@
 """Steps that are made beside every branch of the decision: evictions, left-over phantoms, process IDs, the budget.
 
-Called by `planning`. None of them takes a pod away.
+Called by `decide`. None of them takes a pod away.
 """
 
 from streamapp.core.actions.decision import CloseBudget, Evict, OpenBudget, RecordProcessId, Step
@@ -36,7 +36,7 @@ def probe_members(evidence: Evidence) -> tuple[Step, ...]:
     if latest is None or not latest.placement.probe_members:
         return ()
     keys = tuple(MemberKey(probe.id, probe.instance_id) for probe in latest.placement.probe_members)
-    return (Evict(members=keys, end=None, reason=Reason.NudgeLeftOver),)
+    return (Evict(members=keys, end=None, reason=Reason.ProbeMemberLeft),)
 
 
 def new_process_ids(evidence: Evidence) -> tuple[Step, ...]:

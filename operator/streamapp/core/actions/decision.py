@@ -1,6 +1,6 @@
 """What a decision is: a verdict with its reason, what is waited for, and the writes to make, as data.
 
-Made by `planning.decide`; the applier turns each step into one call, the status translation reads the rest. A step says
+Made by `decide.decide`; the applier turns each step into one call, the status translation reads the rest. A step says
 what it rests on (fence, time of the judgement), so that the applier can refuse it when the world has moved on.
 """
 

@@ -120,8 +120,5 @@ def _task_that_does_not_run(step: OpenStep, case: GateInput) -> Refusal | None:
     Where the step rested on that, it ends on that too: in the middle of a rebalance, when a task is nowhere, the tasks
     cannot be inferred from the group.
     """
-    by_tasks = step.reason in _RESTS_ON_THE_TASKS or not isinstance(case.task_set(), Refusal)
+    by_tasks = step.reason.row.rests_on_tasks or not isinstance(case.task_set(), Refusal)
     return first_refusal(STEP_END_BY_TASKS_GATES if by_tasks else STEP_END_GATES, case)
-
-
-_RESTS_ON_THE_TASKS = frozenset({Reason.Covered, Reason.Drained, Reason.OwnsNothing})

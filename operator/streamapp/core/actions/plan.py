@@ -1,6 +1,6 @@
 """The plan of a decision: what the branch wants and what goes on beside it, as steps in the order they are made.
 
-Called by `planning` only. It decides nothing about pods; it sees to it that one pass makes one change: never a removal
+Called by `decide` only. It decides nothing about pods; it sees to it that one pass makes one change: never a removal
 and a restart, never a write on the StatefulSet after another one, never a nudge while pods are on their way.
 """
 
@@ -34,20 +34,6 @@ from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.convergence import Convergence, estimate
 from streamapp.core.reasons import Reason
-
-_SETTLING = frozenset(
-    {
-        *(Reason.FollowUpScheduled, Reason.TasksRestoring, Reason.LearnersCatchingUp),
-        Reason.TasksReadyToMove,
-        # Seen while a backlog is worked off, and over when that is done, which only another look can show.
-        Reason.LagLimitBelowRate,
-        # A copy that was taken away and given back says nothing of it before its next join.
-        Reason.LagUnknown,
-        # Nor do members that all joined before any of them had state.
-        Reason.TopologyUnknown,
-    }
-)
-"""What is nudged for even outside a hold: to finish a scale-up in seconds, and to see that it is finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +220,7 @@ class PlanBuilder:
 
     def _settling_nudge(self) -> TriggerRebalance | None:
         missing = self.convergence.waits_for
-        if missing is None or missing.reason not in _SETTLING:
+        if missing is None or not missing.reason.row.triggers_outside_hold:
             return None
         when = self.convergence.eta if missing.reason is Reason.LearnersCatchingUp else NOT_KNOWN
         waiting = Waiting(refusal=missing, since=None, estimate=when)

@@ -20,26 +20,8 @@ from streamapp.core.reasons import Reason
 
 REMEMBERED_FOR = timedelta(minutes=30)
 
-_HELPED_BY_A_REBALANCE = frozenset(
-    {
-        Reason.AnnouncementNotFollowed,
-        Reason.Draining,
-        Reason.FollowUpScheduled,
-        Reason.LagLimitBelowRate,
-        Reason.LagUnknown,
-        Reason.LearnersCatchingUp,
-        Reason.LearnersNotPlaced,
-        Reason.PositionsUnknown,
-        Reason.TasksNotRunning,
-        Reason.TasksReadyToMove,
-        Reason.TasksRestoring,
-        Reason.TopologyUnknown,
-    }
-)
 _MOST_FOR_THE_TOPOLOGY = 3
 """What nobody shows after so many joins is not there to be shown, and an application may be like that for ever."""
-_MOVES_SOMETHING = frozenset({Reason.AnnouncementNotFollowed, Reason.TasksReadyToMove})
-"""Agents show that this one helps; it may come sooner after another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +73,13 @@ def _layout(reading: GroupReading) -> object:
 
 def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
     now, reason, all_sent = snapshot.now, waiting.refusal.reason, snapshot.rebalances.sent
-    gap = timing.move_gap if reason in _MOVES_SOMETHING else timing.nudge_gap
+    gap = timing.move_gap if reason.row.moves_tasks else timing.nudge_gap
     if all_sent and now - all_sent[-1] < gap:
         return False
     if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
         rebalance = None if snapshot.latest is None else snapshot.latest.rebalance
         return rebalance is None or now - rebalance.settled_at >= timing.reading_gap
-    if reason not in _HELPED_BY_A_REBALANCE:
+    if not reason.row.is_helped_by_rebalance:
         return False
     starts = [start for start in (waiting.since, snapshot.rebalances.layout_since) if start is not None]
     in_vain = [at for at in all_sent if not starts or at >= max(starts)]

@@ -1,6 +1,6 @@
 """The hold: fewer replicas are wished for than are granted. Keep the pods, or let the next ones go.
 
-Called by `planning` as the last branch of the decision. One ordinal at a time from the top, each judged afresh; the
+Called by `decide` as the last branch of the decision. One ordinal at a time from the top, each judged afresh; the
 hold record carries nothing from one judgement to the next but the clock of "no progress" and the user's word.
 """
 
@@ -147,11 +147,11 @@ class _Held:
             return CoverageOverride(Reason.StoppingToZero)
         override = self.snapshot.app.override
         if override is not None and self._is_overridden:
-            return CoverageOverride(Reason.ForcedByOverride, Forced(ForcedBy.OVERRIDE, override.why))
+            return CoverageOverride(Reason.OverriddenByUser, Forced(ForcedBy.OVERRIDE, override.why))
         if self.policy.scale_down is ScaleDownPolicy.IMMEDIATE:
-            return CoverageOverride(Reason.ForcedByPolicy, Forced(ForcedBy.POLICY, self.policy.force_reason))
+            return CoverageOverride(Reason.OverriddenByPolicy, Forced(ForcedBy.POLICY, self.policy.force_reason))
         if self.policy.on_timeout is OnTimeout.PROCEED and self._is_timed_out(self.hold.progress):
-            return CoverageOverride(Reason.ForcedByTimeout, Forced(ForcedBy.TIMEOUT, self.policy.force_reason))
+            return CoverageOverride(Reason.OverriddenByTimeout, Forced(ForcedBy.TIMEOUT, self.policy.force_reason))
         return None
 
     def _last_of_all(self, candidate: RemovalCandidate) -> Refusal | None:

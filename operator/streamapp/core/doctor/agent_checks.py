@@ -1,6 +1,6 @@
 """Checks on what only the agents in the JVMs tell: settings, limits, directories; and on the agents themselves.
 
-Called by `examining`. Without agents none of it can be seen from outside, and each check says so; with them, a pod
+Called by `examine`. Without agents none of it can be seen from outside, and each check says so; with them, a pod
 whose agent is silent, or does not tell one thing, is named as not checked.
 """
 

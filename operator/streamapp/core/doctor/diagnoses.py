@@ -2,13 +2,14 @@
 
 Codes are API: names do not change, and the operator's answers, the command line and `docs/diagnoses.md` use these same
 texts. The part that changes from case to case (which pod, which topic, which value) is the finding's `detail`. Found by
-`examining` from a snapshot, and by the command line from what the API server shows.
+`examine` from a snapshot, and by the command line from what the API server shows.
 """
 
 from dataclasses import dataclass
 from enum import Enum
 
 from streamapp.core.facts.ids import Ordinal
+from streamapp.core.reasons import Reason
 
 
 class Severity(Enum):
@@ -43,7 +44,10 @@ class Source(Enum):
 
 
 class Diagnosis(Enum):
-    """The name is the code; the value is (severity, title, why it matters, how it is mended)."""
+    """The name is the code; the value is (severity, title, why it matters, how to fix it), or (severity, reason).
+
+    A diagnosis of a reason has the reason's texts.
+    """
 
     severity: Severity
     title: str
@@ -52,163 +56,139 @@ class Diagnosis(Enum):
     """Why it matters."""
     fix: str
     """What a person can do."""
+    reason: Reason | None
+    """The reason of a condition that means this diagnosis."""
 
-    def __init__(self, severity: Severity, title: str, why: str, fix: str) -> None:
+    def __init__(self, severity: Severity, title: str | Reason, why: str = "", fix: str = "") -> None:
         self.severity = severity
-        self.title = title
-        self.why = why
-        self.fix = fix
+        if isinstance(title, Reason):
+            self.reason = title
+            self.title, self.why, self.fix = title.row.fact, title.row.consequence, title.next_step
+        else:
+            self.reason = None
+            self.title, self.why, self.fix = title, why, fix
+
+    @classmethod
+    def of(cls, reason: Reason) -> "Diagnosis":
+        """The diagnosis of a reason that has one."""
+        return next(diagnosis for diagnosis in cls if diagnosis.reason is reason)
 
     # The resource.
 
-    InvalidSpec = (
-        Severity.ERROR,
-        "The StreamApp's spec is not valid.",
-        "Nothing is changed until it is.",
-        "Correct the field that is named.",
-    )
-    ApplicationIdTaken = (
-        Severity.ERROR,
-        "An older StreamApp has the same application ID on the same Kafka cluster.",
-        "Only the older one is worked on.",
-        "Give one of them another application ID, or delete it.",
-    )
-    ForeignStatefulSet = (
-        Severity.ERROR,
-        "A StatefulSet of this name belongs to somebody else.",
-        "It is left alone, so that nothing is scaled.",
-        "Give the StreamApp another name, or remove that StatefulSet.",
-    )
+    InvalidSpec = Severity.ERROR, Reason.InvalidSpec
+    ApplicationIdTaken = Severity.ERROR, Reason.ApplicationIdTaken
+    ForeignStatefulSet = Severity.ERROR, Reason.ForeignStatefulSet
     Stalled = (
         Severity.ERROR,
         "The StreamApp is stalled.",
-        "Nothing goes on until somebody does something.",
-        "Follow what `kubectl streamapp explain` says about it.",
+        "The operator makes no progress until a user acts.",
+        "Follow the output of `kubectl streamapp explain`.",
     )
     Unanswered = (
         Severity.ERROR,
-        "The operator has not answered this StreamApp.",
-        "Wishes of users and autoscalers wait.",
-        "See that the operator runs and watches this namespace, and look at its log.",
+        "The operator has not processed this StreamApp.",
+        "Changes by users and autoscalers wait.",
+        "Check that the operator runs and watches this namespace, and check its log.",
     )
     ScalingUnsound = (
         Severity.WARNING,
-        "What drives the replicas is not in order.",
-        "Two that write one number undo each other's work, and who goes around the operator removes pods with their "
-        "state.",
-        "Let one HorizontalPodAutoscaler, or one person, write the StreamApp's replicas, and nobody the StatefulSet's.",
+        "The setup of autoscaling has a conflict.",
+        "Two writers of the replicas undo each other's changes. A client that scales the StatefulSet removes pods with "
+        "their state.",
+        "Let one HorizontalPodAutoscaler or one user set the StreamApp's replicas, and no client the StatefulSet's.",
     )
 
     # Copies of state.
 
     NoCopies = (
         Severity.ERROR,
-        "Stateful tasks have no standby, and no learners come on demand.",
-        "No scale-down is ever covered: every one is held until somebody releases it, and a pod that is lost takes its "
-        "tasks out until they are restored.",
+        "Stateful tasks have no standby, and there are no learners on demand.",
+        "No scale-down is ever covered, so each is held until a user overrides it. If a pod is lost, its tasks stop "
+        "until they are restored.",
         "Set `num.standby.replicas` to 1 or more, or `agent.enabled: true` with `learners.source: OnDemand`.",
     )
-    LagLimitsDisagree = (
-        Severity.WARNING,
-        "`acceptable.recovery.lag` is not the same everywhere.",
-        "The smallest counts, and on demand no pod is drained while pods of one template disagree.",
-        "Run all pods with one value, and put the same into `learners.acceptableRecoveryLag`.",
-    )
-    LagLimitUnbounded = (
-        Severity.ERROR,
-        "`acceptable.recovery.lag` has no bound.",
-        "Every copy passes for caught up, however far behind it is, and a task that moves to one is silent for long.",
-        "Set it to what may be restored in seconds; 10,000 is Kafka's default.",
-    )
-    TopologyUnknown = (
-        Severity.ERROR,
-        "It is not known which tasks the application has.",
-        "A task that nobody holds would not be missed, so that no pod is removed.",
-        "Put the text of `Topology#describe()` into `spec.topology`, or enable the agent, which tells it.",
-    )
+    LagLimitsDisagree = Severity.WARNING, Reason.RecoveryLagUnclear
+    LagLimitUnbounded = Severity.ERROR, Reason.RecoveryLagUnbounded
+    TopologyUnknown = Severity.ERROR, Reason.TopologyUnknown
 
-    # State on disk, and who is who.
+    # State on disk, and process identity.
 
     StateDirElsewhere = (
         Severity.ERROR,
-        "`state.dir` is not where the StreamApp says.",
-        "State off the volume is lost with the pod and restored at every start, and the process has another identity "
-        "each time.",
+        "`state.dir` is not the folder that the StreamApp names.",
+        "State off the volume is lost with the pod and restored at every start. The process has a new identity at "
+        "each start.",
         "Set `state.dir` to the folder that `spec.state` names, or `spec.state` to the application's folder.",
     )
     StateWithoutVolume = (
         Severity.WARNING,
-        "There is state on disk, and `spec.state` is not set.",
-        "It is lost with the pod and restored at every start.",
-        "Set `spec.state`; that takes a new StreamApp.",
+        "The application keeps state on disk, and `spec.state` is not set.",
+        "The state is lost with the pod and restored at every start.",
+        "Set `spec.state`; this needs a new StreamApp.",
     )
     TaskDirectoriesEmptied = (
         Severity.WARNING,
         "Task directories were removed before the application started.",
-        "`KafkaStreams#cleanUp()` throws away what the volume kept: every start restores it from the changelogs.",
-        "Call `cleanUp()` only when somebody asks for it, never at every start.",
+        "`KafkaStreams#cleanUp()` deletes the state on the volume: every start restores it from the changelogs.",
+        "Call `cleanUp()` only if a user asks for it, never at every start.",
     )
     IdentityUnstable = (
         Severity.ERROR,
-        "A pod does not run as the process whose state its volume holds.",
-        "Every scale-down is held: whose copies those are cannot be told.",
-        "See that `state.dir` is on the volume and that no volume was copied or swapped.",
+        "A pod does not run with the process ID of its volume.",
+        "The owner of its copies is unknown, so scale-downs are held.",
+        "Check that `state.dir` is on the volume and that no volume was copied or swapped.",
     )
-    MaxIdleTimeTooLong = (
-        Severity.WARNING,
-        "State may lie unused for longer than the changelog keeps deletions.",
-        "A pod that comes back later serves keys that were deleted.",
-        "Make `state.maxIdleTime` shorter than the topic's setting, or the topic's setting longer.",
-    )
+    MaxIdleTimeTooLong = Severity.WARNING, Reason.MaxIdleTimeTooLong
 
     # Starting and stopping.
 
     GracePeriodShort = (
         Severity.WARNING,
         "The termination grace period is short.",
-        "A close that is cut off leaves no checkpoint (from Kafka Streams 4.3 on, nothing flushed), so that the next "
+        "A close that is cut off writes no checkpoint (from Kafka Streams 4.3 on, it flushes nothing), so the next "
         "start restores.",
-        "Set `terminationGracePeriodSeconds` in the pod template to what `KafkaStreams#close()` takes, and some more.",
+        "Set `terminationGracePeriodSeconds` in the pod template to more than `KafkaStreams#close()` takes.",
     )
     KilledBeforeClosed = (
         Severity.ERROR,
         "A container was killed before it ended by itself.",
-        "Its state was not checkpointed, and with exactly-once it is restored as a whole.",
-        "Raise `terminationGracePeriodSeconds`, and see that SIGTERM reaches the JVM and leads to "
-        "`KafkaStreams#close()`; or mend the liveness probe that killed it.",
+        "It wrote no checkpoint; with exactly-once the whole state is restored.",
+        "Raise `terminationGracePeriodSeconds`, and check that SIGTERM reaches the JVM and leads to "
+        "`KafkaStreams#close()`. If a liveness probe killed it, fix the probe.",
     )
     CloseWithoutLeave = (
         Severity.WARNING,
         "`KafkaStreams#close()` does not leave the group.",
-        "Until its members are put out, or their session times out, nobody has the tasks of a pod that stopped.",
-        "Leave `leave` in `agent.defaults`, or close with `CloseOptions` that leave the group (Kafka Streams 4.2).",
+        "The tasks of a stopped pod wait until the operator evicts its members or their session expires.",
+        "Keep `leave` in `agent.defaults`, or close with `CloseOptions` that leave the group (Kafka Streams 4.2).",
     )
     HeartbeatSlow = (
         Severity.WARNING,
-        "Heartbeats are three seconds or more apart.",
-        "Members hear of a rebalance with their next heartbeat, and tasks that move are silent for that long.",
-        "Leave `heartbeat` in `agent.defaults`, or set `main.consumer.heartbeat.interval.ms` to 500.",
+        "The heartbeat interval is 3 seconds or more.",
+        "Members learn of a rebalance with their next heartbeat, so tasks that move stop for up to that long.",
+        "Keep `heartbeat` in `agent.defaults`, or set `main.consumer.heartbeat.interval.ms` to 500.",
     )
     SessionTimeoutLong = (
         Severity.WARNING,
-        "Members are static and their session times out late.",
-        "Static members are not put out on a restart: when a node is lost, their tasks are silent for a whole session.",
-        "Set `session.timeout.ms` to what a restart of a pod takes, or leave `group.instance.id` out.",
+        "Members are static, and their session timeout is long.",
+        "The operator does not evict static members on a restart. If a node is lost, their tasks stop for a whole "
+        "session timeout.",
+        "Set `session.timeout.ms` to the duration of a pod restart, or do not set `group.instance.id`.",
     )
 
     # Load and readiness.
 
     NoReadinessProbe = (
         Severity.WARNING,
-        "Pods pass for ready as soon as their container runs.",
-        "Their restore work counts as load, and an autoscaler on CPU adds pods because pods were added.",
+        "Pods are ready as soon as their container runs.",
+        "Their restore work counts as load, so an autoscaler on CPU adds pods because pods were added.",
         "Enable the agent, which brings a probe, or give the container a readiness probe that waits for RUNNING.",
     )
     OwnReadinessProbe = (
         Severity.NOTE,
-        "The pod template has a readiness probe of its own, which stays.",
-        "Where it is content while tasks are restored, restore work counts as load for an autoscaler on CPU.",
-        "Take it out, so that the agent's is used, or see that it waits for RUNNING.",
+        "The pod template has its own readiness probe, which the operator keeps.",
+        "If the probe succeeds during a restore, restore work counts as load for an autoscaler on CPU.",
+        "Remove it to use the agent's probe, or check that it waits for RUNNING.",
     )
 
     # Agents.
@@ -216,128 +196,103 @@ class Diagnosis(Enum):
     AgentKeyMissing = (
         Severity.ERROR,
         "The operator has no key for agents.",
-        "It can ask none of them, so that nothing is known of what they would tell and nothing is done on demand.",
-        "Make the Secret as docs/agents.md says, and mount it into the operator.",
+        "It cannot request reports from any agent, so there are no learners on demand.",
+        "Create the Secret as docs/agents.md describes, and mount it into the operator.",
     )
-    AgentSilent = (
-        Severity.WARNING,
-        "An agent does not answer.",
-        "Learners on demand need every agent; until then the operator falls back to what the group shows.",
-        "Do what the message says; see that the pod runs the agent and that a network policy lets the operator in.",
-    )
+    AgentSilent = Severity.WARNING, Reason.AgentSilent
     AssignorAside = (
         Severity.WARNING,
-        "The assignor that learns on demand is not at work in a pod.",
-        "One pod without it is enough to fall back to what the group shows.",
-        "Do what the message asks for; docs/agents.md lists the causes.",
+        "The learner task assignor is inactive in a pod.",
+        "Learners on demand need it in all pods; without it the operator uses what the group shows.",
+        "Follow the message; docs/agents.md lists the causes.",
     )
 
     # Kafka.
 
-    BrokersUnreachable = (
-        Severity.ERROR,
-        "The brokers do not answer the operator.",
-        "Every scale-down is held; growing goes on.",
-        "Check `kafka.bootstrapServers`, the client properties and the network policy.",
-    )
+    BrokersUnreachable = Severity.ERROR, Reason.BrokersUnreachable
     KafkaRightMissing = (
         Severity.ERROR,
-        "A right on the Kafka cluster is missing.",
-        "What rests on that request is not known, and scale-downs that need it are held.",
-        "Grant what is named to the user that the operator authenticates as; docs/kafka-rights.md has the commands.",
+        "The operator lacks a right on the Kafka cluster.",
+        "The facts of that request are unknown, so scale-downs that need them are held.",
+        "Grant the right to the user that the operator authenticates as; docs/kafka-rights.md has the commands.",
     )
-    EndOffsetsUnread = (
-        Severity.ERROR,
-        "The ends of the changelogs could not be read.",
-        "How far copies are behind is not known, so that every scale-down is held.",
-        "Do what the message says.",
-    )
-    GroupProtocolUnsupported = (
-        Severity.ERROR,
-        "The group is not one of the classic protocol.",
-        "Growing works; no pod is ever removed.",
-        "Keep `group.protocol=classic`.",
-    )
-    GroupUndecodable = (
-        Severity.ERROR,
-        "A member of the group could not be understood.",
-        "What it holds is not known, so that every scale-down is held.",
-        "If the application's version is new, upgrade the operator.",
-    )
+    EndOffsetsUnread = Severity.ERROR, Reason.EndOffsetsUnread
+    GroupProtocolUnsupported = Severity.ERROR, Reason.GroupProtocolUnsupported
+    GroupUndecodable = Severity.ERROR, Reason.GroupUndecodable
 
     # The operator and its cluster.
 
     DefinitionMissing = (
         Severity.ERROR,
-        "The API server does not know StreamApps.",
-        "There can be none, and the operator does not start.",
+        "The API server does not know the resource StreamApp.",
+        "No StreamApp can exist, and the operator does not start.",
         "Install the CustomResourceDefinition of the operator's release.",
     )
     OperatorMissing = (
         Severity.ERROR,
         "No operator was found.",
-        "Nobody answers wishes: nothing is created, grown or shrunk.",
-        "Install it, or name its namespace with --operator-namespace.",
+        "No StreamApp is created or scaled.",
+        "Install the operator, or name its namespace with --operator-namespace.",
     )
     OperatorNotReady = (
         Severity.ERROR,
         "No pod of the operator is ready.",
-        "Nobody answers wishes: nothing is created, grown or shrunk.",
-        "Look at the pod's events and log.",
+        "No StreamApp is created or scaled.",
+        "Check the pod's events and log.",
     )
     OperatorNotRedundant = (
         Severity.NOTE,
         "Fewer than two pods of the operator are ready.",
-        "While it is restarted or its node is drained, wishes wait.",
-        "Run two replicas; one of them leads.",
+        "Scaling waits while that pod restarts or its node is drained.",
+        "Run two replicas; one of them is the leader.",
     )
     OperatorLeaderless = (
         Severity.ERROR,
-        "No replica of the operator leads.",
-        "Nobody answers wishes until one takes the Lease.",
-        "It takes seconds; if it lasts, look at the log of its pods and at their right to the Lease.",
+        "No replica of the operator is the leader.",
+        "No StreamApp is scaled until a replica acquires the Lease.",
+        "Wait a few seconds; if it lasts, check the log of the operator's pods and their right to the Lease.",
     )
     OperatorUnreachable = (
         Severity.WARNING,
-        "The operator could not be asked.",
-        "Tasks, brokers and agents are known to it alone; what follows rests on the resources.",
-        "Do what the message says; docs/command-line.md lists the rights that it takes.",
+        "The operator did not answer the command line.",
+        "Only the operator knows tasks, brokers and agents; the other findings come from the resources.",
+        "Follow the message; docs/command-line.md lists the rights that the command needs.",
     )
     VersionsDiffer = (
         Severity.WARNING,
-        "The operator and this command line are of different versions.",
-        "Reasons and findings of the newer one may not be known to the other.",
-        "Bring both to one version.",
+        "The operator and this command line have different versions.",
+        "The older one does not know new reasons and findings of the newer one.",
+        "Install the same version of both.",
     )
     OperatorRightMissing = (
         Severity.ERROR,
         "The operator lacks a right on the API server.",
-        "Every pass that needs it fails.",
-        "Compare its Role or ClusterRole, and the binding, with those of its release.",
+        "Every reconcile that needs the right fails.",
+        "Compare the operator's Role or ClusterRole, and the binding, with those of its release.",
     )
     PassFailed = (
         Severity.ERROR,
-        "The operator's last pass over this StreamApp failed.",
-        "What it does about it waits until a pass succeeds.",
-        "Do what the message says; the operator's log has more.",
+        "The operator's last reconcile of this StreamApp failed.",
+        "The operator does not act on this StreamApp until a reconcile succeeds.",
+        "Follow the message; the operator's log has more.",
     )
     FactsOld = (
         Severity.WARNING,
-        "The operator looked at this StreamApp long ago.",
-        "What it knows may not be so any more.",
-        "Look at the operator: it is slow, short of CPU, or refused by the API server.",
+        "The operator last reconciled this StreamApp long ago.",
+        "Its facts can be out of date.",
+        "Check the operator: it is slow, short of CPU, or refused by the API server.",
     )
     AdmissionPoliciesAbsent = (
         Severity.NOTE,
-        "No admission policy guards what the operator manages.",
-        "Anybody with the right to scale a StatefulSet can remove pods with their state behind the operator's back.",
+        "No admission policy protects the objects that the operator manages.",
+        "Every client with the right to scale a StatefulSet can remove pods with their state.",
         "Install the chart's policies; docs/operations.md says what each refuses.",
     )
     MetricsApiAbsent = (
         Severity.WARNING,
         "The resource metrics API does not answer.",
-        "A HorizontalPodAutoscaler on CPU or memory does not know what to do.",
-        "Install metrics-server, or see why it is not available.",
+        "A HorizontalPodAutoscaler on CPU or memory cannot scale.",
+        "Install metrics-server, or check why it is not available.",
     )
 
 

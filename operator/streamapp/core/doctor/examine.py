@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from streamapp.core.doctor import agent_checks, kafka_checks, resource_checks
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding
 from streamapp.core.doctor.subject import Found, Patient
+from streamapp.core.reasons import Reason
 
 Check = Callable[[Patient], Found]
 
@@ -21,8 +22,8 @@ CHECKS: tuple[tuple[Diagnosis, Check], ...] = (
     (Diagnosis.ForeignStatefulSet, resource_checks.statefulset_is_ours),
     (Diagnosis.BrokersUnreachable, kafka_checks.brokers_answer),
     (Diagnosis.KafkaRightMissing, kafka_checks.no_right_is_missing),
-    (Diagnosis.GroupProtocolUnsupported, kafka_checks.group_is_classic),
-    (Diagnosis.GroupUndecodable, kafka_checks.group_is_understood),
+    (Diagnosis.GroupProtocolUnsupported, kafka_checks.by_gate(Reason.GroupProtocolUnsupported)),
+    (Diagnosis.GroupUndecodable, kafka_checks.by_gate(Reason.GroupUndecodable)),
     (Diagnosis.TopologyUnknown, kafka_checks.tasks_are_known),
     (Diagnosis.EndOffsetsUnread, kafka_checks.ends_are_read),
     (Diagnosis.NoCopies, kafka_checks.tasks_have_copies),

@@ -1,12 +1,12 @@
 """Checks on what the brokers say: reach and rights, the group, its tasks, their copies, who is who.
 
-Called by `examining`. Each looks at the newest reading; where there is none that can be read, it says that it could not
+Called by `examine`. Each looks at the newest reading; where there is none that can be read, it says that it could not
 be checked.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
@@ -23,8 +23,9 @@ from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput
+from streamapp.core.gates.chains import GATES
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import identity_holds, no_process_id_is_doubled
+from streamapp.core.gates.safety_gates import identity_holds, no_process_id_is_duplicated
 from streamapp.core.reasons import Reason
 from streamapp.core.status import state_age
 
@@ -37,18 +38,33 @@ def brokers_answer(patient: Patient) -> Found:
     latest = patient.snapshot.latest
     if latest is None:
         return _unchecked(Diagnosis.BrokersUnreachable, "the group was not read yet")
-    return _where_unreadable(patient.snapshot, Reason.BrokersUnreachable, Diagnosis.BrokersUnreachable)
+    # The brokers answered if the group was read, even if the group cannot be decoded.
+    if isinstance(latest.group, GroupUnreadable) and latest.group.reason is Reason.BrokersUnreachable:
+        return (_broker_finding(Diagnosis.BrokersUnreachable, latest.group.detail),)
+    return ()
 
 
-def group_is_classic(patient: Patient) -> Found:
-    """It is a Kafka Streams group of the classic protocol."""
-    diagnosis = Diagnosis.GroupProtocolUnsupported
-    return _where_unreadable(patient.snapshot, Reason.GroupProtocolUnsupported, diagnosis)
+def by_gate(reason: Reason) -> Callable[[Patient], Found]:
+    """The check that asks the gate of a reason about the newest reading, as if no pod left.
 
+    If the gate refuses with another reason, the diagnosis could not be checked.
+    """
+    gate, diagnosis = GATES[reason.row.gate], Diagnosis.of(reason)
 
-def group_is_understood(patient: Patient) -> Found:
-    """Every member could be decoded."""
-    return _where_unreadable(patient.snapshot, Reason.GroupUndecodable, Diagnosis.GroupUndecodable)
+    def check(patient: Patient) -> Found:
+        snapshot = patient.snapshot
+        if snapshot.latest is None:
+            return _unchecked(diagnosis, "the group was not read yet")
+        evidence, no_pod = Evidence(snapshot, patient.policy), RemovalCandidate(RemovalKind.RESTART, ())
+        view = evidence.agent_view
+        refusal = gate(GateInput(evidence=evidence, candidate=no_pod, reading=snapshot.latest, view=view))
+        if refusal is None:
+            return ()
+        if refusal.reason is reason:
+            return (_broker_finding(diagnosis, refusal.detail),)
+        return _unchecked(diagnosis, refusal.detail)
+
+    return check
 
 
 def no_right_is_missing(patient: Patient) -> Found:
@@ -120,7 +136,7 @@ def identity_is_stable(patient: Patient) -> Found:
         return _unchecked(Diagnosis.IdentityUnstable, unreadable or "")
     nobody = RemovalCandidate(RemovalKind.RESTART, ())
     case = GateInput(evidence=Evidence(snapshot, patient.policy), candidate=nobody, reading=snapshot.latest)
-    refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
+    refusal = first_refusal((no_process_id_is_duplicated, identity_holds), case)
     if refusal is None:
         return ()
     if refusal.reason is Reason.ProcessIdUnrecorded:
@@ -176,18 +192,6 @@ def _ends(snapshot: Snapshot) -> Iterator[EndOffsets | EndsUnreadable]:
     if snapshot.agents is not None:
         yield from (one.ends for one in snapshot.agents.ends)
     yield from (one.rebalance.ends for one in snapshot.readings if one.rebalance is not None)
-
-
-def _where_unreadable(snapshot: Snapshot, reason: Reason, diagnosis: Diagnosis) -> Found:
-    latest = snapshot.latest
-    if latest is None:
-        return _unchecked(diagnosis, "the group was not read yet")
-    if not isinstance(latest.group, GroupUnreadable):
-        return ()
-    if latest.group.reason is reason:
-        return (_broker_finding(diagnosis, latest.group.detail),)
-    # Whoever could not reach the brokers cannot tell the rest; whoever read the group could reach them.
-    return () if reason is Reason.BrokersUnreachable else _unchecked(diagnosis, latest.group.detail)
 
 
 def _unreadable(snapshot: Snapshot) -> str | None:

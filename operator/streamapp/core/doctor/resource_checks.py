@@ -1,6 +1,6 @@
 """Checks on the resource, its pod template, its containers' ends and the operator's own last pass.
 
-Called by `examining`; those of the template by the command line too, where no operator answers.
+Called by `examine`; those of the template by the command line too, where no operator answers.
 """
 
 from collections.abc import Iterable

@@ -2,7 +2,7 @@
 
 An agent is believed while its word is young, from the container that runs now, and the newest that this JVM gave: an
 answer that comes late is known by its sequence number. Two views of all agents, one later than the other, take the
-place of two joins. Used by `cases`, `sources` and `announcing`; the gatherer keeps the words with `remember`.
+place of two joins. Used by `case`, `learner_source` and `announcement`; the gatherer keeps the words with `remember`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

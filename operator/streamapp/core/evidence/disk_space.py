@@ -1,8 +1,8 @@
 """Have the volumes of the pods that stay room for the learners of those that leave?
 
 An estimate: a task takes its share of what the leaving pod's state takes. Where an agent does not tell, nothing is
-checked, and a warning says so; a hold is never kept by what nobody knows. Called by `announcing`, `draining` and
-`planning`.
+checked, and a warning says so; a hold is never kept by what nobody knows. Called by `announcement`, `drain_gates` and
+`decide`.
 """
 
 from collections.abc import Collection, Mapping

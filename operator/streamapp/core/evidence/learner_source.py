@@ -1,7 +1,7 @@
 """Where learners come from: on demand where our assignor is at work in *all* pods, else what the group shows.
 
 A mixed group would change its layout with every leader, so one pod that says otherwise, or nothing, is enough to fall
-back, and the reason is told. Called by `judging`, `holding`, `rollouts`, `announcing` and `conditions`.
+back, and the reason is told. Called by `evaluate`, `scale_down`, `rollout`, `announcement` and `conditions`.
 """
 
 from dataclasses import dataclass, replace
@@ -123,7 +123,7 @@ def _assigned_otherwise(reports: tuple[AgentReport, ...]) -> Refusal | None:
         return None
     named = next((report for report in others if report.aside is not None), others[0])
     aside = named.aside or AssignorInactive(AsideKind.FAILED, "it does not say why")
-    reason = _STEPS_ASIDE[aside.kind]
+    reason = aside.kind.reason
     if len(others) < len(reports):
         return Refusal(Reason.AssignorMixed, f"{reason.name}: {_told(named, aside)}", needs_rebalance=False)
     return Refusal(reason, _told(named, aside), needs_rebalance=False)
@@ -151,16 +151,6 @@ def _shown_by_the_group(evidence: Evidence) -> LearnerSource | LearnersUnknown:
 
 def _told(report: AgentReport, aside: AssignorInactive) -> str:
     return f"ordinal {report.ordinal}: {aside.why}"
-
-
-_STEPS_ASIDE = {
-    AsideKind.OLDER_STREAMS: Reason.OlderStreams,
-    AsideKind.OWN_ASSIGNOR: Reason.OwnAssignor,
-    AsideKind.STREAMS_PROTOCOL: Reason.StreamsProtocol,
-    AsideKind.UNKNOWN_LOADER: Reason.UnknownLoader,
-    AsideKind.SWITCHED_OFF: Reason.AssignorSwitchedOff,
-    AsideKind.FAILED: Reason.AgentFailed,
-}
 
 
 def detect(group: GroupDescription, task_set: TaskSet) -> LearnerSource | LearnersUnknown:

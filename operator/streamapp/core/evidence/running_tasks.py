@@ -1,6 +1,6 @@
 """Which tasks are active where, and which of those are known to run.
 
-Used by the gates, by `closings` and by `convergence`. "Assigned" is what the leader decided; "running" is what the
+Used by the gates, by `open_step` and by `convergence`. "Assigned" is what the leader decided; "running" is what the
 member itself said when it joined, and is therefore known one join later; or what the agent in its JVM says now.
 """
 

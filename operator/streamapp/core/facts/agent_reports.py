@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import Self
 
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
+from streamapp.core.reasons import Reason
 
 
 class Rebalance(Enum):
@@ -24,14 +26,23 @@ class Rebalance(Enum):
 
 
 class AsideKind(Enum):
-    """Why the assignor is not at work in a JVM, in one word."""
+    """Why the assignor is inactive in a JVM: the value is the agent's word, and `reason` the reason for it."""
 
-    OLDER_STREAMS = "OlderStreams"
-    OWN_ASSIGNOR = "OwnAssignor"
-    STREAMS_PROTOCOL = "StreamsProtocol"
-    UNKNOWN_LOADER = "UnknownLoader"
-    SWITCHED_OFF = "SwitchedOff"
-    FAILED = "Failed"
+    reason: Reason
+
+    def __new__(cls, word: str, reason: Reason) -> Self:
+        """Take the word for the value."""
+        member = object.__new__(cls)
+        member._value_ = word
+        member.reason = reason
+        return member
+
+    OLDER_STREAMS = "OlderStreams", Reason.OlderStreams
+    OWN_ASSIGNOR = "OwnAssignor", Reason.OwnAssignor
+    STREAMS_PROTOCOL = "StreamsProtocol", Reason.StreamsProtocol
+    UNKNOWN_LOADER = "UnknownLoader", Reason.UnknownLoader
+    SWITCHED_OFF = "SwitchedOff", Reason.AssignorSwitchedOff
+    FAILED = "Failed", Reason.AgentFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +177,7 @@ class EndsAfter:
 
 @dataclass(frozen=True, slots=True)
 class AgentsSeen:
-    """What was heard of all agents of one application, newest first within each ordinal (`hearing.remember`)."""
+    """What was heard of all agents of one application, newest first within each ordinal (`agent_views.remember`)."""
 
     words: Mapping[Ordinal, tuple[AgentReply, ...]] = field(default_factory=dict)
     """Of every pod that runs: what was heard in the last quarter of a minute, and at least the last two."""

@@ -1,6 +1,6 @@
 """Who drives the replicas: autoscalers that aim at the StreamApp or past it, and others who write `spec.replicas` too.
 
-Filled by the gatherer from `kube`; read by `soundness` and the flight record alone. Nothing that scales or restarts a
+Filled by the gatherer from `kube`; read by `autoscaling` and the flight record alone. Nothing that scales or restarts a
 pod ever goes by it.
 """
 

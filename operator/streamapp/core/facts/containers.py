@@ -1,6 +1,6 @@
 """Containers and the group members that ran in them: who was seen where, and which container is known to have ended.
 
-Plain values. `eviction` decides with them, `holds` keeps those of an open step, the gatherer the others in memory.
+Plain values. `eviction` decides with them; `hold_record` keeps those of an open step, the gatherer keeps the others.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
 Two parts that live apart: the hold (why pods are kept, since when, how far) and the open step (what was just taken away
 and is not finished). Nothing in it ever counts as "done": every step is judged afresh from live facts.
 
-`planning` decides what it shall say, `record_text` turns it into text and back, the applier writes it.
+`decide` decides what it shall say, `hold_annotation` turns it into text and back, the applier writes it.
 """
 
 import hashlib

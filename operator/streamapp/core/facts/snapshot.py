@@ -1,6 +1,6 @@
 """All facts that one decision may use, gathered in one pass; time enters here and nowhere else.
 
-Made by the controller's gatherer, consumed by `planning.decide`. What comes from memory (the history of the wish, older
+Made by the controller's gatherer, consumed by `decide.decide`. What comes from memory (the history of the wish, older
 readings, captures, nudges) may be missing after a restart: then it is empty, and what needs it waits.
 """
 

@@ -1,6 +1,6 @@
 """The settings of a topic that decide how long it keeps what a copy of a task has missed.
 
-Read by `streamapp.kafka.topics.topics`, judged by `retention`.
+Read by `streamapp.kafka.topics.topics`, judged by `state_age`.
 """
 
 from dataclasses import dataclass

@@ -1,33 +1,44 @@
 """Which pods would go next: one ordinal from the top, or the contiguous top run of those that hold nothing.
 
-A StatefulSet always drops its highest ordinals, so "which" is really "how many from the top". Called by `holding` and
-`rollouts`; whether they may go is for the gates to say, which check again what is claimed here.
+A StatefulSet always drops its highest ordinals, so "which" is really "how many from the top". Called by `scale_down`
+and `rollout`; whether they may go is for the gates to say, which check again what is claimed here.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
+from typing import Self
 
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Workload
+from streamapp.core.reasons import Reason
 
 
 class RemovalKind(Enum):
-    """What kind of going it is."""
+    """Which pods go, and how: the value names the kind, and `reason` is that of its approval."""
 
-    ONE = "one"
+    reason: Reason
+
+    def __new__(cls, word: str, reason: Reason) -> Self:
+        """Take the word for the value."""
+        member = object.__new__(cls)
+        member._value_ = word
+        member.reason = reason
+        return member
+
+    ONE = "one", Reason.Covered
     """The top ordinal, for good."""
-    IDLE = "idle"
+    IDLE = "idle", Reason.OwnsNothing
     """The top run of pods that hold nothing, for good."""
-    DRAINED = "drained"
+    DRAINED = "drained", Reason.Drained
     """The top run of pods whose tasks were moved elsewhere before, for good; or the top one, while they move."""
-    NEVER_RAN = "never ran"
+    NEVER_RAN = "never ran", Reason.NeverRan
     """The top run of pods whose container never ran, for good."""
-    RESTART = "restart"
+    RESTART = "restart", Reason.RestartCovered
     """One pod, which comes back with its volume."""
 
 

@@ -72,8 +72,8 @@ class GateInput:
         if isinstance(group, Refusal):
             return group
         if not self.policy.trigger_rebalance:
-            return Refusal(Reason.NudgeDisabled)
-        return Refusal(Reason.PositionsUnknown if group.can_be_nudged else Reason.NudgeImpossible)
+            return Refusal(Reason.RebalanceTriggerDisabled)
+        return Refusal(Reason.PositionsUnknown if group.can_be_nudged else Reason.RebalanceTriggerImpossible)
 
     def ends(self) -> EndOffsets | Refusal:
         """The ends that were read after the positions were told."""

@@ -4,6 +4,8 @@
 here names. Who asks a list stands in its own words below.
 """
 
+from collections.abc import Mapping
+
 from streamapp.core.gates.agent_gates import (
     agents_agree,
     announcement_is_followed,
@@ -30,7 +32,7 @@ from streamapp.core.gates.safety_gates import (
     no_earlier_step_is_open,
     no_follow_up_is_scheduled,
     no_member_is_foreign,
-    no_process_id_is_doubled,
+    no_process_id_is_duplicated,
     no_rollout_is_half_done,
     only_pods_without_tasks_go_together,
     retention_is_in_force,
@@ -46,7 +48,7 @@ REMOVAL_GATES: tuple[Gate, ...] = (
     every_task_is_active_once,
     agents_agree,
     no_member_is_foreign,
-    no_process_id_is_doubled,
+    no_process_id_is_duplicated,
     identity_holds,
     statefulset_is_observed,
     retention_is_in_force,
@@ -64,7 +66,7 @@ NEVER_RAN_GATES: tuple[Gate, ...] = (
     no_earlier_step_is_open,
     facts_are_fresh,
     brokers_answered,
-    no_process_id_is_doubled,
+    no_process_id_is_duplicated,
     identity_holds,
     statefulset_is_observed,
     retention_is_in_force,
@@ -119,3 +121,7 @@ STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 
 STEP_END_BY_TASKS_GATES: tuple[Gate, ...] = (*STEP_END_GATES, topology_is_known, every_task_runs)
 """The same where it is known which tasks there are, or the step rested on that."""
+
+_CHAINS = (REMOVAL_GATES, COVERAGE_GATES, LEARNER_GATES, CONVERGENCE_GATES, STEP_END_BY_TASKS_GATES)
+GATES: Mapping[str, Gate] = {gate.__name__: gate for chain in _CHAINS for gate in chain}
+"""Every gate by its name, as the rows of `reasons` name it; the chains left out are parts of these."""

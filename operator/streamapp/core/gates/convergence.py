@@ -1,6 +1,6 @@
 """How far the application is from the state in which nothing moves any more; what the resource says about it.
 
-Reports only: no gate asks here. Called by `planning` for every decision, whatever its verdict.
+Reports only: no gate asks here. Called by `decide` for every decision, whatever its verdict.
 """
 
 from dataclasses import dataclass, replace
@@ -25,19 +25,6 @@ from streamapp.core.reasons import Reason
 
 SHOWN = 3
 """Tasks named as the slowest."""
-
-_CANNOT_BE_TOLD = frozenset(
-    {
-        Reason.BrokersUnreachable,
-        Reason.EndOffsetsUnread,
-        Reason.GroupProtocolUnsupported,
-        Reason.GroupUndecodable,
-        Reason.LagLimitBelowRate,
-        Reason.LagUnknown,
-        Reason.NudgeImpossible,
-        Reason.TopologyUnknown,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +62,7 @@ class Convergence:
     @property
     def can_be_told(self) -> bool:
         """False where "not converged" only means that nobody knows."""
-        return self.waits_for is None or self.waits_for.reason not in _CANNOT_BE_TOLD
+        return self.waits_for is None or not self.waits_for.reason.row.hides_convergence
 
 
 def measure(evidence: Evidence) -> Convergence:
@@ -180,7 +167,7 @@ def _pod_that_is_missing(case: GateInput) -> Refusal | None:
         return Refusal(Reason.StatefulSetMissing)
     granted, desired = statefulset.replicas, snapshot.app.desired.replicas
     if granted != desired:
-        return Refusal(Reason.WishPending, f"{desired} are wished for, {granted} are granted")
+        return Refusal(Reason.DesiredReplicasPending, f"{desired} are wished for, {granted} are granted")
     pods, ready = len(snapshot.workload.pods), snapshot.workload.ready
     if pods != granted or ready != granted:
         return Refusal(Reason.PodsNotReady, f"{granted} are granted, {pods} exist, {ready} are ready")

@@ -83,34 +83,6 @@ def every_stateful_task_is_covered(case: GateInput) -> Refusal | None:
     return replace(refusal_of(waits), needs_rebalance=case.view is None) if waits else None
 
 
-OVERRIDABLE = frozenset(
-    {
-        *(Reason.TopologyUnknown, Reason.AssignorUnknown, Reason.PositionsUnknown, Reason.EndOffsetsUnread),
-        *(Reason.NudgeDisabled, Reason.NudgeImpossible),
-        *(Reason.AgentDisabled, Reason.AgentSilent, Reason.AgentReportsPending, Reason.AssignorMixed),
-        *(Reason.OlderStreams, Reason.OwnAssignor, Reason.StreamsProtocol, Reason.UnknownLoader),
-        *(Reason.AssignorSwitchedOff, Reason.AgentFailed, Reason.RecoveryLagUnclear, Reason.RecoveryLagUnbounded),
-        *(Reason.AnnouncementPending, Reason.AnnouncementNotFollowed, Reason.NoRoomForLearners),
-        *(Reason.LearnersNotPlaced, Reason.TasksReadyToMove, Reason.Draining),
-        *(Reason.NoLearners, Reason.LagUnknown, Reason.LagLimitBelowRate),
-        *(Reason.TasksRestoring, Reason.LearnersCatchingUp),
-        *(Reason.NoProgress, Reason.GaveUp),
-    }
-)
-"""The reasons that these gates give, and those of a hold that waited for them in vain: a user's word can end such a
-hold, and no other."""
-
-WORST_FIRST = (
-    Reason.NoLearners,
-    Reason.LagUnknown,
-    Reason.LagLimitBelowRate,
-    Reason.TasksRestoring,
-    Reason.LearnersCatchingUp,
-    Reason.LearnersNotPlaced,
-)
-"""Which of the tasks that are waited for gives the reason."""
-
-
 def _might_be_taken_up_again(task: TaskId, case: GateInput) -> bool:
     """Tell whether a pod that goes has state of the task on its disk, which the next rebalance could make use of."""
     placement = case.placement()
@@ -122,13 +94,11 @@ def _might_be_taken_up_again(task: TaskId, case: GateInput) -> bool:
 
 def refusal_of(waits: tuple[TaskWait, ...]) -> Refusal:
     """Name the worst of the tasks that are waited for; there is at least one."""
-    for reason in WORST_FIRST:
-        concerned = [wait for wait in waits if wait.reason is reason]
-        if concerned:
-            worst = max(concerned, key=lambda wait: (wait.records_to_go or 0, wait.task))
-            many = "1 task waits" if len(waits) == 1 else f"{len(waits)} tasks wait"
-            return Refusal(reason, f"{many}; {describe(worst)}", waits)
-    raise AssertionError("a task is waited for without a reason")
+    reason = min({wait.reason for wait in waits}, key=lambda one: one.row.wait_rank)
+    concerned = [wait for wait in waits if wait.reason is reason]
+    worst = max(concerned, key=lambda wait: (wait.records_to_go or 0, wait.task))
+    many = "1 task waits" if len(waits) == 1 else f"{len(waits)} tasks wait"
+    return Refusal(reason, f"{many}; {describe(worst)}", waits)
 
 
 def describe(wait: TaskWait) -> str:

@@ -1,7 +1,7 @@
 """Draining: with learners on demand a pod goes only when it holds no task at all, by the agents' and the brokers' word.
 
 Says how far that is, for the gates, for the reason of a hold and for the next nudge: a rebalance is worth its moment
-only when something moves by it. Called by `judging` and, for what settles outside holds, by `convergence`.
+only when something moves by it. Called by `evaluate` and, for what settles outside holds, by `convergence`.
 """
 
 from collections.abc import Callable
@@ -25,9 +25,6 @@ from streamapp.core.gates.coverage_gates import (
     refusal_of,
 )
 from streamapp.core.reasons import Reason
-
-MOVING = frozenset({Reason.GroupRebalancing, Reason.FollowUpScheduled, Reason.TaskUnassigned})
-"""What the group shows while it learns and moves; how far that is says more."""
 
 
 def pods_are_drained(case: GateInput) -> Refusal | None:

@@ -1,6 +1,6 @@
 """May these pods go? Runs the gates on both readings and answers with a permission or the first refusal.
 
-Called by `holding` for removals and by `rollouts` for restarts, so that one rule guards both.
+Called by `scale_down` for removals and by `rollout` for restarts, so that one rule guards both.
 """
 
 from collections.abc import Iterable
@@ -25,17 +25,9 @@ from streamapp.core.gates.chains import (
     NEVER_RAN_GATES,
     REMOVAL_GATES,
 )
-from streamapp.core.gates.drain_gates import MOVING, progress
+from streamapp.core.gates.drain_gates import progress
 from streamapp.core.gates.safety_gates import facts_are_fresh
 from streamapp.core.reasons import Reason
-
-_WHY = {
-    RemovalKind.ONE: Reason.Covered,
-    RemovalKind.IDLE: Reason.OwnsNothing,
-    RemovalKind.DRAINED: Reason.Drained,
-    RemovalKind.NEVER_RAN: Reason.NeverRan,
-    RemovalKind.RESTART: Reason.RestartCovered,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +67,7 @@ def evaluate(
     rules = _Rules(DRAINED_REMOVAL_GATES, LEARNER_GATES, before)
     refused = first_refusal(DRAINED_REMOVAL_GATES, case)
     if refused is not None:
-        return (progress(case) if refused.reason in MOVING and override is None else None) or refused
+        return (progress(case) if refused.reason.row.is_group_moving and override is None else None) or refused
     return _judge_twice(case, rules, override)
 
 
@@ -147,7 +139,7 @@ def _permission(case: GateInput, earliest: GroupReading, override: CoverageOverr
         observed = since_first_seen(seen, case.snapshot.observed)
     return Approval(
         candidate=case.candidate,
-        reason=_WHY[case.candidate.kind] if override is None else override.reason,
+        reason=case.candidate.kind.reason if override is None else override.reason,
         forced=None if override is None else override.forced,
         observed=observed,
     )

@@ -1,7 +1,7 @@
 """The gates: what must be true before any pod goes, one function each, in an order one can read aloud.
 
 Each looks at one reading, refuses with its own reason, and refuses as well where it cannot see what it asks about. No
-choice of the user overrides these; the ones that can be overridden are in `coverage_gates`. `judging` runs both, and
+choice of the user overrides these; the ones that can be overridden are in `coverage_gates`. `evaluate` runs both, and
 the first that refuses names the condition's reason.
 """
 
@@ -106,21 +106,21 @@ def no_member_is_foreign(case: GateInput) -> Refusal | None:
     if isinstance(placement, Refusal):
         return placement
     if placement.probe_members:
-        return Refusal(Reason.NudgeLeftOver, f"member {placement.probe_members[0].id}")
+        return Refusal(Reason.ProbeMemberLeft, f"member {placement.probe_members[0].id}")
     if placement.foreign:
         stranger = placement.foreign[0]
         return Refusal(Reason.ForeignMember, f"member {stranger.id} at {stranger.client_host}")
     return None
 
 
-def no_process_id_is_doubled(case: GateInput) -> Refusal | None:
+def no_process_id_is_duplicated(case: GateInput) -> Refusal | None:
     """No two pods are one process for Kafka Streams."""
     placement = case.placement()
     if isinstance(placement, Refusal):
         return placement
     if not placement.duplicated:
         return None
-    return Refusal(Reason.ProcessIdDoubled, f"process ID {min(placement.duplicated)}")
+    return Refusal(Reason.ProcessIdDuplicated, f"process ID {min(placement.duplicated)}")
 
 
 def identity_holds(case: GateInput) -> Refusal | None:
@@ -229,7 +229,7 @@ def every_task_says_it_runs(case: GateInput) -> Refusal | None:
     if isinstance(running, Refusal):
         return running
     idle, by_agents = sorted(task_set.ids - running), case.view is not None
-    reason = Reason.TasksRestoring if group.can_be_nudged or by_agents else Reason.NudgeImpossible
+    reason = Reason.TasksRestoring if group.can_be_nudged or by_agents else Reason.RebalanceTriggerImpossible
     return Refusal(reason, f"task {first_few(idle)}", needs_rebalance=not by_agents) if idle else None
 
 

@@ -1,6 +1,6 @@
 """Is what drives the replicas in order? The condition `AutoscalingHealthy`.
 
-Called by `conditions` and, for its warnings, by `planning`. It is for people: no step of any plan depends on it. Where
+Called by `conditions` and, for its warnings, by `decide`. It is for people: no step of any plan depends on it. Where
 several things are wrong, the first in the order of `_ASKED` gives the reason, and the others stand behind it.
 """
 
@@ -22,8 +22,6 @@ from streamapp.core.reasons import Reason
 TYPE = "AutoscalingHealthy"
 LATELY = timedelta(minutes=1)
 """A reading that is older does not tell any more which pods are idle."""
-_TOLD_AS_EVENTS = frozenset({Reason.AutoscalerAimsAtStatefulSet, Reason.TwoWritersOfReplicas})
-"""What somebody has set up wrong; the others come and go with the load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +60,14 @@ def condition(snapshot: Snapshot, hold: Hold | None) -> Condition:
     unknown = _unknown(snapshot)
     if unknown is not None:
         return Condition(type=TYPE, status=Answer.UNKNOWN, reason=unknown.reason, detail=unknown.detail)
-    return Condition(type=TYPE, status=Answer.TRUE, reason=Reason.ScalingInOrder, detail=_in_order(snapshot))
+    return Condition(type=TYPE, status=Answer.TRUE, reason=Reason.AutoscalingInOrder, detail=_in_order(snapshot))
 
 
 def warnings(snapshot: Snapshot, hold: Hold | None) -> tuple[Event, ...]:
     """What of it is also told as an Event when it begins."""
-    return tuple(Event(one.reason, one.detail) for one in findings(snapshot, hold) if one.reason in _TOLD_AS_EVENTS)
+    return tuple(
+        Event(one.reason, one.detail) for one in findings(snapshot, hold) if one.reason.row.sends_event_when_found
+    )
 
 
 def findings(snapshot: Snapshot, hold: Hold | None) -> tuple[Finding, ...]:

@@ -18,7 +18,7 @@ from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.convergence import Convergence
 from streamapp.core.gates.evaluate import first_refusal
-from streamapp.core.gates.safety_gates import brokers_answered, identity_holds, no_process_id_is_doubled
+from streamapp.core.gates.safety_gates import brokers_answered, identity_holds, no_process_id_is_duplicated
 from streamapp.core.reasons import Reason
 from streamapp.core.status import autoscaling, state_age
 
@@ -129,7 +129,7 @@ def _identity(findings: DecisionFacts) -> Condition:
     if case is None or unreadable is not None:
         reason = Reason.BrokersUnreachable if unreadable is None else unreadable.reason
         return _condition("ProcessIdentityStable", Answer.UNKNOWN, reason)
-    refusal = first_refusal((no_process_id_is_doubled, identity_holds), case)
+    refusal = first_refusal((no_process_id_is_duplicated, identity_holds), case)
     if refusal is None:
         return _state_on_disk(findings.snapshot)
     answer = Answer.UNKNOWN if refusal.reason is Reason.ProcessIdUnrecorded else Answer.FALSE

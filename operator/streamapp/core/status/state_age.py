@@ -4,7 +4,7 @@ A copy goes on from where it stopped. From a compacted changelog deletions vanis
 that comes back later never hears of them, and serves the deleted keys. From one that deletes by age everything vanishes
 after `retention.ms`: such a copy is behind the start of the log, and Kafka Streams throws it away while it starts.
 
-Called by `conditions` and `planning`. A warning and never a gate: a scale-down serves no old state, and growing must
+Called by `conditions` and `decide`. A warning and never a gate: a scale-down serves no old state, and growing must
 not wait for a setting of a topic.
 """
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Connections to brokers: settings, TLS, SASL, deadlines, errors, and the coordinator of a group."""

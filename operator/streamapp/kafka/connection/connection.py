@@ -1,8 +1,8 @@
 """One connection to one broker, speaking the Kafka protocol in asyncio; kio knows the messages.
 
-Opened by `dialler`, used by `pool` and `nudge`. One request at a time; a request that fails or is cancelled closes the
-connection, so that a late answer is never taken for the next one. It retries nothing, knows nothing of the
-cluster, and has no deadline of its own: callers wrap it in `deadline.within`.
+Opened by `connector`, used by `pool` and `group.rebalance`. One request at a time: a request that fails or is cancelled
+closes the connection, so that a late answer is never taken for the next one. It retries nothing, knows nothing of the
+cluster, and has no deadline of its own: callers use `deadline.within`.
 """
 
 import asyncio
@@ -52,8 +52,8 @@ class Connection:
         self._versions: dict[int, range] = {}
 
     @property
-    def usable(self) -> bool:
-        """Tell whether a request may still be sent."""
+    def is_usable(self) -> bool:
+        """Whether the connection is open."""
         return not self._writer.transport.is_closing()
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Connection:
             await self._authenticate(sasl)
 
     def knows(self, request: type[RequestPayload]) -> bool:
-        """Tell whether the broker knows this version of this request."""
+        """Whether the broker supports this version of this request."""
         return request.__version__ in self._versions.get(request.__api_key__, ())
 
     async def ask(self, request: RequestPayload, response: type[Response]) -> Response:
@@ -86,21 +86,21 @@ class Connection:
         return await self._exchange(request, response)
 
     async def _exchange(self, request: RequestPayload, response: type[Response]) -> Response:
-        if not self.usable:
-            raise self._broken("it was closed before")
+        if not self.is_usable:
+            raise self._unreachable("it was closed before")
         self._correlation += 1
         frame = _encode(request, self._correlation, self._client_id)
         try:
-            return _decode(await self._answered(frame), self._correlation, response)
+            return _decode(await self._round_trip(frame), self._correlation, response)
         except asyncio.IncompleteReadError as error:
-            raise self._broken("the broker closed the connection") from error
+            raise self._unreachable("the broker closed the connection") from error
         except OSError as error:
-            raise self._broken(cause(error)) from error
+            raise self._unreachable(cause(error)) from error
         except (SerialError, LookupError, ValueError) as error:
             self.close()
-            raise self._odd(f"its {response.__name__} cannot be read: {error}") from error
+            raise self._unexpected(f"its {response.__name__} cannot be read: {error}") from error
 
-    async def _answered(self, frame: bytes) -> bytes:
+    async def _round_trip(self, frame: bytes) -> bytes:
         try:
             self._writer.write(frame)
             await self._writer.drain()
@@ -114,13 +114,13 @@ class Connection:
         (length,) = struct.unpack(">i", size)
         if not 0 <= length <= MAX_FRAME:
             hint = "it seems to speak TLS" if size[0] == 0x15 else "it does not seem to speak Kafka's protocol"
-            raise self._odd(f"an answer of {length} bytes: {hint}")
+            raise self._unexpected(f"an answer of {length} bytes: {hint}")
         return await self._reader.readexactly(length)
 
     async def _authenticate(self, sasl: Sasl) -> None:
         handshake = await self._exchange(SaslHandshakeRequest(mechanism=sasl.mechanism), SaslHandshakeResponse)
         if handshake.error_code is not ErrorCode.none:
-            raise self._refused(f"it offers {', '.join(handshake.mechanisms)}, not {sasl.mechanism}")
+            raise self._not_authenticated(f"it offers {', '.join(handshake.mechanisms)}, not {sasl.mechanism}")
         steps = exchange(sasl)
         try:
             message = next(steps)
@@ -128,22 +128,22 @@ class Connection:
                 request = SaslAuthenticateRequest(auth_bytes=message)
                 answer = await self._exchange(request, SaslAuthenticateResponse)
                 if answer.error_code is not ErrorCode.none:
-                    raise self._refused(answer.error_message or answer.error_code.name)
+                    raise self._not_authenticated(answer.error_message or answer.error_code.name)
                 message = steps.send(answer.auth_bytes)
         except StopIteration:
             return
         except SaslError as error:
-            raise self._refused(str(error)) from error
+            raise self._not_authenticated(str(error)) from error
 
-    def _broken(self, why: str) -> BrokerUnreachableError:
+    def _unreachable(self, why: str) -> BrokerUnreachableError:
         return BrokerUnreachableError(
             f"broker {self.address}", why, "see the broker's log; a broker that wants TLS closes a plain connection"
         )
 
-    def _odd(self, why: str) -> UnexpectedAnswerError:
+    def _unexpected(self, why: str) -> UnexpectedAnswerError:
         return UnexpectedAnswerError(f"broker {self.address}", why, "check the port and security.protocol")
 
-    def _refused(self, why: str) -> NotAuthenticatedError:
+    def _not_authenticated(self, why: str) -> NotAuthenticatedError:
         return NotAuthenticatedError(
             f"broker {self.address}", why, "check sasl.mechanism and sasl.jaas.config in the Secret"
         )
@@ -169,7 +169,7 @@ def _decode(frame: bytes, correlation: int, response: type[Response]) -> Respons
     if header.correlation_id != correlation:
         raise ValueError(f"it answers request {header.correlation_id}, not {correlation}")
     answer, size = entity_reader(response)(frame, header_size)
-    left = len(frame) - header_size - size
-    if left:
-        raise ValueError(f"{left} bytes left over")
+    surplus = len(frame) - header_size - size
+    if surplus:
+        raise ValueError(f"{surplus} bytes left over")
     return answer

@@ -16,7 +16,7 @@ from streamapp.kafka.connection.errors import BrokerUnreachableError, InvalidSet
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
 
 
-class Dialler:
+class Connector:
     """Knows the settings of one cluster and opens connections with them."""
 
     def __init__(self, settings: KafkaSettings, executor: Executor) -> None:
@@ -24,7 +24,7 @@ class Dialler:
         self._executor = executor
         self._context: ssl.SSLContext | None = None
 
-    async def dial(self, address: Address, client_id: str) -> Connection:
+    async def connect(self, address: Address, client_id: str) -> Connection:
         """Open an authenticated connection; BrokerUnreachableError, NotAuthenticatedError or UnexpectedAnswerError."""
         context = await self._tls_context()
         try:
@@ -48,9 +48,9 @@ class Dialler:
         self, address: Address, context: ssl.SSLContext | None
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._executor, _resolve, address)
+        hosts = await loop.run_in_executor(self._executor, _resolve, address)
         failure = OSError("the name has no address")
-        for host in found:
+        for host in hosts:
             try:
                 return await asyncio.open_connection(
                     host, address.port, ssl=context, server_hostname=address.host if context else None
@@ -71,8 +71,8 @@ class Dialler:
 
 
 def _resolve(address: Address) -> list[str]:
-    found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(sockaddr[0]) for _, _, _, _, sockaddr in found))
+    infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(sockaddr[0]) for _, _, _, _, sockaddr in infos))
 
 
 def _context(tls: Tls) -> ssl.SSLContext:

@@ -1,6 +1,6 @@
 """The broker that coordinates one consumer group: where it is, and requests to it.
 
-Used by `groups`, `eviction`, `nudge` and `topics`. Looks the coordinator up anew when it moved.
+Used by `groups`, `eviction`, `rebalance` and `offsets`. Looks the coordinator up again if it has moved.
 """
 
 import asyncio
@@ -42,9 +42,9 @@ class Coordinator:
 
     async def connect(self, client_id: str) -> Connection:
         """Open a connection to the coordinator that belongs to the caller, who closes it."""
-        address = await self._found()
+        address = await self._resolve()
         try:
-            return await self._pool.dial(address, client_id)
+            return await self._pool.connect(address, client_id)
         except BrokerUnreachableError:
             self.forget()
             raise
@@ -67,14 +67,14 @@ class Coordinator:
         return answer
 
     async def _ask_once(self, request: RequestPayload, response: type[Response]) -> Response:
-        address = await self._found()
+        address = await self._resolve()
         try:
             return await self._pool.ask(address, request, response)
         except BrokerUnreachableError:
             self.forget()
             raise
 
-    async def _found(self) -> Address:
+    async def _resolve(self) -> Address:
         if self._address is None:
             self._address = await self._find()
         return self._address
@@ -85,12 +85,12 @@ class Coordinator:
         for _ in range(ATTEMPTS):
             request = FindCoordinatorRequest(coordinator_keys=(self.group_id,))
             answer = await self._pool.ask_any(request, FindCoordinatorResponse)
-            if [found.key for found in answer.coordinators] != [self.group_id]:
+            if [entry.key for entry in answer.coordinators] != [self.group_id]:
                 raise unexpected(what, "the answer is of other groups")
-            (found,) = answer.coordinators
-            code = found.error_code
+            (entry,) = answer.coordinators
+            code = entry.error_code
             if code is ErrorCode.none:
-                return Address(found.host, found.port)
+                return Address(entry.host, entry.port)
             if code not in MOVED:
                 break
             await asyncio.sleep(PAUSE_SECONDS)

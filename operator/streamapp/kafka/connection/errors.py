@@ -49,7 +49,7 @@ class NotAuthenticatedError(KafkaAccessError):
 
 @dataclass
 class NotAuthorisedError(KafkaAccessError):
-    """The credentials are accepted but may not do this."""
+    """The credentials are accepted but lack a right."""
 
     acl: str
     """The missing right, as `kafka-acls.sh` would grant it, for example `READ on group counter`."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from kio.static.protocol import RequestPayload
 
 from streamapp.kafka.connection.connection import Connection, Response
-from streamapp.kafka.connection.connector import Dialler
+from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.errors import BrokerUnreachableError, KafkaAccessError
 from streamapp.kafka.connection.settings import Address, KafkaSettings
 
@@ -19,7 +19,7 @@ CLIENT_ID = "streamapp-operator"
 
 
 @dataclass
-class _Place:
+class _Broker:
     """One broker: its connection, if any, and whose turn it is."""
 
     connection: Connection | None = None
@@ -29,33 +29,33 @@ class _Place:
 class Pool:
     """The brokers of one cluster."""
 
-    def __init__(self, settings: KafkaSettings, dialler: Dialler) -> None:
+    def __init__(self, settings: KafkaSettings, connector: Connector) -> None:
         self._bootstrap = settings.bootstrap
-        self._dialler = dialler
-        self._places: dict[Address, _Place] = {}
+        self._connector = connector
+        self._brokers: dict[Address, _Broker] = {}
 
     def close(self) -> None:
         """Drop every connection."""
-        for place in self._places.values():
-            if place.connection is not None:
-                place.connection.close()
-        self._places.clear()
+        for broker in self._brokers.values():
+            if broker.connection is not None:
+                broker.connection.close()
+        self._brokers.clear()
 
-    async def dial(self, address: Address, client_id: str) -> Connection:
+    async def connect(self, address: Address, client_id: str) -> Connection:
         """Open a connection that belongs to the caller, who closes it."""
-        return await self._dialler.dial(address, client_id)
+        return await self._connector.connect(address, client_id)
 
     async def ask(self, address: Address, request: RequestPayload, response: type[Response]) -> Response:
         """Send a repeatable request to one broker; the errors of a connection."""
-        place = self._places.setdefault(address, _Place())
-        async with place.turn:
-            if place.connection is not None and place.connection.usable:
+        broker = self._brokers.setdefault(address, _Broker())
+        async with broker.turn:
+            if broker.connection is not None and broker.connection.is_usable:
                 try:
-                    return await place.connection.ask(request, response)
+                    return await broker.connection.ask(request, response)
                 except BrokerUnreachableError:
-                    place.connection.close()
-            place.connection = await self._dialler.dial(address, CLIENT_ID)
-            return await place.connection.ask(request, response)
+                    broker.connection.close()
+            broker.connection = await self._connector.connect(address, CLIENT_ID)
+            return await broker.connection.ask(request, response)
 
     async def ask_any(self, request: RequestPayload, response: type[Response]) -> Response:
         """Send a repeatable request to any bootstrap server, in their order; the first one's error if none answers."""
@@ -71,7 +71,7 @@ class Pool:
         """Put those first that are connected: trying a dead one costs its connection timeout."""
 
         def is_waiting(address: Address) -> bool:
-            place = self._places.get(address)
-            return place is None or place.connection is None or not place.connection.usable
+            broker = self._brokers.get(address)
+            return broker is None or broker.connection is None or not broker.connection.is_usable
 
         return sorted(self._bootstrap, key=is_waiting)

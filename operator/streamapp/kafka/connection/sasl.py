@@ -12,7 +12,7 @@ from collections.abc import Generator
 from streamapp.kafka.connection.settings import Sasl
 
 MAX_ITERATIONS = 65_536
-"""Kafka's own limit is 16,384. Without one, whoever answers on the broker's port could keep the event loop busy."""
+"""Kafka's own limit is 16,384. Without a limit, a wrong server on the broker's port could block the event loop."""
 
 Exchange = Generator[bytes, bytes, None]
 """Yields what to send, is sent what the broker answered, ends when both sides are content."""

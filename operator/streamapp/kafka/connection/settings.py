@@ -75,7 +75,7 @@ class Sasl:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """A cluster and the identity to use on it. Equal settings mean the same connection may be shared."""
+    """A cluster and the identity to use on it. Equal settings can share a connection."""
 
     bootstrap: tuple[Address, ...]
     tls: Tls | None = None

@@ -1,7 +1,8 @@
-"""Removes members from a classic group: the place of a container that has ended, given up at once.
+"""Evicts members from a classic group: frees the tasks of an ended container at once.
 
-Called by the controller, and by `nudge` for its own ghost. Evicting a member whose container still runs makes its
-successor count twice, so the caller must know the end of exactly that container; this module cannot know.
+Called by the controller, and by `rebalance` for its own stale probe member. If the container of an evicted member still
+runs, its successor processes records twice. So the caller must know that exactly that container has ended; this module
+cannot check it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ class MemberToEvict:
 
     def __post_init__(self) -> None:
         if not self.member_id:
-            # An empty id with an instance id would remove whoever holds that instance id now.
+            # An empty id with an instance id would remove the member that has that instance id now.
             raise ValueError("a member is evicted by its member id")
 
 

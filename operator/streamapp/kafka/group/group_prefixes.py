@@ -1,6 +1,6 @@
-"""Finds other applications whose ids continue this one's: their changelogs look like this application's own.
+"""Finds other applications whose ids start with this application's id: their changelogs match its prefix.
 
-Called by the controller's gathering before changelogs are taken by their names. Every broker is asked, since each knows
+Called by `controller.apps.kafka_group` before it selects changelogs by name. Every broker is asked, since each knows
 only the groups that it coordinates.
 """
 
@@ -17,7 +17,7 @@ from streamapp.kafka.connection.settings import Address
 from streamapp.kafka.topics.topics import metadata
 
 
-class NeighbourReader:
+class PrefixReader:
     """Reads the groups of one cluster."""
 
     def __init__(self, pool: Pool) -> None:
@@ -26,7 +26,7 @@ class NeighbourReader:
     async def longer_ids(self, application_id: str, deadline_seconds: float) -> frozenset[str]:
         """Give the groups that are called `<application id>-…`; KafkaAccessError if one broker does not answer.
 
-        A group that the user may not describe is left out by the brokers in silence. Its changelogs then count as the
+        The brokers silently omit a group that the user cannot describe. Its changelogs then count as the
         application's own, which makes lags look larger, never smaller.
         """
         what = f"application {application_id}: list groups"
@@ -37,11 +37,11 @@ class NeighbourReader:
                 *(self._pool.ask(each, ListGroupsRequest(), ListGroupsResponse) for each in brokers),
                 return_exceptions=True,
             )
-        found: set[str] = set()
+        group_ids: set[str] = set()
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
             if answer.error_code is not ErrorCode.none:
                 raise failure(answer.error_code, what, "DESCRIBE on the groups of this prefix")
-            found |= {str(group.group_id) for group in answer.groups}
-        return frozenset(each for each in found if each.startswith(f"{application_id}-"))
+            group_ids |= {str(group.group_id) for group in answer.groups}
+        return frozenset(each for each in group_ids if each.startswith(f"{application_id}-"))

@@ -1,7 +1,7 @@
-"""Reads a classic Kafka Streams group: its state and its members, decoded.
+"""Reads a classic Kafka Streams group: its state and its decoded members.
 
-Called by the controller's gathering and by `nudge`. A reading is one DescribeGroups answer, so its members belong
-together. The broker gives members' metadata only in state Stable, and no generation at all.
+Called by `controller.apps.kafka_group` and by `rebalance`. A reading is one DescribeGroups answer, so its members are
+consistent. The broker returns members' metadata only in state Stable, and never a generation.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import BrokerUnsupportedError, GroupNotClassicError, UnexpectedAnswerError
-from streamapp.wire.members import Member, RawMember, decode_member
+from streamapp.wire.members import DecodedMember, RawMember, decode_member
 
 
-class GroupState(Enum):
+class ClassicGroupState(Enum):
     """The states of a classic group, as the broker names them."""
 
     EMPTY = "Empty"
@@ -38,7 +38,7 @@ class RawGroup:
     """One DescribeGroups answer."""
 
     group_id: str
-    state: GroupState
+    state: ClassicGroupState
     protocol_type: str
     """`consumer`, or empty for a group without members."""
     protocol: str
@@ -47,15 +47,15 @@ class RawGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupReading:
+class DecodedGroup:
     """One DescribeGroups answer, decoded."""
 
     group_id: str
-    state: GroupState
-    members: tuple[Member, ...]
+    state: ClassicGroupState
+    members: tuple[DecodedMember, ...]
 
 
-async def read_group(coordinator: Coordinator, deadline_seconds: float) -> GroupReading:
+async def read_group(coordinator: Coordinator, deadline_seconds: float) -> DecodedGroup:
     """Read and decode the group.
 
     A group that is not there reads as DEAD without members. Raises GroupNotClassicError for a group of the streams
@@ -68,7 +68,7 @@ async def read_group(coordinator: Coordinator, deadline_seconds: float) -> Group
             f"its members speak {raw.protocol_type}/{raw.protocol}, not consumer/stream",
             "check spec.applicationId",
         )
-    return GroupReading(raw.group_id, raw.state, tuple(decode_member(member) for member in raw.members))
+    return DecodedGroup(raw.group_id, raw.state, tuple(decode_member(member) for member in raw.members))
 
 
 async def describe(coordinator: Coordinator, deadline_seconds: float) -> RawGroup:
@@ -77,7 +77,7 @@ async def describe(coordinator: Coordinator, deadline_seconds: float) -> RawGrou
         request = DescribeGroupsRequest(groups=(GroupId(coordinator.group_id),), include_authorized_operations=False)
         answer = await coordinator.ask(request, DescribeGroupsResponse, lambda a: [g.error_code for g in a.groups])
         raw = _raw(coordinator.group_id, answer)
-        if raw.state is GroupState.DEAD:
+        if raw.state is ClassicGroupState.DEAD:
             await _refuse_streams_protocol(coordinator)
     return raw
 
@@ -104,9 +104,9 @@ def _raw(group_id: str, answer: DescribeGroupsResponse) -> RawGroup:
     return RawGroup(group_id, _state(group), group.protocol_type, group.protocol_data, members)
 
 
-def _state(group: DescribedGroup) -> GroupState:
+def _state(group: DescribedGroup) -> ClassicGroupState:
     try:
-        return GroupState(group.group_state)
+        return ClassicGroupState(group.group_state)
     except ValueError as error:
         raise GroupNotClassicError(
             f"group {group.group_id}: describe",
@@ -116,7 +116,7 @@ def _state(group: DescribedGroup) -> GroupState:
 
 
 async def _refuse_streams_protocol(coordinator: Coordinator) -> None:
-    """Tell a group that is not there from one of the streams protocol: both describe as Dead."""
+    """Distinguish a missing group from one of the streams protocol: both describe as Dead."""
     request = StreamsGroupDescribeRequest(
         group_ids=(GroupId(coordinator.group_id),), include_authorized_operations=False
     )

@@ -1,19 +1,19 @@
-"""Starts a rebalance of a classic group from outside: a phantom member joins and leaves at once.
+"""Starts a rebalance of a classic group from outside: a probe member joins and leaves at once.
 
-Called by the controller. Kafka Streams promotes a caught-up learner, and refreshes the offset sums that members report,
-only when the group rebalances; by default that is every ten minutes. The phantom is in the group for some milliseconds
-and in no generation, since a generation waits for all members to rejoin.
+Called by `controller.apps.kafka_group`. Kafka Streams promotes a caught-up learner, and refreshes the offset sums that
+members report, only if the group rebalances; by default that takes ten minutes. The probe member is in the group for
+some milliseconds and in no generation, since a generation waits for all members to rejoin.
 
-How it stays harmless:
+How the probe member stays harmless:
 
-- only a Stable group with at least two members is touched, looked at just before;
-- the leave goes over a second connection, opened first, since the broker mutes the joining one until it answers;
-- the leave is sent only when a heartbeat shows that the join was taken up: a leave that overtakes its join would be
-  believed, cause no rebalance, and look like success;
-- the leave is repeated on fresh connections until the broker confirms it, also when the caller is cancelled;
-- what the phantom says of itself owns nothing and asks for nothing (`wire.phantom`);
-- if every leave is lost, the broker drops the phantom after its short session timeout, and the next nudge recognises
-  the ghost by its client id, removes it and does nothing else.
+- only a Stable group with at least two members is touched, read just before;
+- the leave uses a second connection, opened first, since the broker mutes the joining one until it answers;
+- the leave is sent only after a heartbeat shows that the broker processed the join: the broker would confirm a leave
+  that overtakes its join, no rebalance would start, and the call would look like a success;
+- the leave is repeated on fresh connections until the broker confirms it, also if the caller is cancelled;
+- the probe member's subscription owns nothing and requests nothing (`wire.probe_subscription`);
+- if every leave is lost, the broker drops the probe member after its short session timeout; the next call recognises
+  a stale probe member by its client id, evicts it and does nothing else.
 """
 
 import asyncio
@@ -37,12 +37,12 @@ from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import KafkaAccessError
 from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict, leave_request, leave_results
-from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
-from streamapp.wire.phantom import encode_phantom
-from streamapp.wire.subscription import Subscription
+from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
+from streamapp.wire.probe_subscription import encode_probe_subscription
+from streamapp.wire.subscription import DecodedSubscription
 
 CLIENT_ID = "streamapp-operator-nudge"
-"""By which a ghost is recognised; the broker puts it in front of the member id too."""
+"""Identifies a stale probe member; the broker also prefixes the member id with it."""
 
 REASON = "streamapp-operator: nudge"
 
@@ -50,80 +50,82 @@ SESSION_TIMEOUTS = (timedelta(seconds=6), timedelta(seconds=10), timedelta(secon
 """Tried in turn: 6 s is the least that brokers allow by default (`group.min.session.timeout.ms`)."""
 
 LEAVE_SECONDS = 5.0
-"""How long a leave is repeated, beyond the caller's deadline if need be; the ghost itself is gone a little later."""
+"""How long a leave is repeated, even beyond the caller's deadline; a stale probe member times out a little later."""
 
 _POLL_SECONDS = 0.002
 _RETRY_SECONDS = 0.1
 
 
-class NudgeRefusal(Enum):
-    """Why a group was left alone."""
+class SkipReason(Enum):
+    """Why no rebalance was triggered."""
 
     NOT_STABLE = "NotStable"
-    """It is rebalancing, or has no members."""
+    """The group is rebalancing, or has no members."""
     TOO_FEW_MEMBERS = "TooFewMembers"
-    """One member alone has nobody to hand a task to."""
+    """A single member has no other member to hand a task to."""
 
 
 @dataclass(frozen=True, slots=True)
-class Nudged:
-    """The group rebalances; what members say is fresh when it is Stable again and they have joined since."""
+class RebalanceTriggered:
+    """The group rebalances; the members' subscriptions are fresh as soon as the group is Stable again."""
 
     member_id: str
-    """The phantom's."""
+    """Of the probe member."""
     in_group: timedelta
     """From sending the join to the confirmed leave."""
 
 
 @dataclass(frozen=True, slots=True)
-class NotNudged:
-    """Nothing was sent that changes the group."""
+class RebalanceSkipped:
+    """No request that changes the group was sent."""
 
-    refusal: NudgeRefusal
+    reason: SkipReason
 
 
 @dataclass(frozen=True, slots=True)
-class GhostsRemoved:
-    """Phantoms of an earlier nudge were still members; they are removed, which makes the group rebalance."""
+class StaleProbesEvicted:
+    """Probe members of an earlier call were still in the group; their eviction makes the group rebalance."""
 
     member_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class GhostLeft:
-    """The phantom may still be a member, until its session times out or the next nudge removes it."""
+class ProbeNotRemoved:
+    """The probe member can stay in the group until its session times out or the next call evicts it."""
 
     member_id: str
     why: str
 
 
-NudgeOutcome = Nudged | NotNudged | GhostsRemoved | GhostLeft
+TriggerOutcome = RebalanceTriggered | RebalanceSkipped | StaleProbesEvicted | ProbeNotRemoved
 
 
-async def nudge(coordinator: Coordinator, model: Subscription, deadline_seconds: float) -> NudgeOutcome:
+async def trigger_rebalance(
+    coordinator: Coordinator, model: DecodedSubscription, deadline_seconds: float
+) -> TriggerOutcome:
     """Make the group rebalance; `model` is the subscription of a member of a process that stays.
 
-    Raises KafkaAccessError when the group could not be read or the phantom could not join. READ on the group suffices.
+    Needs READ on the group. Raises KafkaAccessError if the group cannot be read or the probe member cannot join.
     """
-    async with within(deadline_seconds, f"group {coordinator.group_id}: nudge"):
+    async with within(deadline_seconds, f"group {coordinator.group_id}: trigger rebalance"):
         reading = await read_group(coordinator, deadline_seconds)
-        ghosts = ghosts_of(reading)
-        if ghosts:
-            await evict(coordinator, ghosts, REASON, deadline_seconds)
-            return GhostsRemoved(tuple(ghost.member_id for ghost in ghosts))
-        if reading.state is not GroupState.STABLE:
-            return NotNudged(NudgeRefusal.NOT_STABLE)
+        stale = stale_probes(reading)
+        if stale:
+            await evict(coordinator, stale, REASON, deadline_seconds)
+            return StaleProbesEvicted(tuple(probe.member_id for probe in stale))
+        if reading.state is not ClassicGroupState.STABLE:
+            return RebalanceSkipped(SkipReason.NOT_STABLE)
         if len(reading.members) < 2:
-            return NotNudged(NudgeRefusal.TOO_FEW_MEMBERS)
-        return await _Phantom(coordinator, encode_phantom(model)).visit()
+            return RebalanceSkipped(SkipReason.TOO_FEW_MEMBERS)
+        return await _Probe(coordinator, encode_probe_subscription(model)).visit()
 
 
-def ghosts_of(reading: GroupReading) -> list[MemberToEvict]:
-    """Find phantoms that stayed."""
+def stale_probes(reading: DecodedGroup) -> list[MemberToEvict]:
+    """Find probe members of earlier calls."""
     return [MemberToEvict(member.member_id) for member in reading.members if member.client_id == CLIENT_ID]
 
 
-class _Phantom:
+class _Probe:
     """One visit to one group."""
 
     def __init__(self, coordinator: Coordinator, metadata: bytes) -> None:
@@ -131,7 +133,7 @@ class _Phantom:
         self._group_id = coordinator.group_id
         self._metadata = metadata
 
-    async def visit(self) -> NudgeOutcome:
+    async def visit(self) -> TriggerOutcome:
         joining = await self._coordinator.connect(CLIENT_ID)
         try:
             leaving = await self._coordinator.connect(CLIENT_ID)
@@ -142,7 +144,7 @@ class _Phantom:
         finally:
             joining.close()
 
-    async def _visit(self, joining: Connection, leaving: Connection) -> NudgeOutcome:
+    async def _visit(self, joining: Connection, leaving: Connection) -> TriggerOutcome:
         member_id, session = await self._member_id(joining)
         started = time.monotonic()
         join = asyncio.create_task(joining.ask(self._join(member_id, session), JoinGroupResponse))
@@ -150,13 +152,13 @@ class _Phantom:
         try:
             refused = await self._joined(leaving, join, member_id)
         finally:
-            # From here on the phantom may be a member, or a pending one that holds up the next rebalance.
+            # From here on the probe may be a member, or a pending one that holds up the next rebalance.
             failed = await _finished(asyncio.create_task(self._leave(leaving, join, member_id)))
         if refused is not None:
             raise refused
         if failed is not None:
-            return GhostLeft(member_id, failed)
-        return Nudged(member_id, timedelta(seconds=time.monotonic() - started))
+            return ProbeNotRemoved(member_id, failed)
+        return RebalanceTriggered(member_id, timedelta(seconds=time.monotonic() - started))
 
     async def _member_id(self, joining: Connection) -> tuple[str, timedelta]:
         """Ask for a member id, with the shortest session timeout that the broker allows."""
@@ -174,7 +176,7 @@ class _Phantom:
         return JoinGroupRequest(
             group_id=GroupId(self._group_id),
             session_timeout=i32Timedelta.parse(session),
-            # The group waits for the longest of its members' rebalance timeouts; the phantom's must not be it.
+            # The group waits for the longest of its members' rebalance timeouts; the probe's must not be it.
             rebalance_timeout=i32Timedelta.parse(session),
             member_id=member_id,
             protocol_type="consumer",
@@ -185,7 +187,7 @@ class _Phantom:
     async def _joined(
         self, leaving: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str
     ) -> KafkaAccessError | None:
-        """Wait until the broker counts the phantom as a member; give the error if it refused the join instead."""
+        """Wait until the broker counts the probe as a member; give the error if it refused the join instead."""
         heartbeat = HeartbeatRequest(group_id=GroupId(self._group_id), generation_id=i32(-1), member_id=member_id)
         while not join.done():
             beat = await leaving.ask(heartbeat, HeartbeatResponse)
@@ -198,7 +200,7 @@ class _Phantom:
         return self._refused(answer.error_code)
 
     def _refused(self, code: ErrorCode) -> KafkaAccessError:
-        return failure(code, f"group {self._group_id}: nudge, join", f"READ on group {self._group_id}")
+        return failure(code, f"group {self._group_id}: trigger rebalance, join", f"READ on group {self._group_id}")
 
     async def _leave(self, leaving: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str) -> str | None:
         """Leave until the broker confirms it; give the last failure if it never did."""
@@ -209,7 +211,7 @@ class _Phantom:
                 while True:
                     try:
                         connection = connection or await self._coordinator.connect(CLIENT_ID)
-                        if await self._left(connection, join, member_id):
+                        if await self._leave_once(connection, join, member_id):
                             return None
                     except KafkaAccessError as error:
                         why = str(error)
@@ -223,7 +225,7 @@ class _Phantom:
             if connection is not None:
                 connection.close()
 
-    async def _left(self, connection: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str) -> bool:
+    async def _leave_once(self, connection: Connection, join: asyncio.Task[JoinGroupResponse], member_id: str) -> bool:
         member = MemberToEvict(member_id)
         answer = await connection.ask(leave_request(self._group_id, [member], REASON), LeaveGroupResponse)
         result = leave_results(self._group_id, [member], answer)[member]

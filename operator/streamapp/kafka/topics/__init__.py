@@ -1,1 +1,1 @@
-"""TODO."""
+"""Topics: partition counts and settings, leaders, offsets, and the last applied record of a partition."""

@@ -21,14 +21,14 @@ def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
 
 def by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
     """Group partition numbers by topic."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    partitions_by_topic: defaultdict[str, list[int]] = defaultdict(list)
     for topic, partition in partitions:
-        found[topic].append(partition)
-    return found
+        partitions_by_topic[topic].append(partition)
+    return partitions_by_topic
 
 
 def leaders_of(
-    answer: MetadataResponse, wanted: Iterable[TopicPartition], name: str
+    answer: MetadataResponse, partitions: Iterable[TopicPartition], name: str
 ) -> Mapping[Address, list[TopicPartition]]:
     """Group partitions by the broker that leads them; raises KafkaAccessError where one has no leader now.
 
@@ -37,7 +37,7 @@ def leaders_of(
     brokers = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
     topics = {topic.name: topic for topic in answer.topics}
     led: defaultdict[Address, list[TopicPartition]] = defaultdict(list)
-    for partition in wanted:
+    for partition in partitions:
         topic = topics[TopicName(partition.topic)]
         what = f"topic {partition.topic} partition {partition.partition}: {name}"
         if topic.error_code is not ErrorCode.none:

@@ -68,34 +68,36 @@ class OffsetReader:
         deadline_seconds: float,
         spec: _Spec,
     ) -> Mapping[TopicPartition, int]:
-        wanted = sorted(set(partitions))
-        if not wanted:
+        requested = sorted(set(partitions))
+        if not requested:
             return {}
-        async with within(deadline_seconds, f"{names(topics_of(wanted))}: {name}"):
+        async with within(deadline_seconds, f"{names(topics_of(requested))}: {name}"):
             for _ in range(_ATTEMPTS - 1):
                 # A leader moved between the two requests, or is being elected.
                 with suppress(TemporarilyUnavailableError):
-                    return await self._read_once(wanted, name, spec)
+                    return await self._read_once(requested, name, spec)
                 await asyncio.sleep(_PAUSE_SECONDS)
-            return await self._read_once(wanted, name, spec)
+            return await self._read_once(requested, name, spec)
 
     async def _read_once(
-        self, wanted: Sequence[TopicPartition], name: str, spec: _Spec
+        self, requested: Sequence[TopicPartition], name: str, spec: _Spec
     ) -> Mapping[TopicPartition, int]:
-        leaders = leaders_of(await metadata(self._pool, topics_of(wanted)), wanted, name)
+        leaders = leaders_of(await metadata(self._pool, topics_of(requested)), requested, name)
         requests = {leader: _list_offsets(led, spec) for leader, led in leaders.items()}
         # Not cancelled by the first failure: a connection with half an answer is lost.
         answers = await asyncio.gather(
             *(self._pool.ask(leader, request, ListOffsetsResponse) for leader, request in requests.items()),
             return_exceptions=True,
         )
-        found: dict[TopicPartition, ListOffsetsPartitionResponse] = {}
+        answers_by_partition: dict[TopicPartition, ListOffsetsPartitionResponse] = {}
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
             for topic in answer.topics:
-                found |= {TopicPartition(topic.name, each.partition_index): each for each in topic.partitions}
-        return {partition: _offset(partition, found.get(partition), name) for partition in wanted}
+                answers_by_partition |= {
+                    TopicPartition(topic.name, each.partition_index): each for each in topic.partitions
+                }
+        return {partition: _offset(partition, answers_by_partition.get(partition), name) for partition in requested}
 
 
 async def committed(
@@ -106,29 +108,29 @@ async def committed(
     An exactly-once application commits in transactions, one after the other; each partition is asked for until it is
     seen between two of them. TemporarilyUnavailableError where one stays open.
     """
-    wanted = sorted(set(partitions))
-    found: dict[TopicPartition, int | None] = {}
+    requested = sorted(set(partitions))
+    offsets: dict[TopicPartition, int | None] = {}
     async with within(deadline_seconds, f"group {coordinator.group_id}: committed offsets"):
         for attempt in range(_COMMIT_ATTEMPTS):
-            left = [each for each in wanted if each not in found]
-            if not left:
+            missing = [each for each in requested if each not in offsets]
+            if not missing:
                 break
             if attempt:
                 await asyncio.sleep(_COMMIT_PAUSE_SECONDS)
             is_last = attempt + 1 == _COMMIT_ATTEMPTS
-            found |= await _committed_now(coordinator, left, may_be_open=not is_last)
-    return found
+            offsets |= await _committed_now(coordinator, missing, may_be_open=not is_last)
+    return offsets
 
 
 async def _committed_now(
-    coordinator: Coordinator, wanted: Sequence[TopicPartition], *, may_be_open: bool
+    coordinator: Coordinator, requested: Sequence[TopicPartition], *, may_be_open: bool
 ) -> Mapping[TopicPartition, int | None]:
     """Ask once; `may_be_open`: leave out what a transaction is about to commit."""
     what = f"group {coordinator.group_id}: committed offsets"
     answer = await coordinator.ask(
-        _offset_fetch(coordinator.group_id, wanted),
+        _offset_fetch(coordinator.group_id, requested),
         OffsetFetchResponse,
-        lambda found: [group.error_code for group in found.groups],
+        lambda reply: [group.error_code for group in reply.groups],
     )
     if [group.group_id for group in answer.groups] != [coordinator.group_id]:
         raise unexpected(what, "the answer is of other groups")
@@ -138,7 +140,7 @@ async def _committed_now(
     entries = {
         TopicPartition(topic.name, each.partition_index): each for topic in group.topics for each in topic.partitions
     }
-    if entries.keys() != set(wanted):
+    if entries.keys() != set(requested):
         raise unexpected(what, "the answer is of other partitions")
     offsets: dict[TopicPartition, int | None] = {}
     for partition, each in entries.items():

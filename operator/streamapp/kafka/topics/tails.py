@@ -38,7 +38,7 @@ _READ_COMMITTED = i8(1)
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
 
 Tail = int | Unknown
-"""The offset after the last record that is applied, or why nobody can tell."""
+"""The offset after the last applied record, or why it is unknown."""
 
 
 class TailReader:
@@ -60,18 +60,18 @@ class TailReader:
         what = names(topics_of(ends))
         async with within(deadline_seconds, f"{what}: tail"):
             leaders = leaders_of(await metadata(self._pool, topics_of(ends)), ends, "tail")
-            looks = {partition: _Look(partition, end) for partition, end in ends.items()}
+            looks = {partition: _TailScan(partition, end) for partition, end in ends.items()}
             # Not cancelled by the first failure: a connection with half an answer is lost.
-            done = await asyncio.gather(
+            results = await asyncio.gather(
                 *(self._follow(leader, [looks[each] for each in led]) for leader, led in leaders.items()),
                 return_exceptions=True,
             )
-        for failed in done:
+        for failed in results:
             if failed is not None:
                 raise failed
         return {partition: look.result() for partition, look in looks.items()}
 
-    async def _follow(self, leader: Address, looks: Sequence["_Look"]) -> None:
+    async def _follow(self, leader: Address, looks: Sequence["_TailScan"]) -> None:
         for _ in range(ROUNDS):
             waiting = sorted((look for look in looks if not look.is_done), key=lambda look: -look.idle_rounds)
             if not waiting:
@@ -81,17 +81,17 @@ class TailReader:
 
 
 @dataclass
-class _Look:
+class _TailScan:
     """How far one partition is read: windows from the end backwards, each of them forwards."""
 
     partition: TopicPartition
     end: PartitionEnd
     idle_rounds: int = 0
-    """Since a record came; whoever waits longest is asked for first, and the first gets at least one batch."""
+    """Rounds without a record. The partition with the most comes first in a request, and so gets at least one batch."""
     _window: int = 0
     _upper: int = field(init=False)
     _at: int = field(init=False)
-    _found: int | None = None
+    _data_end: int | None = None
     _answer: Tail | None = None
 
     def __post_init__(self) -> None:
@@ -105,7 +105,7 @@ class _Look:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether it need not be asked for again."""
+        """Whether the scan is complete."""
         return self._answer is not None
 
     @property
@@ -136,8 +136,8 @@ class _Look:
         # What came after the end was read is of no concern.
         below = [batch for batch in batches.whole if batch.base_offset < self.end.end]
         aborted = (Aborted(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ())
-        found = data_end(below, aborted)
-        self._found = self._found if found is None else min(found, self.end.end)
+        data_end_offset = data_end(below, aborted)
+        self._data_end = self._data_end if data_end_offset is None else min(data_end_offset, self.end.end)
         before = self._at
         if batches.whole:
             self._at = max(self._at, batches.whole[-1].last_offset + 1)
@@ -154,8 +154,8 @@ class _Look:
         if self._at < self._upper:
             return
         lower = self._lower()
-        if self._found is not None:
-            self._answer = self._found
+        if self._data_end is not None:
+            self._answer = self._data_end
         elif lower == self.end.log_start:
             self._answer = lower
         elif self._window + 1 == len(WINDOWS):
@@ -165,7 +165,7 @@ class _Look:
             self._upper, self._at = lower, self._lower()
 
 
-def _fetch(looks: Iterable[_Look]) -> FetchRequest:
+def _fetch(looks: Iterable[_TailScan]) -> FetchRequest:
     # One topic entry each: a leader fills its answer in the order of the request, which grouping by topic would change.
     topics = (
         FetchTopic(
@@ -190,10 +190,10 @@ def _fetch(looks: Iterable[_Look]) -> FetchRequest:
     )
 
 
-def _absorb(answer: FetchResponse, looks: Sequence[_Look]) -> None:
+def _absorb(answer: FetchResponse, looks: Sequence[_TailScan]) -> None:
     if answer.error_code is not ErrorCode.none:
         raise failure(answer.error_code, looks[0].what, f"READ on topic {looks[0].partition.topic}")
-    found = {
+    answers_by_partition = {
         TopicPartition(topic.topic, each.partition_index): each
         for topic in answer.responses
         for each in topic.partitions
@@ -201,7 +201,7 @@ def _absorb(answer: FetchResponse, looks: Sequence[_Look]) -> None:
     # A leader that slows us down answers with nothing, which then says nothing.
     is_throttled = answer.throttle_time > timedelta(0)
     for place, look in enumerate(looks):
-        one = found.get(look.partition)
+        one = answers_by_partition.get(look.partition)
         if one is None:
             raise unexpected(look.what, "the leader's answer leaves it out")
         look.absorb(one, is_first=place == 0 and not is_throttled)

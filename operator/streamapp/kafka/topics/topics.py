@@ -21,7 +21,7 @@ from streamapp.kafka.connection.errors import KafkaAccessError, unexpected
 from streamapp.kafka.connection.pool import Pool
 
 PROBE = "streamapp-operator-visibility-probe"
-"""Part of the name of a topic that nobody has; see `changelogs`."""
+"""Part of the name of a topic that does not exist; see `changelogs`."""
 
 _CONFIGS = ("cleanup.policy", "delete.retention.ms", "retention.ms")
 _TOPIC = i8(2)
@@ -38,9 +38,9 @@ class TopicReader:
 
         NotAuthorisedError where a topic may not be described: the broker does not say then whether it exists.
         """
-        wanted = sorted(set(topics))
-        async with within(deadline_seconds, f"{names(wanted)}: describe"):
-            answer = await metadata(self._pool, wanted)
+        requested = sorted(set(topics))
+        async with within(deadline_seconds, f"{names(requested)}: describe"):
+            answer = await metadata(self._pool, requested)
         return _counts([topic for topic in answer.topics if not _is_unknown(topic)])
 
     async def changelogs(self, application_id: str, deadline_seconds: float) -> Mapping[str, int]:
@@ -71,26 +71,28 @@ class TopicReader:
 
         KafkaAccessError where the brokers did not answer at all.
         """
-        wanted = sorted(set(topics))
-        if not wanted:
+        requested = sorted(set(topics))
+        if not requested:
             return {}
         resources = (
             DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=_CONFIGS)
-            for topic in wanted
+            for topic in requested
         )
-        async with within(deadline_seconds, f"{names(wanted)}: describe configs"):
+        async with within(deadline_seconds, f"{names(requested)}: describe configs"):
             request = DescribeConfigsRequest(resources=tuple(resources))
             answer = await self._pool.ask_any(request, DescribeConfigsResponse)
-        found = {result.resource_name: _config_or_why(result) for result in answer.results}
-        if sorted(found) != wanted:
-            raise unexpected(f"{names(wanted)}: describe configs", "the answer is of other topics")
-        return found
+        configs_by_topic = {result.resource_name: _config_or_why(result) for result in answer.results}
+        if sorted(configs_by_topic) != requested:
+            raise unexpected(f"{names(requested)}: describe configs", "the answer is of other topics")
+        return configs_by_topic
 
 
 async def metadata(pool: Pool, topics: Sequence[str] | None) -> MetadataResponse:
-    """Describe these topics, or all that the user may see; the answer has one entry for each, errors included."""
-    asked = None if topics is None else tuple(_named(topic) for topic in topics)
-    request = MetadataRequest(topics=asked, allow_auto_topic_creation=False, include_topic_authorized_operations=False)
+    """Describe these topics, or all visible topics; the answer has one entry for each, errors included."""
+    requested_topics = None if topics is None else tuple(_named(topic) for topic in topics)
+    request = MetadataRequest(
+        topics=requested_topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False
+    )
     answer = await pool.ask_any(request, MetadataResponse)
     if topics is not None and sorted(topic.name or "" for topic in answer.topics) != sorted(topics):
         raise unexpected(f"{names(topics)}: describe", "the answer is of other topics")

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The API server: requests, watches, kinds, errors, and the kubeconfig."""

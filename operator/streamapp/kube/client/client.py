@@ -34,7 +34,7 @@ PAGE = 500
 """Objects per answer of a list."""
 
 Observer = Callable[[str, str, int], None]
-"""Told of every answer: method, plural of the kind, HTTP status (0 where there was none)."""
+"""Called for every answer: method, plural of the kind, HTTP status (0 if there was no answer)."""
 
 Check = Callable[[], None]
 """Raises what keeps a request from being sent."""
@@ -62,7 +62,7 @@ class KubeClient:
             configuration: Where the API server is, and who asks.
             deadline_seconds: For each request as a whole.
             at_once: So many requests at a time, the others wait.
-            observe: Told of every answer.
+            observe: Called for every answer.
             user_agent: Who asks, for audit logs.
             may_write: Run right before anything but a read is sent, as the `last_check` of every write.
         """
@@ -95,7 +95,7 @@ class KubeClient:
 
     async def listing(
         self, kind: Kind, namespace: str | None, *, selector: str = "", name: str | None = None, fields: str = ""
-    ) -> "Listing":
+    ) -> "ObjectList":
         """Read the same, or the one of this name, with the version of the whole from which a watch can go on.
 
         `fields` is a field selector, for kinds that have more of them than the name.
@@ -108,7 +108,7 @@ class KubeClient:
             page = await self._ask("GET", kind, kind.path(namespace), query)
             objects += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in page["items"]]
             if not page["metadata"].get("continue"):
-                return Listing(objects, page["metadata"].get("resourceVersion", ""))
+                return ObjectList(objects, page["metadata"].get("resourceVersion", ""))
             query["continue"] = page["metadata"]["continue"]
 
     async def watch(
@@ -141,25 +141,25 @@ class KubeClient:
         await self._ask("GET", kind, kind.path(namespace), {"limit": "1"})
 
     async def serves(self, kind: Kind) -> bool:
-        """Tell whether the API server knows a kind (discovery)."""
+        """Whether the API server knows a kind (discovery)."""
         prefix = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
         try:
-            found = await self._ask("GET", kind, prefix)
+            resources = await self._ask("GET", kind, prefix)
         except NotFoundError:
             return False
-        return any(resource["name"] == kind.plural for resource in found["resources"])
+        return any(resource["name"] == kind.plural for resource in resources["resources"])
 
     async def versions(self, group: str) -> tuple[str, ...]:
         """Name the versions of a group that the API server serves (discovery); empty where it does not know it."""
         try:
-            found = await self._ask("GET", Kind(group, "", "", ""), f"/apis/{quote(group, safe='')}")
+            group_document = await self._ask("GET", Kind(group, "", "", ""), f"/apis/{quote(group, safe='')}")
         except NotFoundError:
             return ()
-        return tuple(str(one["version"]) for one in found["versions"])
+        return tuple(str(one["version"]) for one in group_document["versions"])
 
     async def proxied(self, namespace: str, pod: str, port: int, path: str) -> bytes:
         """Read something that a pod serves over HTTP, through the API server; what the pod refuses is an error too."""
-        return await self._sent("GET", PODS, f"{PODS.path(namespace, f'{pod}:{port}', 'proxy')}{path}")
+        return await self._send("GET", PODS, f"{PODS.path(namespace, f'{pod}:{port}', 'proxy')}{path}")
 
     async def apply(
         self,
@@ -174,7 +174,7 @@ class KubeClient:
     ) -> Json:
         """Bring the fields of `body`, and only those, to what it says; give the whole object as it is then.
 
-        Without `force`, a field that somebody else set to something else is a ConflictError. `last_check` is run when
+        Without `force`, a field that another manager set to another value is a ConflictError. `last_check` is run when
         everything else is done, the connection included, and the next thing is to send; what it raises keeps the
         request from being sent.
 
@@ -233,11 +233,11 @@ class KubeClient:
         content_type: str = "application/json",
         last_check: Check | None = None,
     ) -> Json:
-        answer = await self._sent(method, kind, path, query, body, content_type=content_type, last_check=last_check)
-        found: Json = json.loads(answer)
-        return found
+        answer = await self._send(method, kind, path, query, body, content_type=content_type, last_check=last_check)
+        document: Json = json.loads(answer)
+        return document
 
-    async def _sent(
+    async def _send(
         self,
         method: str,
         kind: Kind,
@@ -289,7 +289,7 @@ class KubeClient:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ObjectList:
     """Objects, and the version of the whole."""
 
     objects: list[Json]
@@ -336,7 +336,7 @@ def _only(name: str | None) -> dict[str, str]:
 
 
 def _checked_when_connected() -> aiohttp.TraceConfig:
-    """Have the last checks run when there is a connection: making one can take as long as a request may."""
+    """Have the last checks run when there is a connection: connecting can take as long as the deadline."""
 
     async def check(*_: object) -> None:
         for one in _last_checks.get():
@@ -361,7 +361,7 @@ def _told_apart(what: str, deadline_seconds: float) -> Iterator[None]:
 
 
 def _event(line: bytes, path: str) -> Json:
-    """Read one line of a watch; what the API server tells as an error is raised as one."""
+    """Parse one line of a watch; an error event is raised."""
     try:
         event: Json = json.loads(line)
     except ValueError as error:

@@ -55,7 +55,7 @@ class InvalidError(KubeError):
 
 
 class UnavailableError(KubeError):
-    """Nothing is known of the outcome: a write may have been made."""
+    """The outcome is unknown: a write can have succeeded."""
 
 
 def of_status(status: int, what: str, why: str) -> KubeError:

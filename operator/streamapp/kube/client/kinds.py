@@ -1,6 +1,6 @@
-"""What lies where on the API server: the kinds that the operator touches, and the key of a StreamApp.
+"""The kinds that the operator uses, their paths on the API server, and the key of a StreamApp.
 
-Used by every module of this package and by the controller's handlers. Nothing here reads or writes.
+Used by every module of this package and by the controller. Nothing here reads or writes.
 """
 
 from dataclasses import dataclass

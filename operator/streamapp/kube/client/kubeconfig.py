@@ -26,7 +26,7 @@ class NoAccessError(KubeError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class ClusterConnection:
     """How the API server is reached, and where to look."""
 
     configuration: Configuration
@@ -41,8 +41,8 @@ class Access:
         return str(self.configuration.host)
 
 
-async def access(kubeconfig: str | None, context: str | None, environment: Mapping[str, str]) -> Access:
-    """Find out how to reach the cluster; NoAccessError if that cannot be told.
+async def access(kubeconfig: str | None, context: str | None, environment: Mapping[str, str]) -> ClusterConnection:
+    """Find out how to reach the cluster; NoAccessError if that is impossible.
 
     Args:
         kubeconfig: A file; None: those that `KUBECONFIG` names, else `~/.kube/config`.
@@ -80,7 +80,7 @@ def _usual_places(environment: Mapping[str, str]) -> list[str]:
     return [str(Path(part).expanduser()) for part in named or ["~/.kube/config"]]
 
 
-async def _of_files(files: list[str], context: str | None) -> Access:
+async def _of_files(files: list[str], context: str | None) -> ClusterConnection:
     what = f"kubeconfig {' and '.join(files)}"
     configuration = Configuration()
     try:
@@ -88,22 +88,22 @@ async def _of_files(files: list[str], context: str | None) -> Access:
         loader = await load_kube_config(os.pathsep.join(files), context, configuration)
         chosen: dict[str, Any] = loader.current_context
         namespace = chosen["context"].get("namespace") or _DEFAULT_NAMESPACE
-        return Access(configuration=configuration, context=str(chosen["name"]), namespace=namespace)
+        return ClusterConnection(configuration=configuration, context=str(chosen["name"]), namespace=namespace)
     except (ConfigException, yaml.YAMLError, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         why = " ".join(str(error).split()) or type(error).__name__
         raise NoAccessError(what, why, "compare it with what `kubectl config view` shows") from error
 
 
 def _check_context(what: str, files: list[str], context: str | None) -> None:
-    """Tell a context that is missing with what there is; the library's own words do not."""
+    """Name the available contexts if the context is missing; the library's message does not."""
     contents = _contents(files)
-    known = [one["name"] for content in contents for one in content.get("contexts") or ()]
+    names = [one["name"] for content in contents for one in content.get("contexts") or ()]
     current = next((name for content in contents if (name := content.get("current-context"))), None)
-    wanted = context or current
-    if wanted is None:
-        raise NoAccessError(what, "it has no current context", _choose(known))
-    if wanted not in known:
-        raise NoAccessError(what, f"it has no context {wanted}", _choose(get_close_matches(wanted, known) or known))
+    chosen = context or current
+    if chosen is None:
+        raise NoAccessError(what, "it has no current context", _choose(names))
+    if chosen not in names:
+        raise NoAccessError(what, f"it has no context {chosen}", _choose(get_close_matches(chosen, names) or names))
 
 
 def _contents(files: list[str]) -> list[Any]:
@@ -116,7 +116,7 @@ def _choose(contexts: list[str]) -> str:
     return f"choose one with --context: {', '.join(contexts[:10])}"
 
 
-def _of_service_account() -> Access:
+def _of_service_account() -> ClusterConnection:
     configuration = Configuration()
     try:
         load_incluster_config(configuration)
@@ -125,4 +125,6 @@ def _of_service_account() -> Access:
         raise NoAccessError(
             "the pod's service account", str(error), "mount its token, or name a kubeconfig with --kubeconfig"
         ) from error
-    return Access(configuration=configuration, context="service account", namespace=namespace or _DEFAULT_NAMESPACE)
+    return ClusterConnection(
+        configuration=configuration, context="service account", namespace=namespace or _DEFAULT_NAMESPACE
+    )

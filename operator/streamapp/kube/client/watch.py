@@ -1,7 +1,7 @@
-"""Follows objects of one kind: lists them, then watches, and goes on whatever happens to the connection.
+"""Watches objects of one kind: lists, then watches, and starts again after any interruption.
 
-Used by the command line. The watches of the operator are kopf's. What is told is enough to keep a picture: after every
-interruption everything is listed anew, so that a deletion that nobody told is seen as well.
+Used by the command line; the operator's own watches are kopf's. After every interruption all objects are listed again,
+so that a deletion whose event was lost is noticed too.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ WATCH_SECONDS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListEvent:
     """All that there are."""
 
     objects: Mapping[Key, Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangeEvent:
     """One is new or different."""
 
     key: Key
@@ -35,25 +35,25 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeleteEvent:
     """One is gone."""
 
     key: Key
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupted:
-    """Nothing is heard for the time being; what was told may be old until the next `Listed`."""
+class WatchInterrupted:
+    """The watch is interrupted; earlier events can be out of date until the next `ListEvent`."""
 
     error: KubeError
     again_in_seconds: float
 
 
-News = Listed | Changed | Deleted | Interrupted
+WatchEvent = ListEvent | ChangeEvent | DeleteEvent | WatchInterrupted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Following:
+class ObjectWatch:
     """What is followed, and how."""
 
     connect: Callable[[], Awaitable[KubeClient]]
@@ -66,8 +66,8 @@ class Following:
     pauses: tuple[float, ...] = field(default_factory=lambda: PAUSES)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def news(self) -> AsyncGenerator[News, None]:
-        """Tell what happens, without end.
+    async def events(self) -> AsyncGenerator[WatchEvent, None]:
+        """Yield all events, without end.
 
         Raises:
             KubeError: The first try failed, or the kind is gone.
@@ -75,9 +75,9 @@ class Following:
         failures, has_listed = 0, False
         while True:
             try:
-                async with aclosing(self._one_connection()) as told:
-                    async for one in told:
-                        if isinstance(one, Listed):
+                async with aclosing(self._one_connection()) as events:
+                    async for one in events:
+                        if isinstance(one, ListEvent):
                             has_listed = True
                         else:
                             failures = 0
@@ -88,15 +88,15 @@ class Following:
                 pause = self.pauses[min(failures, len(self.pauses) - 1)]
                 failures += 1
                 if not isinstance(error, ExpiredError):
-                    yield Interrupted(error, pause)
+                    yield WatchInterrupted(error, pause)
                 # Also before listing again for an old version: where every watch ends so, it would never stop.
                 await self.sleep(pause)
 
-    async def _one_connection(self) -> AsyncGenerator[News, None]:
+    async def _one_connection(self) -> AsyncGenerator[WatchEvent, None]:
         client = await self.connect()
         try:
             listing = await client.listing(self.kind, self.namespace, name=self.name)
-            yield Listed({_key(one): one for one in listing.objects})
+            yield ListEvent({_key(one): one for one in listing.objects})
             version = listing.version
             while True:
                 watch = client.watch(self.kind, self.namespace, version=version, seconds=WATCH_SECONDS, name=self.name)
@@ -105,16 +105,16 @@ class Following:
                     async for event in events:
                         version = event["object"]["metadata"]["resourceVersion"]
                         if event["type"] != "BOOKMARK":
-                            yield self._told(event)
+                            yield self._to_event(event)
                 if asyncio.get_running_loop().time() - began < 1:
                     # Something in between ends every watch at once.
                     await self.sleep(1)
         finally:
             await client.close()
 
-    def _told(self, event: Json) -> News:
+    def _to_event(self, event: Json) -> WatchEvent:
         resource = {"apiVersion": self.kind.api_version, "kind": self.kind.name, **event["object"]}
-        return Deleted(_key(resource)) if event["type"] == "DELETED" else Changed(_key(resource), resource)
+        return DeleteEvent(_key(resource)) if event["type"] == "DELETED" else ChangeEvent(_key(resource), resource)
 
 
 def _key(resource: Json) -> Key:

@@ -1,4 +1,4 @@
-"""What HorizontalPodAutoscalers of a namespace aim at and how they fare, as the values that the core tells about.
+"""What HorizontalPodAutoscalers of a namespace aim at and how they fare, as the values that the core reports.
 
 Pure functions over the API server's JSON. Called by the controller's `autoscaling`.
 """
@@ -16,19 +16,19 @@ _AIMS = {(GROUP, KIND): Aim.STREAM_APP, (STATEFUL_SETS.group, STATEFUL_SETS.name
 _AT_WORK = frozenset({"AbleToScale", "ScalingActive"})
 """Its conditions that say so."""
 _ON_PURPOSE = "ScalingDisabled"
-"""Zero replicas are wished for, which an autoscaler takes as "leave it"."""
+"""The desired replicas are zero, which disables an autoscaler."""
 
 
 def by_target(live: Iterable[Json]) -> Mapping[str, tuple[Autoscaler, ...]]:
     """Give the autoscalers that aim at a StreamApp or a StatefulSet, by the name of that."""
-    found: dict[str, list[Autoscaler]] = defaultdict(list)
+    by_name: dict[str, list[Autoscaler]] = defaultdict(list)
     for one in live:
         target = one["spec"]["scaleTargetRef"]
         group = str(target.get("apiVersion", "")).rpartition("/")[0]
         aim = _AIMS.get((group, target["kind"]))
         if aim is not None:
-            found[target["name"]].append(_autoscaler(one, aim))
-    return {name: tuple(several) for name, several in found.items()}
+            by_name[target["name"]].append(_autoscaler(one, aim))
+    return {name: tuple(several) for name, several in by_name.items()}
 
 
 def _autoscaler(live: Json, aim: Aim) -> Autoscaler:
@@ -48,8 +48,8 @@ def _autoscaler(live: Json, aim: Aim) -> Autoscaler:
 
 
 def _is_active(status: Mapping[str, Any]) -> bool | None:
-    said = {one["type"]: one["status"] for one in status.get("conditions") or ()}
-    return {"True": True, "False": False}.get(said.get("ScalingActive", ""))
+    conditions = {one["type"]: one["status"] for one in status.get("conditions") or ()}
+    return {"True": True, "False": False}.get(conditions.get("ScalingActive", ""))
 
 
 def _troubles(status: Mapping[str, Any]) -> Iterator[str]:

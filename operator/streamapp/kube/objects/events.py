@@ -1,4 +1,4 @@
-"""Tells what happened with a StreamApp as an Event of `events.k8s.io`, which `kubectl describe` shows."""
+"""Publishes what happened to a StreamApp as an Event of `events.k8s.io`, which `kubectl describe` shows."""
 
 from datetime import datetime
 
@@ -20,9 +20,9 @@ async def publish(
         app: The StreamApp, as read.
         reason: In PascalCase.
         note: A sentence; what is too long is cut.
-        warning: Whether somebody should look at it.
+        warning: Whether a user should look at it.
         at: When it happened.
-        instance: Which operator tells it, for example its pod's name.
+        instance: The operator that reports it, for example its pod's name.
     """
     metadata = app["metadata"]
     key = Key(metadata["namespace"], metadata["name"])

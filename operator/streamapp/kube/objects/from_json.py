@@ -29,7 +29,7 @@ def time(text: str) -> datetime:
 
 
 def statefulset(live: Json, *, is_ours: bool, template_is_written: bool) -> StatefulSet:
-    """Give the StatefulSet, with the two things that only a comparison with the StreamApp tells."""
+    """Give the StatefulSet, with the two results of a comparison with the StreamApp."""
     metadata, status = live["metadata"], live.get("status", {})
     return StatefulSet(
         uid=metadata["uid"],
@@ -45,7 +45,7 @@ def statefulset(live: Json, *, is_ours: bool, template_is_written: bool) -> Stat
 
 
 def is_controlled_by(live: Json, owner_uid: str) -> bool:
-    """Tell whether the object's controller is the owner."""
+    """Whether the object's controller is the owner."""
     owners = live["metadata"].get("ownerReferences", ())
     return any(owner.get("controller") and owner["uid"] == owner_uid for owner in owners)
 
@@ -67,15 +67,15 @@ def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | Non
 
 def volumes(live: Sequence[Json], template: str, statefulset_name: str) -> tuple[Volume, ...]:
     """Give the volumes that the StatefulSet made from its claim template: `<template>-<statefulset>-<ordinal>`."""
-    found = []
+    volumes_found = []
     for claim in live:
         name = str(claim["metadata"]["name"])
         prefix = f"{template}-{statefulset_name}-"
         number = name.removeprefix(prefix)
         if number != name and number.isdecimal() and "deletionTimestamp" not in claim["metadata"]:
             recorded = claim["metadata"].get("annotations", {}).get(PROCESS_ID)
-            found.append(Volume(ordinal=Ordinal(int(number)), process_id=_process_id(recorded)))
-    return tuple(found)
+            volumes_found.append(Volume(ordinal=Ordinal(int(number)), process_id=_process_id(recorded)))
+    return tuple(volumes_found)
 
 
 def budget(live: Json | None) -> Budget:
@@ -86,7 +86,7 @@ def budget(live: Json | None) -> Budget:
 
 
 def container_ends(pod: Json) -> tuple[ContainerEnd, ...]:
-    """Give the ends of containers that a pod's status tells: of the present run, and of the one before."""
+    """Give the ends of containers in a pod's status: of the present run, and of the run before."""
     uid = pod["metadata"]["uid"]
     return tuple(
         ContainerEnd(
@@ -140,20 +140,24 @@ def _pod(pod: Json, container: str) -> Pod:
 
 
 def _container(pod: Json, name: str) -> Container:
-    wanted = _application_of(pod["spec"]["containers"], name)
+    application_container = _application_of(pod["spec"]["containers"], name)
     statuses = pod.get("status", {}).get("containerStatuses", ())
-    found: Mapping[str, Any] = next((status for status in statuses if status["name"] == wanted), {})
-    state = found.get("state", {})
-    running = state.get("running", {}).get("startedAt")
-    ran = found.get("restartCount", 0) > 0 or any(
-        part in states for states in (state, found.get("lastState", {})) for part in ("running", "terminated")
+    container_status: Mapping[str, Any] = next(
+        (container_status for container_status in statuses if container_status["name"] == application_container), {}
     )
-    identity = found.get("containerID") or None
+    state = container_status.get("state", {})
+    running = state.get("running", {}).get("startedAt")
+    ran = container_status.get("restartCount", 0) > 0 or any(
+        part in states
+        for states in (state, container_status.get("lastState", {}))
+        for part in ("running", "terminated")
+    )
+    identity = container_status.get("containerID") or None
     return Container(
         id=identity,
         running_since=time(running) if running and identity else None,
-        # Of a container that cannot be told from others nobody can say that it never ran.
-        ever_ran=bool(ran) or wanted is None,
+        # It is unknown whether a container ran that cannot be identified; so it counts as one that did.
+        ever_ran=bool(ran) or application_container is None,
     )
 
 

@@ -14,11 +14,11 @@ from streamapp.kube.client.kinds import LEASES, Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class LeaseSpec:
     """What a Lease says."""
 
     holder: str
-    """Empty: nobody's."""
+    """Empty if there is no holder."""
     seconds: float
     """How long others have to see it stand still before they take it; whole seconds once it was written."""
     transitions: int
@@ -34,7 +34,7 @@ class Lease:
 
     uid: str
     version: str
-    says: Holding
+    says: LeaseSpec
 
 
 def stamp(now: datetime) -> str:
@@ -44,17 +44,17 @@ def stamp(now: datetime) -> str:
 
 async def find(client: KubeClient, key: Key) -> Lease | None:
     """Read it; None where there is none."""
-    found = await client.find(LEASES, key.namespace, key.name)
-    return None if found is None else _read(found)
+    document = await client.find(LEASES, key.namespace, key.name)
+    return None if document is None else _read(document)
 
 
-async def create(client: KubeClient, key: Key, says: Holding) -> Lease:
+async def create(client: KubeClient, key: Key, says: LeaseSpec) -> Lease:
     """Make it; ConflictError where there is one by now, NotFoundError where there is no such namespace."""
     metadata = {"namespace": key.namespace, "name": key.name}
     return _read(await client.create(LEASES, {"metadata": metadata, "spec": _spec(says)}))
 
 
-async def write(client: KubeClient, key: Key, on: Lease, says: Holding) -> Lease:
+async def write(client: KubeClient, key: Key, on: Lease, says: LeaseSpec) -> Lease:
     """Write it on exactly the version that was read; ConflictError, and nothing written, where it is another one."""
     metadata = {"namespace": key.namespace, "name": key.name, "uid": on.uid, "resourceVersion": on.version}
     try:
@@ -63,7 +63,7 @@ async def write(client: KubeClient, key: Key, on: Lease, says: Holding) -> Lease
         raise ConflictError(error.what, error.why, "it is read again") from error
 
 
-def _spec(says: Holding) -> Json:
+def _spec(says: LeaseSpec) -> Json:
     return {
         "holderIdentity": says.holder,
         "leaseDurationSeconds": ceil(says.seconds),
@@ -73,13 +73,13 @@ def _spec(says: Holding) -> Json:
     }
 
 
-def _read(found: Json) -> Lease:
-    spec: Json = found.get("spec") or {}
-    says = Holding(
+def _read(document: Json) -> Lease:
+    spec: Json = document.get("spec") or {}
+    says = LeaseSpec(
         holder=spec.get("holderIdentity") or "",
         seconds=float(spec.get("leaseDurationSeconds") or 0),
         transitions=int(spec.get("leaseTransitions") or 0),
         acquired_at=spec.get("acquireTime") or "",
         renewed_at=spec.get("renewTime") or "",
     )
-    return Lease(found["metadata"]["uid"], found["metadata"]["resourceVersion"], says)
+    return Lease(document["metadata"]["uid"], document["metadata"]["resourceVersion"], says)

@@ -1,6 +1,6 @@
 """The objects beside the StatefulSet: its headless Service and its PodDisruptionBudget. One apply each.
 
-Called by the controller's applier. Somebody else's object of the same name is never touched.
+Called by the controller's applier. An object of the same name with another owner is never touched.
 """
 
 from streamapp.kube.client.client import Json, KubeClient
@@ -27,6 +27,6 @@ def _refuse_foreign(kind: Kind, live: Json | None, owner_uid: str) -> None:
         metadata = live["metadata"]
         raise InvalidError(
             f"{kind.name} {metadata['namespace']}/{metadata['name']}",
-            "an object of this name belongs to somebody else",
+            "an object of this name has another owner",
             "rename the StreamApp, or delete that object",
         )

@@ -13,7 +13,7 @@ from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import ACCESS_REVIEWS
 
 
-class Where(Enum):
+class RightScope(Enum):
     """In which namespaces a right is needed."""
 
     WATCHED = "watched"
@@ -33,7 +33,7 @@ class Right:
     verbs: tuple[str, ...]
     why: str
     """A sentence."""
-    where: Where = Where.WATCHED
+    where: RightScope = RightScope.WATCHED
     optional: bool = False
     """Whether the operator does all its work without it, and only tells less."""
     named: bool = False
@@ -49,11 +49,16 @@ class Right:
 
         Where the namespace is None, all are meant.
         """
-        given = {"group": self.group, "resource": self.resource, "subresource": self.subresource, "verb": verb}
+        attributes_of_review = {
+            "group": self.group,
+            "resource": self.resource,
+            "subresource": self.subresource,
+            "verb": verb,
+        }
         place = {"namespace": namespace or "", "name": name if self.named else ""}
-        return {field: text for field, text in {**given, **place}.items() if text}
+        return {field: text for field, text in {**attributes_of_review, **place}.items() if text}
 
-    def asked(self) -> Iterator[tuple[str, str]]:
+    def reviews(self) -> Iterator[tuple[str, str]]:
         """Each verb with the resource, as a person would ask `kubectl auth can-i`."""
         whole = f"{self.resource}.{self.group}" if self.group else self.resource
         for verb in self.verbs:
@@ -116,7 +121,7 @@ RIGHTS: tuple[Right, ...] = (
         resource="leases",
         verbs=("get", "patch"),
         why="One of the operator's replicas leads, by this Lease.",
-        where=Where.OWN,
+        where=RightScope.OWN,
         named=True,
     ),
     Right(
@@ -124,7 +129,7 @@ RIGHTS: tuple[Right, ...] = (
         resource="leases",
         verbs=("create",),
         why="Makes that Lease; a name cannot be asked for here.",
-        where=Where.OWN,
+        where=RightScope.OWN,
     ),
 )
 

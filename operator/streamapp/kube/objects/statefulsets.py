@@ -21,7 +21,7 @@ HAND_OVER_ATTEMPTS = 5
 
 
 async def create(client: KubeClient, manifest: Json, replicas: int) -> None:
-    """Create it; ConflictError if somebody else has made one meanwhile.
+    """Create it; ConflictError if there is one already.
 
     The first apply makes the whole object in the name of the granting manager, since an object without replicas would
     start with one pod; then everything but the replicas is handed over. If that is interrupted, `is_handed_over` tells.
@@ -94,7 +94,7 @@ async def grant(
 
 
 def is_handed_over(live: Mapping[str, Any]) -> bool:
-    """Tell whether the granting manager has nothing but replicas and record."""
+    """Whether the granting manager owns only replicas and record."""
     for entry in live["metadata"].get("managedFields", ()):
         if entry.get("manager") == GRANTING_MANAGER:
             fields = entry["fieldsV1"]

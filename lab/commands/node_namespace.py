@@ -11,7 +11,7 @@ from lab.settings import Settings
 
 
 @contextmanager
-def inside() -> Iterator[Session]:
+def in_node_namespace() -> Iterator[Session]:
     """Give a session in which this very process reaches the cluster.
 
     If the way in leads through other namespaces, the same command line is run again in there, and this process ends

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from lab.commands.inside import inside
 from lab.commands.measure import require_kept
+from lab.commands.node_namespace import in_node_namespace
 from lab.meter.table import count_summary, gap_table
 from lab.scenarios.demo_application import DemoApplication, fresh_name
-from lab.scenarios.plain_scale_in import Outcome, PlainScaleIn, ScaleIn
+from lab.scenarios.plain_scale_in import PlainScaleIn, ScaleIn, ScaleInResult
 from lab.terminal import results
 
 
@@ -31,7 +31,7 @@ def plain_scale_in(
         "LEAVE_ON_CLOSE": str(leave).lower(),
     }
     application = DemoApplication(fresh_name(), settings, records, rate)
-    with inside() as session:
+    with in_node_namespace() as session:
         outcome = PlainScaleIn(session, application).run(repeat=repeat)
     for number, scale_in in enumerate(outcome.scale_ins, start=1):
         title = f"scale-in {number} of {repeat}" if repeat > 1 else "plain StatefulSet, 3 → 2 pods"
@@ -52,7 +52,7 @@ def _show(title: str, scale_in: ScaleIn, standbys: int) -> None:
         )
 
 
-def _figures(outcome: Outcome, application: DemoApplication) -> str:
+def _figures(outcome: ScaleInResult, application: DemoApplication) -> str:
     content = {
         "application": dict(application.settings) | {"records": application.records, "rate": application.rate},
         "scale_ins": [scale_in.to_json() for scale_in in outcome.scale_ins],

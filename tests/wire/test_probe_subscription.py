@@ -3,16 +3,16 @@
 from hypothesis import given, settings
 
 from streamapp.wire.members import decode_member
-from streamapp.wire.phantom import encode_phantom
-from streamapp.wire.subscription import Subscription, SubscriptionInfo, decode_subscription
+from streamapp.wire.probe_subscription import encode_probe_subscription
+from streamapp.wire.subscription import DecodedSubscription, SubscriptionInfo, decode_subscription
 from tests.wire.captures import NAMES, captured
 from tests.wire.strategies import subscriptions
 
 
-def phantom_of(model: Subscription) -> Subscription:
+def phantom_of(model: DecodedSubscription) -> DecodedSubscription:
     """What the group's leader would read: built field by field, so that a new one must be thought about."""
     info = model.info
-    return Subscription(
+    return DecodedSubscription(
         version=model.version,
         topics=model.topics,
         info=SubscriptionInfo(
@@ -33,8 +33,8 @@ def phantom_of(model: Subscription) -> Subscription:
 
 @settings(deadline=None)
 @given(subscriptions())
-def test_a_phantom_copies_the_process_and_claims_nothing(model: Subscription) -> None:
-    assert decode_subscription(encode_phantom(model)) == phantom_of(model)
+def test_a_phantom_copies_the_process_and_claims_nothing(model: DecodedSubscription) -> None:
+    assert decode_subscription(encode_probe_subscription(model)) == phantom_of(model)
 
 
 def test_a_phantom_of_every_captured_release_decodes() -> None:
@@ -42,4 +42,4 @@ def test_a_phantom_of_every_captured_release_decodes() -> None:
         for raw in captured(name):
             model = decode_member(raw).subscription
             assert model is not None
-            assert decode_subscription(encode_phantom(model)) == phantom_of(model)
+            assert decode_subscription(encode_probe_subscription(model)) == phantom_of(model)

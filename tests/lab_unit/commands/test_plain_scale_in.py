@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from lab.clusters.cluster import Session
-from lab.commands import plain
+from lab.commands import plain_scale_in
 from lab.errors import LabError
 from lab.meter.counts import CountReport, Inputs, Outputs, compare
-from lab.scenarios.plain_scale_in import Outcome, PlainScaleIn
+from lab.scenarios.plain_scale_in import PlainScaleIn, ScaleInResult
 
 
 def _counts(answered: int) -> CountReport:
@@ -30,9 +30,9 @@ def _run(monkeypatch: pytest.MonkeyPatch, answered: int, json_file: Path) -> tup
     def inside() -> Iterator[Session]:
         yield Session((), {"KAFKA_BOOTSTRAP": "127.0.0.1:1"})
 
-    monkeypatch.setattr(plain, "inside", inside)
-    monkeypatch.setattr(PlainScaleIn, "run", lambda *_, **__: Outcome((), _counts(answered)))
-    ran = CliRunner().invoke(plain.plain_scale_in, ["--json", str(json_file)])
+    monkeypatch.setattr(plain_scale_in, "in_node_namespace", inside)
+    monkeypatch.setattr(PlainScaleIn, "run", lambda *_, **__: ScaleInResult((), _counts(answered)))
+    ran = CliRunner().invoke(plain_scale_in.plain_scale_in, ["--json", str(json_file)])
     return ran.exit_code, ran.exception
 
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import ClientSession, web
 
-from streamapp.controller.http import sending
+from streamapp.controller.http import routes
 from streamapp.controller.http.probes import Health, serve
-from streamapp.controller.http.sending import Sending
+from streamapp.controller.http.routes import ResponseLimiter
 from streamapp.controller.metrics import Metrics
 
 LARGE = b"x" * 32 * 1024 * 1024
@@ -21,7 +21,7 @@ Reader = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 @asynccontextmanager
 async def a_server() -> AsyncIterator[int]:
     """Give its port."""
-    way = Sending()
+    way = ResponseLimiter()
 
     async def large(request: web.Request) -> web.Response:
         return await way.send(request, web.Response(body=LARGE))
@@ -49,7 +49,7 @@ async def status(port: int) -> int:
 
 
 def test_no_more_than_a_few_answers_wait_for_their_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(routes, "MOST_AT_ONCE", 2)
 
     async def play() -> None:
         async with a_server() as port:
@@ -64,14 +64,14 @@ def test_no_more_than_a_few_answers_wait_for_their_readers(monkeypatch: pytest.M
 
 
 def test_who_does_not_read_loses_the_connection_and_the_next_one_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "MOST_AT_ONCE", 1)
-    monkeypatch.setattr(sending, "LONGEST_SECONDS", 0.3)
+    monkeypatch.setattr(routes, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(routes, "LONGEST_SECONDS", 0.3)
 
     async def play() -> None:
         async with a_server() as port:
             reader, writer = await hanging(port)
             await asyncio.sleep(0.6)
-            monkeypatch.setattr(sending, "LONGEST_SECONDS", 30)
+            monkeypatch.setattr(routes, "LONGEST_SECONDS", 30)
             assert await status(port) == 200
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await reader.readexactly(len(LARGE))

@@ -1,20 +1,20 @@
-"""The subscription of the phantom: the member that joins only to make the group rebalance, and leaves at once.
+"""The subscription of the probe member, which joins only to trigger a rebalance and leaves at once.
 
-Called by the nudge in `streamapp.kafka`. Should the leave ever be lost, the group's leader reads these bytes as one
-more stream thread of a real process: so they carry that process's identity and claim nothing else, in particular no
-`errorCode`, which could ask the whole application to shut down.
+Called by `kafka.group.rebalance`. If the leave is lost, the group's leader reads these bytes as one more stream thread
+of a real process. So they carry that process's identity and claim nothing else; in particular no `errorCode`, which
+could ask the whole application to shut down.
 """
 
 import struct
 
-from streamapp.wire.subscription import Subscription, SubscriptionInfo
+from streamapp.wire.subscription import DecodedSubscription, SubscriptionInfo
 
 _NO_GENERATION = -1
 _UNIQUE_FIELD = 0
 _NO_ERROR = 0
 
 
-def encode_phantom(model: Subscription) -> bytes:
+def encode_probe_subscription(model: DecodedSubscription) -> bytes:
     """Encode a subscription that owns nothing, in `model`'s versions and for `model`'s process.
 
     Copied are what the assignor takes to be the same for all threads of a process: process id, topics, endpoint, client

@@ -1,15 +1,15 @@
 from datetime import UTC, datetime, timedelta
 
-from lab.scenarios.layouts import Layout, Layouts, Move
+from lab.scenarios.task_layouts import Move, TaskLayout, TaskLayouts
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def layouts(*both: tuple[dict[int, str], dict[int, str]]) -> Layouts:
-    found = Layouts()
+def layouts(*both: tuple[dict[int, str], dict[int, str]]) -> TaskLayouts:
+    found = TaskLayouts()
     for number, (active, copies) in enumerate(both):
         found.note(
-            Layout(
+            TaskLayout(
                 BEGAN + timedelta(seconds=number),
                 {ordinal: frozenset(tasks.split()) for ordinal, tasks in active.items()},
                 {ordinal: frozenset(tasks.split()) for ordinal, tasks in copies.items()},
@@ -38,9 +38,9 @@ def test_a_copy_that_was_there_long_ago_is_state_and_no_copy() -> None:
 
 def test_equal_neighbours_are_one_layout() -> None:
     found = layouts(({1: "0_1"}, {}), ({1: "0_1"}, {}), ({0: "0_1"}, {}))
-    assert (len(found.seen), found.at(BEGAN + timedelta(seconds=1)).owner("0_1")) == (2, 1)
+    assert (len(found.layouts), found.at(BEGAN + timedelta(seconds=1)).owner("0_1")) == (2, 1)
 
 
 def test_who_has_only_a_copy_does_not_hold_nothing() -> None:
-    (layout,) = layouts(({0: "0_0", 1: ""}, {1: "0_0"})).seen
+    (layout,) = layouts(({0: "0_0", 1: ""}, {1: "0_0"})).layouts
     assert [layout.holds_nothing(ordinal) for ordinal in (0, 1, 2)] == [False, False, True]

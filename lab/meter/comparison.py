@@ -11,15 +11,15 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from lab.meter.counts import CountReport, Verdict
+from lab.meter.counts import CountReport, CountVerdict
 from lab.meter.gaps import GapReport, PartitionGap
-from lab.meter.table import Move
+from lab.meter.table import MeasuredMove
 
 _BAR_WIDTH = 20
 _NO_BAR = ""
 
 
-def gap_bars(columns: Sequence[tuple[str, GapReport, Mapping[int, Move]]]) -> RenderableType:
+def gap_bars(columns: Sequence[tuple[str, GapReport, Mapping[int, MeasuredMove]]]) -> RenderableType:
     """Show the gap of each partition in each measurement, then the worst of moved, untouched and quiet ones.
 
     Args:
@@ -70,7 +70,9 @@ def count_table(columns: Sequence[tuple[str, CountReport]]) -> Table:
     )
     for name, figure in rows:
         table.add_row(name, *(f"{figure(report):,}" for _, report in columns))
-    verdicts = ("kept" if report.verdict is Verdict.KEPT else report.verdict.value.upper() for _, report in columns)
+    verdicts = (
+        "kept" if report.verdict is CountVerdict.KEPT else report.verdict.value.upper() for _, report in columns
+    )
     table.add_row("promise", *verdicts, style="bold")
     return table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.build.running import KEPT, Outcome, run
+from lab.build.subprocesses import TAIL_LINES, ToolResult, run
 from lab.settings import REPOSITORY
 
 
@@ -16,22 +16,22 @@ def test_output_and_errors_go_into_the_log_and_the_last_lines_into_the_outcome(t
     log, seen = tmp_path / "some" / "log", list[str]()
     outcome = run(["sh", "-c", "seq 70; echo oops >&2; exit 3"], log, each_line=seen.append)
     lines = [*map(str, range(1, 71)), "oops"]
-    assert outcome == Outcome(3, tuple(lines[-KEPT:]), log)
+    assert outcome == ToolResult(3, tuple(lines[-TAIL_LINES:]), log)
     assert (log.read_text().splitlines(), seen) == (lines, lines)
 
 
 def test_the_reason_repeats_the_last_lines_and_names_the_log() -> None:
-    outcome = Outcome(2, ("one", "two"), Path("/cache/it/log"))
+    outcome = ToolResult(2, ("one", "two"), Path("/cache/it/log"))
     assert outcome.why() == "one\n    two\n    (all of it: /cache/it/log)"
 
 
 def test_the_reason_leaves_out_what_is_noise() -> None:
-    outcome = Outcome(2, ("the cause", "", "see --help", "see the manual"), Path("/cache/it/log"))
+    outcome = ToolResult(2, ("the cause", "", "see --help", "see the manual"), Path("/cache/it/log"))
     assert outcome.why(noise="^see|^$") == "the cause\n    (all of it: /cache/it/log)"
 
 
 def test_a_tool_that_said_nothing_is_explained_by_its_exit_code() -> None:
-    outcome = Outcome(-9, (), Path("/cache/it/log"))
+    outcome = ToolResult(-9, (), Path("/cache/it/log"))
     assert outcome.why() == "it ended with exit code -9 and said nothing\n    (all of it: /cache/it/log)"
 
 
@@ -43,7 +43,7 @@ def test_folder_and_environment_are_the_ones_that_were_given(tmp_path: Path) -> 
 @pytest.mark.parametrize("end_by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_tool_ends_with_the_process_that_started_it(tmp_path: Path, end_by: signal.Signals) -> None:
     code = (
-        "import signal, sys; from pathlib import Path; from lab.build.running import run; "
+        "import signal, sys; from pathlib import Path; from lab.build.subprocesses import run; "
         # Whoever starts the tests in the background of a shell has them ignore this signal, and all their children.
         "signal.signal(signal.SIGINT, signal.default_int_handler); "
         "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path('log'), folder=Path(sys.argv[1]))"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from lab.matrix.applications import Application
 from lab.matrix.cells import Launcher
-from lab.matrix.outcome import Gaps
+from lab.matrix.trial_result import Gaps
 from lab.meter.gaps import GapReport, Window
 from lab.meter.measure import check_counts, measure_gaps
-from lab.meter.words import measure_word_gaps
+from lab.meter.word_count_gaps import measure_word_gaps
 
 Counts = tuple[int | None, int | None]
 """Lost and doubled; None where the outputs do not tell."""

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lab.scenarios.history import History
+from lab.scenarios.api_changes import WatchHistory
 
 
 def _event(kind: str, ordinal: int, *, ready: bool = True, deleted: bool = False) -> dict[str, Any]:
@@ -15,11 +15,11 @@ def _event(kind: str, ordinal: int, *, ready: bool = True, deleted: bool = False
     return {"type": kind, "object": {"metadata": metadata, "status": {"conditions": conditions}}}
 
 
-def _history(tmp_path: Path, *events: dict[str, Any], cut: str = "") -> History:
+def _history(tmp_path: Path, *events: dict[str, Any], cut: str = "") -> WatchHistory:
     file = tmp_path / "changes"
     # kubectl prints one document after the other, indented.
     file.write_text("".join(json.dumps(event, indent=4) + "\n" for event in events) + cut)
-    return History(file)
+    return WatchHistory(file)
 
 
 def test_changes_come_in_order_and_a_half_written_one_is_left_for_later(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.kafka.cluster import Cluster
+from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import KafkaAccessError
 from streamapp.kafka.connection.settings import read_settings
-from streamapp.kafka.group.groups import GroupReading, GroupState, read_group
+from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_group
 from streamapp.wire.errors import UndecodableError
 
 PAUSE_SECONDS = 0.1
@@ -23,7 +23,7 @@ _DEADLINE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Layout:
+class TaskLayout:
     """One stable layout. Pods are told apart by the ordinal in their seeded process ID."""
 
     at: datetime
@@ -40,7 +40,7 @@ class Layout:
         """Whether an ordinal has neither an active nor a copy."""
         return not (self.active.get(ordinal) or self.copies.get(ordinal))
 
-    def same_as(self, other: "Layout") -> bool:
+    def same_as(self, other: "TaskLayout") -> bool:
         """Whether nothing but the time differs."""
         return (self.active, self.copies) == (other.active, other.copies)
 
@@ -61,46 +61,46 @@ class Move:
 
 
 @dataclass
-class Layouts:
+class TaskLayouts:
     """What was seen so far, oldest first; two neighbours always differ."""
 
-    seen: list[Layout] = field(default_factory=list)
+    layouts: list[TaskLayout] = field(default_factory=list)
     failure: BaseException | None = None
     """What ended the recording before its time: nothing that is seen here is the latest then."""
 
-    def note(self, layout: Layout) -> None:
+    def note(self, layout: TaskLayout) -> None:
         """Add one, if it is another."""
-        if not self.seen or not self.seen[-1].same_as(layout):
-            self.seen.append(layout)
+        if not self.layouts or not self.layouts[-1].same_as(layout):
+            self.layouts.append(layout)
 
     def moves(self) -> list["Move"]:
         """Every move of an active, in order."""
-        found: list[Move] = []
+        moves: list[Move] = []
         owners: dict[str, int] = {}
         since: dict[str, int] = {}
-        for number, layout in enumerate(self.seen):
+        for number, layout in enumerate(self.layouts):
             for ordinal, tasks in layout.active.items():
                 for task in tasks:
                     if owners.get(task, ordinal) != ordinal:
-                        between = self.seen[since[task] : number]
+                        between = self.layouts[since[task] : number]
                         had_copy = any(task in one.copies.get(ordinal, ()) for one in between)
                         had_state = any(
                             task in one.copies.get(ordinal, ()) or task in one.active.get(ordinal, ())
-                            for one in self.seen[:number]
+                            for one in self.layouts[:number]
                         )
-                        found.append(Move(task, owners[task], ordinal, had_copy, had_state))
+                        moves.append(Move(task, owners[task], ordinal, had_copy, had_state))
                     owners[task], since[task] = ordinal, number
-        return found
+        return moves
 
-    def at(self, moment: datetime) -> Layout:
+    def at(self, moment: datetime) -> TaskLayout:
         """The last layout that was seen by then."""
-        return [one for one in self.seen if one.at <= moment][-1]
+        return [one for one in self.layouts if one.at <= moment][-1]
 
 
 @contextmanager
-def layouts(bootstrap: str, application_id: str) -> Iterator[Layouts]:
+def layouts(bootstrap: str, application_id: str) -> Iterator[TaskLayouts]:
     """Record the group's layouts until the block is left."""
-    found, ends = Layouts(), threading.Event()
+    found, ends = TaskLayouts(), threading.Event()
 
     def record() -> None:
         try:
@@ -125,19 +125,19 @@ def generation(bootstrap: str, application_id: str) -> int:
     """
 
     async def read() -> int:
-        cluster = Cluster(read_settings(bootstrap, {}), application_id)
+        cluster = KafkaCluster(read_settings(bootstrap, {}), application_id)
         try:
             reading = await read_group(cluster.group, _DEADLINE_SECONDS)
         finally:
             cluster.close()
-        known = [member.subscription.generation for member in reading.members if member.subscription is not None]
-        return max((number for number in known if number is not None), default=0)
+        generations = [member.subscription.generation for member in reading.members if member.subscription is not None]
+        return max((number for number in generations if number is not None), default=0)
 
     return asyncio.run(read())
 
 
-async def _record(bootstrap: str, application_id: str, found: Layouts, ends: threading.Event) -> None:
-    cluster = Cluster(read_settings(bootstrap, {}), application_id)
+async def _record(bootstrap: str, application_id: str, layouts_of_group: TaskLayouts, ends: threading.Event) -> None:
+    cluster = KafkaCluster(read_settings(bootstrap, {}), application_id)
     try:
         while not ends.is_set():
             try:
@@ -145,14 +145,14 @@ async def _record(bootstrap: str, application_id: str, found: Layouts, ends: thr
             except (KafkaAccessError, UndecodableError):
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
-            if reading.state is GroupState.STABLE:
-                found.note(_layout(reading))
+            if reading.state is ClassicGroupState.STABLE:
+                layouts_of_group.note(_layout(reading))
             await asyncio.sleep(PAUSE_SECONDS)
     finally:
         cluster.close()
 
 
-def _layout(reading: GroupReading) -> Layout:
+def _layout(reading: DecodedGroup) -> TaskLayout:
     active: dict[int, frozenset[str]] = {}
     copies: dict[int, frozenset[str]] = {}
     for member in reading.members:
@@ -161,7 +161,7 @@ def _layout(reading: GroupReading) -> Layout:
         ordinal = ordinal_of(member.subscription.info.process_id)
         active[ordinal] = active.get(ordinal, frozenset()) | _names(member.assignment.active)
         copies[ordinal] = copies.get(ordinal, frozenset()) | _names(member.assignment.standby)
-    return Layout(datetime.now(UTC), active, copies)
+    return TaskLayout(datetime.now(UTC), active, copies)
 
 
 def ordinal_of(process_id: ProcessId) -> int:

@@ -6,7 +6,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Message
 from lab.errors import LabError
 from lab.meter.gaps import Window
 from lab.meter.topics import Batch
-from lab.meter.words import find_word_gaps
+from lab.meter.word_count_gaps import find_word_gaps
 
 WINDOW = Window(1_000, 2_000)
 

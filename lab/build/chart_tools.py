@@ -1,15 +1,18 @@
-"""Builds Helm as its authors released it: `go install` of a version, from the module proxy.
+"""Tools around the chart: Helm, built with `go install`, and the resource definitions of the Prometheus operator.
 
-Helm 4 is part of every lab and installs the operator there. Helm 3 only renders the chart in its tests, which ask for
-it themselves, so that nobody waits for it before a lab is up.
+Helm 4 is part of every lab and installs the operator there. Helm 3 only renders the chart in its tests, which build it
+themselves, so that `lab up` does not wait for it. With the definitions the lab's API server validates the chart's
+monitors and rules; the Prometheus operator itself does not run in the lab.
 """
 
+import json
+import shutil
 import subprocess
 from pathlib import Path
 
 from lab.build.cache import Cache, content_key
 from lab.build.labkube import go_environment
-from lab.build.running import Command, run
+from lab.build.subprocesses import Command, run
 from lab.build.toolchains import find_or_fetch_go
 from lab.errors import LabError
 from lab.settings import Versions
@@ -52,5 +55,39 @@ def _check_version(program: Path, version: str) -> None:
         raise LabError(
             f"Helm {version}: it reports a wrong version",
             f"it says {(asked.stdout or asked.stderr).strip()!r}",
-            "look where this release keeps its version, and mend lab/build/helm.py",
+            "look where this release keeps its version, and mend lab/build/chart_tools.py",
         )
+
+
+MODULE = "github.com/prometheus-operator/prometheus-operator"
+
+
+KINDS = ("podmonitors", "prometheusrules")
+
+
+def prometheus_definitions(versions: Versions, cache: Cache) -> Path:
+    """Give a folder with one CustomResourceDefinition a file; LabError if the module cannot be fetched."""
+    version = f"v{versions.prometheus_operator}"
+
+    def build(folder: Path) -> None:
+        go = find_or_fetch_go(versions, cache)
+        with step("Fetch the definitions of the Prometheus operator"):
+            fetched = subprocess.run(
+                [go, "mod", "download", "-json", f"{MODULE}@{version}"],
+                env=go_environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=300,
+            )
+        if fetched.returncode != 0:
+            raise LabError(
+                f"{MODULE} {version}: it could not be fetched",
+                fetched.stderr.strip() or fetched.stdout.strip(),
+                "check the network and GOPROXY, then run it again",
+            )
+        source = Path(json.loads(fetched.stdout)["Dir"]) / "example" / "prometheus-operator-crd"
+        for kind in KINDS:
+            shutil.copyfile(source / f"monitoring.coreos.com_{kind}.yaml", folder / f"{kind}.yaml")
+
+    return cache.entry("prometheus-definitions", content_key({"version": version, "kinds": " ".join(KINDS)}), build)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lab.matrix.learning import all_at_work, behind, changelogs, is_empty
+from lab.matrix.learner_progress import all_at_work, behind, changelogs, is_empty
 from streamapp.core.facts.agent_reports import AgentReport, AnnouncementAck, AnnouncementState, LocalTask, TaskState
 from streamapp.core.facts.ids import Ordinal, TaskId, TopicPartition
 

@@ -1,6 +1,6 @@
 """Runs foreign tools for the builders: every line goes into a log file, the last ones into the error.
 
-It decides nothing about what a failure means: a builder gets an `Outcome` and turns it into a LabError of its own,
+It decides nothing about what a failure means: a builder gets an `ToolResult` and turns it into a LabError of its own,
 because only it knows the object and the next step. A tool never outlives the process that started it, else a killed
 `lab up` would leave a compiler behind that writes into a folder which the next one removes. Each runs in a process
 group of its own, because some end theirs when they are ended: mmdebstrap would take our caller along.
@@ -18,16 +18,16 @@ from typing import TextIO
 
 Command = Sequence[str | Path]
 """A program and its arguments."""
-SAID = 12
+ERROR_LINES = 12
 """Lines of output that an error repeats: enough for a compiler's message, short enough to be read."""
-KEPT = 5 * SAID
+TAIL_LINES = 5 * ERROR_LINES
 """Lines of output to choose those from: some tools end with advice on themselves."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What tools colour their lines with, some of them into a file too."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ToolResult:
     """How a tool ended."""
 
     code: int
@@ -40,7 +40,7 @@ class Outcome:
     def why(self, noise: str = r"^\s*$") -> str:
         """Say it in the words of the tool, for the middle part of a LabError, without lines in which `noise` is."""
         lines = [line for line in self.last_lines if not re.search(noise, line)]
-        said = "\n    ".join(lines[-SAID:]) or f"it ended with exit code {self.code} and said nothing"
+        said = "\n    ".join(lines[-ERROR_LINES:]) or f"it ended with exit code {self.code} and said nothing"
         return f"{said}\n    (all of it: {self.log})"
 
 
@@ -51,7 +51,7 @@ def run(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     each_line: Callable[[str], None] | None = None,
-) -> Outcome:
+) -> ToolResult:
     """Run a command to its end in `folder`, with nothing to read.
 
     `environment` is the whole environment of the command, by default ours. `each_line` sees every line of output as
@@ -77,12 +77,12 @@ def run(
         except BaseException:
             os.killpg(process.pid, signal.SIGTERM)
             raise
-    return Outcome(process.returncode, last, log)
+    return ToolResult(process.returncode, last, log)
 
 
 def _follow(output: Iterable[str], record: TextIO, each_line: Callable[[str], None] | None) -> tuple[str, ...]:
     """Write what a tool says into its log as it says it; give the last lines."""
-    last: deque[str] = deque(maxlen=KEPT)
+    last: deque[str] = deque(maxlen=TAIL_LINES)
     for raw in output:
         record.write(raw)
         record.flush()

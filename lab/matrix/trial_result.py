@@ -18,7 +18,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Found:
+class RuntimeInfo:
     """What one of the agents said of its JVM, and the JVM itself."""
 
     java: str
@@ -62,7 +62,7 @@ class Drain:
     """Seconds from the announcement until a survivor had a copy of each that had caught up."""
     drained_after: float
     """Until it held nothing, and all tasks were at work elsewhere."""
-    nudges: int
+    triggered_rebalances: int
     stopped_after: float
     """Seconds from SIGTERM to the end of the process."""
     exit_code: int
@@ -79,12 +79,12 @@ class Drain:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialResult:
     """Of one cell."""
 
     cell: Cell
     verdict: Verdict
-    found: Found | None = None
+    runtime: RuntimeInfo | None = None
     drain: Drain | None = None
     note: str = ""
     """Why it failed, or what else a reader should know."""
@@ -99,7 +99,7 @@ class Outcome:
             "settings": dict(self.cell.settings),
             "expected": "drained" if self.cell.aside is None else f"aside: {self.cell.aside.value}",
             "verdict": self.verdict.value,
-            "found": None if self.found is None else dict(vars(self.found)),
+            "found": None if self.runtime is None else dict(vars(self.runtime)),
             "drain": None if self.drain is None else {**vars(self.drain), "gaps": dict(vars(self.drain.gaps))},
             "note": self.note,
         }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.node.layout import Layout
-from lab.scenarios.audit import rights_used, writes_of_the_operator, written
+from lab.scenarios.api_changes import rights_used, writes_of_the_operator, writes_since
 
 OPERATOR = "system:serviceaccount:streamapp-system:streamapp-operator"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -43,7 +43,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_writes_come_in_order_and_reads_do_not_count() -> None:
-    assert [(str(each), each.by_operator) for each in written("mine", NOON)] == [
+    assert [(str(each), each.by_operator) for each in writes_since("mine", NOON)] == [
         ("patch streamapps/status mine/counter", True),
         ("update streamapps/scale mine/counter", False),
         ("patch statefulsets mine/counter", True),
