@@ -94,7 +94,7 @@ def find(tool: Tool) -> Path:
         too_old.append(f"{program} is {version or 'of a version it does not tell'}")
     looked = ", ".join(["PATH", *map(str, tool.other_folders)])
     raise MissingToolError(
-        what=f"{tool.name}: {'too old' if too_old else 'not program'}",
+        what=f"{tool.name}: {'too old' if too_old else 'not found'}",
         why=f"{tool.lowest} or newer is needed; " + ("; ".join(too_old) or f"no {tool.program} in {looked}"),
         next_step=f"apt-get install {tool.packages}",
         packages=tool.packages,

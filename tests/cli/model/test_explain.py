@@ -134,7 +134,7 @@ def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again()
     [
         (
             a_resource(answer(a_snapshot(app={"held_because": "Black Friday"})), HELD),
-            "It ends when a user removes the hold (`kubectl streamapp unhold`).",
+            Reason.HeldByUser.row.hold_ends,
         ),
         (
             a_resource(answer(a_snapshot(desired=0)), {"spec.replicas": 0, "spec.scaleDown": {"allowZero": False}}),

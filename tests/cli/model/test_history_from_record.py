@@ -219,7 +219,7 @@ def test_a_new_recorder_repeats_nothing_and_the_wish_that_it_missed_is_told(ther
 def test_an_override_has_its_reason(there: OperatorThere, run: Run) -> None:
     closed = line(flight.StepClosedLine, 587, 4, **CLOSED, forced_by="Override")
     forced: Json = {"detail": "the disk is full", "hold_id": "h-0", "target": 3}
-    keep(there, decided(600, 3, "ForcedByOverride", **forced), closed)
+    keep(there, decided(600, 3, "OverriddenByUser", **forced), closed)
     (step,) = [one for one in entries(run) if one["what"] == "Step"]
     assert step["warning"] is True
     assert step["message"].endswith("downtime not seen, hold h-0, overridden by Override: the disk is full")

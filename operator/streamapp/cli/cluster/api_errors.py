@@ -18,11 +18,11 @@ from streamapp.kube.client.kubeconfig import ClusterConnection, NoAccessError
 _LIST_ALL = "list them all with `kubectl streamapp status --all-namespaces`"
 
 
-def of_kube(error: KubeError, access: ClusterConnection | None, what: str) -> CliError:
+def of_kube(error: KubeError, connection: ClusterConnection | None, what: str) -> CliError:
     """The error of a read; `what` is the object of the request."""
-    if access is None or isinstance(error, NoAccessError):
+    if connection is None or isinstance(error, NoAccessError):
         return CliError(error.what, error.why, error.next_step)
-    server = f"API server {access.server} (context {access.context})"
+    server = f"API server {connection.server} (context {connection.context})"
     match error:
         case UnauthenticatedError():
             step = "log in to the cluster again, and check that `kubectl get streamapps` works with this context"
@@ -35,17 +35,17 @@ def of_kube(error: KubeError, access: ClusterConnection | None, what: str) -> Cl
             return CliError(server, error.why, step)
         case NotFoundError():
             # A list is never missing, and the caller handles a missing object itself.
-            return no_definition(access)
+            return no_definition(connection)
         case _:
             return CliError(what, error.why, "run the command again")
 
 
-def of_write(error: KubeError, access: ClusterConnection, what: str, resource: str) -> CliError:
+def of_write(error: KubeError, connection: ClusterConnection, what: str, resource: str) -> CliError:
     """The error of a write, which may have been made all the same.
 
     Args:
         error: The error of the client.
-        access: The way to the API server.
+        connection: The way to the API server.
         what: The object of the write.
         resource: Its name in a Role: `streamapps`, `streamapps/scale`.
     """
@@ -62,13 +62,13 @@ def of_write(error: KubeError, access: ClusterConnection, what: str, resource: s
         case ConflictError():
             return CliError(what, "other writers changed it before each attempt", "run the command again")
         case _:
-            return of_kube(error, access, what)
+            return of_kube(error, connection, what)
 
 
-def no_definition(access: ClusterConnection) -> CliError:
+def no_definition(connection: ClusterConnection) -> CliError:
     """The error if the API server has no StreamApp API."""
     return CliError(
-        f"API server {access.server} (context {access.context})",
+        f"API server {connection.server} (context {connection.context})",
         f"it does not serve {PLURAL} of {API_VERSION}: the CustomResourceDefinition is not installed",
         f"install it with `kubectl apply -f crds/{PLURAL}.{GROUP}.yaml`, or choose another cluster with --context",
     )

@@ -40,20 +40,20 @@ async def resolve(target: Target) -> ClusterConnection:
         raise of_kube(error, None, "") from error
 
 
-def namespace_of(target: Target, access: ClusterConnection) -> str:
+def namespace_of(target: Target, connection: ClusterConnection) -> str:
     """The namespace of the command line, else the namespace of the context."""
-    return target.namespace or access.namespace
+    return target.namespace or connection.namespace
 
 
 async def read_one(target: Target, name: str) -> Json:
     """Read one StreamApp; CliError if it does not exist or the API server does not answer."""
-    access = await resolve(target)
-    namespace = namespace_of(target, access)
-    async with open_client(access, title_of(namespace, name)) as client:
-        return await read(client, access, Key(namespace, name))
+    connection = await resolve(target)
+    namespace = namespace_of(target, connection)
+    async with open_client(connection, title_of(namespace, name)) as client:
+        return await read(client, connection, Key(namespace, name))
 
 
-async def read(client: KubeClient, access: ClusterConnection, key: Key) -> Json:
+async def read(client: KubeClient, connection: ClusterConnection, key: Key) -> Json:
     """Read one StreamApp through an open client.
 
     Raises:
@@ -63,20 +63,20 @@ async def read(client: KubeClient, access: ClusterConnection, key: Key) -> Json:
     try:
         resource = await client.get(STREAM_APPS, key.namespace, key.name)
     except NotFoundError as error:
-        raise await _missing(client, access, key.namespace, key.name) from error
+        raise await _missing(client, connection, key.namespace, key.name) from error
     return {"apiVersion": STREAM_APPS.api_version, "kind": STREAM_APPS.name, **resource}
 
 
 async def list_all(target: Target, *, everywhere: bool) -> list[Json]:
     """List the StreamApps of the namespace, or of all namespaces; CliError if the API server does not answer."""
-    access = await resolve(target)
-    namespace = None if everywhere else namespace_of(target, access)
-    async with open_client(access, title_of(namespace, None)) as client:
+    connection = await resolve(target)
+    namespace = None if everywhere else namespace_of(target, connection)
+    async with open_client(connection, title_of(namespace, None)) as client:
         return await client.list(STREAM_APPS, namespace)
 
 
 async def change(
-    client: KubeClient, access: ClusterConnection, key: Key, patch_for: PatchFor, subresource: str | None = None
+    client: KubeClient, connection: ClusterConnection, key: Key, patch_for: PatchFor, subresource: str | None = None
 ) -> None:
     """Read a StreamApp, get its patch, and write the patch to exactly that version; CliError if that fails.
 
@@ -85,7 +85,7 @@ async def change(
     what = title_of(key.namespace, key.name)
     resource = STREAM_APPS.plural if subresource is None else f"{STREAM_APPS.plural}/{subresource}"
     for left in reversed(range(TRIES)):
-        current = await read(client, access, key)
+        current = await read(client, connection, key)
         patch = patch_for(current)
         if patch is None:
             return
@@ -96,14 +96,14 @@ async def change(
         except KubeError as error:
             if isinstance(error, ConflictError) and left:
                 continue
-            raise of_write(error, access, what, resource) from error
+            raise of_write(error, connection, what, resource) from error
         return
 
 
-async def _missing(client: KubeClient, access: ClusterConnection, namespace: str, name: str) -> CliError:
+async def _missing(client: KubeClient, connection: ClusterConnection, namespace: str, name: str) -> CliError:
     """Why there is no such StreamApp: no definition, a similar name, or another namespace."""
     if not await client.serves(STREAM_APPS):
-        return no_definition(access)
+        return no_definition(connection)
     names = [resource["metadata"]["name"] for resource in await _list_if_allowed(client, namespace)]
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
@@ -122,31 +122,31 @@ async def _list_if_allowed(client: KubeClient, namespace: str | None) -> list[Js
 
 
 @asynccontextmanager
-async def open_client(access: ClusterConnection, what: str) -> AsyncGenerator[KubeClient, None]:
+async def open_client(connection: ClusterConnection, what: str) -> AsyncGenerator[KubeClient, None]:
     """Open a client; a KubeError inside the block becomes a CliError about `what`."""
-    with translate_errors(access, what):
-        client = _new_client(access)
+    with translate_errors(connection, what):
+        client = _new_client(connection)
         try:
             yield client
         finally:
             await client.close()
 
 
-def _new_client(access: ClusterConnection) -> KubeClient:
+def _new_client(connection: ClusterConnection) -> KubeClient:
     try:
-        return KubeClient(access.configuration, deadline_seconds=DEADLINE_SECONDS, user_agent=USER_AGENT)
+        return KubeClient(connection.configuration, deadline_seconds=DEADLINE_SECONDS, user_agent=USER_AGENT)
     except OSError as error:
-        what = f"kubeconfig, context {access.context}"
+        what = f"kubeconfig, context {connection.context}"
         raise CliError(what, f"its certificates cannot be used: {error}", "log in to the cluster again") from error
 
 
 @contextmanager
-def translate_errors(access: ClusterConnection | None, what: str) -> Iterator[None]:
+def translate_errors(connection: ClusterConnection | None, what: str) -> Iterator[None]:
     """Turn a KubeError inside the block into a CliError about `what`."""
     try:
         yield
     except KubeError as error:
-        raise of_kube(error, access, what) from error
+        raise of_kube(error, connection, what) from error
 
 
 def watch_source(target: Target, namespace: str | None, name: str | None) -> ObjectWatch:

@@ -48,17 +48,17 @@ def doctor(
 
 async def _examine(target: Target, operator_namespace: str, name: str | None, *, everywhere: bool) -> DoctorReport:
     """Check everything; CliError if the API server does not answer, or there is no such StreamApp."""
-    access = await streamapps.resolve(target)
-    namespace = None if everywhere else streamapps.namespace_of(target, access)
-    async with streamapps.open_client(access, streamapps.title_of(namespace, name)) as client:
+    connection = await streamapps.resolve(target)
+    namespace = None if everywhere else streamapps.namespace_of(target, connection)
+    async with streamapps.open_client(connection, streamapps.title_of(namespace, name)) as client:
         cluster = await examine_cluster(client, operator_namespace)
         is_defined = not any(finding.diagnosis is Diagnosis.DefinitionMissing for finding in cluster.findings)
-        resources = await _resources(client, access, namespace, name) if is_defined else []
+        resources = await _resources(client, connection, namespace, name) if is_defined else []
         now = watch.now()
         views = [view_of(resource, now) for resource in resources]
         turns = asyncio.Semaphore(AT_ONCE)
         apps = await asyncio.gather(*(_app(client, cluster, view, turns) for view in views))
-    facts = {"cluster": f"{access.server} (context {access.context})", **cluster.facts, **_brokers(views)}
+    facts = {"cluster": f"{connection.server} (context {connection.context})", **cluster.facts, **_brokers(views)}
     return DoctorReport(
         cluster=ReportPart(
             title="cluster",
@@ -71,10 +71,10 @@ async def _examine(target: Target, operator_namespace: str, name: str | None, *,
 
 
 async def _resources(
-    client: KubeClient, access: ClusterConnection, namespace: str | None, name: str | None
+    client: KubeClient, connection: ClusterConnection, namespace: str | None, name: str | None
 ) -> list[Json]:
     if name is not None and namespace is not None:
-        return [await streamapps.read(client, access, Key(namespace, name))]
+        return [await streamapps.read(client, connection, Key(namespace, name))]
     return await client.list(STREAM_APPS, namespace)
 
 

@@ -62,10 +62,10 @@ def history(target: Target, request: HistoryRequest) -> int:
 
 
 async def _history(target: Target, request: HistoryRequest) -> int:
-    access = await streamapps.resolve(target)
-    key = Key(streamapps.namespace_of(target, access), request.name)
-    async with streamapps.open_client(access, streamapps.title_of(key.namespace, request.name)) as client:
-        view = view_of(await streamapps.read(client, access, key), watch.now())
+    connection = await streamapps.resolve(target)
+    key = Key(streamapps.namespace_of(target, connection), request.name)
+    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, request.name)) as client:
+        view = view_of(await streamapps.read(client, connection, key), watch.now())
         since = None if request.span is None else view.now - request.span
         sourced = await _read(client, request.operator_namespace, key, since, view)
     if request.output is Output.TABLE:

@@ -82,7 +82,7 @@ def _read(target: Target, name: str) -> AppView:
 async def _write(
     target: Target, view: AppView, hold: UserHold | OperatorHold, choose: Callable[[AppView], Hold]
 ) -> None:
-    access = await streamapps.resolve(target)
+    connection = await streamapps.resolve(target)
     key = Key(view.streamapp.metadata.namespace, view.streamapp.metadata.name)
 
     def patch_for(resource: Json) -> Json:
@@ -97,8 +97,8 @@ async def _write(
             )
         return hold.patch
 
-    async with streamapps.open_client(access, streamapps.title_of(key.namespace, key.name)) as client:
-        await streamapps.change(client, access, key, patch_for)
+    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
+        await streamapps.change(client, connection, key, patch_for)
 
 
 def _show_costs(view: AppView, output: Output, *, is_last_hold: bool = False) -> None:

@@ -49,10 +49,10 @@ def scale(target: Target, name: str, request: ScaleRequest, output: Output) -> i
 
 
 async def _scale(target: Target, name: str, request: ScaleRequest, output: Output) -> None:
-    access = await streamapps.resolve(target)
-    key = Key(streamapps.namespace_of(target, access), name)
-    async with streamapps.open_client(access, streamapps.title_of(key.namespace, key.name)) as client:
-        resource = await streamapps.read(client, access, key)
+    connection = await streamapps.resolve(target)
+    key = Key(streamapps.namespace_of(target, connection), name)
+    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
+        resource = await streamapps.read(client, connection, key)
         found = await _autoscalers(client, key)
         view = view_of(resource, watch.now())
         plan = ScalePlan(view=view, asked=request.words, amount=request.amount, autoscalers=found)
@@ -64,14 +64,14 @@ async def _scale(target: Target, name: str, request: ScaleRequest, output: Outpu
             return
         _require_lasting(plan, request)
         if not request.dry_run:
-            await _write(client, access, key, plan, output, in_one_line=request.wait)
+            await _write(client, connection, key, plan, output, in_one_line=request.wait)
 
 
 async def _write(
-    client: KubeClient, access: ClusterConnection, key: Key, plan: ScalePlan, output: Output, *, in_one_line: bool
+    client: KubeClient, connection: ClusterConnection, key: Key, plan: ScalePlan, output: Output, *, in_one_line: bool
 ) -> None:
     attempt = _Attempt(plan, lambda shown: console.show(scale_screen(shown)) if output is Output.TABLE else None)
-    await streamapps.change(client, access, key, attempt.patch_for, "scale")
+    await streamapps.change(client, connection, key, attempt.patch_for, "scale")
     if output is Output.TABLE:
         result = f"Written: desired {attempt.plan.to}." if attempt.is_needed else "Nothing was written."
         console.show(Text(f"\n{result}"))
@@ -151,12 +151,12 @@ def _show(plan: ScalePlan, request: ScaleRequest, output: Output) -> None:
 
 async def _wait(target: Target, name: str, output: Output) -> int:
     """Watch until the current replicas are the desired ones; give the exit code."""
-    access = await streamapps.resolve(target)
-    key = Key(streamapps.namespace_of(target, access), name)
+    connection = await streamapps.resolve(target)
+    key = Key(streamapps.namespace_of(target, connection), name)
     state = WatchState(key=key, is_reached=_is_current)
     source = streamapps.watch_source(target, key.namespace, name)
     with (
-        streamapps.translate_errors(access, streamapps.title_of(key.namespace, name)),
+        streamapps.translate_errors(connection, streamapps.title_of(key.namespace, name)),
         watch.display(console.console(), output, state) as show,
     ):
         await watch.watch(source.events(), state, show)

@@ -83,15 +83,15 @@ async def _show_all(target: Target, output: Output, *, everywhere: bool) -> list
 
 
 async def _watch(target: Target, name: str | None, output: Output, state: WatchState) -> None:
-    access = await streamapps.resolve(target)
-    namespace = None if state.with_namespace else streamapps.namespace_of(target, access)
+    connection = await streamapps.resolve(target)
+    namespace = None if state.with_namespace else streamapps.namespace_of(target, connection)
     if name is not None:
         # A watch of a missing name is only empty; this read gives an error with the next step.
         await streamapps.read_one(target, name)
         state.key = Key(namespace or "", name)
     source = streamapps.watch_source(target, namespace, name)
     with (
-        streamapps.translate_errors(access, streamapps.title_of(namespace, name)),
+        streamapps.translate_errors(connection, streamapps.title_of(namespace, name)),
         watching.display(console.console(), output, state) as show,
     ):
         await watching.watch(source.events(), state, show)

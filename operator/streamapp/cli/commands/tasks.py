@@ -30,11 +30,11 @@ def tasks(
 
 async def _read_tasks(target: Target, operator_namespace: str, name: str) -> Tasks:
     """Ask the operator; CliError if there is no such StreamApp, or the operator does not answer."""
-    access = await streamapps.resolve(target)
-    namespace = streamapps.namespace_of(target, access)
-    async with streamapps.open_client(access, streamapps.title_of(namespace, name)) as client:
+    connection = await streamapps.resolve(target)
+    namespace = streamapps.namespace_of(target, connection)
+    async with streamapps.open_client(connection, streamapps.title_of(namespace, name)) as client:
         # For a mistyped name this error proposes similar names; the operator's answer does not.
-        await streamapps.read(client, access, Key(namespace, name))
+        await streamapps.read(client, connection, Key(namespace, name))
         leader = await operator_pods.find_leader(client, operator_namespace)
         return await operator_pods.ask(client, leader, tasks_path(namespace, name), Tasks)
 

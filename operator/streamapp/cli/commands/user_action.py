@@ -56,10 +56,10 @@ def apply(target: Target, selection: Selection, action: UserAction, output: Outp
 
 
 async def _apply_to_one(target: Target, name: str, action: UserAction, output: Output) -> int:
-    access = await streamapps.resolve(target)
-    key = Key(streamapps.namespace_of(target, access), name)
-    async with streamapps.open_client(access, streamapps.title_of(key.namespace, key.name)) as client:
-        result = await _write(client, access, key, action)
+    connection = await streamapps.resolve(target)
+    key = Key(streamapps.namespace_of(target, connection), name)
+    async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
+        result = await _write(client, connection, key, action)
     if output is Output.TABLE:
         effect = action.effect.replace("NAME", name)
         console.show(Text(f"{plain(result.sentence)}\n{effect}" if result.written else plain(result.sentence)))
@@ -69,25 +69,25 @@ async def _apply_to_one(target: Target, name: str, action: UserAction, output: O
 
 
 async def _apply_to_all(target: Target, resources: Sequence[Json], action: UserAction, output: Output) -> int:
-    access = await streamapps.resolve(target)
-    async with streamapps.open_client(access, "StreamApps") as client:
+    connection = await streamapps.resolve(target)
+    async with streamapps.open_client(connection, "StreamApps") as client:
         attempts = await asyncio.gather(
-            *(_write(client, access, _key(resource), action) for resource in resources), return_exceptions=True
+            *(_write(client, connection, _key(resource), action) for resource in resources), return_exceptions=True
         )
     results, failures = _apart(attempts)
     _show(results, failures, action, output)
     return Exit.FAILED if failures else Exit.FINE
 
 
-async def _write(client: KubeClient, access: ClusterConnection, key: Key, action: UserAction) -> ActionResult:
+async def _write(client: KubeClient, connection: ClusterConnection, key: Key, action: UserAction) -> ActionResult:
     results: list[ActionResult] = []
 
     def patch_for(resource: Json) -> Json | None:
         results.append(result_of(action, resource))
         return action.patch if results[-1].written else None
 
-    with streamapps.translate_errors(access, streamapps.title_of(key.namespace, key.name)):
-        await streamapps.change(client, access, key, patch_for)
+    with streamapps.translate_errors(connection, streamapps.title_of(key.namespace, key.name)):
+        await streamapps.change(client, connection, key, patch_for)
     return results[-1]
 
 

@@ -76,7 +76,7 @@ def reason_of(name: str) -> Reason | None:
 
 
 def is_overridable(reason: Reason | None) -> bool:
-    """Tell whether a user can override a hold that waits for this reason."""
+    """Whether a user can override a hold that waits for this reason; False if the reason is unknown."""
     return reason is not None and reason.row.is_overridable
 
 
@@ -90,9 +90,7 @@ def without_advice(condition: ConditionStatus) -> str:
 def advice_of(condition: ConditionStatus) -> str | None:
     """What the user can do; None if there is nothing to do or the reason is unknown."""
     reason = reason_of(condition.reason)
-    if reason is None or not reason.needs_action:
-        return None
-    return reason.next_step
+    return reason.next_step if reason is not None and reason.needs_action else None
 
 
 def _wanted(view: AppView) -> Iterator[str]:

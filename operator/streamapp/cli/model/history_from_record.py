@@ -22,7 +22,7 @@ SAME = timedelta(seconds=10)
 """The most between the grant of a step and the time of its grant in the line about the closed step."""
 _STALLED = "Stalled"
 _FAILED = "FAILED"
-_FORCED = "ForcedBy"
+_OVERRIDDEN = "OverriddenBy"
 _SHOWN_STEPS = frozenset(
     {"CreateStatefulSet", "GrantReplicas", "RestartPod", "WriteTemplate", "TriggerRebalance", "Evict"}
 )
@@ -210,7 +210,7 @@ def _closed(line: Recorded, decisions: Sequence[Recorded]) -> HistoryEntry:
 def _override_reason(step: Recorded, decisions: Sequence[Recorded]) -> str:
     """The detail of the last decision to override before the step closed."""
     for line in reversed(decisions):
-        if line.ts <= step.ts and line.reason.startswith(_FORCED) and line.detail:
+        if line.ts <= step.ts and line.reason.startswith(_OVERRIDDEN) and line.detail:
             return f": {line.detail}"
     return ""
 
