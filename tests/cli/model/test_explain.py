@@ -34,7 +34,7 @@ def test_a_hold_is_explained_from_the_wish_to_the_way_out() -> None:
     assert told == {
         Question.WANTED: ("Desired 2, current 3 (3 running, 3 ready).",),
         Question.WHY: (
-            "Copies on the pods that stay are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records behind. "
+            "Copies on the remaining pods are still behind. 2 tasks wait; 0_5 on ordinal 0 is 50000 records behind. "
             "(LearnersCatchingUp)",
         ),
         Question.SINCE: (
@@ -134,19 +134,19 @@ def test_a_hold_that_is_overridden_already_is_not_advised_to_be_released_again()
     [
         (
             a_resource(answer(a_snapshot(app={"held_because": "Black Friday"})), HELD),
-            "It ends when somebody lifts it (`kubectl streamapp unhold`).",
+            "It ends when a user removes the hold (`kubectl streamapp unhold`).",
         ),
         (
             a_resource(answer(a_snapshot(desired=0)), {"spec.replicas": 0, "spec.scaleDown": {"allowZero": False}}),
-            "It ends when zero replicas are allowed, or at least one is wished for.",
+            "It ends when `scaleDown.allowZero` is set, or desired replicas are at least 1.",
         ),
         (
             a_resource(answer(a_snapshot(record=a_record(gave_up_at=1))), HELD),
-            "It was ended by `onTimeout: GiveUp`, and begins anew when the spec changes.",
+            "The setting `onTimeout: GiveUp` ended it; a change of the spec starts a new scale-down.",
         ),
         (
             a_resource(answer(a_snapshot(desired=5, record=None)), {"spec.replicas": 5}),
-            "It ends by itself, when all pods that were granted exist and are ready.",
+            "It ends by itself, when all current replicas exist and are ready.",
         ),
         (
             a_resource(answer(a_snapshot(record=a_record(step=a_step()))), HELD),
