@@ -689,7 +689,7 @@ class Reason(Enum):
         is_helped_by_rebalance=True,
         triggers_outside_hold=True,
     )
-    DesiredReplicasPending = _status("Current replicas do not equal desired replicas yet.")
+    ReplicasPending = _status("Current replicas do not equal desired replicas yet.")
     PodsNotReady = _status(
         "Fewer pods are ready than current replicas.",
         "Check the pods that are not ready.",

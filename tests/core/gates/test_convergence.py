@@ -93,8 +93,8 @@ def _blind() -> GroupReading:
         ),
         pytest.param(steady(members=example.members(3, lag=10_001)), ("LearnersCatchingUp", True), id="copies lag"),
         pytest.param(steady(members=example.members(3, lag=None)), ("LagUnknown", False), id="copies unknown"),
-        pytest.param(a_snapshot(desired=2), ("DesiredReplicasPending", True), id="less is wished for"),
-        pytest.param(a_snapshot(desired=5), ("DesiredReplicasPending", True), id="more is wished for"),
+        pytest.param(a_snapshot(desired=2), ("ReplicasPending", True), id="less is wished for"),
+        pytest.param(a_snapshot(desired=5), ("ReplicasPending", True), id="more is wished for"),
         pytest.param(
             steady(workload={"pods": pods(3, p1=a_pod(1, ready=False))}),
             ("PodsNotReady", True),

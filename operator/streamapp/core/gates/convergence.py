@@ -167,7 +167,7 @@ def _pod_that_is_missing(case: GateInput) -> Refusal | None:
         return Refusal(Reason.StatefulSetMissing)
     granted, desired = statefulset.replicas, snapshot.app.desired.replicas
     if granted != desired:
-        return Refusal(Reason.DesiredReplicasPending, f"{desired} are wished for, {granted} are granted")
+        return Refusal(Reason.ReplicasPending, f"{desired} are wished for, {granted} are granted")
     pods, ready = len(snapshot.workload.pods), snapshot.workload.ready
     if pods != granted or ready != granted:
         return Refusal(Reason.PodsNotReady, f"{granted} are granted, {pods} exist, {ready} are ready")
