@@ -221,7 +221,7 @@ class _Held:
             hold=hold,
             staying=hold.target,
             drained=None if told.reason is Reason.GaveUp else hold.target,
-            could_be_nudged=None if told.reason is Reason.GaveUp else refusal,
+            could_be_rebalanced=None if told.reason is Reason.GaveUp else refusal,
             events=self._news(told),
         )
 
