@@ -103,7 +103,7 @@ class ScalingPolicy:
 
     scale_down: ScaleDownPolicy = ScaleDownPolicy.HOLD
     stabilization_window: timedelta = timedelta(seconds=30)
-    """The wish must have been lower for so long before anything is prepared."""
+    """Desired replicas must have been lower for so long before anything is prepared."""
     timeout: timedelta = timedelta(hours=1)
     """Without progress."""
     on_timeout: OnTimeout = OnTimeout.WAIT
