@@ -49,6 +49,7 @@ generate: ## Write all generated files: the CRD, the generated pages and THIRD-P
 	$(UV) python -m streamapp.api.crd
 	$(UV) python -m docs.generate
 	$(UV) python -m docs.third_party
+	$(UV) python charts/generate.py
 
 test-unit: ## Unit tests, one worker for each core
 	$(UV) pytest $(WORKERS)

@@ -6,9 +6,11 @@ Pages, and the schema of the flight record.
 `make generate` runs it; a test compares what lies here with what this would write.
 """
 
-import inspect
+import ast
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,6 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from streamapp.controller.metrics import Metrics
 from streamapp.core.doctor.diagnoses import Diagnosis
-from streamapp.core.gates.chains import GATES
 from streamapp.core.reason_row import Section
 from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
@@ -25,6 +26,11 @@ from streamapp.flightrecord import schema as flight_record
 from tests.support import state_table
 
 DOCS = Path(__file__).resolve().parent
+CORE = DOCS.parent / "operator" / "streamapp" / "core"
+ROOMS = ("decide.py", "evidence/*.py", "gates/*.py", "actions/*.py", "status/*.py")
+"""Of the core: where decisions and conditions get their reasons."""
+MOST_RULES = 3
+"""Functions that are linked for one reason."""
 DEFINITION = DOCS.parent / "crds" / "streamapps.streamapp.dev.yaml"
 CHART = DOCS.parent / "charts" / "streamapp-operator"
 
@@ -54,7 +60,7 @@ REASONS = f"""# Reasons
 Conditions, the hold record and `kubectl streamapp explain` use these names and texts.
 [Events](#events) have names of their own, in the past tense.
 
-A gate is a check before a pod is removed or restarted; the link leads to the file with its function.
+A rule is the function that gives the reason; the link leads to its file. A gate, if there is one, stands first.
 """
 
 EVENTS = """
@@ -65,7 +71,7 @@ The operator sends these Events (`kubectl get events`); their notes are the text
 | Event | Type | Reasons |
 |---|---|---|
 """
-REASON_COLUMNS = "| Reason | What is the case | What to do | Gate |\n| --- | --- | --- | --- |\n"
+REASON_COLUMNS = "| Reason | What is the case | What to do | Rule |\n| --- | --- | --- | --- |\n"
 
 DIAGNOSES = f"""# Diagnoses
 
@@ -164,17 +170,39 @@ def _event(name: str) -> str:
 
 
 def _reasons_of(section: Section) -> str:
-    rows = (
-        _row(f"`{it.name}`", it.note, it.next_step, _gate(it.row.gate)) for it in Reason if it.row.section is section
-    )
+    rows = (_row(f"`{it.name}`", it.note, it.next_step, _rules_of(it)) for it in Reason if it.row.section is section)
     return f"\n## {section.value}\n\n{REASON_COLUMNS}{''.join(rows)}"
 
 
-def _gate(name: str) -> str:
-    if not name:
-        return ""
-    path = Path(inspect.getfile(GATES[name])).relative_to(DOCS.parent)
-    return f"[`{name}`](../{path.as_posix()})"
+def _rules_of(reason: Reason) -> str:
+    """Link the functions that give a reason: its gate first, then the others, which no list has to name."""
+    rules = _rules()[reason.name]
+    named = sorted(rules, key=lambda name: (name != reason.row.gate, name))
+    return ", ".join(f"[`{name}`](../{rules[name].as_posix()})" for name in named[:MOST_RULES])
+
+
+@cache
+def _rules() -> Mapping[str, Mapping[str, Path]]:
+    """The functions of the core that give each reason, by reason; one that only compares with it does not count."""
+    rules: dict[str, dict[str, Path]] = defaultdict(dict)
+    for path in sorted(path for room in ROOMS for path in CORE.glob(room)):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                for reason in _given(function):
+                    rules[reason].setdefault(function.name.lstrip("_"), path.relative_to(DOCS.parent))
+    return rules
+
+
+def _given(function: ast.FunctionDef) -> set[str]:
+    compared = {id(node) for test in ast.walk(function) if isinstance(test, ast.Compare) for node in ast.walk(test)}
+    return {
+        node.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "Reason"
+        and id(node) not in compared
+    }
 
 
 def _decision(page: Path) -> str:

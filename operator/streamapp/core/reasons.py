@@ -248,7 +248,7 @@ class Reason(Enum):
     )
     TemplateUnwritten = _earlier(
         "The StatefulSet does not have the template and the retention policy of the StreamApp yet.",
-        "If it lasts, the API server refuses them; the condition says why.",
+        "If it lasts, the API server refuses the write; the doctor command shows its answer.",
         consequence="The operator writes them first.",
         gate="retention_is_in_force",
     )
@@ -454,7 +454,8 @@ class Reason(Enum):
         is_overridable=True,
     )
     AnnouncementNotFollowed = _agents(
-        "The group's leader made the last assignment before it received the announcement of the leaving processes.",
+        "The last assignment does not follow the announcement of the leaving processes: the group's leader had not "
+        "received it, or its assignor fell back.",
         "No action needed; the next rebalance follows the announcement. If `learners.triggerRebalance` is set, the "
         "operator triggers it.",
         gate="announcement_is_followed",

@@ -92,7 +92,7 @@ COVERAGE_GATES: tuple[Gate, ...] = (
     end_offsets_were_read,
     every_stateful_task_is_covered,
 )
-
+"""For removals and restarts without draining; a user can override them."""
 
 LEARNER_GATES: tuple[Gate, ...] = (
     topology_is_known,

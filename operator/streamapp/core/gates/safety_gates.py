@@ -1,8 +1,8 @@
 """The gates: what must be true before any pod goes, one function each, in an order one can read aloud.
 
-Each looks at one reading, refuses with its own reason, and refuses as well where it cannot see what it asks about. No
-choice of the user overrides these; the ones that can be overridden are in `coverage_gates`. `evaluate` runs both, and
-the first that refuses names the condition's reason.
+Each looks at one reading, refuses with reasons of its own, and refuses too if it cannot see what it asks about. No
+choice of the user overrides these; `coverage_gates` and `drain_gates` have those that a user can override. `evaluate`
+asks all of them, and the first that refuses names the reason.
 """
 
 from datetime import timedelta
