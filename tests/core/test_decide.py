@@ -226,7 +226,7 @@ def test_a_grant_that_was_raised_by_somebody_else_is_reported_as_what_is_there()
         lambda: ScalingPolicy(on_timeout=OnTimeout.PROCEED),
         lambda: Timing(fact_age=timedelta(0)),
         lambda: Timing(reading_window=timedelta(seconds=10)),
-        lambda: Timing(nudge_longest=timedelta(seconds=9)),
+        lambda: Timing(rebalance_gap_longest=timedelta(seconds=9)),
     ],
     ids=[
         "stabilization",

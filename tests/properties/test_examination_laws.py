@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.core.doctor.diagnoses import Diagnosis, Kind
+from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind
 from streamapp.core.doctor.examine import CHECKS, examine
 from streamapp.core.doctor.subject import Patient, TemplateFacts
 from streamapp.core.evidence import learner_source
@@ -73,7 +73,7 @@ def test_what_an_agent_did_not_tell_is_never_in_order(patient: Patient) -> None:
 
 @given(PATIENTS)
 def test_what_was_not_checked_says_why(patient: Patient) -> None:
-    assert [one for one in examine(patient).findings if one.kind is not Kind.FOUND and not one.detail] == []
+    assert [one for one in examine(patient).findings if one.kind is not FindingKind.FOUND and not one.detail] == []
 
 
 @given(snapshots() | in_any_case(), policies() | agent_policies())

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from streamapp.controller.ports import Poll
-from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
+from streamapp.core.evidence.membership import PROBE_CLIENT_ID
 from streamapp.core.facts.group import (
     Applied,
     Assignment,
@@ -50,7 +50,7 @@ def _shown(member: Member, truth: GroupTruth, *, is_shown: bool) -> Shown:
     )
     return Shown(
         id=member.id,
-        client_id=PHANTOM_CLIENT_ID if member.run is None else f"wordcount-{member.run.ordinal}",
+        client_id=PROBE_CLIENT_ID if member.run is None else f"wordcount-{member.run.ordinal}",
         client_host=member.host,
         subscription=subscription if is_shown else None,
         assignment=assignment if member.has_assignment else None,

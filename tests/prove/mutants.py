@@ -268,7 +268,7 @@ def _restarts_together() -> Iterator[Any]:
 def _undrained() -> Iterator[Any]:
     """Nor does anybody bring about that tasks move, which would empty the pod within the time of two readings."""
     yield from _without(drain_gates.pods_are_drained, safety_gates.no_follow_up_is_scheduled)
-    yield patch.object(PlanBuilder, "_settling_nudge", lambda self: None)
+    yield patch.object(PlanBuilder, "_settling_rebalance", lambda self: None)
 
 
 def _nobody_called_back() -> Iterator[Any]:

@@ -1,19 +1,19 @@
-"""The only door: `decide` turns everything that is known into everything that is to be done, and says why.
+"""The only door: `decide` turns everything that was read into everything that the operator does next, and says why.
 
-Called by the controller after every gathering, by the simulator, and by nobody else. It reads nothing but its
-arguments; the same snapshot and policy always give the same decision.
+Called by the controller after every gathering. It reads nothing but its arguments. The same snapshot and policy always
+give the same decision.
 
 The branches, in their order; the first that applies gives the verdict:
 
 0. An open step is brought to its end beside every other branch.
-1. The spec is invalid, or the StatefulSet or the application ID is somebody else's: stalled, nothing is changed.
+1. The spec is invalid, or another owner has the StatefulSet or the application ID: stalled, nothing is changed.
 2. Paused, or being deleted: what a hold prepared is withdrawn, the rest is only reported.
-3. More is wished for than granted: all of it is granted in one write, whatever Kafka says.
-4. As much is wished for as granted: steady.
-5. Less is wished for: the hold, in `scale_down`.
-6. Zero is wished for: the hold as well, down to the last pod, if that is allowed.
+3. Desired replicas exceed current replicas: one write sets all of them, whatever the state of Kafka.
+4. Desired replicas equal current replicas: steady.
+5. Desired replicas are lower: the hold, in `scale_down`.
+6. Desired replicas are zero: the hold too, down to the last pod, if that is allowed.
 
-A dry run decides all the same; what it would have done is withheld.
+A dry run makes the same decision; its plan is withheld.
 """
 
 from dataclasses import replace
@@ -156,7 +156,7 @@ def _grow(desired: int, statefulset: StatefulSet) -> BranchResult:
 
 
 def _close(step_progress: StepProgress, snapshot: Snapshot, statefulset: StatefulSet) -> BranchResult:
-    """A step is open: nothing else is begun until it is done, and the hold goes on unless the wish has come up."""
+    """A step is open: nothing else is begun until it is done, and the hold goes on unless the desired replicas rose."""
     hold = current_hold(statefulset) if snapshot.app.desired.replicas < statefulset.replicas else None
     drained = None if hold is None or snapshot.app.held_because is not None else hold.target
     missing = step_progress.waits_for or Refusal(Reason.StepClosed)

@@ -19,7 +19,7 @@ from streamapp.controller.http.answers import CACHE_SECONDS, Answers
 from streamapp.controller.http.probes import Health, serve
 from streamapp.controller.http.routes import of_answers
 from streamapp.controller.settings import Settings
-from streamapp.core.doctor.diagnoses import Diagnosis, Kind
+from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
@@ -53,7 +53,7 @@ class Door:
         """The particulars of what was found, by code, from a new build."""
         self.bench.clock.move(CACHE_SECONDS)
         told = await self.findings()
-        return {one.code: one.detail for one in told.findings if one.kind == Kind.FOUND.value}
+        return {one.code: one.detail for one in told.findings if one.kind == FindingKind.FOUND.value}
 
 
 @asynccontextmanager

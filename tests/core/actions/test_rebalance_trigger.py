@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from streamapp.core.actions.decision import TriggerRebalance
-from streamapp.core.actions.rebalance_trigger import Waiting, nudge_for, seen, sent
+from streamapp.core.actions.rebalance_trigger import Waiting, rebalance_for, seen, sent
 from streamapp.core.decide import decide
 from streamapp.core.evidence.eta import EtaAt, NeverAtThisSpeed, NotKnown
 from streamapp.core.evidence.evidence import Evidence
-from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
+from streamapp.core.evidence.membership import PROBE_CLIENT_ID
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import FollowUp, GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord, Progress
@@ -54,7 +54,7 @@ def is_due(
 ) -> bool:
     snapshot = a_snapshot(rebalances=RebalanceHistory(sent=tuple(ago(one) for one in sent_ago)))
     waiting = Waiting(refusal=Refusal(reason), since=ago(since), estimate=estimate or NotKnown())
-    return nudge_for(waiting, Evidence(snapshot, POLICY)) is not None
+    return rebalance_for(waiting, Evidence(snapshot, POLICY)) is not None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_nudges_from_before_the_waiting_began_were_for_something_else() -> None:
 
 def test_a_new_layout_means_that_they_were_not_in_vain() -> None:
     snapshot = a_snapshot(rebalances=RebalanceHistory(sent=tuple(map(ago, (100, 90, 80, 11))), layout_since=ago(10.5)))
-    assert nudge_for(FOLLOW_UP, Evidence(snapshot, POLICY)) is not None
+    assert rebalance_for(FOLLOW_UP, Evidence(snapshot, POLICY)) is not None
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_nudges_can_be_forbidden() -> None:
         pytest.param((a_reading(GROUP, at=11),), id="read too long ago"),
         pytest.param((a_reading(GROUP[:1]),), id="a single member"),
         pytest.param(
-            (a_reading((*GROUP, replace(example.member(7), id="g", client_id=PHANTOM_CLIENT_ID))),), id="a phantom left"
+            (a_reading((*GROUP, replace(example.member(7), id="g", client_id=PROBE_CLIENT_ID))),), id="a phantom left"
         ),
         pytest.param(
             (a_reading([replace(m, client_host="10.9.9.9") for m in GROUP[:2]], rebalance=None),), id="strangers"
@@ -235,13 +235,13 @@ def test_nudges_can_be_forbidden() -> None:
 )
 def test_only_a_group_that_is_fit_for_it_is_nudged(readings: Any) -> None:
     snapshot = a_snapshot(readings=readings, workload={"volumes": ()})
-    assert nudge_for(FOLLOW_UP, Evidence(snapshot, POLICY)) is None
+    assert rebalance_for(FOLLOW_UP, Evidence(snapshot, POLICY)) is None
 
 
 def test_the_phantom_looks_like_a_member_of_the_lowest_pod() -> None:
     lonely: tuple[Member, ...] = GROUP[1:]
     snapshot = a_snapshot(members=lonely)
-    assert nudge_for(FOLLOW_UP, Evidence(snapshot, POLICY)) == TriggerRebalance(
+    assert rebalance_for(FOLLOW_UP, Evidence(snapshot, POLICY)) == TriggerRebalance(
         like_member="wordcount-1-consumer", reason=Reason.FollowUpScheduled
     )
 

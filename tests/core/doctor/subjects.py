@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind
 from streamapp.core.doctor.examine import Examination, examine
 from streamapp.core.doctor.subject import Patient, TemplateFacts
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentsSeen, ClientSettings
@@ -98,17 +98,17 @@ def on(snapshot: Snapshot, **changes: Any) -> Snapshot:
 
 def found(patient: Patient, diagnosis: Diagnosis) -> list[str]:
     """The particulars of what was found of one diagnosis."""
-    return [one.detail for one in told(patient, diagnosis) if one.kind is Kind.FOUND]
+    return [one.detail for one in told(patient, diagnosis) if one.kind is FindingKind.FOUND]
 
 
-def not_checked(patient: Patient, diagnosis: Diagnosis) -> list[tuple[Kind, str]]:
+def not_checked(patient: Patient, diagnosis: Diagnosis) -> list[tuple[FindingKind, str]]:
     """Why one was not checked."""
-    return [(one.kind, one.detail) for one in told(patient, diagnosis) if one.kind is not Kind.FOUND]
+    return [(one.kind, one.detail) for one in told(patient, diagnosis) if one.kind is not FindingKind.FOUND]
 
 
 def told(patient: Patient, diagnosis: Diagnosis) -> list[Finding]:
     return [one for one in examine(patient).findings if one.diagnosis is diagnosis]
 
 
-def codes(examination: Examination, kind: Kind = Kind.FOUND) -> set[Diagnosis]:
+def codes(examination: Examination, kind: FindingKind = FindingKind.FOUND) -> set[Diagnosis]:
     return {one.diagnosis for one in examination.findings if one.kind is kind}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.core.doctor.diagnoses import Diagnosis, Kind, Severity
+from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind, Severity
 from streamapp.core.doctor.examine import CHECKS, examine
 from streamapp.core.doctor.subject import PassFailure, Patient
 from streamapp.core.facts.agent_reports import AgentSilent, AsideKind, AssignorInactive
@@ -204,24 +204,24 @@ def test_it_is_found_where_its_cause_is_there_and_nowhere_else(diagnosis: Diagno
 def test_a_diagnosis_that_is_found_is_never_said_to_be_in_order(diagnosis: Diagnosis) -> None:
     examination = examine(STORIES[diagnosis].ill)
     assert codes(examination).isdisjoint(examination.fine)
-    assert codes(examination, Kind.UNCHECKED).isdisjoint(examination.fine)
-    assert codes(examination, Kind.UNSEEN).isdisjoint(examination.fine)
+    assert codes(examination, FindingKind.UNCHECKED).isdisjoint(examination.fine)
+    assert codes(examination, FindingKind.UNSEEN).isdisjoint(examination.fine)
 
 
 def test_who_is_well_has_nothing_and_with_agents_there_is_nothing_that_could_not_be_checked() -> None:
     assert examine(WELL_WITH_AGENTS).findings == ()
-    assert codes(examine(WELL)) == codes(examine(WELL), Kind.UNCHECKED) == set()
+    assert codes(examine(WELL)) == codes(examine(WELL), FindingKind.UNCHECKED) == set()
 
 
 def test_without_an_agent_what_only_an_agent_tells_is_named_as_not_to_be_seen() -> None:
     examination = examine(WELL)
-    assert {one.name for one in codes(examination, Kind.UNSEEN)} == {
+    assert {one.name for one in codes(examination, FindingKind.UNSEEN)} == {
         *("LagLimitUnbounded", "LagLimitsDisagree", "StateDirElsewhere", "TaskDirectoriesEmptied"),
         *("CloseWithoutLeave", "HeartbeatSlow"),
     }
     assert not_checked(with_static_members(WELL), Diagnosis.SessionTimeoutLong) == [
         (
-            Kind.UNSEEN,
+            FindingKind.UNSEEN,
             "members are static (`group.instance.id` wordcount-0); their `session.timeout.ms`: only an agent in the "
             "JVM tells it, and `agent.enabled` is false",
         )
@@ -232,8 +232,8 @@ def test_a_silent_agent_leaves_its_pod_unchecked_and_only_its_pod() -> None:
     one_ill = changed(WELL_WITH_AGENTS, lambda word: replace(word, settings=replace(word.settings, heartbeat=None)), 0)
     patient = changed(one_ill, lambda word: AgentSilent(word.ordinal, "no answer"), 1)
     assert not_checked(patient, Diagnosis.HeartbeatSlow) == [
-        (Kind.UNCHECKED, "pod 1: the agent is silent"),
-        (Kind.UNSEEN, "pod 0: the agent does not tell"),
+        (FindingKind.UNCHECKED, "pod 1: the agent is silent"),
+        (FindingKind.UNSEEN, "pod 0: the agent does not tell"),
     ]
     assert Diagnosis.HeartbeatSlow not in examine(patient).fine
 
@@ -241,7 +241,7 @@ def test_a_silent_agent_leaves_its_pod_unchecked_and_only_its_pod() -> None:
 def test_an_agent_that_a_pass_did_not_ask_is_not_called_silent() -> None:
     patient = with_agents(agents=replace(example.agents(()), words={}))
     assert found(patient, Diagnosis.AgentSilent) == []
-    assert not_checked(patient, Diagnosis.AgentSilent) == [(Kind.UNCHECKED, "pod 0, 1, 2: it was not asked yet")]
+    assert not_checked(patient, Diagnosis.AgentSilent) == [(FindingKind.UNCHECKED, "pod 0, 1, 2: it was not asked yet")]
 
 
 def test_of_agents_that_cannot_be_asked_for_want_of_a_key_only_the_key_is_found() -> None:
@@ -308,14 +308,14 @@ def test_before_the_first_look_at_the_group_nothing_about_it_is_in_order() -> No
         *(Diagnosis.GroupUndecodable, Diagnosis.EndOffsetsUnread, Diagnosis.NoCopies, Diagnosis.IdentityUnstable),
         *(Diagnosis.MaxIdleTimeTooLong, Diagnosis.SessionTimeoutLong),
     }
-    assert of_the_group <= codes(examination, Kind.UNCHECKED)
+    assert of_the_group <= codes(examination, FindingKind.UNCHECKED)
     assert of_the_group.isdisjoint(examination.fine)
 
 
 def test_a_grace_period_of_which_no_end_was_seen_is_not_called_long_enough() -> None:
     patient = a_patient(container_ends=())
     assert not_checked(patient, Diagnosis.GracePeriodShort) == [
-        (Kind.UNSEEN, "it is 60 s; how long `KafkaStreams#close()` takes shows only when a container ends")
+        (FindingKind.UNSEEN, "it is 60 s; how long `KafkaStreams#close()` takes shows only when a container ends")
     ]
 
 
@@ -335,14 +335,14 @@ def test_every_diagnosis_says_what_is_the_case_why_it_matters_and_what_to_do(dia
 
 def test_a_group_that_cannot_be_read_leaves_the_rest_unchecked_and_the_brokers_reached() -> None:
     patient = unreadable(Reason.GroupProtocolUnsupported, "it is a streams group")
-    assert not_checked(patient, Diagnosis.GroupUndecodable) == [(Kind.UNCHECKED, "it is a streams group")]
+    assert not_checked(patient, Diagnosis.GroupUndecodable) == [(FindingKind.UNCHECKED, "it is a streams group")]
     assert Diagnosis.BrokersUnreachable in examine(patient).fine
 
 
 def test_settings_of_a_changelog_that_could_not_be_read_leave_the_age_of_state_unchecked() -> None:
     patient = a_patient(topic_configs={TOPIC: ConfigUnread("no answer")})
     assert not_checked(patient, Diagnosis.MaxIdleTimeTooLong) == [
-        (Kind.UNCHECKED, "whether `state.maxIdleTime` is short enough is not known: no answer")
+        (FindingKind.UNCHECKED, "whether `state.maxIdleTime` is short enough is not known: no answer")
     ]
     assert Diagnosis.MaxIdleTimeTooLong not in examine(patient).fine
 

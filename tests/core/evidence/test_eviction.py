@@ -8,7 +8,7 @@ import pytest
 from streamapp.core.actions.decision import Evict
 from streamapp.core.decide import decide
 from streamapp.core.evidence.eviction import Evictable, evictable, observe_members, remember, since_first_seen
-from streamapp.core.evidence.membership import PHANTOM_CLIENT_ID
+from streamapp.core.evidence.membership import PROBE_CLIENT_ID
 from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMembers
 from streamapp.core.facts.group import GroupDescription, GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord
@@ -228,7 +228,7 @@ def test_a_raise_in_the_middle_of_a_step_keeps_static_members_since_they_come_ba
 
 
 def test_our_own_phantom_is_put_out() -> None:
-    ghost = replace(example.member(7), id="ghost", client_id=PHANTOM_CLIENT_ID, client_host="10.9.9.9")
+    ghost = replace(example.member(7), id="ghost", client_id=PROBE_CLIENT_ID, client_host="10.9.9.9")
     assert evicted(a_snapshot(desired=3, record=None, members=(*example.members(3), ghost))) == [
         Evict(members=(MemberKey("ghost"),), end=None, reason=Reason.ProbeMemberLeft)
     ]

@@ -111,9 +111,9 @@ def test_converged_is_the_last_of_several_things(snapshot: Snapshot, found: tupl
 @pytest.mark.parametrize(
     ("snapshot", "detail"),
     [
-        (a_snapshot(desired=2), "2 are wished for, 3 are granted"),
-        (steady(workload={"pods": pods(4)}), "3 are granted, 4 exist, 4 are ready"),
-        (steady(workload={"pods": pods(3, p1=a_pod(1, ready=False))}), "3 are granted, 3 exist, 2 are ready"),
+        (a_snapshot(desired=2), "desired 2, current 3"),
+        (steady(workload={"pods": pods(4)}), "current 3, 4 exist, 4 are ready"),
+        (steady(workload={"pods": pods(3, p1=a_pod(1, ready=False))}), "current 3, 3 exist, 2 are ready"),
     ],
     ids=["less is wished for", "a pod too many", "a pod is not ready"],
 )

@@ -15,7 +15,7 @@ from lab.scenarios.stream_app import StreamAppScenario, topology_text
 from lab.settings import REPOSITORY, Settings
 
 pytestmark = [pytest.mark.registries, pytest.mark.timeout(600)]
-TEXTS = REPOSITORY / "tests" / "core" / "topologies"
+TEXTS = REPOSITORY / "tests" / "core" / "facts" / "topologies"
 
 
 @pytest.fixture(scope="module")

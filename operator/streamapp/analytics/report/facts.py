@@ -32,7 +32,7 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class ReportedApp:
     """One application."""
 
     key: Key
@@ -92,7 +92,7 @@ SUMMED = {
 }
 
 
-def applications(tables: Tables) -> list[App]:
+def applications(tables: Tables) -> list[ReportedApp]:
     """All applications: those held longest first, then those with the longest gap."""
     by_table = {table: tables.of(table) for table in (*OF_SILVER, *OF_GOLD)}
     apps = [
@@ -101,7 +101,7 @@ def applications(tables: Tables) -> list[App]:
     return sorted(apps, key=lambda app: (-app.held_s, -app.gap_s, app.key))
 
 
-def _application(key: Key, rows: Mapping[str, list[Row]]) -> App:
+def _application(key: Key, rows: Mapping[str, list[Row]]) -> ReportedApp:
     blame = rows["g_hold_blame"]
     by_reason: dict[str, float] = defaultdict(float)
     by_what: dict[tuple[str, str | None, int | None], float] = defaultdict(float)
@@ -112,7 +112,7 @@ def _application(key: Key, rows: Mapping[str, list[Row]]) -> App:
     steps = step_costs(rows)
     seen = [step for step in steps if step.gap_s is not None]
     grades = Counter(row["grade"] for row in rows["s_learner_stint"] if row["grade"])
-    return App(
+    return ReportedApp(
         key=key,
         rows=rows,
         first=min(row["t_first"] for row in rows["s_seen"]),

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, unit
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
-from streamapp.analytics.report.facts import App, applications
+from streamapp.analytics.report.facts import ReportedApp, applications
 from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
 from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
 from streamapp.analytics.report.series import BARS, MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
@@ -46,13 +46,13 @@ class Report:
     """The content of a report."""
 
     tables: Tables
-    apps: list[App]
+    apps: list[ReportedApp]
     """All applications, the most notable first."""
     made: datetime
     most_apps: int = MOST_APPS
 
     @property
-    def paged(self) -> list[App]:
+    def paged(self) -> list[ReportedApp]:
         """The applications with a page of their own."""
         return self.apps[: self.most_apps]
 
@@ -115,11 +115,11 @@ def _fleet_series(report: Report, reasons: Sequence[str]) -> Series:
     return fleet
 
 
-def _gap(app: App) -> str:
+def _gap(app: ReportedApp) -> str:
     return app.gap.gap if app.gap else UNKNOWN
 
 
-def _tiles(app: App) -> list[tuple[str, str]]:
+def _tiles(app: ReportedApp) -> list[tuple[str, str]]:
     """The most important figures."""
     return [
         ("scale-ups converged", f"{app.up.converged} of {app.up.steps}"),
@@ -135,7 +135,7 @@ def _tiles(app: App) -> list[tuple[str, str]]:
     ]
 
 
-def _settings(app: App) -> list[tuple[str, str]]:
+def _settings(app: ReportedApp) -> list[tuple[str, str]]:
     if not app.rows["s_config"]:
         return []
     newest: Row = max(app.rows["s_config"], key=lambda row: row["valid_from"])
@@ -143,7 +143,7 @@ def _settings(app: App) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), exact(newest[name]) or UNKNOWN) for name in (*words, "scale_down_policy")]
 
 
-def _page(report: Report, app: App, number: int, reasons: Sequence[str]) -> tuple[dict[str, Any], Series]:
+def _page(report: Report, app: ReportedApp, number: int, reasons: Sequence[str]) -> tuple[dict[str, Any], Series]:
     """The values of an application for the template."""
     share_of = max(1, len(report.paged))
     drawn = series(app, reasons, max(100, MOST_DRAWN // share_of // 10))

@@ -5,7 +5,7 @@ from typing import Final
 
 from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, ratio, share
-from streamapp.analytics.report.facts import App, Direction, direction
+from streamapp.analytics.report.facts import Direction, ReportedApp, direction
 from streamapp.analytics.report.series import blocker
 from streamapp.analytics.report.tables import Tables, shown
 
@@ -32,7 +32,7 @@ def _scaling(up: Direction, down: Direction) -> str:
     return "; ".join(parts) if parts else "nothing was scaled"
 
 
-def sentence(app: App) -> str:
+def sentence(app: ReportedApp) -> str:
     """One application: its steps, the reasons of holds, the longest gap, its autoscaler."""
     parts = [f"{_scaling(app.up, app.down)}."]
     if app.held_s:
@@ -60,7 +60,7 @@ def sentence(app: App) -> str:
     return " ".join(parts)
 
 
-def fleet_sentence(apps: Sequence[App], tables: Tables) -> str:
+def fleet_sentence(apps: Sequence[ReportedApp], tables: Tables) -> str:
     """The whole fleet."""
     steps = [row for app in apps for row in app.rows["s_scale_episode"]]
     held = sum(app.held_s for app in apps)
@@ -82,7 +82,7 @@ def fleet_sentence(apps: Sequence[App], tables: Tables) -> str:
     return " ".join(parts)
 
 
-def _named(what: str, apps: Sequence[App]) -> list[str]:
+def _named(what: str, apps: Sequence[ReportedApp]) -> list[str]:
     """A sentence about some applications, which names the first few."""
     names = [app.title for app in apps[:MOST_NAMES]]
     more = f" and {len(apps) - len(names)} more" if len(apps) > len(names) else ""
@@ -94,7 +94,7 @@ def _days(tables: Tables) -> str:
     return first if first == last else f"{len(tables.days)} days, {first} to {last}"
 
 
-def span(apps: Sequence[App]) -> str:
+def span(apps: Sequence[ReportedApp]) -> str:
     """The time from the first line to the last."""
     if not apps:
         return "no application"

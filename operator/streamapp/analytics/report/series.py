@@ -6,7 +6,7 @@ from itertools import pairwise, zip_longest
 from typing import Any, Final
 
 from streamapp.analytics.report.amounts import duration, unit
-from streamapp.analytics.report.facts import App, curve
+from streamapp.analytics.report.facts import ReportedApp, curve
 from streamapp.analytics.report.tables import Row, millis, shown
 
 Drawn = list[dict[str, Any]]
@@ -34,7 +34,7 @@ class Series:
             self.left_out[name] = len(rows) - most
 
 
-def series(app: App, reasons: Sequence[str], most: int) -> Series:
+def series(app: ReportedApp, reasons: Sequence[str], most: int) -> Series:
     """All data of one application; `reasons` have colours of their own, at most `most` rows are kept of each."""
     drawn = Series()
     drawn.put("replicas", _replicas(app.rows["s_decision_interval"]), most)
@@ -106,7 +106,7 @@ def label(step: Row) -> str:
     return f"{step['t_event']:%m-%d %H:%M:%S}  {step['from_replicas']} → {step['to_replicas']}"
 
 
-def _gaps(app: App) -> Drawn:
+def _gaps(app: ReportedApp) -> Drawn:
     """The gap of each step, from its least to its greatest length."""
     return [
         {
@@ -132,7 +132,7 @@ def _phases(steps: Sequence[Row]) -> Drawn:
     return drawn
 
 
-def _rates(app: App) -> Drawn:
+def _rates(app: ReportedApp) -> Drawn:
     rows = (row for row in app.rows["g_restore_profile"] if row["scope"] == "subtopology")
     return [
         {
@@ -146,7 +146,7 @@ def _rates(app: App) -> Drawn:
     ]
 
 
-def _stints(app: App) -> Drawn:
+def _stints(app: ReportedApp) -> Drawn:
     rows = (row for row in app.rows["s_learner_stint"] if row["gross_rate"] is not None)
     return [
         {
@@ -168,7 +168,7 @@ def blocker(task: str | None, ordinal: int | None) -> str:
     return f"task {task}" + (f", pod {ordinal}" if ordinal is not None else ", no copy")
 
 
-def _blame(app: App, reasons: Sequence[str]) -> Drawn:
+def _blame(app: ReportedApp, reasons: Sequence[str]) -> Drawn:
     sums: dict[tuple[str, str], float] = {}
     for row in app.rows["g_hold_blame"]:
         at = blocker(row["task"], row["ordinal"]), named(row["reason"], reasons)
@@ -210,13 +210,13 @@ def _without_repeats(rows: Drawn) -> Drawn:
     return [*keep, rows[-1]]
 
 
-def _autoscaler(app: App) -> Drawn:
+def _autoscaler(app: ReportedApp) -> Drawn:
     kinds = {"events": "changes", "reversals": "taken back", "flap_pairs": "flaps", "wasted_events": "wasted"}
     rows = sorted(app.rows["g_autoscaler_daily"], key=lambda row: row["dt"])
     return [{"day": row["dt"], "kind": word, "n": row[name]} for row in rows for name, word in kinds.items()]
 
 
-def _rebalances(app: App) -> Drawn:
+def _rebalances(app: ReportedApp) -> Drawn:
     rows = sorted(app.rows["s_rebalance"], key=lambda row: row["ts"])
     return [
         {

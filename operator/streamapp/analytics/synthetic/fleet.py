@@ -45,7 +45,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class SyntheticApp:
     """One application."""
 
     index: int
@@ -93,7 +93,7 @@ class Truth:
     """Part of the skewed application's tasks that its first pod runs."""
 
 
-def volume(app: App, ordinal: int) -> str:
+def volume(app: SyntheticApp, ordinal: int) -> str:
     """Name of the claim of a pod."""
     return f"state-{app.name}-{ordinal}"
 
@@ -119,7 +119,7 @@ def _events(rng: Generator, fleet: Fleet, *, flaps: bool) -> tuple[tuple[float, 
     return tuple(found)
 
 
-def make_apps(fleet: Fleet) -> list[App]:
+def make_apps(fleet: Fleet) -> list[SyntheticApp]:
     """The applications: the first flaps, the second has a sick volume, the third is skewed, the others are sound."""
     found = []
     for index in range(fleet.apps):
@@ -128,7 +128,7 @@ def make_apps(fleet: Fleet) -> list[App]:
         rates = rng.uniform(20_000, 80_000, SUBTOPOLOGIES)
         flaps = index == 0
         found.append(
-            App(
+            SyntheticApp(
                 index=index,
                 name=f"app-{index:03d}",
                 uid=_uuid(rng),
@@ -146,7 +146,7 @@ def make_apps(fleet: Fleet) -> list[App]:
     return found
 
 
-def truth(fleet: Fleet, apps: list[App]) -> Truth:
+def truth(fleet: Fleet, apps: list[SyntheticApp]) -> Truth:
     """What is true of them."""
     rates = {app.name: {str(sub): float(app.rate[sub]) for sub in range(SUBTOPOLOGIES)} for app in apps}
     sick = next((app for app in apps if app.sick_ordinal is not None), None)

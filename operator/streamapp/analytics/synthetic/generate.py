@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamapp.analytics.synthetic.fleet import DAY, App, Fleet, Truth, make_apps, truth
+from streamapp.analytics.synthetic.fleet import DAY, Fleet, SyntheticApp, Truth, make_apps, truth
 from streamapp.analytics.synthetic.story import UNKNOWN, Samples, Story
 
 MICROS: Final = 1_000_000
@@ -71,7 +71,7 @@ def _lines(stories: list[Story]) -> list[tuple[int, int, str]]:
 class _Day:
     """A day of the record: another recorder writes each."""
 
-    def __init__(self, fleet: Fleet, apps: list[App], day: int) -> None:
+    def __init__(self, fleet: Fleet, apps: list[SyntheticApp], day: int) -> None:
         self.fleet, self.day = fleet, day
         self.recorder = f"streamapp-operator-0_{day:04d}"
         self.heads = pa.array([_head(app) for app in apps])
@@ -155,7 +155,7 @@ def _joined(label: str, numbers: NDArray[Any]) -> pa.Array:
     return pc.binary_join_element_wise(label, _text(numbers), "")
 
 
-def _head(app: App) -> str:
+def _head(app: SyntheticApp) -> str:
     return f'{{"v":1,"cluster":"{CLUSTER}","namespace":"{NAMESPACE}","app":"{app.name}","uid":"{app.uid}","ts":"'
 
 

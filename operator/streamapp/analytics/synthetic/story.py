@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from streamapp.analytics.synthetic.fleet import ACCEPTABLE_LAG, DAY, App, Fleet, volume
+from streamapp.analytics.synthetic.fleet import ACCEPTABLE_LAG, DAY, Fleet, SyntheticApp, volume
 
 ACTIVE, STANDBY, LEARNER = 0, 1, 2
 UNKNOWN: Final = -1
@@ -39,7 +39,7 @@ class Story:
     """The lines of one application; times are seconds since the fleet's start."""
 
     fleet: Fleet
-    app: App
+    app: SyntheticApp
     rng: Generator
     lines: list[tuple[float, str, dict[str, Any]]] = field(default_factory=list)
     samples: list[Samples] = field(default_factory=list)
@@ -264,6 +264,6 @@ class Story:
         )
 
 
-def _lag(one: Learner, app: App, at: Any) -> Any:
+def _lag(one: Learner, app: SyntheticApp, at: Any) -> Any:
     """What a learner still owes; it falls by what it restores beyond what is appended."""
     return np.maximum(one.lag - (one.gross - app.append[one.task]) * (at - one.began), 0.0)

@@ -156,7 +156,7 @@ class State(ApiModel):
         return self.state_dir or self.mount_path
 
 
-class Source(Enum):
+class RequestedSource(Enum):
     """Where copies of tasks come from."""
 
     STANDBYS = "Standbys"
@@ -166,7 +166,7 @@ class Source(Enum):
 class Learners(ApiModel):
     """Learners: the standby and warm-up copies from which a task continues when its pod leaves."""
 
-    source: Source | None = None
+    source: RequestedSource | None = None
     """Where copies come from. Absent: the operator detects the source. Standbys: `num.standby.replicas` is at least 1.
     OnDemand: the agent's task assignor makes copies before a pod leaves. It needs `agent.enabled`."""
     rebalance: Rebalance = Rebalance.CONSERVATIVE
@@ -289,7 +289,7 @@ class StreamAppSpec(ApiModel):
             cel="!has(self.learners.source) || self.learners.source != 'OnDemand' || self.agent.enabled",
             message="can be OnDemand only if agent.enabled is true: the agent provides the assignor",
             field="learners.source",
-            holds=lambda spec: spec.learners.source is not Source.ON_DEMAND or spec.agent.enabled,
+            holds=lambda spec: spec.learners.source is not RequestedSource.ON_DEMAND or spec.agent.enabled,
         ),
         Rule(
             cel="has(self.state) == has(oldSelf.state)",

@@ -23,7 +23,7 @@ from streamapp.cli.screens.doctor import doctor_screen
 from streamapp.cli.text import console, durations
 from streamapp.cli.text.console import Output
 from streamapp.core.actions.decision import Answer
-from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Source
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingSource
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import STREAM_APPS, Key
 from streamapp.kube.client.kubeconfig import ClusterConnection
@@ -94,7 +94,7 @@ async def _app(client: KubeClient, cluster: ClusterExamination, view: AppView, t
     old: tuple[Finding, ...] = ()
     if age > OLD:
         detail = f"{int(age / timedelta(minutes=1))} minutes ago"
-        old = (Finding(diagnosis=Diagnosis.FactsOld, detail=detail, source=Source.OPERATOR),)
+        old = (Finding(diagnosis=Diagnosis.FactsOld, detail=detail, source=FindingSource.OPERATOR),)
     return ReportPart(
         title=view.name,
         facts=_facts(view, answer.as_of),
@@ -116,7 +116,7 @@ async def _ask(
             return await operator_pods.ask(client, cluster.leader, path, Findings)
     except CliError as error:
         detail = f"{error.what}: {error.why} ({error.next_step})"
-        return (Finding(diagnosis=Diagnosis.OperatorUnreachable, detail=detail, source=Source.OPERATOR),)
+        return (Finding(diagnosis=Diagnosis.OperatorUnreachable, detail=detail, source=FindingSource.OPERATOR),)
 
 
 def _written(view: AppView) -> str:

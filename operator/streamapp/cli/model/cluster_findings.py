@@ -15,7 +15,7 @@ from streamapp.cli.cluster import operator_pods
 from streamapp.cli.cluster.operator_pods import OPERATOR_SELECTOR, Leader
 from streamapp.cli.errors import CliError
 from streamapp.cli.text.sanitize import plain
-from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError, UnavailableError
 from streamapp.kube.client.kinds import ADMISSION_POLICIES, AUTOSCALERS, POD_METRICS, PODS, SUBJECT_REVIEWS
@@ -39,12 +39,12 @@ class ClusterExamination:
     operator: OperatorTold | None = None
     """The operator's answer about itself."""
 
-    def add(self, diagnosis: Diagnosis, detail: str, kind: Kind = Kind.FOUND) -> None:
+    def add(self, diagnosis: Diagnosis, detail: str, kind: FindingKind = FindingKind.FOUND) -> None:
         """Add a finding."""
         source = (
-            Source.OPERATOR
+            FindingSource.OPERATOR
             if self.operator is not None and diagnosis is Diagnosis.VersionsDiffer
-            else Source.KUBERNETES
+            else FindingSource.KUBERNETES
         )
         self.findings.append(Finding(diagnosis=diagnosis, kind=kind, detail=plain(detail), source=source))
 
@@ -117,7 +117,7 @@ def _version(cluster: ClusterExamination) -> None:
     image = f", image {', '.join(images)}" if images else ""
     if cluster.operator is None:
         cluster.facts["version"] = f"operator unknown{image}; command line {here}"
-        cluster.add(Diagnosis.VersionsDiffer, "the operator did not answer", Kind.UNCHECKED)
+        cluster.add(Diagnosis.VersionsDiffer, "the operator did not answer", FindingKind.UNCHECKED)
         return
     cluster.facts["version"] = f"operator {cluster.operator.release}{image}; command line {here}"
     if cluster.operator.release == here:
@@ -136,7 +136,9 @@ async def _rights(client: KubeClient, cluster: ClusterExamination) -> None:
     """Check the rights of the operator's service account."""
     account = next((pod.get("spec", {}).get("serviceAccountName") for pod in cluster.pods or ()), None)
     if account is None:
-        cluster.add(Diagnosis.OperatorRightMissing, "the service account of the operator is unknown", Kind.UNCHECKED)
+        cluster.add(
+            Diagnosis.OperatorRightMissing, "the service account of the operator is unknown", FindingKind.UNCHECKED
+        )
         return
     namespaces: tuple[str, ...] = cluster.operator.namespaces if cluster.operator is not None else ()
     required = list(_required_rights(cluster, namespaces))
@@ -238,5 +240,5 @@ class _Guarded:
             return await read()
         except KubeError as error:
             for diagnosis in self.diagnoses:
-                self.cluster.add(diagnosis, f"{right}: {error.why}", Kind.UNCHECKED)
+                self.cluster.add(diagnosis, f"{right}: {error.why}", FindingKind.UNCHECKED)
             return None

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from streamapp.api.http.messages import FindingTold
 from streamapp.cli.errors import Exit
-from streamapp.core.doctor.diagnoses import Kind, Severity
+from streamapp.core.doctor.diagnoses import FindingKind, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +42,13 @@ class DoctorReport:
 
     def counts(self) -> dict[str, int]:
         """The number of findings of each severity or kind."""
-        severities = [finding.severity for finding in self.findings if finding.kind == Kind.FOUND.value]
+        severities = [finding.severity for finding in self.findings if finding.kind == FindingKind.FOUND.value]
         return {
             "errors": severities.count(Severity.ERROR.value),
             "warnings": severities.count(Severity.WARNING.value),
             "notes": severities.count(Severity.NOTE.value),
-            "unchecked": sum(1 for finding in self.findings if finding.kind == Kind.UNCHECKED.value),
-            "unseen": sum(1 for finding in self.findings if finding.kind == Kind.UNSEEN.value),
+            "unchecked": sum(1 for finding in self.findings if finding.kind == FindingKind.UNCHECKED.value),
+            "unseen": sum(1 for finding in self.findings if finding.kind == FindingKind.UNSEEN.value),
             "fine": sum(len(part.fine) for part in (self.cluster, *self.apps)),
         }
 

@@ -4,7 +4,7 @@ from streamapp.api.v1alpha1.status import ConditionStatus
 from streamapp.cli.model.app_view import AppState, AppView
 from streamapp.cli.model.doctor_report import LastCondition
 from streamapp.core.actions.decision import Answer
-from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.core.doctor.examine import Examination
 
 AUTOSCALING_HEALTHY = "AutoscalingHealthy"
@@ -25,11 +25,11 @@ def of_resource(view: AppView) -> Examination:
     autoscaling = view.condition(AUTOSCALING_HEALTHY)
     if autoscaling is None:
         why = f"the operator has not written the condition {AUTOSCALING_HEALTHY}"
-        findings.append(_finding(Diagnosis.ScalingUnsound, why, Kind.UNCHECKED))
+        findings.append(_finding(Diagnosis.ScalingUnsound, why, FindingKind.UNCHECKED))
     elif autoscaling.status is Answer.TRUE:
         fine.append(Diagnosis.ScalingUnsound)
     else:
-        kind = Kind.FOUND if autoscaling.status is Answer.FALSE else Kind.UNCHECKED
+        kind = FindingKind.FOUND if autoscaling.status is Answer.FALSE else FindingKind.UNCHECKED
         findings.append(_finding(Diagnosis.ScalingUnsound, _reason_and_message(autoscaling), kind))
     return Examination(findings=tuple(findings), fine=tuple(fine))
 
@@ -52,5 +52,5 @@ def _reason_and_message(condition: ConditionStatus) -> str:
     return f"{condition.reason}: {condition.message}"
 
 
-def _finding(diagnosis: Diagnosis, detail: str, kind: Kind = Kind.FOUND) -> Finding:
-    return Finding(diagnosis=diagnosis, kind=kind, detail=detail, source=Source.KUBERNETES)
+def _finding(diagnosis: Diagnosis, detail: str, kind: FindingKind = FindingKind.FOUND) -> Finding:
+    return Finding(diagnosis=diagnosis, kind=kind, detail=detail, source=FindingSource.KUBERNETES)

@@ -14,15 +14,15 @@ from streamapp.api.http.messages import FindingTold
 from streamapp.cli.model.doctor_report import DoctorReport, ReportPart
 from streamapp.cli.model.phrases import LABELS
 from streamapp.cli.text.sanitize import plain
-from streamapp.core.doctor.diagnoses import Kind, Severity
+from streamapp.core.doctor.diagnoses import FindingKind, Severity
 
 _ROOMY = 110
 _MARKS = {
     Severity.ERROR.value: ("✗", "x", "bold red", "error"),
     Severity.WARNING.value: ("!", "!", "bold yellow", "warning"),
     Severity.NOTE.value: ("i", "i", "cyan", "note"),
-    Kind.UNCHECKED.value: ("?", "?", "magenta", "not checked"),
-    Kind.UNSEEN.value: ("·", "-", "dim", "cannot be seen"),
+    FindingKind.UNCHECKED.value: ("?", "?", "magenta", "not checked"),
+    FindingKind.UNSEEN.value: ("·", "-", "dim", "cannot be seen"),
 }
 _ORDER = list(_MARKS)
 
@@ -111,26 +111,26 @@ def _table(rows: Sequence[_Row], *, ascii_only: bool, roomy: bool) -> Table:
 def _finding(row: _Row, style: str) -> Text:
     first = row.first
     detail = plain(first.detail)
-    if row.sort in {Kind.UNCHECKED.value, Kind.UNSEEN.value}:
-        verb = "could not be checked" if row.sort == Kind.UNCHECKED.value else "cannot be seen"
+    if row.sort in {FindingKind.UNCHECKED.value, FindingKind.UNSEEN.value}:
+        verb = "could not be checked" if row.sort == FindingKind.UNCHECKED.value else "cannot be seen"
         return Text.assemble((", ".join(row.codes), style), f" {verb}: {detail}")
     text = Text.assemble((first.code, style), f"  {plain(first.title)}")
     return text.append(f"\n{detail}", style="bold") if detail else text
 
 
 def _fix(row: _Row) -> Text:
-    return Text(plain(row.first.fix)) if row.first.kind == Kind.FOUND.value else Text("")
+    return Text(plain(row.first.fix)) if row.first.kind == FindingKind.FOUND.value else Text("")
 
 
 def _rows(findings: Iterable[FindingTold]) -> Iterator[_Row]:
     """A row for each finding, and one for all unchecked findings with one cause."""
     together: dict[tuple[str, str], list[FindingTold]] = {}
     for finding in findings:
-        if finding.kind == Kind.FOUND.value:
+        if finding.kind == FindingKind.FOUND.value:
             sort = finding.severity if finding.severity in _MARKS else Severity.WARNING.value
             yield _Row(sort, (finding.code,), finding)
         else:
-            sort = finding.kind if finding.kind in _MARKS else Kind.UNCHECKED.value
+            sort = finding.kind if finding.kind in _MARKS else FindingKind.UNCHECKED.value
             together.setdefault((sort, finding.detail), []).append(finding)
     for (sort, _), alike in together.items():
         yield _Row(sort, tuple(finding.code for finding in alike), alike[0])

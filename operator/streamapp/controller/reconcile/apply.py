@@ -202,7 +202,7 @@ class Applier:
         what = f"judgement of {key}"
         await self._check_agents(gathered, what)
         app = await self._client.get(STREAM_APPS, key.namespace, key.name)
-        if _wish(app) != _wish(before):
+        if _desired(app) != _desired(before):
             raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
         if to_replicas is not None and app["spec"].get("replicas", 1) > to_replicas:
             raise ConflictError(what, f"{app['spec']['replicas']} replicas are desired", _TRY_AGAIN)
@@ -247,7 +247,7 @@ def _growth_first(plan: Plan) -> tuple[Step, ...]:
     return (*raises, *(step for step in plan if step not in raises))
 
 
-def _wish(app: Json) -> tuple[object, ...]:
+def _desired(app: Json) -> tuple[object, ...]:
     metadata = app["metadata"]
     annotations = metadata.get("annotations", {})
     return (

@@ -265,6 +265,6 @@ class BranchResult:
     grant: Grant | None = None
     create: int | None = None
     """Replicas of a StatefulSet to be created."""
-    could_be_nudged: Refusal | None = None
+    could_be_rebalanced: Refusal | None = None
     """What is missing that a rebalance may bring."""
     events: tuple[Event, ...] = ()

@@ -22,7 +22,7 @@ from streamapp.core.actions.decision import (
     WriteTemplate,
 )
 from streamapp.core.actions.open_step import StepProgress
-from streamapp.core.actions.rebalance_trigger import Waiting, nudge_for
+from streamapp.core.actions.rebalance_trigger import Waiting, rebalance_for
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
 from streamapp.core.evidence.evidence import Evidence
@@ -90,7 +90,7 @@ class PlanBuilder:
             *self._evictions(statefulset, everywhere=False),
             *beside.budget(self.snapshot, self.step_progress, takes_pods=False),
             *self._record_write(statefulset),
-            *self._closing_nudge(),
+            *self._closing_rebalance(),
         )
 
     def record(self) -> HoldRecord | RecordUnreadable | None:
@@ -195,33 +195,33 @@ class PlanBuilder:
         if any(not isinstance(step, WriteHoldRecord) for step in main):
             return ()
         if self.step_progress is not None:
-            return self._closing_nudge()
-        asked = self._hold_nudge() or self._rollout_nudge() or self._settling_nudge()
+            return self._closing_rebalance()
+        asked = self._hold_rebalance() or self._rollout_rebalance() or self._settling_rebalance()
         return () if asked is None else (asked,)
 
-    def _closing_nudge(self) -> Plan:
+    def _closing_rebalance(self) -> Plan:
         if self.step_progress is None or self.step_progress.waits_for is None:
             return ()
         waiting = Waiting(refusal=self.step_progress.waits_for, since=self.step_progress.step.granted_at)
-        nudge = nudge_for(waiting, self.evidence)
+        nudge = rebalance_for(waiting, self.evidence)
         return () if nudge is None else (nudge,)
 
-    def _hold_nudge(self) -> TriggerRebalance | None:
-        refusal, hold = self.outcome.could_be_nudged, self.outcome.hold
+    def _hold_rebalance(self) -> TriggerRebalance | None:
+        refusal, hold = self.outcome.could_be_rebalanced, self.outcome.hold
         if refusal is None or hold is None:
             return None
         waiting = Waiting(refusal=refusal, since=hold.since, estimate=self.eta())
-        return nudge_for(waiting, self.evidence)
+        return rebalance_for(waiting, self.evidence)
 
-    def _rollout_nudge(self) -> TriggerRebalance | None:
+    def _rollout_rebalance(self) -> TriggerRebalance | None:
         if not isinstance(self.rollout, Refusal):
             return None
-        return nudge_for(Waiting(refusal=self.rollout, since=None), self.evidence)
+        return rebalance_for(Waiting(refusal=self.rollout, since=None), self.evidence)
 
-    def _settling_nudge(self) -> TriggerRebalance | None:
+    def _settling_rebalance(self) -> TriggerRebalance | None:
         missing = self.convergence.waits_for
         if missing is None or not missing.reason.row.triggers_outside_hold:
             return None
         when = self.convergence.eta if missing.reason is Reason.LearnersCatchingUp else NOT_KNOWN
         waiting = Waiting(refusal=missing, since=None, estimate=when)
-        return nudge_for(waiting, self.evidence)
+        return rebalance_for(waiting, self.evidence)

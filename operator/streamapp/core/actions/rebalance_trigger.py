@@ -35,7 +35,7 @@ class Waiting:
     """When the copies will be caught up, where that is what is waited for."""
 
 
-def nudge_for(waiting: Waiting, evidence: Evidence) -> TriggerRebalance | None:
+def rebalance_for(waiting: Waiting, evidence: Evidence) -> TriggerRebalance | None:
     """The nudge that helps now, if one does."""
     member = _member_to_copy(evidence) if waiting.refusal.needs_rebalance else None
     if member is None or not _is_time(waiting, evidence.snapshot, evidence.policy.timing):
@@ -73,7 +73,7 @@ def _layout(reading: GroupReading) -> object:
 
 def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
     now, reason, all_sent = snapshot.now, waiting.refusal.reason, snapshot.rebalances.sent
-    gap = timing.move_gap if reason.row.moves_tasks else timing.nudge_gap
+    gap = timing.move_gap if reason.row.moves_tasks else timing.rebalance_gap
     if all_sent and now - all_sent[-1] < gap:
         return False
     if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
@@ -98,7 +98,7 @@ def _next(in_vain: Sequence[datetime], waiting: Waiting, timing: Timing) -> date
 def _pause(in_vain: int, timing: Timing) -> timedelta:
     """Double from the shortest to the longest."""
     doublings = min(in_vain - 1, 32)  # beyond this any gap is longer than the longest
-    return min(timing.nudge_gap * (1 << doublings), timing.nudge_longest)
+    return min(timing.rebalance_gap * (1 << doublings), timing.rebalance_gap_longest)
 
 
 def _member_to_copy(evidence: Evidence) -> str | None:
@@ -109,7 +109,7 @@ def _member_to_copy(evidence: Evidence) -> str | None:
         return None
     group = newest.group
     is_settled = group.state is GroupState.STABLE and group.is_decoded
-    if not is_settled or not group.can_be_nudged or snapshot.now - latest.ended_at > policy.timing.fact_age:
+    if not is_settled or not group.can_be_rebalanced or snapshot.now - latest.ended_at > policy.timing.fact_age:
         return None
     placement = newest.placement
     if placement.probe_members or not placement.by_ordinal:

@@ -1,4 +1,4 @@
-"""The hold: fewer replicas are wished for than are granted. Keep the pods, or let the next ones go.
+"""The hold: desired replicas are lower than current replicas. Keep the pods, or remove the next ones.
 
 Called by `decide` as the last branch of the decision. One ordinal at a time from the top, each judged afresh; the
 hold record carries nothing from one judgement to the next but the clock of "no progress" and the user's word.
@@ -35,7 +35,7 @@ from streamapp.core.reasons import Reason
 
 
 def scale_down(evidence: Evidence, statefulset: StatefulSet) -> BranchResult:
-    """Decide about a wish that is lower than what is granted."""
+    """Decide about desired replicas that are lower than the current ones."""
     snapshot, policy = evidence.snapshot, evidence.policy
     current = current_hold(statefulset)
     if snapshot.app.held_because is not None:
@@ -221,7 +221,7 @@ class _Held:
             hold=hold,
             staying=hold.target,
             drained=None if told.reason is Reason.GaveUp else hold.target,
-            could_be_nudged=None if told.reason is Reason.GaveUp else refusal,
+            could_be_rebalanced=None if told.reason is Reason.GaveUp else refusal,
             events=self._news(told),
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.core.doctor.subject import Found, Patient
 from streamapp.core.evidence import agent_views
 from streamapp.core.evidence.learner_source import UNBOUNDED
@@ -49,7 +49,7 @@ def there_is_a_key(patient: Patient) -> Found:
     if not patient.no_agent_key:
         return ()
     detail = patient.no_agent_key
-    return (Finding(diagnosis=Diagnosis.AgentKeyMissing, detail=detail, source=Source.OPERATOR),)
+    return (Finding(diagnosis=Diagnosis.AgentKeyMissing, detail=detail, source=FindingSource.OPERATOR),)
 
 
 def agents_answer(patient: Patient) -> Found:
@@ -59,16 +59,16 @@ def agents_answer(patient: Patient) -> Found:
     running = _running(patient)
     if not running or patient.no_agent_key:
         why = "the operator has no key for agents" if patient.no_agent_key else "no pod runs"
-        return (_finding(Diagnosis.AgentSilent, why, (), Kind.UNCHECKED),)
+        return (_finding(Diagnosis.AgentSilent, why, (), FindingKind.UNCHECKED),)
     reports, seen = _reports(patient), patient.snapshot.agents
-    by_why: dict[tuple[Kind, str], list[Ordinal]] = defaultdict(list)
+    by_why: dict[tuple[FindingKind, str], list[Ordinal]] = defaultdict(list)
     for ordinal in running:
         if ordinal not in reports:
             words = () if seen is None else seen.words.get(ordinal, ())
-            kind, why = Kind.FOUND, "its last word is too old, or another pod's"
+            kind, why = FindingKind.FOUND, "its last word is too old, or another pod's"
             if not words:
                 # A pass that grows asks nobody.
-                kind, why = Kind.UNCHECKED, "it was not asked yet"
+                kind, why = FindingKind.UNCHECKED, "it was not asked yet"
             elif isinstance(words[0], AgentSilent):
                 why = words[0].why
             by_why[kind, why].append(ordinal)
@@ -148,13 +148,13 @@ def static_sessions_are_short(patient: Patient) -> Found:
     group = None if latest is None else latest.group
     if not isinstance(group, GroupDescription):
         why = "the group could not be read, so that it is not known whether members are static"
-        return (_finding(Diagnosis.SessionTimeoutLong, why, (), Kind.UNCHECKED),)
+        return (_finding(Diagnosis.SessionTimeoutLong, why, (), FindingKind.UNCHECKED),)
     static = [member.instance_id for member in group.members if member.instance_id is not None]
     if not static:
         return ()
     if not patient.policy.agent:
         why = f"members are static (`group.instance.id` {static[0]}); their `session.timeout.ms`: {NO_AGENT}"
-        return (_finding(Diagnosis.SessionTimeoutLong, why, (), Kind.UNSEEN),)
+        return (_finding(Diagnosis.SessionTimeoutLong, why, (), FindingKind.UNSEEN),)
     return _asked(patient, Diagnosis.SessionTimeoutLong, _long_session)
 
 
@@ -208,10 +208,10 @@ def _long_session(report: AgentReport) -> _Verdict:
 def _asked(patient: Patient, diagnosis: Diagnosis, judge: _Judge) -> tuple[Finding, ...]:
     """What the agents make of it, pods of which the same is said together."""
     if not patient.policy.agent:
-        return (_finding(diagnosis, NO_AGENT, (), Kind.UNSEEN),)
+        return (_finding(diagnosis, NO_AGENT, (), FindingKind.UNSEEN),)
     running, reports = _running(patient), _reports(patient)
     if not running:
-        return (_finding(diagnosis, "no pod runs", (), Kind.UNCHECKED),)
+        return (_finding(diagnosis, "no pod runs", (), FindingKind.UNCHECKED),)
     wrong: dict[str, list[Ordinal]] = defaultdict(list)
     not_told = []
     for ordinal, report in sorted(reports.items()):
@@ -223,9 +223,9 @@ def _asked(patient: Patient, diagnosis: Diagnosis, judge: _Judge) -> tuple[Findi
     found = [_finding(diagnosis, detail, tuple(ordinals)) for detail, ordinals in wrong.items()]
     silent = tuple(ordinal for ordinal in running if ordinal not in reports)
     if silent:
-        found.append(_finding(diagnosis, "the agent is silent", silent, Kind.UNCHECKED))
+        found.append(_finding(diagnosis, "the agent is silent", silent, FindingKind.UNCHECKED))
     if not_told:
-        found.append(_finding(diagnosis, "the agent does not tell", tuple(not_told), Kind.UNSEEN))
+        found.append(_finding(diagnosis, "the agent does not tell", tuple(not_told), FindingKind.UNSEEN))
     return tuple(found)
 
 
@@ -237,6 +237,10 @@ def _reports(patient: Patient) -> dict[Ordinal, AgentReport]:
     return dict(agent_views.fresh(patient.snapshot, patient.policy.timing))
 
 
-def _finding(diagnosis: Diagnosis, detail: str, ordinals: tuple[Ordinal, ...], kind: Kind = Kind.FOUND) -> Finding:
+def _finding(
+    diagnosis: Diagnosis, detail: str, ordinals: tuple[Ordinal, ...], kind: FindingKind = FindingKind.FOUND
+) -> Finding:
     where = f"pod {first_few(ordinals)}: " if ordinals else ""
-    return Finding(diagnosis=diagnosis, kind=kind, detail=f"{where}{detail}", source=Source.AGENTS, ordinals=ordinals)
+    return Finding(
+        diagnosis=diagnosis, kind=kind, detail=f"{where}{detail}", source=FindingSource.AGENTS, ordinals=ordinals
+    )

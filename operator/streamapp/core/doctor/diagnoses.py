@@ -23,7 +23,7 @@ class Severity(Enum):
     """Worth knowing."""
 
 
-class Kind(Enum):
+class FindingKind(Enum):
     """What is said about a diagnosis."""
 
     FOUND = "Found"
@@ -33,7 +33,7 @@ class Kind(Enum):
     """It cannot be checked the way things are set up: nothing there tells it."""
 
 
-class Source(Enum):
+class FindingSource(Enum):
     """Where the evidence comes from."""
 
     SPEC = "StreamApp"
@@ -301,10 +301,10 @@ class Finding:
     """One thing that was found, or that could not be checked."""
 
     diagnosis: Diagnosis
-    kind: Kind = Kind.FOUND
+    kind: FindingKind = FindingKind.FOUND
     detail: str = ""
     """The particulars; why it could not be checked, where it could not."""
-    source: Source
+    source: FindingSource
     ordinals: tuple[Ordinal, ...] = ()
     """The pods that it is about."""
     topic: str = ""

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.core.doctor.subject import Found, Patient
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence
@@ -158,7 +158,7 @@ def state_is_young_enough(patient: Patient) -> Found:
     return found
 
 
-_KAFKA_RIGHT = Finding(diagnosis=Diagnosis.KafkaRightMissing, source=Source.BROKERS)
+_KAFKA_RIGHT = Finding(diagnosis=Diagnosis.KafkaRightMissing, source=FindingSource.BROKERS)
 
 
 def _right(operation: str, kind: str, names: list[str]) -> Finding:
@@ -203,8 +203,8 @@ def _unreadable(snapshot: Snapshot) -> str | None:
 
 
 def _broker_finding(diagnosis: Diagnosis, detail: str) -> Finding:
-    return Finding(diagnosis=diagnosis, detail=detail, source=Source.BROKERS)
+    return Finding(diagnosis=diagnosis, detail=detail, source=FindingSource.BROKERS)
 
 
 def _unchecked(diagnosis: Diagnosis, why: str) -> tuple[Finding, ...]:
-    return (Finding(diagnosis=diagnosis, kind=Kind.UNCHECKED, detail=why, source=Source.BROKERS),)
+    return (Finding(diagnosis=diagnosis, kind=FindingKind.UNCHECKED, detail=why, source=FindingSource.BROKERS),)

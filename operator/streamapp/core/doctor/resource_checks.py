@@ -5,7 +5,7 @@ Called by `examine`; those of the template by the command line too, where no ope
 
 from collections.abc import Iterable
 
-from streamapp.core.doctor.diagnoses import Diagnosis, Finding, Kind, Source
+from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.core.doctor.subject import DEFAULT_GRACE_SECONDS, Found, PassFailure, Patient, TemplateFacts
 from streamapp.core.facts.containers import ContainerEnd
 
@@ -19,7 +19,7 @@ def last_pass_succeeded(patient: Patient) -> Found:
     failure = patient.failure
     if failure is None or failure.is_refusal:
         return ()
-    return (Finding(diagnosis=Diagnosis.PassFailed, detail=_told(failure), source=Source.OPERATOR),)
+    return (Finding(diagnosis=Diagnosis.PassFailed, detail=_told(failure), source=FindingSource.OPERATOR),)
 
 
 def api_server_refuses_nothing(patient: Patient) -> Found:
@@ -27,13 +27,13 @@ def api_server_refuses_nothing(patient: Patient) -> Found:
     failure = patient.failure
     if failure is None or not failure.is_refusal:
         return ()
-    return (Finding(diagnosis=Diagnosis.OperatorRightMissing, detail=_told(failure), source=Source.OPERATOR),)
+    return (Finding(diagnosis=Diagnosis.OperatorRightMissing, detail=_told(failure), source=FindingSource.OPERATOR),)
 
 
 def spec_is_valid(patient: Patient) -> Found:
     """The spec can be followed."""
     fault = patient.snapshot.app.fault
-    return () if fault is None else (Finding(diagnosis=Diagnosis.InvalidSpec, detail=fault, source=Source.SPEC),)
+    return () if fault is None else (Finding(diagnosis=Diagnosis.InvalidSpec, detail=fault, source=FindingSource.SPEC),)
 
 
 def application_id_is_free(patient: Patient) -> Found:
@@ -41,7 +41,7 @@ def application_id_is_free(patient: Patient) -> Found:
     conflicting_app = patient.snapshot.app.older_conflicting
     if conflicting_app is None:
         return ()
-    return (Finding(diagnosis=Diagnosis.ApplicationIdTaken, detail=conflicting_app.name, source=Source.SPEC),)
+    return (Finding(diagnosis=Diagnosis.ApplicationIdTaken, detail=conflicting_app.name, source=FindingSource.SPEC),)
 
 
 def statefulset_is_ours(patient: Patient) -> Found:
@@ -50,7 +50,7 @@ def statefulset_is_ours(patient: Patient) -> Found:
     if statefulset is None or statefulset.is_ours:
         return ()
     detail = f"StatefulSet {statefulset.uid} is not controlled by this StreamApp"
-    return (Finding(diagnosis=Diagnosis.ForeignStatefulSet, detail=detail, source=Source.KUBERNETES),)
+    return (Finding(diagnosis=Diagnosis.ForeignStatefulSet, detail=detail, source=FindingSource.KUBERNETES),)
 
 
 def containers_end_by_themselves(patient: Patient) -> Found:
@@ -68,7 +68,9 @@ def containers_end_by_themselves(patient: Patient) -> Found:
         f"{len(killed)} in the last hour, the last at {last.finished_at:%H:%M:%S} UTC; the grace period is {grace} s"
     )
     return (
-        Finding(diagnosis=Diagnosis.KilledBeforeClosed, detail=detail, source=Source.KUBERNETES, ordinals=ordinals),
+        Finding(
+            diagnosis=Diagnosis.KilledBeforeClosed, detail=detail, source=FindingSource.KUBERNETES, ordinals=ordinals
+        ),
     )
 
 
@@ -82,11 +84,15 @@ def grace_period(template: TemplateFacts, ends: Iterable[ContainerEnd]) -> tuple
     seconds = _grace(template)
     if seconds < DEFAULT_GRACE_SECONDS:
         detail = f"terminationGracePeriodSeconds is {seconds}; Kubernetes' own is {DEFAULT_GRACE_SECONDS}"
-        return (Finding(diagnosis=Diagnosis.GracePeriodShort, detail=detail, source=Source.SPEC),)
+        return (Finding(diagnosis=Diagnosis.GracePeriodShort, detail=detail, source=FindingSource.SPEC),)
     if any(end.exit_code not in (None, KILLED) for end in ends):
         return ()
     detail = f"it is {seconds} s; how long `KafkaStreams#close()` takes shows only when a container ends"
-    return (Finding(diagnosis=Diagnosis.GracePeriodShort, kind=Kind.UNSEEN, detail=detail, source=Source.SPEC),)
+    return (
+        Finding(
+            diagnosis=Diagnosis.GracePeriodShort, kind=FindingKind.UNSEEN, detail=detail, source=FindingSource.SPEC
+        ),
+    )
 
 
 def readiness_is_probed(patient: Patient) -> Found:
@@ -101,7 +107,7 @@ def missing_probe(template: TemplateFacts, *, has_agent: bool) -> Found:
     if template.has_readiness_probe:
         return ()
     detail = "no agent, and the application's container has no readinessProbe"
-    return (Finding(diagnosis=Diagnosis.NoReadinessProbe, detail=detail, source=Source.SPEC),)
+    return (Finding(diagnosis=Diagnosis.NoReadinessProbe, detail=detail, source=FindingSource.SPEC),)
 
 
 def readiness_is_the_agents(patient: Patient) -> Found:
@@ -116,7 +122,7 @@ def own_probe(template: TemplateFacts, *, has_agent: bool) -> Found:
     if not template.has_readiness_probe:
         return ()
     detail = "the application's container has a readinessProbe, so that the agent's is not used"
-    return (Finding(diagnosis=Diagnosis.OwnReadinessProbe, detail=detail, source=Source.SPEC),)
+    return (Finding(diagnosis=Diagnosis.OwnReadinessProbe, detail=detail, source=FindingSource.SPEC),)
 
 
 def _grace(template: TemplateFacts | None) -> int:

@@ -12,7 +12,7 @@ from streamapp.core.facts.group import GroupDescription, Member
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.workload import Workload
 
-PHANTOM_CLIENT_ID = "streamapp-operator-nudge"
+PROBE_CLIENT_ID = "streamapp-operator-nudge"
 """The client ID of our own nudges; the next pass knows a phantom that could not leave by it."""
 
 
@@ -63,7 +63,7 @@ def place_members(group: GroupDescription, workload: Workload) -> MemberPlacemen
     contradictions, foreign, probe_members = [], [], []
     for member in group.members:
         place = _place(member, hosts, processes, recorded)
-        if member.client_id.startswith(PHANTOM_CLIENT_ID):
+        if member.client_id.startswith(PROBE_CLIENT_ID):
             probe_members.append(member)
         elif isinstance(place, Contradiction):
             contradictions.append(place)

@@ -1,4 +1,4 @@
-"""A gate's no: what every question about pods answers with where it cannot say yes."""
+"""A refusal: what a gate, or a question that gates ask, answers if it cannot say yes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from streamapp.core.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A gate's no."""
+    """Why pods cannot go, or why that is unknown."""
 
     reason: Reason
     detail: str = ""
     """Which, where, how far: the part that the reason's note leaves out."""
     waits: tuple[TaskWait, ...] = ()
     needs_rebalance: bool = True
-    """False where time alone brings what is missing."""
+    """False if time alone brings what is missing."""
 
 
 def first_few(things: Sequence[object]) -> str:

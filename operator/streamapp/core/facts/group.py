@@ -125,7 +125,7 @@ class GroupDescription:
         return sum(len(member.assignment.active) for member in self.members if member.assignment is not None)
 
     @property
-    def can_be_nudged(self) -> bool:
+    def can_be_rebalanced(self) -> bool:
         """Large enough for a phantom member to join and leave; with a single member that was never tried."""
         return len(self.members) > 1
 

@@ -100,7 +100,7 @@ class Hold:
     progress: Progress
     forced: Forced | None = None
     dropped_by_half: bool = False
-    """The wish fell by more than half at once, and has not risen since."""
+    """Desired replicas fell by more than half at once, and have not risen since."""
     gave_up_at: int | None = None
     """The generation of the StreamApp at which it was given up; a newer one begins a new hold."""
 

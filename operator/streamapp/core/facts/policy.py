@@ -67,11 +67,11 @@ class Timing:
     """Two words of an agent that confirm each other lie so far apart: each is exact, so less than between two joins."""
     eviction_margin: timedelta = timedelta(seconds=10)
     """A member must have been seen so long before its container ended; also covers skew between clocks."""
-    nudge_gap: timedelta = timedelta(seconds=10)
+    rebalance_gap: timedelta = timedelta(seconds=10)
     """At most one nudge in such a time."""
     move_gap: timedelta = timedelta(seconds=3)
     """The same where agents show that tasks will move by it."""
-    nudge_longest: timedelta = timedelta(minutes=5)
+    rebalance_gap_longest: timedelta = timedelta(minutes=5)
     """The longest wait between two nudges while something is waited for."""
     step_slow: timedelta = timedelta(minutes=10)
     """A step open for longer no longer keeps the disruption budget closed."""
@@ -93,8 +93,8 @@ class Timing:
                 raise ValueError(f"timing: {limit.name} must be positive")
         if self.reading_window <= self.reading_gap:
             raise ValueError("timing: reading_window must be longer than reading_gap")
-        if self.nudge_longest < self.nudge_gap:
-            raise ValueError("timing: nudge_longest must not be shorter than nudge_gap")
+        if self.rebalance_gap_longest < self.rebalance_gap:
+            raise ValueError("timing: rebalance_gap_longest must not be shorter than rebalance_gap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class ScalingPolicy:
 
     scale_down: ScaleDownPolicy = ScaleDownPolicy.HOLD
     stabilization_window: timedelta = timedelta(seconds=30)
-    """The wish must have been lower for so long before anything is prepared."""
+    """Desired replicas must have been lower for so long before anything is prepared."""
     timeout: timedelta = timedelta(hours=1)
     """Without progress."""
     on_timeout: OnTimeout = OnTimeout.WAIT

@@ -1,7 +1,8 @@
 """All facts that one decision may use, gathered in one pass; time enters here and nowhere else.
 
-Made by the controller's gatherer, consumed by `decide.decide`. What comes from memory (the history of the wish, older
-readings, captures, nudges) may be missing after a restart: then it is empty, and what needs it waits.
+Made by the controller's gatherer, consumed by `decide.decide`. What comes from memory can be missing after a restart:
+the history of desired replicas, older readings, observed members, triggered rebalances. It is empty then, and what
+needs it waits.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from streamapp.core.facts.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class DesiredSample:
-    """From `at` on the resource wished for so many replicas, until the next such entry."""
+    """From `at` on `spec.replicas` had this value, until the next such entry."""
 
     at: datetime
     replicas: int
@@ -37,7 +38,7 @@ class DesiredReplicas:
         object.__setattr__(self, "history", tuple(sorted(self.history, key=lambda seen: (seen.at, seen.replicas))))
 
     def highest_within(self, window: timedelta, now: datetime) -> int | None:
-        """The most that was wished for during the window; None while the memory does not reach back so far."""
+        """The highest desired replicas during the window; None while the memory does not reach back so far."""
         opening = now - window
         known = [seen for seen in self.history if seen.at <= opening]
         if not known:
@@ -46,7 +47,7 @@ class DesiredReplicas:
         return max([self.replicas, known[-1].replicas, *later])
 
     def lower_since(self, granted: int) -> datetime | None:
-        """When the wish fell below what is granted, as far back as the memory reaches; None where it has nothing."""
+        """When desired replicas fell below current replicas, as far back as the memory reaches; None without memory."""
         since: datetime | None = None
         for seen in self.history:
             if seen.replicas >= granted:

@@ -73,7 +73,7 @@ class GateInput:
             return group
         if not self.policy.trigger_rebalance:
             return Refusal(Reason.RebalanceTriggerDisabled)
-        return Refusal(Reason.PositionsUnknown if group.can_be_nudged else Reason.RebalanceTriggerImpossible)
+        return Refusal(Reason.PositionsUnknown if group.can_be_rebalanced else Reason.RebalanceTriggerImpossible)
 
     def ends(self) -> EndOffsets | Refusal:
         """The ends that were read after the positions were told."""

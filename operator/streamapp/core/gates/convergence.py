@@ -167,10 +167,10 @@ def _pod_that_is_missing(case: GateInput) -> Refusal | None:
         return Refusal(Reason.StatefulSetMissing)
     granted, desired = statefulset.replicas, snapshot.app.desired.replicas
     if granted != desired:
-        return Refusal(Reason.ReplicasPending, f"{desired} are wished for, {granted} are granted")
+        return Refusal(Reason.ReplicasPending, f"desired {desired}, current {granted}")
     pods, ready = len(snapshot.workload.pods), snapshot.workload.ready
     if pods != granted or ready != granted:
-        return Refusal(Reason.PodsNotReady, f"{granted} are granted, {pods} exist, {ready} are ready")
+        return Refusal(Reason.PodsNotReady, f"current {granted}, {pods} exist, {ready} are ready")
     placement = case.placement()
     if isinstance(placement, Refusal):
         return placement

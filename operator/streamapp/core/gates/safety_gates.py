@@ -204,7 +204,7 @@ def every_task_runs(case: GateInput) -> Refusal | None:
     group, task_set = case.group(), case.task_set()
     if isinstance(group, Refusal):
         return group
-    if case.view is None and (not group.can_be_nudged or not case.policy.trigger_rebalance):
+    if case.view is None and (not group.can_be_rebalanced or not case.policy.trigger_rebalance):
         return None
     if isinstance(task_set, Refusal):
         return task_set
@@ -229,7 +229,7 @@ def every_task_says_it_runs(case: GateInput) -> Refusal | None:
     if isinstance(running, Refusal):
         return running
     idle, by_agents = sorted(task_set.ids - running), case.view is not None
-    reason = Reason.TasksRestoring if group.can_be_nudged or by_agents else Reason.RebalanceTriggerImpossible
+    reason = Reason.TasksRestoring if group.can_be_rebalanced or by_agents else Reason.RebalanceTriggerImpossible
     return Refusal(reason, f"task {first_few(idle)}", needs_rebalance=not by_agents) if idle else None
 
 

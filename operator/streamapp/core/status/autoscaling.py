@@ -25,7 +25,7 @@ LATELY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AutoscalingFinding:
     """Something that is not in order."""
 
     reason: Reason
@@ -70,7 +70,7 @@ def warnings(snapshot: Snapshot, hold: Hold | None) -> tuple[Event, ...]:
     )
 
 
-def findings(snapshot: Snapshot, hold: Hold | None) -> tuple[Finding, ...]:
+def findings(snapshot: Snapshot, hold: Hold | None) -> tuple[AutoscalingFinding, ...]:
     """Everything that is known not to be in order, what matters most first."""
     replica_writers = (
         ReplicaWriters() if isinstance(snapshot.replica_writers, ReplicaWritersUnknown) else snapshot.replica_writers
@@ -81,50 +81,50 @@ def findings(snapshot: Snapshot, hold: Hold | None) -> tuple[Finding, ...]:
     return tuple(finding for ask in _ASKED for finding in ask(seen))
 
 
-def _past_us(seen: _Seen) -> Iterator[Finding]:
+def _past_us(seen: _Seen) -> Iterator[AutoscalingFinding]:
     past = seen.replica_writers.at(Aim.STATEFUL_SET)
     if past:
         names = first_few([one.name for one in past])
-        yield Finding(Reason.AutoscalerAimsAtStatefulSet, f"{_autoscalers(past)} {names}")
+        yield AutoscalingFinding(Reason.AutoscalerAimsAtStatefulSet, f"{_autoscalers(past)} {names}")
 
 
-def _two_writers(seen: _Seen) -> Iterator[Finding]:
+def _two_writers(seen: _Seen) -> Iterator[AutoscalingFinding]:
     autoscalers = seen.replica_writers.at(Aim.STREAM_APP)
     writers = [f"HorizontalPodAutoscaler {one.name}" for one in autoscalers] + list(seen.replica_writers.other_writers)
     if autoscalers and len(writers) > 1:
-        yield Finding(Reason.TwoWritersOfReplicas, first_few(writers))
+        yield AutoscalingFinding(Reason.TwoWritersOfReplicas, first_few(writers))
 
 
-def _large_drop(seen: _Seen) -> Iterator[Finding]:
+def _large_drop(seen: _Seen) -> Iterator[AutoscalingFinding]:
     hold = seen.hold
     if hold is not None and hold.dropped_by_half:
-        yield Finding(Reason.LargeDrop, f"From {hold.from_replicas} to {hold.target}")
+        yield AutoscalingFinding(Reason.LargeDrop, f"From {hold.from_replicas} to {hold.target}")
 
 
-def _cannot_act(seen: _Seen) -> Iterator[Finding]:
+def _cannot_act(seen: _Seen) -> Iterator[AutoscalingFinding]:
     for one in seen.replica_writers.at(Aim.STREAM_APP):
         if one.cannot_act is not None:
-            yield Finding(Reason.AutoscalerCannotAct, f"{one.name}: {one.cannot_act.rstrip('.')}")
+            yield AutoscalingFinding(Reason.AutoscalerCannotAct, f"{one.name}: {one.cannot_act.rstrip('.')}")
 
 
-def _idle(seen: _Seen) -> Iterator[Finding]:
+def _idle(seen: _Seen) -> Iterator[AutoscalingFinding]:
     """Count desired pods only: another condition reports pods that are held or terminating."""
     pods = min(len(seen.snapshot.workload.pods), seen.snapshot.app.desired.replicas)
     if seen.tasks is not None and pods > seen.tasks:
         idle = _without_active_tasks(seen.snapshot)
         which = f"; ordinal {first_few(idle)} now" if idle else ""
-        yield Finding(Reason.IdlePods, f"There are {pods} pods and {_tasks(seen.tasks)}{which}")
+        yield AutoscalingFinding(Reason.IdlePods, f"There are {pods} pods and {_tasks(seen.tasks)}{which}")
 
 
-def _exceeds(seen: _Seen) -> Iterator[Finding]:
+def _exceeds(seen: _Seen) -> Iterator[AutoscalingFinding]:
     for one in seen.replica_writers.at(Aim.STREAM_APP):
         if seen.tasks is not None and one.most > seen.tasks:
             least = f", minReplicas is {one.least}" if one.least > seen.tasks else ""
             told = f"{one.name}: maxReplicas is {one.most}{least}, and there are {_tasks(seen.tasks)}"
-            yield Finding(Reason.AutoscalerExceedsTasks, told)
+            yield AutoscalingFinding(Reason.AutoscalerExceedsTasks, told)
 
 
-_ASKED: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
+_ASKED: tuple[Callable[[_Seen], Iterator[AutoscalingFinding]], ...] = (
     _past_us,
     _two_writers,
     _large_drop,

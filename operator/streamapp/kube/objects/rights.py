@@ -67,7 +67,10 @@ class Right:
 
 RIGHTS: tuple[Right, ...] = (
     Right(
-        group=GROUP, resource=PLURAL, verbs=("get", "list", "watch"), why="Reads what is wished for; never writes it."
+        group=GROUP,
+        resource=PLURAL,
+        verbs=("get", "list", "watch"),
+        why="Reads the desired replicas; never writes them.",
     ),
     Right(
         group=GROUP,
@@ -113,7 +116,7 @@ RIGHTS: tuple[Right, ...] = (
         group="autoscaling",
         resource="horizontalpodautoscalers",
         verbs=("list",),
-        why="Names an autoscaler that is aimed at the StatefulSet, or that would overwrite a wish.",
+        why="Names an autoscaler that is aimed at the StatefulSet, or that would overwrite desired replicas.",
         optional=True,
     ),
     Right(
