@@ -35,7 +35,7 @@ LONGEST = 25
 """Words of a sentence."""
 
 LONG_SENTENCES: dict[str, int] = {
-    "docs/command-line.md": 10,
+    "docs/command-line.md": 9,
     "docs/values.md": 1,
 }
 """Longer sentences that are left, page by page. Lower a number when the page gets better; never raise one."""
