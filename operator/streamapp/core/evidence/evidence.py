@@ -32,7 +32,9 @@ class ReadingEvidence:
         self.group = group
         self._workload = workload
         self._running: dict[frozenset[str], frozenset[TaskId]] = {}
-        self._copies: dict[object, CopyMap] = {}
+        self._copies: CopyMap | None = None
+        self._copies_by_agents: dict[int, tuple[AgentView, CopyMap]] = {}
+        """By address of the view, which is kept with it."""
 
     @cached_property
     def placement(self) -> MemberPlacement:
@@ -58,16 +60,15 @@ class ReadingEvidence:
         self, task_set: TaskSet, rebalance: ObservedRebalance, ends: EndOffsets, earlier: ReadSince | None
     ) -> CopyMap:
         """Where copies are, by what members said when they joined."""
-        if "members" not in self._copies:
-            made = map_copies(task_set, self.placement, self._workload, rebalance, ends, earlier)
-            self._copies["members"] = made
-        return self._copies["members"]
+        if self._copies is None:
+            self._copies = map_copies(task_set, self.placement, self._workload, rebalance, ends, earlier)
+        return self._copies
 
     def copies_by_agents(self, task_set: TaskSet, view: AgentView) -> CopyMap:
         """Where copies are, by what the agents say in one view."""
-        if id(view) not in self._copies:
-            self._copies[id(view)] = map_copies_by_agents(task_set, self.placement, view)
-        return self._copies[id(view)]
+        if id(view) not in self._copies_by_agents:
+            self._copies_by_agents[id(view)] = view, map_copies_by_agents(task_set, self.placement, view)
+        return self._copies_by_agents[id(view)][1]
 
 
 class Evidence:
@@ -76,7 +77,8 @@ class Evidence:
     def __init__(self, snapshot: Snapshot, policy: ScalingPolicy) -> None:
         self.snapshot = snapshot
         self.policy = policy
-        self._readings: dict[int, ReadingEvidence] = {}
+        self._readings: dict[int, tuple[GroupReading, ReadingEvidence]] = {}
+        """By address; the reading is kept with it, so that no other one can have that address."""
         self._derived: dict[object, object] = {}
 
     def under(self, policy: ScalingPolicy) -> "Evidence":
@@ -107,11 +109,9 @@ class Evidence:
         """What follows from one reading; None if the group could not be described."""
         if not isinstance(reading.group, GroupDescription):
             return None
-        # The reading is kept alive by the snapshot, or by who asks: its address names it for as long.
-        found = self._readings.get(id(reading))
-        if found is None:
-            found = self._readings[id(reading)] = ReadingEvidence(reading.group, self.snapshot.workload)
-        return found
+        if id(reading) not in self._readings:
+            self._readings[id(reading)] = reading, ReadingEvidence(reading.group, self.snapshot.workload)
+        return self._readings[id(reading)][1]
 
     @property
     def latest(self) -> ReadingEvidence | None:

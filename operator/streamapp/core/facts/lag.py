@@ -143,10 +143,13 @@ def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: End
         KeyError: A changelog has no position.
     """
     left = 0
-    for partition in task.changelogs:
-        target = _target(partition, ends, from_source=partition in task.source_changelogs)
+    targets = [_target(one, ends, from_source=one in task.source_changelogs) for one in task.changelogs]
+    unread = next((one for one in targets if isinstance(one, Unknown)), None)
+    if unread is not None:
+        return unread
+    for partition, target in zip(task.changelogs, targets, strict=True):
         if isinstance(target, Unknown):
-            return target
+            continue
         offset, last_offset, log_start = target
         position = positions[partition]
         if position > last_offset:
