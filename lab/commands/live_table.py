@@ -50,7 +50,7 @@ def change_line(app: dict[str, Any]) -> str:
     convergence, hold = status.get("convergence", {}), status.get("scaleDown")
     wished = app["spec"].get("replicas", 1)
     words = [
-        f"wished {wished}, granted {status.get('statefulSetReplicas', '-')}, ready {status.get('readyReplicas', 0)}"
+        f"desired {wished}, current {status.get('statefulSetReplicas', '-')}, ready {status.get('readyReplicas', 0)}"
     ]
     if "tasks" in convergence:
         words.append(f"tasks running {convergence.get('running', 0)} of {convergence['tasks']}")

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from streamapp.core.evidence.evidence import Evidence
-from streamapp.core.facts.group import GroupDescription, GroupReading
+from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState
 from tests.builders import POLICY, a_snapshot
 from tests.support import example
 
@@ -27,9 +27,7 @@ def test_a_reading_that_is_gone_lends_its_evidence_to_no_other() -> None:
     evidence = Evidence(a_snapshot(), POLICY)
     for members in range(1, 40):
         # Made and dropped: without a hold on it, the next one often lies at the same address.
-        group = GroupDescription(
-            example.reading(example.members(3), timedelta(0)).group.state, example.members(members)
-        )
+        group = GroupDescription(GroupState.STABLE, example.members(members))
         found = evidence.of(replace(readings_of(1)[0], group=group))
         assert found is not None
         assert len(found.group.members) == members
