@@ -197,8 +197,8 @@ def test_a_change_of_the_spec_leaves_the_status_alone_and_counts_a_generation(
 
 def test_every_field_is_explained(kubectl: Kubectl, resource: str) -> None:
     assert resource
-    told = kubectl.run("explain", "sapp.spec.scaleDown.onTimeout")
-    assert "GiveUp: call the scale-down off until the spec changes." in " ".join(told.split())
+    explained = kubectl.run("explain", "sapp.spec.scaleDown.onTimeout")
+    assert "GiveUp: cancel the scale-down until the spec changes." in " ".join(explained.split())
 
 
 INSTALLATION = manifests.Installation(name="lab", seed_image="localhost/streamapp/seed:lab")
