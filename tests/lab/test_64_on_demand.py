@@ -54,7 +54,7 @@ def bare_from_the_start(kinds: dict[str, ObservedApp], bootstrap: str) -> Iterat
 def test_the_agents_are_at_work_in_every_pod(kinds: dict[str, ObservedApp], kind: str) -> None:
     status = kinds[kind].app.status()
     assert status["learnerSource"] == "OnDemand"
-    assert [member["agent"] for member in status["members"]] == ["Reports"] * 3
+    assert [member["agent"] for member in status["members"]] == ["Active"] * 3
     assert kinds[kind].app.condition("LearnersAvailable")["status"] == "True"
 
 
