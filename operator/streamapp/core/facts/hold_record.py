@@ -7,7 +7,7 @@ and is not finished). Nothing in it ever counts as "done": every step is judged 
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -127,15 +127,15 @@ class HoldRecord:
     step: OpenStep | None = None
 
     @property
-    def without_clock(self) -> "HoldRecord":
-        """The record without its clock and counter; where nothing else differs there is no hurry to write it."""
-        epoch = replace(self.epoch, counter=0)
-        if self.hold is None:
-            return replace(self, epoch=epoch)
+    def without_clock(self) -> tuple[object, ...]:
+        """What the record says without its clock and counter; if nothing else differs, a write is not urgent."""
+        hold = self.hold
+        if hold is None:
+            return (self.epoch.lease, self.step)
         # Whether the clock runs is kept, how far it ran is not.
-        runs = self.hold.progress.counted_at is not None
-        silent = Progress(improved_at=self.hold.since, counted_at=self.hold.since if runs else None)
-        return replace(self, epoch=epoch, hold=replace(self.hold, progress=silent))
+        runs = hold.progress.counted_at is not None
+        others = (getattr(hold, field.name) for field in fields(hold) if field.name != "progress")
+        return (self.epoch.lease, self.step, runs, *others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,11 @@ def evaluate(
 
 def first_refusal(gates: Iterable[Gate], case: GateInput) -> Refusal | None:
     """Ask the gates in order."""
-    refusals = (gate(case) for gate in gates)
-    return next((refusal for refusal in refusals if refusal is not None), None)
+    for gate in gates:
+        refusal = gate(case)
+        if refusal is not None:
+            return refusal
+    return None
 
 
 @dataclass(frozen=True, slots=True)
