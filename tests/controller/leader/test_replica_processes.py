@@ -72,4 +72,4 @@ async def is_killed(them: Replicas, former: Replica, other: Replica) -> None:
     former.send(signal.SIGKILL)
     await them.until_it_works(other.name)
     (led,) = other.said("became leader")
-    assert (led["transitions"], led["after"].startswith(f"{former.name}_")) == (4, True)
+    assert (led["transitions"], led["previous"].startswith(f"{former.name}_")) == (4, True)
