@@ -240,7 +240,7 @@ class Autoscaled:
         demo_application.apply(self.app.kubectl, application, "load.yaml")
         self.app.kubectl.wait_for_rollout(self.app.namespace, "deployment/load")
 
-    def wait_until_wished(self, least: int, most: int, timeout_seconds: float = 150) -> int:
+    def wait_until_wished(self, least: int, most: int, timeout_seconds: float = 300) -> int:
         """Wait until so many are wished for, and give how many."""
         wait_until(
             f"{self.app.namespace}: {least} to {most} wished for",

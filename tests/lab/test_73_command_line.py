@@ -178,9 +178,19 @@ def test_an_override_lets_this_one_go_and_is_on_record(shell: Terminal) -> None:
 def test_history_has_the_step_and_the_writer_from_the_flight_record(shell: Terminal) -> None:
     wait_until("step finished", lambda: bool(shell.app.status().get("lastSteps")), 90)
     assert shell("history", "counter").code == 0
-    document: dict[str, Any] = json.loads(shell("history", "counter", "-o", "json").out)
+
+    def recorded() -> dict[str, Any]:
+        read: dict[str, Any] = json.loads(shell("history", "counter", "-o", "json").out)
+        return read
+
+    def steps() -> list[dict[str, Any]]:
+        return [entry for entry in recorded()["entries"] if entry["what"] == "Step"]
+
+    # The record is written some seconds after the status.
+    wait_until("the record has the step", lambda: bool(steps()), 60, 2)
+    document = recorded()
     assert document["source"] == "record"
-    (step,) = [entry for entry in document["entries"] if entry["what"] == "Step"]
+    (step,) = steps()
     assert step["message"].startswith("3 to 2: held for ")
     assert "overridden by " in step["message"]
     writers = [entry["by"] for entry in document["entries"] if entry["what"] == "Replicas"]
