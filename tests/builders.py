@@ -27,18 +27,13 @@ from streamapp.core.facts.snapshot import DesiredReplicas, DesiredSample, Snapsh
 from streamapp.core.facts.workload import Container, Pod, Volume
 from streamapp.core.reasons import Reason
 from tests.support import example
+from tests.support.sentinel import Sentinel
 
 NOW = example.NOW
 POLICY = ScalingPolicy()
 
 
-class _Sentinel:
-    def __repr__(self) -> str:
-        # Without an address, so that the names of tests are the same in every process.
-        return "NOT_GIVEN"
-
-
-NOT_GIVEN: Any = _Sentinel()
+NOT_GIVEN: Any = Sentinel("NOT_GIVEN")
 
 
 def seconds(number: float) -> timedelta:

@@ -11,6 +11,7 @@ from typing import Any
 from streamapp.api.names import API_VERSION, KIND
 from streamapp.api.validation.parse import StreamApp, parse
 from tests.mistakes import WRONG_AGENTS, Wrong
+from tests.support.sentinel import Sentinel
 
 Json = dict[str, Any]
 
@@ -50,13 +51,7 @@ SPEC: Json = {
 }
 
 
-class _Sentinel:
-    def __repr__(self) -> str:
-        # Without an address, so that the names of tests are the same in every process.
-        return "ABSENT"
-
-
-ABSENT: Any = _Sentinel()
+ABSENT: Any = Sentinel("ABSENT")
 """In a change: the field is taken away."""
 
 

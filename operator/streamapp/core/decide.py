@@ -58,8 +58,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         snapshot: Everything that was read in one pass.
         policy: What the user chose.
     """
-    evidence = Evidence(snapshot, policy)
-    evidence = evidence.under(learner_source.within_the_applications_limit(evidence))
+    evidence = learner_source.limited_evidence(snapshot, policy)
     step_progress = open_step.assess(evidence)
     outcome = _branch(evidence, step_progress)
     draft = PlanBuilder(

@@ -25,19 +25,17 @@ from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.rebalance_trigger import Waiting, rebalance_for
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
-from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.convergence import Convergence, estimate
 from streamapp.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanBuilder:
+class PlanBuilder(OfEvidence):
     """Everything that one decision has found out, on its way to a plan."""
 
     evidence: Evidence
@@ -47,16 +45,6 @@ class PlanBuilder:
     drains: Ordinal | None
     """The pod that is drained to be restarted."""
     convergence: Convergence
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The facts."""
-        return self.evidence.snapshot
-
-    @property
-    def policy(self) -> ScalingPolicy:
-        """What the user chose, within the application's own limit."""
-        return self.evidence.policy
 
     def plan(self) -> Plan:
         """Everything that is to be done."""

@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from streamapp.core.evidence.agent_views import silence
-from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.learner_source import LearnersUnknown, source_in_force, why_not_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.policy import LearnerSource, RolloutPolicy, ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
 from streamapp.core.facts.workload import Pod, StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import Gate, GateInput, input_now
@@ -74,21 +73,13 @@ def next_replacement(evidence: Evidence, statefulset: StatefulSet) -> Restart | 
 
 
 @dataclass(frozen=True, slots=True)
-class _Rollout:
+class _Rollout(OfEvidence):
     """One look at a rollout."""
 
     evidence: Evidence
     statefulset: StatefulSet
     target: int
     latest: GroupReading
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.evidence.snapshot
-
-    @property
-    def policy(self) -> ScalingPolicy:
-        return self.evidence.policy
 
     def next(self) -> Restart | Refusal | None:
         candidates = self._candidates()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamapp.core.actions.decision import BranchResult, Event, Grant, Verdict
-from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.learner_source import is_on_demand
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts import hold_annotation
@@ -23,7 +23,7 @@ from streamapp.core.facts.hold_record import (
     RecordUnreadable,
     new_hold_id,
 )
-from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy, ScalingPolicy
+from streamapp.core.facts.policy import OnTimeout, ScaleDownPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import StatefulSet
@@ -109,7 +109,7 @@ def _falls_far(before: int, target: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(OfEvidence):
     """One pass over a hold."""
 
     evidence: Evidence
@@ -117,14 +117,6 @@ class _Held:
     hold: Hold
     is_new: bool
     """Not on record yet."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.evidence.snapshot
-
-    @property
-    def policy(self) -> ScalingPolicy:
-        return self.evidence.policy
 
     def outcome(self) -> BranchResult:
         if self.hold.gave_up_at is not None and not self._is_overridden:

@@ -124,3 +124,20 @@ class Evidence:
             self._derived[derive] = derive(self)
         derived: Derived = self._derived[derive]  # type: ignore[assignment]
         return derived
+
+
+class OfEvidence:
+    """What is made from evidence: its facts and its policy are those of the evidence."""
+
+    __slots__ = ()
+    evidence: Evidence
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The facts."""
+        return self.evidence.snapshot
+
+    @property
+    def policy(self) -> ScalingPolicy:
+        """What the user chose, within the application's own limit."""
+        return self.evidence.policy

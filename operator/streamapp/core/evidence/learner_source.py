@@ -11,6 +11,7 @@ from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.agent_reports import AgentReport, AsideKind, AssignorInactive
 from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.reasons import Reason
 
@@ -97,6 +98,12 @@ def limit_in_doubt(evidence: Evidence) -> Refusal | None:
         told = ", ".join(f"ordinal {ordinal}: {limit}" for ordinal, limit in sorted(limits.items())[:5])
         return Refusal(Reason.RecoveryLagUnclear, told, needs_rebalance=False)
     return None
+
+
+def limited_evidence(snapshot: Snapshot, policy: ScalingPolicy) -> Evidence:
+    """The evidence under the policy within the application's own limit: what every judgement rests on."""
+    evidence = Evidence(snapshot, policy)
+    return evidence.under(within_the_applications_limit(evidence))
 
 
 def within_the_applications_limit(evidence: Evidence) -> ScalingPolicy:

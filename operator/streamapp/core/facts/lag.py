@@ -107,11 +107,10 @@ def task_target(task: TaskFacts, ends: EndOffsets) -> TaskTarget | Unknown:
     """Sum up what a copy of the task has to reach; Unknown if one end is missing."""
     last = reach = readable = 0
     shortest_tail: int | None = None
-    for partition in task.changelogs:
-        target = _target(partition, ends, from_source=partition in task.source_changelogs)
-        if isinstance(target, Unknown):
-            return target
-        offset, last_offset, log_start = target
+    targets = _targets(task, ends)
+    if isinstance(targets, Unknown):
+        return targets
+    for offset, last_offset, log_start in targets:
         last += last_offset
         reach += offset
         readable += max(0, offset - log_start)
@@ -143,14 +142,10 @@ def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: End
         KeyError: A changelog has no position.
     """
     left = 0
-    targets = [_target(one, ends, from_source=one in task.source_changelogs) for one in task.changelogs]
-    unread = next((one for one in targets if isinstance(one, Unknown)), None)
-    if unread is not None:
-        return unread
-    for partition, target in zip(task.changelogs, targets, strict=True):
-        if isinstance(target, Unknown):
-            continue
-        offset, last_offset, log_start = target
+    targets = _targets(task, ends)
+    if isinstance(targets, Unknown):
+        return targets
+    for partition, (offset, last_offset, log_start) in zip(task.changelogs, targets, strict=True):
         position = positions[partition]
         if position > last_offset:
             return Unknown(f"position {position} lies beyond the end {last_offset}")
@@ -174,6 +169,17 @@ def tail_doubt(task: TaskFacts, ends: EndOffsets) -> Unknown | None:
     """Why a look at the tails of the task's changelogs did not tell what is to be applied; None: nobody doubts it."""
     known = (ends.partitions.get(partition) for partition in task.changelogs)
     return next((end.data_end for end in known if end is not None and isinstance(end.data_end, Unknown)), None)
+
+
+def _targets(task: TaskFacts, ends: EndOffsets) -> list[tuple[int, int, int]] | Unknown:
+    """The target on each changelog of a task; Unknown if one end is missing."""
+    targets = []
+    for partition in task.changelogs:
+        target = _target(partition, ends, from_source=partition in task.source_changelogs)
+        if isinstance(target, Unknown):
+            return target
+        targets.append(target)
+    return targets
 
 
 def _target(partition: TopicPartition, ends: EndOffsets, *, from_source: bool) -> tuple[int, int, int] | Unknown:

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 
 from streamapp.core.evidence.agent_views import AgentView
 from streamapp.core.evidence.coverage import CopyMap, ReadSince
-from streamapp.core.evidence.evidence import Evidence, ReadingEvidence
+from streamapp.core.evidence.evidence import Evidence, OfEvidence, ReadingEvidence
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupUnreadable, Member, ObservedRebalance
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import EndOffsets
-from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates.candidates import RemovalCandidate
@@ -24,7 +22,7 @@ from streamapp.core.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateInput:
+class GateInput(OfEvidence):
     """What one judgement is about: these pods, on the word of this reading."""
 
     evidence: Evidence
@@ -32,16 +30,6 @@ class GateInput:
     reading: GroupReading
     view: AgentView | None = None
     """What the agents say, if all of them can be relied on; positions and running tasks are then theirs."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The facts."""
-        return self.evidence.snapshot
-
-    @property
-    def policy(self) -> ScalingPolicy:
-        """What the user chose, within the application's own limit."""
-        return self.evidence.policy
 
     def group(self) -> GroupDescription | Refusal:
         """The group, if it could be read."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from streamapp.core.actions.decision import Answer, BranchResult, Condition, Verdict
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
-from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.learner_source import LearnersUnknown
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
@@ -24,23 +24,13 @@ from streamapp.core.status import autoscaling, state_age
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionFacts:
+class DecisionFacts(OfEvidence):
     """The results of a decision that conditions are made from."""
 
     evidence: Evidence
     outcome: BranchResult
     rollout: Restart | Refusal | None
     convergence: Convergence
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The facts."""
-        return self.evidence.snapshot
-
-    @property
-    def policy(self) -> ScalingPolicy:
-        """What the user chose, within the application's own limit."""
-        return self.evidence.policy
 
 
 def conditions(findings: DecisionFacts) -> tuple[Condition, ...]:

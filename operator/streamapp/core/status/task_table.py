@@ -11,8 +11,7 @@ from datetime import datetime
 from enum import Enum
 
 from streamapp.core.evidence.coverage import Copy, CopyMap, is_caught_up
-from streamapp.core.evidence.evidence import Evidence
-from streamapp.core.evidence.learner_source import is_on_demand, within_the_applications_limit
+from streamapp.core.evidence.learner_source import is_on_demand, limited_evidence
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.evidence.running_tasks import active_holders
@@ -104,8 +103,7 @@ def task_table(snapshot: Snapshot, policy: ScalingPolicy) -> TaskTable | Refusal
     latest = snapshot.latest
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
-    evidence = Evidence(snapshot, policy)
-    evidence = evidence.under(within_the_applications_limit(evidence))
+    evidence = limited_evidence(snapshot, policy)
     case = _measured_now(input_now(evidence, RemovalCandidate(RemovalKind.RESTART, ()), latest))
     known = case.known()
     return known if isinstance(known, Refusal) else _Table(case, *known, case.copies()).table()
