@@ -1,9 +1,10 @@
-"""Settings that all tests share: how hard Hypothesis tries, by `HYPOTHESIS_PROFILE`.
+"""Settings that all tests share: how hard Hypothesis tries, by `HYPOTHESIS_PROFILE`; and that Ctrl-C means something.
 
 `quick` (default) is for every run; `thorough` is for a night, or before a release.
 """
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +15,12 @@ settings.register_profile(
     "thorough", max_examples=2000, deadline=None, suppress_health_check=_SLOW_DATA, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def pytest_configure() -> None:
+    """Heed Ctrl-C, and let the processes of the tests heed it.
+
+    A shell that starts a command in the background has it ignore Ctrl-C, and all processes below inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

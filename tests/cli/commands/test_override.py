@@ -108,11 +108,11 @@ def ended_after(typed: str, terminal: int, process: "subprocess.Popen[bytes]") -
 
     Python loses a Ctrl-C that comes in the moment between its last look at signals and its wait for a line.
     """
-    for _ in range(60):
+    for _ in range(30):
         os.write(terminal, typed.encode())
         with suppress(subprocess.TimeoutExpired):
             return process.wait(2)
-    return process.wait(1)
+    return process.wait(2)
 
 
 def own_the_terminal() -> None:
