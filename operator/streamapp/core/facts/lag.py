@@ -107,15 +107,18 @@ def task_target(task: TaskFacts, ends: EndOffsets) -> TaskTarget | Unknown:
     """Sum up what a copy of the task has to reach; Unknown if one end is missing."""
     last = reach = readable = 0
     shortest_tail: int | None = None
-    targets = _targets(task, ends)
-    if isinstance(targets, Unknown):
-        return targets
-    for offset, last_offset, log_start in targets:
+    for partition in task.changelogs:
+        target = _target(task, partition, ends)
+        if target is None:
+            return _unread(partition, ends)
+        offset, last_offset, log_start = target
         last += last_offset
         reach += offset
-        readable += max(0, offset - log_start)
+        if offset > log_start:
+            readable += offset - log_start
         tail = last_offset - offset
-        shortest_tail = tail if shortest_tail is None else min(shortest_tail, tail)
+        if shortest_tail is None or tail < shortest_tail:
+            shortest_tail = tail
     if shortest_tail is None:
         # A stateful task has a changelog (`TaskFacts` sees to it); a lag over nothing would be zero and mean nothing.
         return Unknown("the task has no changelog")
@@ -142,11 +145,11 @@ def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: End
         KeyError: A changelog has no position.
     """
     left = 0
-    targets = _targets(task, ends)
-    if isinstance(targets, Unknown):
-        return targets
-    for partition, (offset, last_offset, log_start) in zip(task.changelogs, targets, strict=True):
-        position = positions[partition]
+    for partition in task.changelogs:
+        target = _target(task, partition, ends)
+        if target is None:
+            return _unread(partition, ends)
+        (offset, last_offset, log_start), position = target, positions[partition]
         if position > last_offset:
             return Unknown(f"position {position} lies beyond the end {last_offset}")
         left += min(max(0, offset - position), max(0, offset - log_start))
@@ -171,26 +174,24 @@ def tail_doubt(task: TaskFacts, ends: EndOffsets) -> Unknown | None:
     return next((end.data_end for end in known if end is not None and isinstance(end.data_end, Unknown)), None)
 
 
-def _targets(task: TaskFacts, ends: EndOffsets) -> list[tuple[int, int, int]] | Unknown:
-    """The target on each changelog of a task; Unknown if one end is missing."""
-    targets = []
-    for partition in task.changelogs:
-        target = _target(partition, ends, from_source=partition in task.source_changelogs)
-        if isinstance(target, Unknown):
-            return target
-        targets.append(target)
-    return targets
+def _target(task: TaskFacts, partition: TopicPartition, ends: EndOffsets) -> tuple[int, int, int] | None:
+    """The offset to reach, the largest offset that a position can have, and where the log starts; None: not read.
 
-
-def _target(partition: TopicPartition, ends: EndOffsets, *, from_source: bool) -> tuple[int, int, int] | Unknown:
-    """The offset to reach, the largest offset that a position can have, and where the log starts."""
+    Asked for each of thousands of tasks, so the text of what was not read is made elsewhere.
+    """
     end = ends.partitions.get(partition)
     if end is None:
-        return Unknown(f"the end of {partition.topic}-{partition.partition} was not read")
+        return None
     to_apply = end.data_end if isinstance(end.data_end, int) else end.end
-    if not from_source:
+    if partition not in task.source_changelogs:
         return to_apply, end.end, end.log_start
     committed = ends.committed.get(partition)
     if committed is None:
-        return Unknown(f"the committed offset of {partition.topic}-{partition.partition} was not read")
+        return None
     return min(committed, to_apply), committed, end.log_start
+
+
+def _unread(partition: TopicPartition, ends: EndOffsets) -> Unknown:
+    """What is missing of a partition that has no target."""
+    offset = "committed offset" if partition in ends.partitions else "end"
+    return Unknown(f"the {offset} of {partition.topic}-{partition.partition} was not read")

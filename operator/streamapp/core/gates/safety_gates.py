@@ -93,7 +93,7 @@ def every_task_is_active_once(case: GateInput) -> Refusal | None:
     task_set = case.task_set()
     if isinstance(task_set, Refusal):
         return None
-    nowhere = sorted(task_set.ids - holders.keys())
+    nowhere = sorted(task_set.ids.difference(holders))
     if nowhere:
         return Refusal(Reason.TaskUnassigned, f"task {first_few(nowhere)}")
     unheard_of = sorted(holders.keys() - task_set.ids)
