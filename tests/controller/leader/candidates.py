@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from streamapp.controller.leader.election import Elector, LeaseTiming
@@ -108,13 +109,18 @@ class Candidate:
         self._open = asyncio.Event()
         self._open.set()
         self._offset = world.chance.uniform(0, 1e5)
+        self._wall_offset = timedelta(seconds=world.chance.uniform(-60, 60))
         line = Line(world.store, self.weather, self._open.wait, TIMING.request)
-        self.elector = Elector(line, KEY, name, TIMING, lost=self._lost, monotonic=self.clock, now=world.loop.now)
+        self.elector = Elector(line, KEY, name, TIMING, lost=self._lost, monotonic=self.clock, now=self.wall_clock)
         self.task = world.loop.create_task(self._run())
 
     def clock(self) -> float:
         """Its own: wrong by a rate, and begun at another time than anybody else's."""
         return self._offset + self.world.loop.time() * self.rate
+
+    def wall_clock(self) -> datetime:
+        """Its own too."""
+        return self.world.loop.now() + self._wall_offset
 
     def believes(self) -> bool:
         """Whether it would send a write at this moment, if it were to wake up now."""

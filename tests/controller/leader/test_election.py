@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from structlog.typing import EventDict
 
@@ -63,7 +63,16 @@ def happen(election: Election, index: int, kind: str, amount: float) -> None:
             election.touch()
 
 
+NAMED_WHILE_A_TRY_IS_OPEN = {
+    "rates": (0.973502407916861, 0.9091314909193595, 0.9835533872952722),
+    "events": [(1.5, 0, "slow", 13.302712590743784), (0.0, 0, "slow", 4.0079), (5.8998, 0, "name", 29.9)],
+    "seed": 0,
+}
+"""A try to take the Lease is not answered in time, another replica leads, and a person writes the first one's name."""
+
+
 @pytest.mark.guarantee(2)
+@example(**NAMED_WHILE_A_TRY_IS_OPEN)
 @given(rates=st.tuples(RATES, RATES, RATES), events=st.lists(EVENTS, max_size=12), seed=st.integers(0, 2**32))
 def test_at_no_moment_do_two_replicas_believe_that_they_lead(
     rates: tuple[float, ...], events: list[tuple[float, int, str, float]], seed: int

@@ -94,8 +94,8 @@ class Elector:
         self._is_current = False
         """No request has failed since the API server returned the version of `_lease`."""
         self._has_asked = False
-        self._may_be_ours = False
-        """A try of our own was neither answered nor refused."""
+        self._unanswered: LeaseSpec | None = None
+        """What our last try to take it wrote, if that was neither answered nor refused."""
         self._seen_at = self._held_until = -inf
         self._fault = f"the Lease {key} was not read yet"
 
@@ -144,7 +144,7 @@ class Elector:
             if self._may_take():
                 await self._take()
         except ConflictError:
-            self._may_be_ours = False  # another replica was faster
+            self._unanswered = None  # another replica was faster
             return False
         except (RefusedError, NotFoundError) as error:
             if isinstance(error, UnauthenticatedError):
@@ -227,8 +227,16 @@ class Elector:
         return self._monotonic() - self._still_since >= self._patience()
 
     def _is_ours(self) -> bool:
-        """An earlier try has arrived after all; without one, a person has written our name."""
-        return self._may_be_ours and self.holder == self.identity
+        """Our last try has arrived after all.
+
+        Where our name stands there beside another's time, a person has written it, and the previous holder can still
+        believe that it leads.
+        """
+        return (
+            self._unanswered is not None
+            and self._lease is not None
+            and _term(self._lease.says) == _term(self._unanswered)
+        )
 
     def _is_given_back(self) -> bool:
         return self._lease is not None and not self.holder and self._lease.says.seconds == GIVEN_BACK
@@ -246,7 +254,7 @@ class Elector:
             acquired_at=at if before is None else before.acquired_at,
             renewed_at=at,
         )
-        self._has_asked = self._may_be_ours = True
+        self._has_asked, self._unanswered = True, mine
         asked_at, from_whom = self._monotonic(), self.holder
         if self._lease is not None and self._is_current:
             made = await leases.write(self._client, self._key, self._lease, mine)
@@ -305,3 +313,8 @@ class Elector:
     def _pause(self) -> float:
         """Never longer than asked for; spread, so that replicas do not ask in step."""
         return self._timing.retry * random.uniform(0.8, 1.0)  # noqa: S311 (spreads load, protects nothing)
+
+
+def _term(says: LeaseSpec) -> tuple[str, int, str]:
+    """What a holder writes once, when it takes the Lease, and no renewal changes."""
+    return says.holder, says.transitions, says.acquired_at
