@@ -60,7 +60,7 @@ REASONS = f"""# Reasons
 Conditions, the hold record and `kubectl streamapp explain` use these names and texts.
 [Events](#events) have names of their own, in the past tense.
 
-A rule is the function that gives the reason; the link leads to its file. A gate, if there is one, stands first.
+A rule is what gives the reason; the link leads to its file. A gate, if one asks for the reason, stands first.
 """
 
 EVENTS = """
@@ -175,29 +175,45 @@ def _reasons_of(section: Section) -> str:
 
 
 def _rules_of(reason: Reason) -> str:
-    """Link the functions that give a reason: its gate first, then the others, which no list has to name."""
-    rules = _rules()[reason.name]
-    named = sorted(rules, key=lambda name: (name != reason.row.gate, name))
+    """Link the gate that asks for a reason, then the functions that give it, which no list has to name."""
+    gate, rules = reason.row.gate, dict(_rules()[reason.name])
+    if gate:
+        rules[gate] = _gates()[gate]
+    named = sorted(rules, key=lambda name: (name != gate, name))
     return ", ".join(f"[`{name}`](../{rules[name].as_posix()})" for name in named[:MOST_RULES])
 
 
 @cache
+def _gates() -> Mapping[str, Path]:
+    """The file of each function of the rooms of the gates, by name."""
+    return {
+        function.name: path.relative_to(DOCS.parent)
+        for path in sorted((CORE / "gates").glob("*.py"))
+        for function in ast.parse(path.read_text()).body
+        if isinstance(function, ast.FunctionDef)
+    }
+
+
+@cache
 def _rules() -> Mapping[str, Mapping[str, Path]]:
-    """The functions of the core that give each reason, by reason; one that only compares with it does not count."""
+    """The functions and enums of the core that give each reason; one that only compares with it does not count."""
     rules: dict[str, dict[str, Path]] = defaultdict(dict)
     for path in sorted(path for room in ROOMS for path in CORE.glob(room)):
-        for function in ast.walk(ast.parse(path.read_text())):
-            if isinstance(function, ast.FunctionDef):
-                for reason in _given(function):
-                    rules[reason].setdefault(function.name.lstrip("_"), path.relative_to(DOCS.parent))
+        for rule in ast.walk(ast.parse(path.read_text())):
+            if isinstance(rule, ast.FunctionDef | ast.ClassDef):
+                for reason in _given(rule):
+                    rules[reason].setdefault(rule.name, path.relative_to(DOCS.parent))
     return rules
 
 
-def _given(function: ast.FunctionDef) -> set[str]:
-    compared = {id(node) for test in ast.walk(function) if isinstance(test, ast.Compare) for node in ast.walk(test)}
+def _given(rule: ast.FunctionDef | ast.ClassDef) -> set[str]:
+    """The reasons that a function gives, or the values of an enum; what a class does is in its functions."""
+    parts = rule.body if isinstance(rule, ast.FunctionDef) else [it for it in rule.body if isinstance(it, ast.Assign)]
+    nodes = [node for part in parts for node in ast.walk(part)]
+    compared = {id(node) for test in nodes if isinstance(test, ast.Compare) for node in ast.walk(test)}
     return {
         node.attr
-        for node in ast.walk(function)
+        for node in nodes
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "Reason"

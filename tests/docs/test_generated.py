@@ -10,6 +10,7 @@ import yaml
 
 from docs import generate
 from streamapp.controller.metrics import Metrics
+from streamapp.core.reasons import Reason
 
 SCHEMA = {
     "properties": {
@@ -41,6 +42,12 @@ def cells(text: str) -> list[list[str]]:
 def test_they_are_up_to_date() -> None:
     lying_there = {name: (generate.DOCS / name).read_text() for name in pages()}
     assert lying_there == pages(), "run `make generate`"
+
+
+def test_the_gate_of_a_reason_stands_first_among_its_rules_and_no_reason_is_without_a_rule() -> None:
+    rows = {row[0].strip("`"): row[-1] for row in cells(pages()["reasons.md"]) if len(row) == 4}
+    for reason in Reason:
+        assert rows[reason.name].startswith(f"[`{reason.row.gate}`]" if reason.row.gate else "[`"), reason
 
 
 def test_every_metric_that_the_operator_shows_has_a_row() -> None:

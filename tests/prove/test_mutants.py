@@ -41,7 +41,8 @@ def is_caught(mutant: Mutant) -> bool:
         return any(outcome.wrongs for outcome in outcomes(mutant))
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("mutant", [one for one in MUTANTS if one.is_plain], ids=lambda one: one.name)
 def test_a_product_with_one_safeguard_less_is_caught(mutant: Mutant) -> None:
     assert is_caught(mutant)

@@ -29,7 +29,8 @@ def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:
     assert play(Story.parse(story)).wrongs == ()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_half_an_hour_of_a_load_like_a_saw_never_leaves_the_application_smaller_than_it_is_wished() -> None:
     teeth = tuple(Disturbance("second", 20 + 45 * count, "wish", 2 + count % 3) for count in range(40))
     outcome = play(Story("kill", 1, teeth))

@@ -652,7 +652,7 @@ class Reason(Enum):
 
     RolloutPaused = _rollouts(
         "Pods have an older template, and `rollout.policy: Paused` keeps them.",
-        "Set `rollout.policy` to Covered to restart them.",
+        "Set `rollout.policy` to WhenCaughtUp to restart them.",
     )
     RolloutPodNotRunning = _rollouts(
         "A pod with the newest template does not run, or is not ready.",

@@ -240,7 +240,7 @@ def test_text_of_others_cannot_steer_the_terminal() -> None:
     assert "line [red]two[/]" in one_line(text)
 
 
-@pytest.mark.parametrize("width", [60, 80, 140])
+@pytest.mark.parametrize("width", [60, *(pytest.param(width, marks=pytest.mark.slow) for width in (80, 140))])
 def test_every_cell_of_the_state_table_is_shown_with_its_reasons_within_the_width(width: int) -> None:
     sound = {"Ready": "True", "Stalled": "False", "Converged": "True", "KafkaReachable": "True"}
     for resource in every_cell():

@@ -88,7 +88,8 @@ def test_a_leader_that_stops_in_mid_hold_is_followed_at_once_by_one_that_ends_th
 
 
 @pytest.mark.guarantee(2)
-@pytest.mark.parametrize("kind", [pytest.param("before", marks=pytest.mark.slow), "after"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["before", "after"])
 def test_a_leader_that_dies_at_any_write_is_followed_by_one_that_loses_and_repeats_no_step(kind: str) -> None:
     async def story(number: int, bench: Bench, them: Replicas, one: Replica, two: Replica) -> None:
         died: list[int] = []

@@ -299,8 +299,8 @@ class StreamAppSpec(ApiModel):
     )
 
     replicas: Annotated[StrictInt, Field(ge=0, le=MOST_REPLICAS, json_schema_extra=INT32)] = 1
-    """Desired replicas. The operator scales up at once, and removes pods one at a time when copies allow. It never
-    writes this field. Leave the field out of Git if an autoscaler sets it."""
+    """Desired replicas. The operator scales up at once, and removes pods when copies allow. It never writes
+    this field. Leave the field out of Git if an autoscaler sets it."""
     application_id: ApplicationId = Field(
         json_schema_extra=unchangeable("it names the consumer group, the internal topics and the state directories")
     )
