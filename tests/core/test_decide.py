@@ -212,7 +212,8 @@ def test_a_record_left_over_is_cleared_as_soon_as_nothing_is_held() -> None:
 
 def test_a_grant_that_was_raised_by_somebody_else_is_reported_as_what_is_there() -> None:
     # somebody raised the StatefulSet itself: the wish is now lower than what is granted, and that takes a hold
-    snapshot = a_snapshot(desired=3, record=None, statefulset={"replicas": 4}, workload={"pods": pods(4)})
+    workload = {"pods": pods(4), "volumes": volumes(4)}
+    snapshot = a_snapshot(desired=3, record=None, statefulset={"replicas": 4}, workload=workload)
     assert decided(snapshot) == (("Hold", "HoldBegan"), ("WriteHoldRecord",))
 
 

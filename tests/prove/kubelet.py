@@ -166,8 +166,8 @@ class Nodes:
         )
         claim = f"state-{name}"
         if self._store.get("persistentvolumeclaims", NAMESPACE, claim) is None:
-            app = labels["streamapp.dev/app"]
-            metadata = {"name": claim, "namespace": NAMESPACE, "labels": {"streamapp.dev/app": app}}
+            (made_from,) = statefulset["spec"]["volumeClaimTemplates"]
+            metadata = {**made_from["metadata"], "name": claim, "namespace": NAMESPACE}
             self._store.put("persistentvolumeclaims", {"metadata": metadata, "spec": {}})
         image = template["spec"]["containers"][0]["image"]
         if image != BROKEN_IMAGE:

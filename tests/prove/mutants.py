@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from streamapp.api.names import PROCESS_ID
+from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered
@@ -242,7 +243,7 @@ def _claim_goes_too() -> Iterator[Any]:
 
 
 def _any_process_id() -> Iterator[Any]:
-    async def record(client: KubeClient, live: Json, ordinal: Ordinal, process_id: object) -> None:
+    async def record(client: KubeClient, _: StreamApp, live: Json, ordinal: Ordinal, process_id: object) -> None:
         metadata = {name: live["metadata"][name] for name in ("namespace", "name")}
         await client.apply(CLAIMS, {"metadata": {**metadata, "annotations": {PROCESS_ID: str(process_id)}}})
 

@@ -348,6 +348,12 @@ class Reason(Enum):
         "Check whether the volume was replaced or the state directory moved; the message has the recorded ID.",
         gate="identity_holds",
     )
+    VolumeClaimMissing = _facts(
+        "The volume claim of a pod does not exist, or it is being deleted.",
+        "Check `kubectl get pvc`. If the claim is being deleted, also delete the pod: both are created anew.",
+        consequence="The process ID and the state of the pod end with the pod.",
+        gate="identity_holds",
+    )
     ProcessIdUnrecorded = _facts(
         "The process ID of a pod is not recorded on its volume claim yet.",
         "No action needed; the operator records it as soon as the pod reports one.",

@@ -320,9 +320,9 @@ def test_the_budget_lets_one_pod_go_or_none(closed: bool, allowed: int) -> None:
 
 def test_a_claim_is_labelled_with_its_ordinal_and_its_process() -> None:
     process = seeded_process_id(UID, Ordinal(3))
-    assert manifests.claim_patch(Ordinal(3), process) == {
+    assert manifests.claim_patch(a_streamapp(), Ordinal(3), process) == {
         "metadata": {
-            "labels": {"streamapp.dev/ordinal": "3"},
-            "annotations": {"streamapp.dev/process-id": str(process)},
+            "labels": {"streamapp.dev/app": "wordcount", "streamapp.dev/ordinal": "3"},
+            "annotations": {"streamapp.dev/application-id": "wordcount", "streamapp.dev/process-id": str(process)},
         }
     }

@@ -113,10 +113,10 @@ class FakePods:
         )
         claim = f"state-{name}"
         if self._server.get("persistentvolumeclaims", NAMESPACE, claim) is None:
-            labels = {"streamapp.dev/app": self._name}
+            template = statefulset["spec"]["volumeClaimTemplates"][0]["metadata"]
             self._server.put(
                 "persistentvolumeclaims",
-                {"metadata": {"name": claim, "namespace": NAMESPACE, "labels": labels}, "spec": {}},
+                {"metadata": {**template, "name": claim, "namespace": NAMESPACE}, "spec": {}},
             )
         assert ordinal >= 0
 

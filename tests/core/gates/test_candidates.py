@@ -109,6 +109,17 @@ def test_a_young_pod_on_an_old_volume_has_a_past() -> None:
     assert granted(unstable) == (("Hold", "GroupRebalancing"), None)
 
 
+@pytest.mark.guarantee(2)
+@pytest.mark.guarantee(5)
+def test_a_young_pod_whose_volume_is_not_in_view_may_have_a_past() -> None:
+    waiting = a_pod(5, container=NEVER, ips=(), ready=False)
+    snapshot = six(readings=(a_reading((), state=GroupState.EMPTY),))
+    unseen = replace(snapshot, workload=replace(snapshot.workload, pods=pods(6, p5=waiting), volumes=volumes(5)))
+    assert granted(unseen) == (("Hold", "GroupEmpty"), None)
+    stateless = replace(unseen, app=replace(unseen.app, keeps_state=False))
+    assert granted(stateless) == (("Step", "NeverRan"), 5)
+
+
 def test_a_step_that_takes_pods_which_never_ran_leaves_nothing_to_be_watched() -> None:
     decision = decide(six(never_ran=(3, 4, 5)), POLICY)
     grant = next(step for step in decision.plan if isinstance(step, GrantReplicas))

@@ -182,6 +182,18 @@ def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
             id="a process ID is not recorded yet",
         ),
         pytest.param(
+            a_snapshot(workload={"volumes": volumes()[:2]}),
+            "VolumeClaimMissing",
+            "ordinal 2",
+            id="the volume of a leaving pod is not in view",
+        ),
+        pytest.param(
+            a_snapshot(workload={"volumes": ()}),
+            "VolumeClaimMissing",
+            "ordinal 0, 1, 2",
+            id="no volume is in view",
+        ),
+        pytest.param(
             a_snapshot(statefulset={"generation": 2}),
             "StatefulSetUnobserved",
             "generation 2, seen 1",

@@ -147,6 +147,24 @@ def test_a_condition_carries_the_particulars() -> None:
         ),
         pytest.param(
             "ProcessIdentityStable",
+            {"workload": {"volumes": volumes(2)}},
+            ("False", "VolumeClaimMissing"),
+            id="a volume is not in view",
+        ),
+        pytest.param(
+            "ProcessIdentityStable",
+            {"workload": {"volumes": ()}, "statefulset": {"is_ours": False}},
+            ("True", "IdentityHolds"),
+            id="pods of others need no volume of ours",
+        ),
+        pytest.param(
+            "ProcessIdentityStable",
+            {"workload": {"volumes": ()}, "app": {"fault": "spec.replicas must not be negative"}},
+            ("Unknown", "InvalidSpec"),
+            id="the spec does not say which volumes",
+        ),
+        pytest.param(
+            "ProcessIdentityStable",
             {"app": {"keeps_state": False}, "workload": {"volumes": ()}},
             ("True", "NoStateOnDisk"),
             id="no state on disk",

@@ -129,9 +129,14 @@ def disruption_budget(
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
 
 
-def claim_patch(ordinal: Ordinal, process_id: ProcessId) -> Manifest:
-    """What is written on an ordinal's volume claim once its process has shown its ID; a merge patch."""
-    labels, annotations = {ORDINAL_LABEL: str(ordinal)}, {PROCESS_ID: str(process_id)}
+def claim_patch(app: StreamApp, ordinal: Ordinal, process_id: ProcessId) -> Manifest:
+    """What is written on an ordinal's volume claim once its process has shown its ID.
+
+    Label and application ID too: a claim that was restored without labels, or that another application left, then
+    looks like every other one.
+    """
+    labels = {APP_LABEL: app.metadata.name, ORDINAL_LABEL: str(ordinal)}
+    annotations = {APPLICATION_ID: app.spec.application_id, PROCESS_ID: str(process_id)}
     return {"metadata": {"labels": labels, "annotations": annotations}}
 
 

@@ -177,12 +177,12 @@ class Applier:
         await _group(gathered).evict(step.members, step.reason.name)
 
     async def _record_process_id(self, gathered: Gathered, step: RecordProcessId) -> None:
-        spec = _valid(gathered).spec
-        name = claim_of("" if spec.state is None else spec.state.claim_name, gathered.key.name, step.ordinal)
+        app = _valid(gathered)
+        name = claim_of("" if app.spec.state is None else app.spec.state.claim_name, gathered.key.name, step.ordinal)
         live = next((claim for claim in gathered.live.claims if claim["metadata"]["name"] == name), None)
         if live is None:
             raise ConflictError(f"annotate persistentvolumeclaim {name}", "it is gone", _TRY_AGAIN)
-        await claims.record_process_id(self._client, live, step.ordinal, step.process_id)
+        await claims.record_process_id(self._client, app, live, step.ordinal, step.process_id)
 
     async def _write_template(self, gathered: Gathered, _: WriteTemplate) -> None:
         if gathered.live.statefulset is not None:

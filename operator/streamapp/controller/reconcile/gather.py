@@ -6,7 +6,7 @@ Nothing of Kubernetes comes from a cache: a watch may be behind, and the decisio
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -29,7 +29,7 @@ from streamapp.core.facts.workload import StatefulSet, Volume, Workload
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.errors import KubeError
 from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SECRETS, STATEFUL_SETS, STREAM_APPS, Key
-from streamapp.kube.objects import from_json, statefulsets
+from streamapp.kube.objects import claims, from_json, statefulsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,14 +161,16 @@ class Gatherer:
     ) -> Live:
         client, namespace = self._client, key.namespace
         statefulset_read = asyncio.ensure_future(client.find(STATEFUL_SETS, namespace, key.name))
-        statefulset, pods, claims, budget, _ = await asyncio.gather(
+        statefulset, pods, labelled, budget, _ = await asyncio.gather(
             statefulset_read,
             self._pods(key, streamapp, application, statefulset_read),
             client.list(CLAIMS, namespace, key.selector),
             client.find(BUDGETS, namespace, key.name),
             self._autoscalers(key, streamapp, statefulset_read),
         )
-        return Live(app=resource, statefulset=statefulset, pods=tuple(pods), claims=tuple(claims), budget=budget)
+        # After the pods: a claim is there before its pod, so a pod that was just made has one in view too.
+        others = await claims.missing_from(client, key, labelled, _claim_names(streamapp, pods))
+        return Live(app=resource, statefulset=statefulset, pods=tuple(pods), claims=(*labelled, *others), budget=budget)
 
     async def _pods(
         self,
@@ -212,7 +214,9 @@ class Gatherer:
         spec = streamapp.spec if isinstance(streamapp, StreamApp) else None
         volumes: tuple[Volume, ...] = ()
         if spec is not None and spec.state is not None:
-            volumes = from_json.volumes(live.claims, spec.state.claim_name, streamapp.metadata.name)
+            volumes = from_json.volumes(
+                live.claims, spec.state.claim_name, streamapp.metadata.name, spec.application_id
+            )
         uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
         container = "" if spec is None else str(spec.application_container["name"])
         return Workload(
@@ -235,6 +239,14 @@ class Gatherer:
             is_ours=is_ours,
             template_is_written=is_written and statefulsets.is_handed_over(live),
         )
+
+
+def _claim_names(streamapp: StreamApp | InvalidStreamApp, pods: Sequence[Json]) -> frozenset[str]:
+    """The claims that the pods use for their state; none where no state is kept."""
+    state = streamapp.spec.state if isinstance(streamapp, StreamApp) else None
+    if state is None:
+        return frozenset()
+    return frozenset(f"{state.claim_name}-{pod['metadata']['name']}" for pod in pods)
 
 
 def _remember_who_is_where(memory: Memory, streamapp: StreamApp | InvalidStreamApp, workload: Workload) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from streamapp.core.facts.group import GroupDescription, Member
 from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Workload
 
 PROBE_CLIENT_ID = "streamapp-operator-nudge"
@@ -106,6 +107,18 @@ def unrecorded(placement: MemberPlacement, workload: Workload) -> Mapping[Ordina
             shown = {member.process_id for member in members}
             found[volume.ordinal] = shown.pop() if len(shown) == 1 else None
     return found
+
+
+def pods_without_volume(snapshot: Snapshot) -> tuple[Ordinal, ...]:
+    """The ordinals whose pod exists and must have a volume, but whose claim is missing or is being deleted.
+
+    Their process ID and their state are unknown or about to be lost, so nothing must rest on them.
+    """
+    statefulset = snapshot.workload.statefulset
+    if not snapshot.app.keeps_state or (statefulset is not None and not statefulset.is_ours):
+        return ()
+    with_volume = {volume.ordinal for volume in snapshot.workload.volumes}
+    return tuple(pod.ordinal for pod in snapshot.workload.pods if pod.ordinal not in with_volume)
 
 
 def _place(

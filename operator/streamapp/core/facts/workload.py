@@ -61,7 +61,7 @@ class Volume:
 
     ordinal: Ordinal
     process_id: ProcessId | None
-    """As recorded on the claim; None before the ordinal's first start."""
+    """As recorded on the claim for this application; None before the ordinal's first start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,8 @@ class Workload:
     statefulset: StatefulSet | None
     pods: tuple[Pod, ...]
     volumes: tuple[Volume, ...]
-    """Empty where the application keeps no state on disk (identity is then pod plus member)."""
+    """Those that are kept: a claim that is being deleted is none. Empty where the application keeps no state on disk
+    (identity is then pod plus member)."""
     budget: Budget
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport
 from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Workload
 from streamapp.core.reasons import Reason
 
@@ -67,13 +68,13 @@ class RemovalCandidate:
 def next_removal(evidence: Evidence, granted: int, target: int) -> RemovalCandidate:
     """The next pods to take away on the way from `granted` down to `target`, which is lower."""
     top_down = [Ordinal(number) for number in range(granted - 1, target - 1, -1)]
-    workload = evidence.snapshot.workload
+    snapshot = evidence.snapshot
     if evidence.latest is not None:
         placement = evidence.latest.placement
-        never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, workload), top_down))
+        never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, snapshot), top_down))
         if never_ran:
             return RemovalCandidate(RemovalKind.NEVER_RAN, never_ran, target)
-        idle = tuple(takewhile(lambda one: _is_idle(one, placement, workload), top_down))
+        idle = tuple(takewhile(lambda one: _is_idle(one, placement, snapshot), top_down))
         if idle:
             return RemovalCandidate(RemovalKind.IDLE, idle, target)
     return RemovalCandidate(RemovalKind.ONE, (top_down[0],), target)
@@ -86,7 +87,7 @@ def next_drained(evidence: Evidence, granted: int, target: int) -> RemovalCandid
     if evidence.latest is None:
         return RemovalCandidate(RemovalKind.DRAINED, (top_down[0],), target)
     placement = evidence.latest.placement
-    never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, snapshot.workload), top_down))
+    never_ran = tuple(takewhile(lambda one: is_without_a_past(one, placement, snapshot), top_down))
     if never_ran:
         return RemovalCandidate(RemovalKind.NEVER_RAN, never_ran, target)
     reports = {} if snapshot.agents is None else snapshot.agents.words
@@ -114,15 +115,16 @@ def _says_so(words: Sequence[AgentReply]) -> bool:
     return not words or not isinstance(words[0], AgentReport) or words[0].tasks == ()
 
 
-def is_without_a_past(ordinal: Ordinal, placement: MemberPlacement, workload: Workload) -> bool:
+def is_without_a_past(ordinal: Ordinal, placement: MemberPlacement, snapshot: Snapshot) -> bool:
     """Tell whether an ordinal's container never ran and nobody in the group can be its.
 
-    A volume with a process ID has a past: its state may be the warmest there is, however young the pod.
+    A volume with a process ID has a past: its state may be the warmest there is, however young the pod. So may a
+    volume that must exist and is not in view.
     """
-    pod, volume = workload.pod(ordinal), workload.volume(ordinal)
+    pod, volume = snapshot.workload.pod(ordinal), snapshot.workload.volume(ordinal)
     if pod is None or pod.container.ever_ran or placement.may_be_of(ordinal):
         return False
-    return volume is None or volume.process_id is None
+    return not snapshot.app.keeps_state if volume is None else volume.process_id is None
 
 
 def holds_nothing(ordinal: Ordinal, placement: MemberPlacement) -> bool:
@@ -131,8 +133,8 @@ def holds_nothing(ordinal: Ordinal, placement: MemberPlacement) -> bool:
     return bool(members) and not any(_tasks(placement, ordinal))
 
 
-def _is_idle(ordinal: Ordinal, placement: MemberPlacement, workload: Workload) -> bool:
-    return holds_nothing(ordinal, placement) or is_without_a_past(ordinal, placement, workload)
+def _is_idle(ordinal: Ordinal, placement: MemberPlacement, snapshot: Snapshot) -> bool:
+    return holds_nothing(ordinal, placement) or is_without_a_past(ordinal, placement, snapshot)
 
 
 def _tasks(placement: MemberPlacement, ordinal: Ordinal) -> Iterator[object]:

@@ -7,7 +7,7 @@ asks all of them, and the first that refuses names the reason.
 
 from datetime import timedelta
 
-from streamapp.core.evidence.membership import members_of_running_pods, unrecorded
+from streamapp.core.evidence.membership import members_of_running_pods, pods_without_volume, unrecorded
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import FollowUp, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
@@ -124,7 +124,7 @@ def no_process_id_is_duplicated(case: GateInput) -> Refusal | None:
 
 
 def identity_holds(case: GateInput) -> Refusal | None:
-    """Every pod runs with the process ID that its volume has on record."""
+    """Every pod has its volume, and runs with the process ID that the volume has on record."""
     placement = case.placement()
     if isinstance(placement, Refusal):
         return placement
@@ -133,6 +133,9 @@ def identity_holds(case: GateInput) -> Refusal | None:
         recorded = None if volume is None else volume.process_id
         detail = f"ordinal {clash.by_host} runs as {clash.member.process_id}, recorded is {recorded}"
         return Refusal(Reason.ProcessIdMismatch, detail)
+    without_volume = pods_without_volume(case.snapshot)
+    if without_volume:
+        return Refusal(Reason.VolumeClaimMissing, f"ordinal {first_few(without_volume)}", needs_rebalance=False)
     missing = sorted(unrecorded(placement, case.snapshot.workload))
     return Refusal(Reason.ProcessIdUnrecorded, f"ordinal {first_few(missing)}") if missing else None
 
@@ -187,10 +190,9 @@ def only_pods_without_tasks_go_together(case: GateInput) -> Refusal | None:
     if isinstance(placement, Refusal):
         return placement
     for ordinal in case.candidate.ordinals:
-        workload = case.snapshot.workload
-        if holds_nothing(ordinal, placement) or is_without_a_past(ordinal, placement, workload):
+        if holds_nothing(ordinal, placement) or is_without_a_past(ordinal, placement, case.snapshot):
             continue
-        if case.candidate.kind is RemovalKind.DRAINED and is_drained(ordinal, placement, workload):
+        if case.candidate.kind is RemovalKind.DRAINED and is_drained(ordinal, placement, case.snapshot.workload):
             continue
         return Refusal(Reason.GroupChanged, f"ordinal {ordinal} holds tasks again")
     return None

@@ -114,6 +114,8 @@ def _held(findings: DecisionFacts) -> Condition:
 def _identity(findings: DecisionFacts) -> Condition:
     if not findings.snapshot.app.keeps_state:
         return _condition("ProcessIdentityStable", Answer.TRUE, Reason.NoStateOnDisk)
+    if findings.snapshot.app.fault is not None and not findings.snapshot.workload.volumes:
+        return _condition("ProcessIdentityStable", Answer.UNKNOWN, Reason.InvalidSpec, findings.snapshot.app.fault)
     case = _case(findings)
     unreadable = _unreadable(case)
     if case is None or unreadable is not None:

@@ -1,17 +1,48 @@
-"""The one write to a volume claim: recording the process ID that the volume runs as, once."""
+"""Volume claims: reading those of one StreamApp, and the one write, which records the process ID of a volume once.
+
+Called by the controller's gatherer and applier. Nothing here deletes a claim; the operator has no right to.
+"""
+
+from collections.abc import Set as AbstractSet
 
 from streamapp.api.names import PROCESS_ID
 from streamapp.api.objects.manifests import claim_patch
+from streamapp.api.validation.parse import StreamApp
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.errors import ConflictError
-from streamapp.kube.client.kinds import CLAIMS
+from streamapp.kube.client.kinds import CLAIMS, Key
+from streamapp.kube.objects.from_json import recorded_process_id
 
 
-async def record_process_id(client: KubeClient, live: Json, ordinal: Ordinal, process_id: ProcessId) -> None:
-    """Annotate the claim that was read as `live`; an ID that stands there already is never replaced (ConflictError)."""
+async def missing_from(client: KubeClient, key: Key, labelled: list[Json], names: AbstractSet[str]) -> list[Json]:
+    """Read the claims of these names that the label did not find: a StatefulSet uses claims by name, whatever they say.
+
+    One request for all of them, and none where the label finds every claim, which is the rule: a request for each name
+    would be 200 in every pass of a large application, and a list of the namespace in every pass would read the claims
+    of all its neighbours. A watch would answer from a cache, on which no removal must rest.
+
+    Args:
+        client: With the right to list claims.
+        key: Whose claims they are.
+        labelled: Those that have its label.
+        names: Those that its pods use.
+    """
+    missing = names - {claim["metadata"]["name"] for claim in labelled}
+    if not missing:
+        return []
+    return [one for one in await client.list(CLAIMS, key.namespace) if one["metadata"]["name"] in missing]
+
+
+async def record_process_id(
+    client: KubeClient, app: StreamApp, live: Json, ordinal: Ordinal, process_id: ProcessId
+) -> None:
+    """Annotate the claim that was read as `live`.
+
+    An ID that stands there for this application is never replaced (ConflictError); the ID of another application is.
+    """
     metadata = live["metadata"]
-    recorded = metadata.get("annotations", {}).get(PROCESS_ID)
+    recorded = recorded_process_id(live, app.spec.application_id)
     if recorded is not None and recorded != str(process_id):
         raise ConflictError(
             f"annotate persistentvolumeclaim {metadata['namespace']}/{metadata['name']}",
@@ -19,5 +50,5 @@ async def record_process_id(client: KubeClient, live: Json, ordinal: Ordinal, pr
             f"see whether the volume was replaced; if so, remove the annotation {PROCESS_ID}",
         )
     fence = {name: metadata[name] for name in ("namespace", "name", "uid", "resourceVersion")}
-    written = claim_patch(ordinal, process_id)["metadata"]
+    written = claim_patch(app, ordinal, process_id)["metadata"]
     await client.apply(CLAIMS, {"metadata": {**written, **fence}})

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from streamapp.api.names import HOLD_RECORD, PROCESS_ID
+from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, PROCESS_ID
 from streamapp.api.validation.conflicts import AGENT
 from streamapp.core.facts.containers import ContainerEnd
 from streamapp.core.facts.hold_annotation import decode
@@ -65,17 +65,28 @@ def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | Non
     )
 
 
-def volumes(live: Sequence[Json], template: str, statefulset_name: str) -> tuple[Volume, ...]:
-    """Give the volumes that the StatefulSet made from its claim template: `<template>-<statefulset>-<ordinal>`."""
+def volumes(live: Sequence[Json], template: str, statefulset_name: str, application_id: str) -> tuple[Volume, ...]:
+    """Give the volumes that the StatefulSet made from its claim template: `<template>-<statefulset>-<ordinal>`.
+
+    A claim that is being deleted is left out. A process ID counts only if it was recorded for this application: another
+    one has a state directory and a process file of its own on the volume.
+    """
     volumes_found = []
     for claim in live:
         name = str(claim["metadata"]["name"])
         prefix = f"{template}-{statefulset_name}-"
         number = name.removeprefix(prefix)
         if number != name and number.isdecimal() and "deletionTimestamp" not in claim["metadata"]:
-            recorded = claim["metadata"].get("annotations", {}).get(PROCESS_ID)
+            recorded = recorded_process_id(claim, application_id)
             volumes_found.append(Volume(ordinal=Ordinal(int(number)), process_id=_process_id(recorded)))
     return tuple(volumes_found)
+
+
+def recorded_process_id(claim: Json, application_id: str) -> str | None:
+    """The process ID that stands on a claim for this application."""
+    annotations = claim["metadata"].get("annotations", {})
+    recorded: str | None = annotations.get(PROCESS_ID)
+    return recorded if annotations.get(APPLICATION_ID) == application_id else None
 
 
 def budget(live: Json | None) -> Budget:

@@ -1,0 +1,144 @@
+"""Volume claims as the passes find them: without labels, being deleted, gone, or left by another application."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.seeding import seeded_process_id
+from tests.controller.doubles.bench import NAME, Bench, a_bench
+from tests.controller.doubles.fake_pods import NAMESPACE
+
+Json = dict[str, Any]
+CLAIMS = "persistentvolumeclaims"
+OTHER = str(seeded_process_id("another-uid", Ordinal(0)))
+"""The process ID of no pod here."""
+
+
+def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], **spec: Any) -> None:
+    """Play something on a bench whose application has four pods and is converged."""
+
+    async def run() -> None:
+        async with a_bench(4, **spec) as bench:
+            await play(bench)
+
+    asyncio.run(run())
+
+
+def claim(bench: Bench, ordinal: int) -> Json:
+    """The claim of an ordinal."""
+    found = bench.server.get(CLAIMS, NAMESPACE, f"state-{NAME}-{ordinal}")
+    assert found is not None
+    return found
+
+
+def annotations(bench: Bench, ordinal: int) -> Json:
+    """What stands on it."""
+    found: Json = claim(bench, ordinal)["metadata"].get("annotations", {})
+    return found
+
+
+def change(bench: Bench, ordinal: int, **fields: Any) -> None:
+    """Change fields of its metadata, as a user does."""
+    live = claim(bench, ordinal)
+    bench.server.put(CLAIMS, {**live, "metadata": {**live["metadata"], **fields}})
+
+
+async def for_a_while(bench: Bench, seconds: int = 120) -> None:
+    """Let time pass."""
+    for _ in range(0, seconds, 2):
+        bench.clock.move(2)
+        await bench.make_pass()
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.guarantee(5)
+def test_a_claim_without_its_label_still_says_that_its_pod_runs_as_another_process() -> None:
+    async def play(bench: Bench) -> None:
+        written = {**annotations(bench, 0), "streamapp.dev/process-id": OTHER}
+        change(bench, 0, annotations=written, labels={})
+        bench.desired(3)
+        await for_a_while(bench)
+        assert (bench.granted(), bench.condition("ScaleDownHeld")) == (4, ("True", "ProcessIdMismatch"))
+        assert bench.condition("ProcessIdentityStable") == ("False", "ProcessIdMismatch")
+
+    on_a_bench(play)
+
+
+def test_claims_without_labels_change_nothing_for_an_application_that_is_well() -> None:
+    async def play(bench: Bench) -> None:
+        for ordinal in range(4):
+            change(bench, ordinal, labels={})
+        bench.desired(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+        assert bench.wrongs == []
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.guarantee(5)
+@pytest.mark.parametrize("is_gone", [False, True], ids=["it is being deleted", "it is gone"])
+def test_a_pod_whose_claim_is_not_kept_holds_every_scale_down(is_gone: bool) -> None:
+    async def play(bench: Bench) -> None:
+        if is_gone:
+            bench.server.remove(CLAIMS, NAMESPACE, f"state-{NAME}-1")
+        else:
+            change(bench, 1, deletionTimestamp="2026-11-21T12:00:00Z")
+        bench.desired(3)
+        await for_a_while(bench)
+        assert (bench.granted(), bench.condition("ScaleDownHeld")) == (4, ("True", "VolumeClaimMissing"))
+        assert bench.condition("ProcessIdentityStable") == ("False", "VolumeClaimMissing")
+
+    on_a_bench(play)
+
+
+def test_claims_cost_one_request_in_each_pass_and_a_second_one_where_the_label_does_not_find_all() -> None:
+    async def play(bench: Bench) -> None:
+        async def reads() -> list[str]:
+            before = len(bench.server.reads)
+            bench.clock.move(30)
+            await bench.make_pass()
+            paths = [path for path in bench.server.reads[before:] if CLAIMS in path]
+            return ["labelSelector" if "labelSelector" in path else "all" for path in paths]
+
+        assert await reads() == ["labelSelector"]
+        for ordinal in range(4):
+            change(bench, ordinal, labels={})
+        assert await reads() == ["labelSelector", "all"]
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(5)
+def test_the_process_id_of_another_application_on_a_kept_claim_is_no_mismatch() -> None:
+    async def play(bench: Bench) -> None:
+        for ordinal in range(4):
+            left = {"streamapp.dev/application-id": "wordcount-before", "streamapp.dev/process-id": OTHER}
+            change(bench, ordinal, annotations=left)
+        await bench.run(lambda: annotations(bench, 3).get("streamapp.dev/process-id") != OTHER, 60)
+        assert [annotations(bench, ordinal) for ordinal in range(4)] == [
+            {
+                "streamapp.dev/application-id": "wordcount",
+                "streamapp.dev/process-id": str(seeded_process_id(bench.group.app_uid, Ordinal(ordinal))),
+            }
+            for ordinal in range(4)
+        ]
+        bench.desired(3)
+        await bench.run(lambda: bench.is_settled(3), 600)
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(5)
+def test_the_recorded_process_id_of_this_application_is_never_replaced() -> None:
+    async def play(bench: Bench) -> None:
+        written = {**annotations(bench, 0), "streamapp.dev/process-id": OTHER}
+        change(bench, 0, annotations=written)
+        await for_a_while(bench)
+        assert annotations(bench, 0) == written
+        assert bench.condition("ProcessIdentityStable") == ("False", "ProcessIdMismatch")
+
+    on_a_bench(play)
