@@ -287,6 +287,11 @@ WRONG: Mapping[str, Wrong] = {
         {"spec.template.spec.initContainers": [{"name": "streamapp-seed", "image": "mine"}]},
         server_says="",
     ),
+    "the first init container": Wrong(
+        "spec.template.spec.initContainers must not have one called streamapp-seed-first, which the operator adds",
+        {"spec.template.spec.initContainers": [{"name": "streamapp-seed-first", "image": "mine"}]},
+        server_says="",
+    ),
     "variables that are none": Wrong(
         "spec.template must have a list as env",
         {"spec.template.spec.containers.0.env": {"A": "b"}},

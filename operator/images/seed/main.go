@@ -25,8 +25,8 @@ type order struct {
 	stateDir      string
 	applicationID string
 	// processID is what an ordinal without one is given.
-	processID string
-	maxIdleTime    time.Duration
+	processID   string
+	maxIdleTime time.Duration
 	// report is a file for what was found and done; empty for none.
 	report string
 }
@@ -39,6 +39,9 @@ type report struct {
 	Seeded bool `json:"seeded"`
 	// Removed names the state directories that were too old.
 	Removed []string `json:"removed,omitempty"`
+	// IdleSeconds is how long the state that stays lay unused until now, rounded up; null where there is no state. The
+	// operator derives from it when that state becomes too old for an application that does not start.
+	IdleSeconds *int64 `json:"idleSeconds"`
 }
 
 func main() {
@@ -80,12 +83,21 @@ func prepare(asked order, now time.Time) (report, error) {
 	if err := os.MkdirAll(folder, 0o770); err != nil {
 		return report{}, explain("create", folder, err)
 	}
-	removed, err := removeOldState(folder, now.Add(-asked.maxIdleTime))
+	removed, newest, err := removeOldState(folder, now.Add(-asked.maxIdleTime))
 	if err != nil {
 		return report{}, err
 	}
 	id, seeded, err := seed(folder, asked.processID)
-	return report{ProcessID: id, Seeded: seeded, Removed: removed}, err
+	return report{ProcessID: id, Seeded: seeded, Removed: removed, IdleSeconds: idleSeconds(newest, now)}, err
+}
+
+// idleSeconds rounds the age of the newest file up; a file from the future has no age.
+func idleSeconds(newest, now time.Time) *int64 {
+	if newest.IsZero() {
+		return nil
+	}
+	seconds := int64(max(0, now.Sub(newest)+time.Second-1) / time.Second)
+	return &seconds
 }
 
 // String tells a person what was found and done.

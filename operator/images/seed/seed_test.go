@@ -207,6 +207,33 @@ func TestTheReportSaysTheSameForMachines(t *testing.T) {
 	equal(t, "report", found, report{ProcessID: id3, Seeded: true, Removed: []string{"0_1"}})
 }
 
+func TestTheReportSaysHowLongTheStateThatStaysLayUnused(t *testing.T) {
+	for name, test := range map[string]struct {
+		age  time.Duration
+		want string
+	}{
+		"rounded up":         {5*time.Hour + time.Millisecond, `"idleSeconds":18001`},
+		"from the future":    {-time.Hour, `"idleSeconds":0`},
+		"removed as too old": {21 * time.Hour, `"idleSeconds":null`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, place := t.TempDir(), filepath.Join(t.TempDir(), "termination-log")
+			put(t, test.age, "sst", folder, "wordcount", "0_1", "000012.sst")
+			put(t, test.age+time.Hour, "0\n0\n", folder, "wordcount", "0_2", ".checkpoint")
+			if err := run(arguments(folder, "--report="+place), now, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			content, err := os.ReadFile(place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(content), test.want) {
+				t.Errorf("report %s lacks %s", content, test.want)
+			}
+		})
+	}
+}
+
 func TestAReportThatCannotBeWrittenDoesNotStopTheApplication(t *testing.T) {
 	var output bytes.Buffer
 	place := filepath.Join(t.TempDir(), "missing", "termination-log")

@@ -13,11 +13,12 @@ var stateDirectories = regexp.MustCompile(`^([0-9]+_[0-9]+|__.+__|global)$`)
 
 // removeOldState removes all state below a folder if the newest of its files is older than `oldest`, and names the
 // directories. All or nothing: a task that merely had no input is as old as its last record, and only the newest file
-// of all tells when the volume was last in use. Files of anybody else neither count nor go.
-func removeOldState(folder string, oldest time.Time) ([]string, error) {
+// of all tells when the volume was last in use. Files of anybody else neither count nor go. It also returns when the
+// newest file of the state that stays was written; zero where no state stays.
+func removeOldState(folder string, oldest time.Time) ([]string, time.Time, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, explain("read", folder, err)
+		return nil, time.Time{}, explain("read", folder, err)
 	}
 	var directories []string
 	var newest time.Time
@@ -28,22 +29,22 @@ func removeOldState(folder string, oldest time.Time) ([]string, error) {
 		directories = append(directories, entry.Name())
 		written, err := newestFile(filepath.Join(folder, entry.Name()))
 		if err != nil {
-			return nil, err
+			return nil, time.Time{}, err
 		}
 		if written.After(newest) {
 			newest = written
 		}
 	}
 	if newest.IsZero() || newest.After(oldest) {
-		return nil, nil
+		return nil, newest, nil
 	}
 	for _, directory := range directories {
 		path := filepath.Join(folder, directory)
 		if err := os.RemoveAll(path); err != nil {
-			return nil, explain("remove", path, err)
+			return nil, time.Time{}, explain("remove", path, err)
 		}
 	}
-	return directories, nil
+	return directories, time.Time{}, nil
 }
 
 // newestFile tells when a file below a directory was last written; zero where there is no file.

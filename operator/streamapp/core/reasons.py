@@ -714,6 +714,11 @@ class Reason(Enum):
     NoStatefulTasks = _status("No task has state, so none needs a copy.")
     IdentityHolds = _status("Every pod runs with the process ID of its volume.")
     NoStateOnDisk = _status("The application keeps no state on disk, so a pod is a new process at every start.")
+    IdleStateExpired = _status(
+        "A pod waits to start, and its state has become older than `state.maxIdleTime`.",
+        "Run `kubectl describe pod` and fix what keeps the pod from starting.",
+        consequence="The operator deletes the pod; the next pod removes the state before it starts.",
+    )
     KafkaAnswers = _status("The brokers answered the last request.")
     StepOpen = _status("Replicas were removed; the step is not complete.", gate="no_earlier_step_is_open")
     StepClosed = _status(

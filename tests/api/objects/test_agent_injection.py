@@ -68,7 +68,7 @@ def test_everything_that_the_agent_needs_is_added_and_nothing_else_changes() -> 
     app, sidecar = without["containers"]
     assert pod() == {
         **without,
-        "initContainers": [SEEDER, BRINGER],
+        "initContainers": [BRINGER, SEEDER],
         "volumes": [{"name": "streamapp-agent", "emptyDir": {"sizeLimit": "64Mi"}}],
         "containers": [
             {
@@ -108,7 +108,12 @@ def test_what_the_user_has_stays_in_its_place() -> None:
     assert [port["containerPort"] for port in container["ports"]] == [8080, 7711]
     assert container["readinessProbe"] == probe
     assert [volume["name"] for volume in made["volumes"]] == ["tmp", "streamapp-agent"]
-    assert [one["name"] for one in made["initContainers"]] == ["streamapp-seed", "streamapp-agent", "mine"]
+    assert [one["name"] for one in made["initContainers"]] == [
+        "streamapp-seed-first",
+        "streamapp-agent",
+        "mine",
+        "streamapp-seed",
+    ]
 
 
 PROBES: Json = {
@@ -179,14 +184,14 @@ def test_the_container_that_is_named_gets_the_agent() -> None:
 
 def test_the_init_container_runs_as_the_application_does() -> None:
     made = pod({"spec.template.spec.containers.0.securityContext": {"runAsUser": 0, "runAsGroup": 7}})
-    context = made["initContainers"][1]["securityContext"]
+    context = made["initContainers"][0]["securityContext"]
     assert (context["runAsUser"], context["runAsGroup"], context["runAsNonRoot"]) == (0, 7, False)
 
 
 def test_a_newer_operator_does_not_restart_pods() -> None:
     newer = replace(WITH_KEY, agent_image="registry.example/agent:2", agent_pull_policy="Always")
     assert hash_of(whole()) == hash_of(whole(here=newer))
-    assert pod(here=newer)["initContainers"][1]["image"] == "registry.example/agent:2"
+    assert pod(here=newer)["initContainers"][0]["image"] == "registry.example/agent:2"
 
 
 @pytest.mark.parametrize("changes", [{"spec.agent.port": 9000}, {"spec.agent.defaults": []}])

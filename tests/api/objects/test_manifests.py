@@ -176,10 +176,13 @@ def test_the_volume_goes_to_the_container_of_the_application() -> None:
     assert sidecar["volumeMounts"] == [{"name": "state", "mountPath": "/var/lib/streams"}]
 
 
-def test_the_seeder_comes_before_every_other_init_container() -> None:
-    """What others write there would make old state look young."""
-    names = [one["name"] for one in pod({"spec.template.spec.initContainers": [{"name": "fetch"}]})["initContainers"]]
-    assert names == ["streamapp-seed", "fetch"]
+@pytest.mark.guarantee(4)
+def test_the_seeder_comes_right_before_the_application_and_before_what_the_user_runs() -> None:
+    """What others write there makes old state look young, and what others wait for lets young state become old."""
+    first, fetch, last = pod({"spec.template.spec.initContainers": [{"name": "fetch"}]})["initContainers"]
+    assert fetch == {"name": "fetch"}
+    assert last == SEEDER
+    assert first == {**SEEDER, "name": "streamapp-seed-first"}
 
 
 def test_the_seeder_is_told_where_the_state_is() -> None:

@@ -191,7 +191,7 @@ def remove(keys: KeyFile) -> None:
 def test_the_template_gets_the_agent_and_keeps_it_when_the_key_is_lost(key_file: KeyFile) -> None:
     async def play(bench: Bench) -> None:
         template = bench.statefulset()["spec"]["template"]["spec"]
-        assert [one["image"] for one in template["initContainers"]] == ["seed:test", "agent:test"]
+        assert [one["image"] for one in template["initContainers"]] == ["agent:test", "seed:test"]
         remove(key_file)
         writes = len(bench.server.writes)
         for _ in range(5):

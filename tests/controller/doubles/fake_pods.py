@@ -47,6 +47,7 @@ class FakePods:
                 pod["status"]["containerStatuses"][0]["containerID"],
             )
             for pod in self._pods().values()
+            if "containerID" in pod["status"]["containerStatuses"][0]
         ]
 
     def kill(self, ordinal: int) -> None:

@@ -37,7 +37,7 @@ def test_the_program_does_what_the_operator_tells_it(go: Path, tmp_path: Path) -
     jar.write_bytes(b"jar")
     here = manifests.Installation(name="here", seed_image="seed", agent_image="agent", accepted=lambda _: "hashes")
     app = a_streamapp({"spec.agent.enabled": True})
-    bringer = manifests.statefulset(app, here)["spec"]["template"]["spec"]["initContainers"][1]
+    bringer = manifests.statefulset(app, here)["spec"]["template"]["spec"]["initContainers"][0]
     places = {
         "--to=/streamapp/agent/streamapp-agent.jar": f"--to={to}",
         "--report=/dev/termination-log": f"--report={report}",

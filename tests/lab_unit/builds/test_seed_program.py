@@ -65,7 +65,7 @@ def test_a_volume_gets_the_process_id_that_the_core_expects(program: Path, tmp_p
     assert told == f"wrote process ID {expected}\n"
     written = (tmp_path / "state" / "wordcount" / "kafka-streams-process-metadata").read_text()
     assert json.loads(written) == {"processId": expected}
-    assert json.loads((tmp_path / "report").read_text()) == {"processId": expected, "seeded": True}
+    assert json.loads((tmp_path / "report").read_text()) == {"processId": expected, "seeded": True, "idleSeconds": None}
 
 
 @pytest.mark.parametrize("age", ["1m", "20h", "1h30m", "36h15m5s", "8760h", "90s500ms"])

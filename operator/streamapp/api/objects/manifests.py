@@ -29,7 +29,7 @@ from streamapp.api.objects.agent_injection import accepted_by, inject
 from streamapp.api.objects.volume_init import seeder
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.api.v1alpha1.spec import State
-from streamapp.api.validation.conflicts import AGENT, SEEDER
+from streamapp.api.validation.conflicts import AGENT, FIRST_SEEDER, SEEDER
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.facts.ids import Ordinal, ProcessId
 
@@ -195,21 +195,26 @@ def _template(app: StreamApp, installation: Installation, accepted: str) -> Mani
 
 
 def _add_state(pod: Manifest, app: StreamApp, state: State, installation: Installation) -> None:
-    """Mount the volume, and seed it before anybody else of the pod can touch it: files that are new hide its age."""
+    """Mount the volume, and seed it as the last thing before the application starts: the age of state counts then.
+
+    Init containers of the user can take days, or write files that hide the age of the state; where there are any, the
+    volume is seeded before them, too.
+    """
     name = app.spec.application_container["name"]
     container = next(one for one in pod["containers"] if one["name"] == name)
     mounts = container.get("volumeMounts") or []
     if not any(mount.get("name") == state.claim_name for mount in mappings(mounts)):
         container["volumeMounts"] = [*mounts, {"name": state.claim_name, "mountPath": state.mount_path}]
     seeding = seeder(app, state, image=installation.seed_image, pull_policy=installation.seed_pull_policy)
-    pod["initContainers"] = [seeding, *(pod.get("initContainers") or [])]
+    first = [{**seeding, "name": FIRST_SEEDER}] if app.spec.template["spec"].get("initContainers") else []
+    pod["initContainers"] = [*first, *(pod.get("initContainers") or []), seeding]
 
 
 def _hash(spec: Manifest) -> str:
     """Of what is written, images of our own apart: a newer operator must not restart every pod for them."""
     hashed = deepcopy(spec)
     for container in hashed["template"]["spec"].get("initContainers") or []:
-        if mapping(container).get("name") in {SEEDER, AGENT}:
+        if mapping(container).get("name") in {FIRST_SEEDER, SEEDER, AGENT}:
             del container["image"], container["imagePullPolicy"]
     text = json.dumps(hashed, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

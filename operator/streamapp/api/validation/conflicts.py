@@ -13,7 +13,9 @@ from streamapp.api.v1alpha1.spec import State, StreamAppSpec
 from streamapp.api.validation.faults import Fault
 
 SEEDER = "streamapp-seed"
-"""The name of the init container that the operator adds."""
+"""The name of the init container that the operator adds: the last one, right before the application."""
+FIRST_SEEDER = "streamapp-seed-first"
+"""The name of its twin that runs before the init containers of the user."""
 AGENT = "streamapp-agent"
 """The name of the other one, and of its volume and its port."""
 AGENT_FOLDER = "/streamapp/agent"
@@ -40,8 +42,10 @@ def _labels(name: str, template: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _seeder(template: Mapping[str, Any]) -> Iterator[Fault]:
     for place in ("initContainers", "containers"):
-        if any(one.get("name") == SEEDER for one in mappings(template["spec"].get(place))):
-            yield Fault(f"spec.template.spec.{place}", f"must not have one called {SEEDER}, which the operator adds")
+        names = {one.get("name") for one in mappings(template["spec"].get(place))}
+        for name in (SEEDER, FIRST_SEEDER):
+            if name in names:
+                yield Fault(f"spec.template.spec.{place}", f"must not have one called {name}, which the operator adds")
 
 
 def _agent(spec: StreamAppSpec) -> Iterator[Fault]:

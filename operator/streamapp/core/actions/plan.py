@@ -26,6 +26,7 @@ from streamapp.core.actions.rebalance_trigger import Waiting, rebalance_for
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
+from streamapp.core.evidence.idle_state import expired_pods
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
@@ -130,10 +131,13 @@ class PlanBuilder(OfEvidence):
             return written
         if not statefulset.template_is_written:
             return (WriteTemplate(fence=fence, reason=Reason.RolloutInProgress),)
-        if isinstance(self.rollout, Restart):
-            pod, reason = self.rollout.pod, self.rollout.reason
-            return (RestartPod(ordinal=pod.ordinal, pod_uid=pod.uid, judged_at=self.snapshot.now, reason=reason),)
-        return ()
+        # It never starts meanwhile, so no task waits for it; the written template has the age that counts.
+        expired = expired_pods(self.snapshot)
+        restart = Restart(expired[0], Reason.IdleStateExpired) if expired else self.rollout
+        if not isinstance(restart, Restart):
+            return ()
+        pod, reason = restart.pod, restart.reason
+        return (RestartPod(ordinal=pod.ordinal, pod_uid=pod.uid, judged_at=self.snapshot.now, reason=reason),)
 
     def _told(self, main: Plan) -> Plan:
         """What agents are told; not in the pass that takes a pod, since it could fail and keep that from being done."""

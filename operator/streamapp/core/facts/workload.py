@@ -5,7 +5,7 @@ and containers by container ID: a restarted container keeps name, IP and process
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
@@ -33,6 +33,24 @@ class Container:
             raise ValueError("container: runs, but has no ID or never ran")
 
 
+class StateSeen(Enum):
+    """What a seeder reported instead of the age of the state."""
+
+    NONE = "none"
+    """The volume has no state, so none can become too old."""
+    UNKNOWN = "unknown"
+    """The report cannot be read, or is that of an older seeder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeederRun:
+    """The last run of the init container that removes state which is too old."""
+
+    ended_at: datetime
+    idle: timedelta | StateSeen
+    """How long the state that it kept lay unused until then."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
     """One pod of the StatefulSet that exists."""
@@ -48,6 +66,8 @@ class Pod:
     container: Container
     has_agent: bool | None = None
     """It was made from a template with an agent; None: that is not known."""
+    waits_since_seeding: SeederRun | None = None
+    """The seeder ended, and the application has not started since; None: it has, or no seeder ended."""
 
     @property
     def is_running(self) -> bool:

@@ -10,8 +10,9 @@ from streamapp.core.actions.decision import Answer, BranchResult, Condition, Ver
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
+from streamapp.core.evidence.idle_state import expired_pods
 from streamapp.core.evidence.learner_source import LearnersUnknown
-from streamapp.core.evidence.refusal import Refusal
+from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
@@ -114,6 +115,10 @@ def _held(findings: DecisionFacts) -> Condition:
 def _identity(findings: DecisionFacts) -> Condition:
     if not findings.snapshot.app.keeps_state:
         return _condition("ProcessIdentityStable", Answer.TRUE, Reason.NoStateOnDisk)
+    expired = [pod.ordinal for pod in expired_pods(findings.snapshot)]
+    if expired:
+        detail = f"ordinal {first_few(expired)}"
+        return _condition("ProcessIdentityStable", Answer.FALSE, Reason.IdleStateExpired, detail)
     if findings.snapshot.app.fault is not None and not findings.snapshot.workload.volumes:
         return _condition("ProcessIdentityStable", Answer.UNKNOWN, Reason.InvalidSpec, findings.snapshot.app.fault)
     case = _case(findings)

@@ -5,19 +5,20 @@ handlers. A field that is missing is what Kubernetes says it means then; nothing
 """
 
 import ipaddress
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, PROCESS_ID
-from streamapp.api.validation.conflicts import AGENT
+from streamapp.api.validation.conflicts import AGENT, SEEDER
 from streamapp.core.facts.containers import ContainerEnd
 from streamapp.core.facts.hold_annotation import decode
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
-from streamapp.core.facts.workload import Budget, Container, Pod, StatefulSet, Volume
+from streamapp.core.facts.workload import Budget, Container, Pod, SeederRun, StatefulSet, StateSeen, Volume
 from streamapp.kube.client.client import Json
 
 _ORDINAL = re.compile(r"-(\d+)$", re.ASCII)
@@ -147,15 +148,44 @@ def _pod(pod: Json, container: str) -> Pod:
         terminating="deletionTimestamp" in metadata,
         container=_container(pod, container),
         has_agent=any(one["name"] == AGENT for one in pod["spec"].get("initContainers") or ()),
+        waits_since_seeding=_waits_since_seeding(pod, container),
     )
+
+
+def _status_of(pod: Json, container: str | None, field: str) -> Mapping[str, Any]:
+    """The status of one container; empty where the kubelet has reported none."""
+    statuses = pod.get("status", {}).get(field) or ()
+    return next((status for status in statuses if status["name"] == container), {})
+
+
+def _waits_since_seeding(pod: Json, container: str) -> SeederRun | None:
+    """The seeder's last run, unless the application has started since, or its container is not known."""
+    application_container = _application_of(pod["spec"]["containers"], container)
+    ended = _status_of(pod, SEEDER, "initContainerStatuses").get("state", {}).get("terminated", {})
+    if application_container is None or ended.get("exitCode") != 0 or not ended.get("finishedAt"):
+        return None
+    ended_at = time(ended["finishedAt"])
+    status = _status_of(pod, application_container, "containerStatuses")
+    runs = (run for state in ("state", "lastState") for run in status.get(state, {}).values())
+    if any(run.get("startedAt") and time(run["startedAt"]) >= ended_at for run in runs):
+        return None
+    return SeederRun(ended_at=ended_at, idle=_idle(ended.get("message", "")))
+
+
+def _idle(report: str) -> timedelta | StateSeen:
+    """Read the report of `operator/images/seed`; one of an older release does not have the field."""
+    try:
+        seconds = json.loads(report)["idleSeconds"]
+    except (ValueError, KeyError, TypeError):
+        return StateSeen.UNKNOWN
+    if seconds is None:
+        return StateSeen.NONE
+    return timedelta(seconds=seconds) if isinstance(seconds, int) else StateSeen.UNKNOWN
 
 
 def _container(pod: Json, name: str) -> Container:
     application_container = _application_of(pod["spec"]["containers"], name)
-    statuses = pod.get("status", {}).get("containerStatuses", ())
-    container_status: Mapping[str, Any] = next(
-        (container_status for container_status in statuses if container_status["name"] == application_container), {}
-    )
+    container_status = _status_of(pod, application_container, "containerStatuses")
     state = container_status.get("state", {})
     running = state.get("running", {}).get("startedAt")
     ran = container_status.get("restartCount", 0) > 0 or any(
