@@ -15,7 +15,7 @@ from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.group import FollowUp, GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord, Progress
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import RebalanceHistory, Snapshot
+from streamapp.core.facts.snapshot import Episode, RebalanceHistory, Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.reasons import Reason
 from tests.builders import (
@@ -185,11 +185,80 @@ def test_who_is_nudged_for(changes: dict[str, Any], reasons: list[str]) -> None:
 
 def test_a_group_seen_while_it_worked_off_a_backlog_is_nudged_to_see_it_finished() -> None:
     # 4 s pass between the nudge and the reading of the ends: at 3,000 rec/s no copy can be seen within 10,000 records
+    assert nudged(too_fast()) == ["LagLimitBelowRate"]
+
+
+def too_fast() -> Snapshot:
+    """An application at rest that writes more between a join and the reading of the ends than a copy may lag."""
     latest, earlier = example.two_readings(example.members(3, lag=12_500))
     assert earlier.rebalance is not None
     ends = example.ends(earlier.rebalance.settled_at + seconds(1), example.END - 14 * 3_000)
     readings = (latest, replace(earlier, rebalance=replace(earlier.rebalance, ends=ends)))
-    assert nudged(a_snapshot(desired=3, record=None, readings=readings)) == ["LagLimitBelowRate"]
+    return a_snapshot(desired=3, record=None, readings=readings)
+
+
+def triggered_within(hours: float, at_rest: Snapshot) -> list[float]:
+    """Seconds from the beginning at which a rebalance is triggered, if none of them changes anything."""
+    when: list[float] = []
+    snapshot = at_rest
+    for second in range(0, round(hours * 3600), 10):
+        decision = decide(snapshot, POLICY)
+        snapshot = replace(snapshot, episode=decision.convergence.episode)
+        if any(isinstance(step, TriggerRebalance) for step in decision.plan):
+            when.append(second)
+            snapshot = replace(snapshot, rebalances=sent(snapshot.rebalances, snapshot.now))
+        shown = snapshot.rebalances
+        earlier = RebalanceHistory(
+            sent=tuple(at - seconds(10) for at in shown.sent),
+            layout_since=None if shown.layout_since is None else shown.layout_since - seconds(10),
+        )
+        episode = snapshot.episode
+        if episode is not None:
+            improved_at = None if episode.improved_at is None else episode.improved_at - seconds(10)
+            episode = replace(episode, began_at=episode.began_at - seconds(10), improved_at=improved_at)
+        # Everything becomes ten seconds older, but for the readings, which the next poll renews as they are.
+        snapshot = replace(snapshot, rebalances=earlier, episode=episode)
+    return when
+
+
+SIX = [0, 10, 30, 70, 150, 310]
+
+
+@pytest.mark.parametrize(
+    "at_rest",
+    [
+        pytest.param(too_fast(), id="LagLimitBelowRate"),
+        pytest.param(a_snapshot(desired=3, record=None, members=LAGGING), id="LearnersCatchingUp"),
+        pytest.param(a_snapshot(desired=3, record=None, members=example.members(3, lag=None)), id="LagUnknown"),
+        pytest.param(a_snapshot(desired=3, record=None, members=UNPROVEN), id="TasksRestoring"),
+        pytest.param(a_snapshot(desired=3, record=None, members=UNSETTLED), id="FollowUpScheduled"),
+    ],
+)
+def test_an_application_at_rest_is_not_rebalanced_for_ever(at_rest: Snapshot) -> None:
+    assert triggered_within(1.5, at_rest) == SIX
+
+
+def in_vain(**changes: Any) -> Snapshot:
+    """At rest, with lagging copies, after six rebalances an hour ago that changed nothing."""
+    before = RebalanceHistory(sent=tuple(ago(3600 + 10 * number) for number in range(6)))
+    given = {"desired": 3, "record": None, "members": LAGGING, "rebalances": before, **changes}
+    return a_snapshot(**given)
+
+
+def test_it_is_rebalanced_again_when_something_changed() -> None:
+    began = Episode(began_at=ago(7200), lag_at_start=9_000_000, least_lag=1_000)
+    assert nudged(in_vain(episode=began)) == []
+    new_layout = replace(in_vain().rebalances, layout_since=ago(60))
+    assert nudged(in_vain(episode=began, rebalances=new_layout)) == ["LearnersCatchingUp"]
+    assert nudged(in_vain(episode=replace(began, improved_at=ago(60)))) == ["LearnersCatchingUp"]
+    less = replace(began, least_lag=8_000_000)
+    assert nudged(in_vain(episode=less)) == ["LearnersCatchingUp"]
+
+
+def test_a_hold_goes_on_to_ask() -> None:
+    asked = RebalanceHistory(sent=tuple(ago(300 * number) for number in range(1, 12)))
+    record = a_record(since=ago(7200))
+    assert nudged(a_snapshot(members=LAGGING, record=record, rebalances=asked)) == ["LearnersCatchingUp"]
 
 
 NOT_SHOWN = TopologyUnknown("no member shows state", may_show_after_a_join=True)

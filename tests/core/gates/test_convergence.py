@@ -150,7 +150,7 @@ def test_what_runs_and_what_is_caught_up_is_counted() -> None:
             Episode(began_at=ago(60), lag_at_start=1_200_000, least_lag=900_000),
             110_000,
             0.5,
-            Episode(began_at=ago(60), lag_at_start=1_200_000, least_lag=600_000),
+            Episode(began_at=ago(60), lag_at_start=1_200_000, least_lag=600_000, improved_at=NOW),
             id="goes on",
         ),
         pytest.param(

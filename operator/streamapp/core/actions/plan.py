@@ -215,5 +215,7 @@ class PlanBuilder(OfEvidence):
         if missing is None or not missing.reason.row.triggers_outside_hold:
             return None
         when = self.convergence.eta if missing.reason is Reason.LearnersCatchingUp else NOT_KNOWN
-        waiting = Waiting(refusal=missing, since=None, estimate=when)
+        episode = self.convergence.episode
+        progress_at = None if episode is None else episode.progress_at
+        waiting = Waiting(refusal=missing, since=None, estimate=when, is_at_rest=True, progress_at=progress_at)
         return rebalance_for(waiting, self.evidence)

@@ -2,7 +2,7 @@
 
 A rebalance promotes caught-up copies and renews the positions that the group shows; nothing else does, from outside. It
 costs a moment, so it is asked for only when it can help: at most one in ten seconds, or in three where agents show
-that tasks will move by it, then ever more rarely.
+that tasks will move by it, then ever more rarely. Where no scale-down, rollout or step waits, it ends after a few.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,10 @@ REMEMBERED_FOR = timedelta(minutes=30)
 _MOST_FOR_THE_TOPOLOGY = 3
 """What nobody shows after so many joins is not there to be shown, and an application may be like that for ever."""
 
+MOST_AT_REST = 6
+"""The sixth comes five minutes after the first: a start or a backlog shows progress by then. What does not may last for
+ever, for example more records a second than `acceptableRecoveryLag` allows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
@@ -33,6 +37,10 @@ class Waiting:
     """Nudges before were for something else; None: only a new layout begins a new waiting."""
     estimate: Estimate = NOT_KNOWN
     """When the copies will be caught up, where that is what is waited for."""
+    is_at_rest: bool = False
+    """Neither a hold nor a rollout nor a step waits: triggers end after a few in vain, until something changes."""
+    progress_at: datetime | None = None
+    """When the lag last showed progress: triggers before were not in vain."""
 
 
 def rebalance_for(waiting: Waiting, evidence: Evidence) -> TriggerRebalance | None:
@@ -83,9 +91,18 @@ def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
         return False
     starts = [start for start in (waiting.since, snapshot.rebalances.layout_since) if start is not None]
     in_vain = [at for at in all_sent if not starts or at >= max(starts)]
-    if reason is Reason.TopologyUnknown and len(in_vain) >= _MOST_FOR_THE_TOPOLOGY:
+    if _is_given_up(waiting, in_vain):
         return False
     return not in_vain or now >= _next(in_vain, waiting, timing)
+
+
+def _is_given_up(waiting: Waiting, in_vain: Sequence[datetime]) -> bool:
+    """Tell whether so many were in vain that only a new layout, or progress of the lag, is a reason for another."""
+    if waiting.refusal.reason is Reason.TopologyUnknown and len(in_vain) >= _MOST_FOR_THE_TOPOLOGY:
+        return True
+    progress_at = waiting.progress_at
+    without_progress = [at for at in in_vain if progress_at is None or at >= progress_at]
+    return waiting.is_at_rest and len(without_progress) >= MOST_AT_REST
 
 
 def _next(in_vain: Sequence[datetime], waiting: Waiting, timing: Timing) -> datetime:

@@ -116,6 +116,13 @@ class Episode:
     began_at: datetime
     lag_at_start: int
     least_lag: int
+    improved_at: datetime | None = None
+    """When `least_lag` last fell; None while it has not."""
+
+    @property
+    def progress_at(self) -> datetime:
+        """When the lag last showed progress, or was first measured."""
+        return self.improved_at or self.began_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

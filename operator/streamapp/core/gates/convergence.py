@@ -203,7 +203,7 @@ def _episode(snapshot: Snapshot, remaining: int | None) -> Episode | None:
     if remaining > before.lag_at_start:
         # A scale-up first looks like little to do, until its warm-ups are handed out.
         return replace(before, lag_at_start=remaining, least_lag=remaining)
-    return replace(before, least_lag=min(before.least_lag, remaining))
+    return replace(before, least_lag=remaining, improved_at=snapshot.now) if remaining < before.least_lag else before
 
 
 def _progress(episode: Episode | None) -> float | None:
