@@ -96,12 +96,12 @@ def held(size: Size) -> Snapshot:
     )
 
 
-def dealt(size: Size) -> tuple[Member, ...]:
-    """Tasks in runs over the pods, each with its standby on the next one."""
+def dealt(size: Size, lag: int = 500) -> tuple[Member, ...]:
+    """Tasks in runs over the pods, each with its standby on the next one, so many records behind."""
     share = size.tasks / size.pods
     edges = [round(number * share) for number in range(size.pods + 1)]
     owned = [tuple(range(first, last)) for first, last in pairwise(edges)]
-    return tuple(example.member(pod, active=owned[pod], standby=owned[pod - 1], lag=500) for pod in range(size.pods))
+    return tuple(example.member(pod, active=owned[pod], standby=owned[pod - 1], lag=lag) for pod in range(size.pods))
 
 
 def reading(members: tuple[Member, ...], size: Size, ago: timedelta) -> GroupReading:

@@ -65,3 +65,19 @@ def test_nothing_is_decided_on_what_was_read_over_other_connections() -> None:
             assert bench.granted() == 4
 
     asyncio.run(play())
+
+
+def test_the_polls_of_one_join_are_one_description() -> None:
+    async def play() -> None:
+        async with a_bench(4) as bench:
+            for _ in range(40):
+                bench.clock.move(2)
+                await bench.make_pass()
+            application = bench.applications.find(KEY)
+            assert application is not None
+            readings = application.memory.readings
+            assert len(readings) > 20
+            joins = {reading.rebalance.settled_at for reading in readings if reading.rebalance is not None}
+            assert (len(joins), len({id(reading.group) for reading in readings})) == (2, 2)
+
+    asyncio.run(play())

@@ -19,7 +19,7 @@ import structlog
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.ports import ApplicationGroup, Poll
 from streamapp.core.actions import rebalance_trigger
-from streamapp.core.evidence import changelog_tails, readings
+from streamapp.core.evidence import changelog_tails, readings, sharing
 from streamapp.core.evidence.membership import members_of_running_pods, place_members
 from streamapp.core.evidence.running_tasks import active_holders, running_tasks
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, ObservedRebalance
@@ -124,7 +124,8 @@ class GroupPoller:
         await self._follow(poll, began_at, ended_at)
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         rebalance = self._rebalance if is_stable else None
-        reading = GroupReading(ended_at=ended_at, group=poll.group, rebalance=rebalance)
+        group = sharing.shared_group(poll.group, self._memory.readings)
+        reading = GroupReading(ended_at=ended_at, group=group, rebalance=rebalance)
         self._memory.rebalances = rebalance_trigger.seen(self._memory.rebalances, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._record_running(reading)
@@ -176,6 +177,7 @@ class GroupPoller:
         ends = await self._ends(task_set)
         if isinstance(task_set, TaskSet) and isinstance(ends, EndOffsets):
             ends = await self._with_tails(task_set, group, ends)
+        ends = sharing.shared_ends(ends, self._memory.readings)
         began_at = max(looked_at, triggered_at) if triggered_at is not None else looked_at
         return ObservedRebalance(began_at=began_at, settled_at=settled_at, rejoined_members=rejoined_members, ends=ends)
 
@@ -210,7 +212,8 @@ class GroupPoller:
         if isinstance(self._memory.task_set, TopologyUnknown) and now - self._topology_read_at >= TOPOLOGY_RETRY_AFTER:
             self._memory.task_set = await self._read_task_set(now)
         if self._rebalance is not None and isinstance(self._rebalance.ends, EndsUnreadable):
-            self._rebalance = replace(self._rebalance, ends=await self._ends(self._memory.task_set))
+            ends = sharing.shared_ends(await self._ends(self._memory.task_set), self._memory.readings)
+            self._rebalance = replace(self._rebalance, ends=ends)
 
     def _are_configs_due(self) -> bool:
         """When the topics behind the stores become known or are others, and rarely after that."""
