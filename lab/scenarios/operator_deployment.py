@@ -5,7 +5,6 @@ Of its two pods one leads; whoever asks for *the* pod means that one, which the 
 
 import base64
 import json
-import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ LABELS = {"pod-security.kubernetes.io/enforce": "restricted"}
 _DEPLOYMENT = "deployment/streamapp-operator"
 LEASE = "streamapp-operator"
 AGENT_KEY = "streamapp-agent-key"
-"""The Secret with the key from which agents' tokens are derived."""
+"""The Secret with the key from which agents' tokens are derived; the chart makes it."""
 
 
 def deploy(kubectl: Kubectl, *namespaces: str, **values: Any) -> None:
@@ -37,7 +36,6 @@ def deploy(kubectl: Kubectl, *namespaces: str, **values: Any) -> None:
     With the image that was imported last. `values` are laid over those of the lab.
     """
     _make_namespace(kubectl)
-    _give_key(kubectl)
     Helm(kubectl.session).install(RELEASE, CHART, NAMESPACE, {**lab_values(namespaces), **values})
     kubectl.wait_for_rollout(NAMESPACE, _DEPLOYMENT)
     pod_name(kubectl)
@@ -65,20 +63,6 @@ def lab_values(namespaces: Sequence[str] = ()) -> dict[str, Any]:
 def _make_namespace(kubectl: Kubectl) -> None:
     whole = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": LABELS}}
     kubectl.apply(json.dumps(whole))
-
-
-def _give_key(kubectl: Kubectl) -> None:
-    """Make a key unless there is one: another key would restart every pod with an agent."""
-    if kubectl.run("get", "secret", AGENT_KEY, "--namespace", NAMESPACE, "--ignore-not-found", "--output=name"):
-        return
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": AGENT_KEY, "namespace": NAMESPACE},
-        "stringData": {"keys": secrets.token_hex(32)},
-    }
-    # Not as an argument, which every process on the machine can see.
-    kubectl.run("create", "--filename=-", stdin=json.dumps(secret))
 
 
 def agent_key(kubectl: Kubectl) -> bytes:

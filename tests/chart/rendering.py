@@ -21,7 +21,7 @@ NAMESPACE = "streamapp-system"
 Json = dict[str, Any]
 
 ALL_ON: Json = {
-    "agent": {"keySecret": "own-key", "createKey": True},
+    "agent": {"keySecret": "own-key", "createKey": False},
     "kafkaConfigSecrets": [{"namespace": "orders", "name": "kafka"}, {"namespace": "billing", "name": "kafka"}],
     "networkPolicy": {
         "enabled": True,
@@ -103,10 +103,13 @@ def helm(major: int = 4) -> Path:
     return build_helm(settings.versions, Cache(settings.cache), major) / "helm"
 
 
-def attempt(values: Json, major: int = 4) -> "subprocess.CompletedProcess[str]":
-    """Render, however it ends."""
+def attempt(values: Json, major: int = 4, kubeconfig: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    """Render, however it ends; on a cluster where one is given, as an installation looks at it."""
     version = Settings.from_environment().versions.kubernetes
-    place = (f"--namespace={NAMESPACE}", f"--kube-version={version}", "--values=-")
+    on = (
+        () if kubeconfig is None else (f"--kubeconfig={kubeconfig}", "--dry-run=server", "--disable-openapi-validation")
+    )
+    place = (f"--namespace={NAMESPACE}", f"--kube-version={version}", *on, "--values=-")
     return subprocess.run(
         [helm(major), "template", "streamapp-operator", CHART, *place],
         input=json.dumps(values),
@@ -116,9 +119,9 @@ def attempt(values: Json, major: int = 4) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def render(values: Json, major: int = 4) -> Rendered:
+def render(values: Json, major: int = 4, kubeconfig: Path | None = None) -> Rendered:
     """Render, and give the objects."""
-    ran = attempt(values, major)
+    ran = attempt(values, major, kubeconfig)
     assert ran.returncode == 0, ran.stderr
     return Rendered([each for each in yaml.safe_load_all(ran.stdout) if each is not None])
 

@@ -45,9 +45,8 @@ def listed(where: RightScope, *, optional: bool = True) -> set[Rule]:
 @pytest.mark.parametrize("case", CASES)
 def test_helm_3_renders_the_same_as_helm_4(case: str) -> None:
     def sorted_objects(found: Rendered) -> list[Json]:
-        kept = [each for each in found.objects if each["kind"] != "Secret"]  # its key is made up anew
         return sorted(
-            kept, key=lambda each: (each["kind"], each["metadata"]["name"], each["metadata"].get("namespace"))
+            found.objects, key=lambda each: (each["kind"], each["metadata"]["name"], each["metadata"].get("namespace"))
         )
 
     assert sorted_objects(render(CASES[case], 3)) == sorted_objects(render(CASES[case], 4))
@@ -198,14 +197,6 @@ def test_the_definition_is_the_generated_one_and_stays_when_the_chart_goes() -> 
     assert found == yaml.safe_load((REPOSITORY / crd.PATH).read_text())
     gone = render({"crds": {"keep": False}}).one("CustomResourceDefinition", "streamapps.streamapp.dev")
     assert "annotations" not in gone["metadata"]
-
-
-def test_the_key_is_made_only_when_asked_for_and_then_kept() -> None:
-    assert render({}).of("Secret") == []
-    (secret,) = render(ALL_ON).of("Secret")
-    assert secret["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
-    mounted = volumes_of(render(ALL_ON))["agent-key"]["secret"]
-    assert mounted == {"secretName": secret["metadata"]["name"], "optional": True}
 
 
 def test_every_policy_is_bound_and_fails_closed() -> None:

@@ -209,7 +209,7 @@ def test_an_upgrade_to_namespaces_touches_no_pod_and_leaves_no_right_in_the_clus
     kubectl: Kubectl, helm: Helm, app: StreamAppScenario
 ) -> None:
     before, key = uids(app), operator_deployment.agent_key(kubectl)
-    more = {"networkPolicy": {"enabled": True}, "monitoring": {}, "agent": {"createKey": True}}
+    more = {"networkPolicy": {"enabled": True}, "monitoring": {}}
     operator_deployment.deploy(kubectl, PLACE, **more)
     assert operator_deployment.agent_key(kubectl) == key
     assert kubectl.run("get", "clusterrolebinding", RELEASE, "--ignore-not-found") == ""
