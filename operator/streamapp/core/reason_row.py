@@ -78,5 +78,7 @@ class ReasonRow:
     """The Event with this reason is a warning and says the next step."""
     is_milestone: bool = False
     """The short history of a StreamApp shows it; other reasons come and go, and holds and steps sum them up."""
+    is_root_cause: bool = False
+    """Other reasons follow from this one, so that it is said before them."""
     always_needs_action: bool = False
     """The condition says the next step although its status is the healthy one."""

@@ -368,6 +368,15 @@ class Reason(Enum):
         gate="the_source_that_is_demanded_is_in_force",
         is_overridable=True,
     )
+    AgentKeyMissing = _agents(
+        "The operator has no key for agents, so it can ask none of them.",
+        "Create the key once, in the operator's namespace; pods get it by their next restart: `kubectl create secret "
+        'generic streamapp-agent-key --namespace streamapp-system --from-literal=keys="$(openssl rand -hex 32)"`.',
+        consequence="Without it there are no learners on demand, and no agent reports tasks or topology.",
+        gate="the_source_that_is_demanded_is_in_force",
+        is_overridable=True,
+        is_root_cause=True,
+    )
     AgentSilent = _agents(
         "An agent does not report, or its reports are old or incomplete.",
         "Check the log of the pod that the message names, and whether the operator can reach its agent's port.",
@@ -487,7 +496,8 @@ class Reason(Enum):
 
     TopologyUnknown = _coverage(
         "The application's tasks, or which of them have state, are unknown.",
-        "Put the output of `Topology#describe()` into `spec.topology`, or enable the agent, which reports it.",
+        "Put the output of `Topology#describe()` into `spec.topology`, or enable the agent. An agent in every pod "
+        "reports the topology, once the operator can reach all of them.",
         consequence="A task without a pod would go unnoticed, so scale-downs are held.",
         gate="topology_is_known",
         is_overridable=True,

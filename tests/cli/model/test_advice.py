@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
+from lab.settings import REPOSITORY
 from streamapp.api import names
 from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.core.reasons import Reason
@@ -21,6 +23,12 @@ OF_KAFKA = {
     "Topology#describe()",
 }
 OF_AUTOSCALERS = {"maxReplicas", "scaleTargetRef"}
+VALUES = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "values.yaml").read_text())
+COMMANDS = {
+    f"kubectl create secret generic {VALUES['agent']['keySecret']} --namespace streamapp-system "
+    '--from-literal=keys="$(openssl rand -hex 32)"'
+}
+"""Of kubectl alone, for a user without the plugin."""
 
 
 def fields(schema: dict[str, Any], node: dict[str, Any], path: str) -> Iterator[str]:
@@ -42,4 +50,4 @@ LAST = {path.rsplit(".", 1)[-1] for path in FIELDS}
 def test_a_reason_names_only_what_exists(reason: Reason) -> None:
     for quoted in re.findall(r"`([^`]+)`", f"{reason.note} {reason.next_step}"):
         name = quoted.split(":")[0]
-        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_AUTOSCALERS, quoted
+        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_AUTOSCALERS | COMMANDS, quoted

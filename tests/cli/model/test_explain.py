@@ -1,13 +1,18 @@
 """The sentences of `explain`: what they say in each state, and that they advise only what is there."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from streamapp.cli.model.explain import Question, explain
+from streamapp.core.facts.agent_reports import AgentSilent, AgentsSeen
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
+from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.reasons import Reason
 from tests.builders import NOW, a_pod, a_record, a_snapshot, a_step, a_wish, an_unreadable, seconds
-from tests.cli.showing import Json, a_resource
+from tests.cli.showing import Json, a_resource, one_line, screen
 from tests.cli.states import every_cell
 from tests.statuses import answer, held_status
 from tests.streamapps import ABSENT
@@ -59,6 +64,24 @@ def test_a_hold_is_explained_from_the_wish_to_the_way_out() -> None:
         ),
         Question.YOU_CAN: ("No action needed.", CALL_OFF, OVERRIDE),
     }
+
+
+@pytest.mark.parametrize("desired", [2, 3])
+def test_a_key_that_is_missing_is_said_first_with_its_command(desired: int) -> None:
+    why = "the operator has no key for agents: the file is not there"
+    silent = {Ordinal(one): (AgentSilent(Ordinal(one), why),) for one in range(3)}
+    members = example.members(3, lag=500_000, standbys=False)
+    snapshot = replace(
+        a_snapshot(members=members, desired=desired, record=None, agents=AgentsSeen(silent, no_key=why)),
+        task_set=TopologyUnknown("there are two sub-topologies"),
+    )
+    status = answer(snapshot, policy=ScalingPolicy(agent=True, source=LearnerSource.ON_DEMAND))
+    resource = a_resource(status, {"spec.replicas": desired})
+    told, missing = answers(resource), Reason.AgentKeyMissing
+    assert told[Question.WHY][0] == f"{missing.note} {why}. (AgentKeyMissing)"
+    assert told[Question.YOU_CAN][0] == missing.next_step
+    assert sum("AgentKeyMissing" in sentence for sentence in told[Question.WHY]) == 1
+    assert f"{missing.note} {why}" in one_line(screen(resource)).partition("desired")[0]
 
 
 def test_a_settled_application_raises_few_questions() -> None:

@@ -169,11 +169,8 @@ def test_without_a_key_every_agent_is_silent_and_nothing_else_is_held() -> None:
         assert bench.agents.asked == []
         seen = (await gathered(bench)).snapshot.agents
         assert seen is not None
-        assert seen.latest(Ordinal(2)) == AgentSilent(
-            Ordinal(2),
-            "the operator has no key for agents: STREAMAPP_AGENT_KEY_FILE is not set; docs/agents.md says how to make "
-            "the Secret",
-        )
+        why = "the operator has no key for agents: STREAMAPP_AGENT_KEY_FILE is not set; see docs/agents.md (Keys)"
+        assert (seen.latest(Ordinal(2)), seen.no_key) == (AgentSilent(Ordinal(2), why), why)
         (learners,) = [one for one in bench.status()["conditions"] if one["type"] == "LearnersAvailable"]
         assert "STREAMAPP_AGENT_KEY_FILE is not set" in learners["message"]
         names = [one["name"] for one in bench.statefulset()["spec"]["template"]["spec"]["initContainers"]]

@@ -36,8 +36,8 @@ def test_what_cannot_be_used_is_named_without_what_it_holds(tmp_path: Path, cont
         path.write_bytes(content)
     found = KeyFile(str(path))
     assert found.read() == NoKeys(
-        f"the operator has no key for agents: {path}, which STREAMAPP_AGENT_KEY_FILE names, {why}; docs/agents.md says "
-        "how to make the Secret"
+        f"the operator has no key for agents: {path}, which STREAMAPP_AGENT_KEY_FILE names, {why}; "
+        "see docs/agents.md (Keys)"
     )
     assert found.accepted("uid") == ""
 

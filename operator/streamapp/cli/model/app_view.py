@@ -168,6 +168,12 @@ class AppView:
         return None if kind is None else self.condition(kind)
 
     @property
+    def root_cause(self) -> ConditionStatus | None:
+        """The condition that the others follow from, if one is known; it is said before them."""
+        known = ((condition, Reason.__members__.get(condition.reason)) for condition in self.problem_conditions)
+        return next((condition for condition, reason in known if reason is not None and reason.row.is_root_cause), None)
+
+    @property
     def problem_conditions(self) -> tuple[ConditionStatus, ...]:
         """The other conditions that need attention."""
         main = self.main_condition

@@ -109,15 +109,17 @@ def _why(view: AppView) -> Iterator[str]:
         yield view.doubt.what
     if view.faults:
         yield f"{Reason.InvalidSpec.note} {'; '.join(view.faults)}. ({Reason.InvalidSpec.name})"
-    if view.main_condition is not None:
-        yield without_advice(view.main_condition)
-        yield from _other_conditions(view, view.main_condition.reason)
+    main, cause = view.main_condition, view.root_cause
+    if main is not None:
+        if cause is not None and cause.reason != main.reason:
+            yield without_advice(cause)
+        yield without_advice(main)
+        yield from _other_conditions(view, {main.reason, *(() if cause is None else (cause.reason,))})
     yield from _agents(view)
 
 
-def _other_conditions(view: AppView, reason: str) -> Iterator[str]:
-    """The other conditions that need attention, each reason once."""
-    shown = {reason}
+def _other_conditions(view: AppView, shown: set[str]) -> Iterator[str]:
+    """The other conditions that need attention, each reason once, but for those that are shown."""
     for condition in view.problem_conditions:
         if condition.reason not in shown:
             shown.add(condition.reason)
@@ -287,8 +289,8 @@ def _advice_about_doubts(view: AppView) -> Iterator[str]:
 
 
 def _advice_about_conditions(view: AppView) -> Iterator[str]:
-    main = view.main_condition
-    for condition in (*(() if main is None else (main,)), *view.problem_conditions):
+    first = (view.root_cause, view.main_condition)
+    for condition in (*(one for one in first if one is not None), *view.problem_conditions):
         advice = advice_of(condition)
         if advice is not None:
             yield advice

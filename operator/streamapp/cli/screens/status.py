@@ -98,6 +98,9 @@ def heading(view: AppView) -> RenderableType:
     if main is not None:
         first.append(f"  {main.reason}", style=STYLES[view.state])
         lines.insert(1, Text(main.message))
+        cause = view.root_cause
+        if cause is not None and cause.reason != main.reason:
+            lines.insert(1, Text(cause.message))
     if view.is_dry_run:
         dry_run = "This is a dry run: the operator decides everything and changes nothing."
         lines.insert(1, Text(dry_run, style="yellow"))
@@ -143,7 +146,7 @@ def _conditions(view: AppView) -> RenderableType | None:
     """The conditions that need attention, each reason once, without the message of the heading; None if all is well."""
     if not view.problem_conditions:
         return None
-    main = view.main_condition
+    shown = {condition.reason for condition in (view.main_condition, view.root_cause) if condition is not None}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for title in ("condition", "status", "since"):
         table.add_column(title, no_wrap=True)
@@ -156,7 +159,7 @@ def _conditions(view: AppView) -> RenderableType | None:
             "\n".join(condition.type for condition in alike),
             Text(status.value, style=_ANSWER_STYLES[status]),
             "\n".join(durations.short(view.now - condition.last_transition_time) for condition in alike),
-            Text(reason if main is not None and main.reason == reason else f"{reason}: {message}"),
+            Text(reason if reason in shown else f"{reason}: {message}"),
         )
     return table
 

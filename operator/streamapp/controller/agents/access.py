@@ -39,6 +39,11 @@ class AgentGateway:
     _announced: dict[Key, tuple[Epoch, list[str]]] = field(default_factory=dict, init=False)
     """The last announcement and its failures: a renewal is logged only if they change."""
 
+    def why_no_key(self) -> str:
+        """Why no agent can be asked; empty where there is a key."""
+        keys = self.keys.read()
+        return keys.why if isinstance(keys, NoKeys) else ""
+
     async def read_reports(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod]) -> list[AgentReading]:
         """Ask the agents of all pods that run at the same time; one answer each, in the order of their ordinals."""
         running = sorted((pod for pod in pods if pod.is_running), key=lambda pod: pod.ordinal)

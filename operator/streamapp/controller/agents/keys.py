@@ -9,7 +9,7 @@ from pathlib import Path
 from streamapp.wire.agent_token import LEAST_KEY, MOST_KEYS, accepted
 
 _VARIABLE = "STREAMAPP_AGENT_KEY_FILE"
-_NEXT = "docs/agents.md says how to make the Secret"
+_NEXT = "see docs/agents.md (Keys)"
 
 
 @dataclass(frozen=True, slots=True)

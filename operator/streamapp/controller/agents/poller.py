@@ -4,7 +4,7 @@ Called by `reconcile.gather` as soon as the pods are read. A scale-up waits for 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from streamapp.api.validation.parse import StreamApp
@@ -46,7 +46,7 @@ class AgentPoller:
             memory.agents, memory.topology, memory.reported_topology = None, "", ""
             return
         if statefulset is None or streamapp.replicas > statefulset["spec"]["replicas"]:
-            memory.agents = memory.agents or AgentsSeen()
+            memory.agents = replace(memory.agents or AgentsSeen(), no_key=self.agents.why_no_key())
             return
         container = str(streamapp.spec.application_container["name"])
         pods = from_json.pods(live, key.name, statefulset["metadata"]["uid"], container)
@@ -57,7 +57,8 @@ class AgentPoller:
         if any(isinstance(read.reply, AgentReport) for read in readings):
             is_shrinking = streamapp.replicas < statefulset["spec"]["replicas"]
             ends = await self._ends(application, is_shrinking=is_shrinking)
-        memory.agents = remember(memory.agents, self.now(), (read.reply for read in readings), ends)
+        words, no_key = (read.reply for read in readings), self.agents.why_no_key()
+        memory.agents = remember(memory.agents, self.now(), words, ends, no_key=no_key)
 
     async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
         """Read the end offsets after the reports; a converged application needs none."""

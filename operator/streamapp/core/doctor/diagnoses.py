@@ -197,7 +197,7 @@ class Diagnosis(Enum):
         Severity.ERROR,
         "The operator has no key for agents.",
         "It cannot request reports from any agent, so there are no learners on demand.",
-        "Create the Secret by the command of docs/agents.md (Keys); the chart mounts it into the operator.",
+        Reason.AgentKeyMissing.next_step,
     )
     AgentSilent = Severity.WARNING, Reason.AgentSilent
     AssignorAside = (

@@ -25,7 +25,7 @@ class AgentsUnavailable:
     """Why the agents as a whole are not to be gone by."""
 
     reason: Reason
-    """`AgentSilent` or `AgentReportsPending`."""
+    """`AgentKeyMissing`, `AgentSilent` or `AgentReportsPending`."""
     detail: str
 
 
@@ -43,7 +43,12 @@ class AgentView:
 
 
 def remember(
-    seen: AgentsSeen | None, now: datetime, words: Iterable[AgentReply], ends: EndsAfter | None = None
+    seen: AgentsSeen | None,
+    now: datetime,
+    words: Iterable[AgentReply],
+    ends: EndsAfter | None = None,
+    *,
+    no_key: str = "",
 ) -> AgentsSeen:
     """What was heard after one more round of questions.
 
@@ -52,11 +57,13 @@ def remember(
         now: The time.
         words: One of each pod that was asked; whoever is not among them is forgotten.
         ends: What was read after the answers were in, if anything was.
+        no_key: Why the operator can ask no agent, if it has no key.
     """
     before = AgentsSeen() if seen is None else seen
     kept = {word.ordinal: _kept((word, *before.words.get(word.ordinal, ())), now) for word in words}
     known = before.ends if ends is None else (ends, *before.ends)
-    return AgentsSeen(kept, tuple(one for number, one in enumerate(known) if number < 2 or _is_young(one, now)))
+    young = tuple(one for number, one in enumerate(known) if number < 2 or _is_young(one, now))
+    return AgentsSeen(kept, young, no_key)
 
 
 def fresh(snapshot: Snapshot, timing: Timing) -> Mapping[Ordinal, AgentReport]:
@@ -68,6 +75,8 @@ def fresh(snapshot: Snapshot, timing: Timing) -> Mapping[Ordinal, AgentReport]:
 def silence(snapshot: Snapshot, timing: Timing) -> AgentsUnavailable | None:
     """Why not every pod that runs has an agent to go by; None: each was heard twice, and just now."""
     pods = _running(snapshot)
+    if snapshot.agents is not None and snapshot.agents.no_key:
+        return AgentsUnavailable(Reason.AgentKeyMissing, snapshot.agents.no_key)
     if not pods:
         return AgentsUnavailable(Reason.AgentSilent, "no pod runs")
     young = fresh(snapshot, timing)

@@ -183,6 +183,8 @@ class AgentsSeen:
     """Of every pod that runs: what was heard in the last quarter of a minute, and at least the last two."""
     ends: tuple[EndsAfter, ...] = ()
     """As long ago; each round of questions to the agents has one after it, at least while anything is waited for."""
+    no_key: str = ""
+    """Why the operator has no key, so that it can ask no agent; empty where it has one."""
 
     def __post_init__(self) -> None:
         """Sort the ends, newest first."""

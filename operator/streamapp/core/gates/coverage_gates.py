@@ -20,7 +20,13 @@ from streamapp.core.reasons import Reason
 def topology_is_known(case: GateInput) -> Refusal | None:
     """It is known which tasks there are, and which have state."""
     task_set = case.task_set()
-    return task_set if isinstance(task_set, Refusal) else None
+    if not isinstance(task_set, Refusal):
+        return None
+    quiet = case.evidence.agents_unavailable if case.policy.agent else None
+    if quiet is not None and quiet.reason is Reason.AgentKeyMissing and not task_set.needs_rebalance:
+        # The agents would report the topology, and no rebalance shows it.
+        return Refusal(Reason.AgentKeyMissing, quiet.detail, needs_rebalance=False)
+    return task_set
 
 
 def tasks_move_to_caught_up_copies(case: GateInput) -> Refusal | None:

@@ -159,13 +159,25 @@ def _learners(findings: DecisionFacts) -> Condition:
             "LearnersAvailable", Answer.UNKNOWN, Reason.BrokersUnreachable, "The brokers were not read yet."
         )
     group, task_set = case.group(), case.task_set()
+    no_key = _key_that_is_missing(findings)
+    if no_key is not None and (isinstance(group, Refusal) or isinstance(task_set, Refusal)):
+        return no_key
     if isinstance(group, Refusal):
         return _condition("LearnersAvailable", Answer.UNKNOWN, group.reason, group.detail)
     if isinstance(task_set, Refusal):
         return _condition("LearnersAvailable", Answer.UNKNOWN, task_set.reason, task_set.detail)
     if not task_set.stateful:
         return _condition("LearnersAvailable", Answer.TRUE, Reason.NoStatefulTasks)
-    return _of_source(learner_source.source_in_force(findings.evidence), findings.policy)
+    found = _of_source(learner_source.source_in_force(findings.evidence), findings.policy)
+    return found if no_key is None or found.status is Answer.TRUE else no_key
+
+
+def _key_that_is_missing(findings: DecisionFacts) -> Condition | None:
+    """Where agents are enabled and the operator can ask none, this is why learners are missing or unknown."""
+    quiet = findings.evidence.agents_unavailable if findings.policy.agent else None
+    if quiet is None or quiet.reason is not Reason.AgentKeyMissing:
+        return None
+    return _condition("LearnersAvailable", Answer.FALSE, quiet.reason, quiet.detail)
 
 
 def _of_source(seen: learner_source.LearnerSourceStatus, policy: ScalingPolicy) -> Condition:
