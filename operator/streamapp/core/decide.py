@@ -60,12 +60,14 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     """
     evidence = learner_source.limited_evidence(snapshot, policy)
     step_progress = open_step.assess(evidence)
-    outcome = _branch(evidence, step_progress)
+    branch = _branch(evidence, step_progress)
+    rollout = _rollout(evidence, branch, step_progress)
+    outcome = _with_what_the_rollout_waits_for(branch, rollout)
     draft = PlanBuilder(
         evidence=evidence,
         outcome=outcome,
         step_progress=step_progress,
-        rollout=_rollout(evidence, outcome, step_progress),
+        rollout=rollout,
         drains=_drains(evidence, outcome),
         convergence=convergence.measure(evidence),
     )
@@ -175,6 +177,15 @@ def _rollout(evidence: Evidence, outcome: BranchResult, step_progress: StepProgr
         return None
     staying = statefulset.replicas if outcome.staying is None else outcome.staying
     return next_restart(evidence, statefulset, staying)
+
+
+def _with_what_the_rollout_waits_for(outcome: BranchResult, rollout: Restart | Refusal | None) -> BranchResult:
+    """A hold that waits for the rollout says what only a user can give the rollout."""
+    is_held_by_it = outcome.reason in {Reason.RolloutInProgress, Reason.TopologyUnknown}
+    if not is_held_by_it or not isinstance(rollout, Refusal) or rollout.reason is not Reason.FirstRestartUncovered:
+        return outcome
+    hold = None if outcome.hold is None else replace(outcome.hold, reason=rollout.reason)
+    return replace(outcome, reason=rollout.reason, detail=rollout.detail, hold=hold)
 
 
 def _warnings(draft: PlanBuilder) -> tuple[Event, ...]:

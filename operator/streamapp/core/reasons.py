@@ -688,6 +688,16 @@ class Reason(Enum):
         "Set `num.standby.replicas` to at least 1 to have restarts covered.",
         consequence="After all tasks were seen running, one pod is restarted with its volume.",
     )
+    FirstRestartUncovered = _rollouts(
+        "The newest template brings the agent, and only agents can report the topology, so the first restart cannot be "
+        "covered.",
+        "Set `spec.topology`, or accept a gap for each pod, and undo that after the rollout: `kubectl patch "
+        """streamapp NAME --type=merge --patch '{"spec":{"rollout":{"policy":"Immediate"}}}'`.""",
+        consequence="The rollout waits, and with it every scale-down.",
+        hold_ends="It continues when a user sets `spec.topology` or accepts the restarts.",
+        change_ends="The rollout continues when a user sets `spec.topology` or accepts the restarts.",
+        always_needs_action=True,
+    )
     RestartUncovered = _rollouts(
         "The policy `rollout.policy: Immediate` restarts pods one by one without a coverage check."
     )

@@ -26,7 +26,8 @@ OF_AUTOSCALERS = {"maxReplicas", "scaleTargetRef"}
 VALUES = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "values.yaml").read_text())
 COMMANDS = {
     f"kubectl create secret generic {VALUES['agent']['keySecret']} --namespace streamapp-system "
-    '--from-literal=keys="$(openssl rand -hex 32)"'
+    '--from-literal=keys="$(openssl rand -hex 32)"',
+    """kubectl patch streamapp NAME --type=merge --patch '{"spec":{"rollout":{"policy":"Immediate"}}}'""",
 }
 """Of kubectl alone, for a user without the plugin."""
 
@@ -49,5 +50,5 @@ LAST = {path.rsplit(".", 1)[-1] for path in FIELDS}
 @pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.name)
 def test_a_reason_names_only_what_exists(reason: Reason) -> None:
     for quoted in re.findall(r"`([^`]+)`", f"{reason.note} {reason.next_step}"):
-        name = quoted.split(":")[0]
+        name = quoted if quoted in COMMANDS else quoted.split(":")[0]
         assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_AUTOSCALERS | COMMANDS, quoted

@@ -293,7 +293,8 @@ def _advice_about_conditions(view: AppView) -> Iterator[str]:
     for condition in (*(one for one in first if one is not None), *view.problem_conditions):
         advice = advice_of(condition)
         if advice is not None:
-            yield advice
+            own = view.streamapp.metadata
+            yield advice.replace("streamapp NAME ", f"streamapp {own.name} --namespace {own.namespace} ")
 
 
 def _commands_for_a_hold(view: AppView) -> Iterator[str]:

@@ -11,6 +11,7 @@ from streamapp.core.evidence.agent_views import silence
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.learner_source import LearnersUnknown, source_in_force, why_not_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
+from streamapp.core.evidence.restart_cost import cost_of_restart
 from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
@@ -93,7 +94,8 @@ class _Rollout(OfEvidence):
         down = next((pod for pod in candidates if self._takes_nothing_away(pod, REPLACEMENT_GATES)), None)
         if down is not None:
             return Restart(down, Reason.RestartOfIdlePod)
-        return self._one_of(candidates)
+        verdict = self._one_of(candidates)
+        return verdict if isinstance(verdict, Restart) else self._waits_for_itself(candidates[0], verdict) or verdict
 
     def to_drain(self) -> Ordinal | None:
         candidates = self._candidates()
@@ -113,7 +115,8 @@ class _Rollout(OfEvidence):
         """Pods with an older template, highest first; leaving ones only where the hold could not end otherwise.
 
         The leader's configuration counts for the whole group, and the leader may be on a leaving pod: where there are
-        no standbys, a template that asks for some has to reach that pod too.
+        no standbys, a template that asks for some has to reach that pod too. So does one that brings the agent without
+        which nothing is known of that pod.
         """
         outdated = [
             pod
@@ -121,7 +124,29 @@ class _Rollout(OfEvidence):
             if pod.revision != self.statefulset.update_revision and not pod.terminating
         ]
         staying = tuple(pod for pod in outdated if pod.ordinal < self.target)
-        return staying or (tuple(outdated) if self._source() is LearnerSource.NONE else ())
+        if staying:
+            return staying
+        return tuple(pod for pod in outdated if self._source() is LearnerSource.NONE or self._is_unheard(pod))
+
+    def _is_unheard(self, pod: Pod) -> bool:
+        """Tell whether a pod's agent is missing where pods can leave by agents alone; its restart may bring it."""
+        policy = self.policy
+        if not policy.agent or pod.ordinal in self.evidence.fresh_reports:
+            return False
+        by_standbys = policy.source is not LearnerSource.ON_DEMAND and self._source() is LearnerSource.STANDBYS
+        return self._key_is_there() and not by_standbys
+
+    def _key_is_there(self) -> bool:
+        """Without a key no template brings an agent that can be asked."""
+        agents = self.snapshot.agents
+        return agents is not None and not agents.no_key
+
+    def _waits_for_itself(self, pod: Pod, refusal: Refusal) -> Refusal | None:
+        """Whether the rollout waits for what only the agents could report that it brings; says what it costs."""
+        if refusal.reason is not Reason.TopologyUnknown or not self._is_unheard(pod):
+            return None
+        cost = cost_of_restart(self.evidence, pod.ordinal)
+        return Refusal(Reason.FirstRestartUncovered, cost, needs_rebalance=False)
 
     def _unwell(self) -> Refusal | None:
         """Whoever was restarted last must be back and well: a bad image stops at its first pod."""

@@ -82,7 +82,9 @@ def _reconciling(findings: DecisionFacts) -> Condition:
     if verdict not in {Verdict.STALLED, Verdict.PAUSED} and not _stands_still(findings):
         rollout = findings.rollout
         if rollout is not None and rollout.reason is not Reason.RolloutPaused:
-            return _condition("Reconciling", Answer.TRUE, rollout.reason, "The rollout is waiting.")
+            waits = isinstance(rollout, Refusal) and rollout.reason is Reason.FirstRestartUncovered
+            told = rollout.detail if isinstance(rollout, Refusal) and waits else "The rollout is waiting."
+            return _condition("Reconciling", Answer.TRUE, rollout.reason, told)
         if _awaited(findings):
             return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
     return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
