@@ -280,9 +280,13 @@ class Reason(Enum):
     )
     GroupProtocolUnsupported = _facts(
         "The group does not use the classic group protocol, or it is migrating.",
-        "Keep `group.protocol=classic` to have scale-downs covered.",
-        consequence="Scale-ups continue; no pod is removed.",
+        "Keep `group.protocol=classic` to have scale-downs covered. Or let pods go on readiness alone, one at a time: "
+        "`rollout.policy: Immediate` for restarts; the annotation `streamapp.dev/override`, or `onTimeout: Proceed`, "
+        "for a scale-down.",
+        consequence="Scale-ups continue; no pod is removed or restarted unless a user sets so.",
         gate="brokers_answered",
+        hold_ends="It ends only by an override or by `onTimeout: Proceed`, which check the readiness of pods alone.",
+        is_overridable=True,
         hides_convergence=True,
     )
     GroupUndecodable = _facts(
@@ -720,6 +724,7 @@ class Reason(Enum):
     PodsNotReady = _status(
         "Fewer pods are ready than current replicas.",
         "Check the pods that are not ready.",
+        gate="the_other_pods_are_ready",
         change_ends="It ends when every current replica is ready.",
     )
     PodNotInGroup = _status(

@@ -30,9 +30,11 @@ REMOVAL = {
 }
 COVERAGE = {*chains.COVERAGE_GATES, *chains.LEARNER_GATES} - REMOVAL
 ALL_GATES = {
-    *(*REMOVAL, *COVERAGE, *chains.CONVERGENCE_GATES),
+    *(*REMOVAL, *COVERAGE, *chains.READINESS_GATES, *chains.CONVERGENCE_GATES),
     *(*chains.STEP_END_GATES, *chains.STEP_END_BY_TASKS_GATES),
 }
+BY_READINESS = {Reason.GroupProtocolUnsupported}
+"""Where nothing of the group is read, a user's word counts on the readiness of pods alone."""
 WITHOUT_A_GATE = {Reason.NoProgress, Reason.GaveUp}
 """Reasons of a hold that waited for coverage in vain; a user can override such a hold too."""
 
@@ -175,11 +177,11 @@ def rows(field: str) -> set[Reason]:
 
 
 def test_a_user_can_override_what_only_gates_of_coverage_give_and_nothing_else() -> None:
-    assert rows("is_overridable") == given_by(COVERAGE) - given_by(REMOVAL) | WITHOUT_A_GATE
+    assert rows("is_overridable") == given_by(COVERAGE) - given_by(REMOVAL) | WITHOUT_A_GATE | BY_READINESS
 
 
 def test_no_reason_of_a_gate_of_every_removal_can_be_overridden() -> None:
-    assert given_by(REMOVAL) & rows("is_overridable") == set()
+    assert given_by(REMOVAL) & rows("is_overridable") == BY_READINESS
 
 
 def test_every_reason_that_a_gate_can_give_names_a_gate_and_no_other_reason_does() -> None:
@@ -197,7 +199,9 @@ def test_the_gate_that_a_row_names_is_in_a_chain_and_can_give_the_reason(reason:
     assert reason in reasons_of(reason.row.gate)
 
 
-@pytest.mark.parametrize("reason", [reason for reason in Reason if reason in rows("is_overridable") - WITHOUT_A_GATE])
+@pytest.mark.parametrize(
+    "reason", [reason for reason in Reason if reason in rows("is_overridable") - WITHOUT_A_GATE - BY_READINESS]
+)
 def test_the_gate_of_an_overridable_reason_is_one_of_coverage(reason: Reason) -> None:
     assert reason.row.gate in {gate.__name__ for gate in COVERAGE}
 

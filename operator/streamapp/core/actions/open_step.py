@@ -19,6 +19,7 @@ from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.gates.chains import STEP_END_BY_TASKS_GATES, STEP_END_GATES
 from streamapp.core.gates.evaluate import first_refusal
+from streamapp.core.gates.safety_gates import the_other_pods_are_ready
 from streamapp.core.reasons import Reason
 
 
@@ -65,6 +66,8 @@ def _missing(step: OpenStep, statefulset: StatefulSet, evidence: Evidence) -> Re
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     gone = tuple(Ordinal(number) for number in range(step.from_replicas - 1, step.to_replicas - 1, -1))
     case = input_now(evidence, RemovalCandidate(RemovalKind.ONE, gone), latest)
+    if step.forced is not None and latest.shows_no_tasks:
+        return _pod_that_is_left(step, statefulset, snapshot) or the_other_pods_are_ready(case)
     return (
         _pod_that_is_left(step, statefulset, snapshot)
         or _member_that_is_left(step, statefulset, case)

@@ -123,6 +123,8 @@ class _Rollout(OfEvidence):
             for pod in reversed(self._granted_pods())
             if pod.revision != self.statefulset.update_revision and not pod.terminating
         ]
+        if self.latest.shows_no_tasks:
+            outdated.sort(key=lambda pod: pod.ready and pod.is_running)
         staying = tuple(pod for pod in outdated if pod.ordinal < self.target)
         if staying:
             return staying

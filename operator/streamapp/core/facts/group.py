@@ -171,6 +171,11 @@ class GroupReading:
     rebalance: ObservedRebalance | None
     """The join whose subscriptions it shows; None where this process did not watch it."""
 
+    @property
+    def shows_no_tasks(self) -> bool:
+        """Tell whether members and tasks of the group's protocol cannot be read, so that none can be covered."""
+        return isinstance(self.group, GroupUnreadable) and self.group.reason is Reason.GroupProtocolUnsupported
+
 
 MemberFingerprint = tuple[str, str | None, str, ProcessId | None, frozenset[TaskId], frozenset[TaskId]]
 

@@ -37,6 +37,7 @@ from streamapp.core.gates.safety_gates import (
     only_pods_without_tasks_go_together,
     retention_is_in_force,
     statefulset_is_observed,
+    the_other_pods_are_ready,
 )
 
 REMOVAL_GATES: tuple[Gate, ...] = (
@@ -84,6 +85,16 @@ REPLACEMENT_GATES: tuple[Gate, ...] = (
 """For a pod that does not run and has nobody in the group: replacing it takes nothing from anyone."""
 
 
+READINESS_GATES: tuple[Gate, ...] = (
+    no_earlier_step_is_open,
+    facts_are_fresh,
+    statefulset_is_observed,
+    retention_is_in_force,
+    the_other_pods_are_ready,
+)
+"""By a user's word alone, where the group's protocol shows nothing of its tasks: one pod at a time."""
+
+
 COVERAGE_GATES: tuple[Gate, ...] = (
     topology_is_known,
     the_source_that_is_demanded_is_in_force,
@@ -122,6 +133,6 @@ STEP_END_GATES: tuple[Gate, ...] = (group_is_stable, every_task_is_active_once)
 STEP_END_BY_TASKS_GATES: tuple[Gate, ...] = (*STEP_END_GATES, topology_is_known, every_task_runs)
 """The same where it is known which tasks there are, or the step rested on that."""
 
-_CHAINS = (REMOVAL_GATES, COVERAGE_GATES, LEARNER_GATES, CONVERGENCE_GATES, STEP_END_BY_TASKS_GATES)
+_CHAINS = (REMOVAL_GATES, READINESS_GATES, COVERAGE_GATES, LEARNER_GATES, CONVERGENCE_GATES, STEP_END_BY_TASKS_GATES)
 GATES: Mapping[str, Gate] = {gate.__name__: gate for chain in _CHAINS for gate in chain}
 """Every gate by its name, as the rows of `reasons` name it; the chains left out are parts of these."""

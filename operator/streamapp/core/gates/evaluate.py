@@ -23,6 +23,7 @@ from streamapp.core.gates.chains import (
     DRAINED_REMOVAL_GATES,
     LEARNER_GATES,
     NEVER_RAN_GATES,
+    READINESS_GATES,
     REMOVAL_GATES,
 )
 from streamapp.core.gates.drain_gates import progress
@@ -37,6 +38,11 @@ class CoverageOverride:
     reason: Reason
     forced: Forced | None = None
     """None where the design itself waives it, as at the last step to zero."""
+
+    @property
+    def is_of_the_user(self) -> bool:
+        """Tell whether a user gave the word, and not the design."""
+        return self.forced is not None or self.reason is Reason.RestartUncovered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,8 @@ def evaluate(
     if latest is None:
         return Refusal(Reason.BrokersUnreachable, "the group has not been read yet")
     case = input_now(evidence, candidate, latest)
+    if override is not None and override.is_of_the_user and latest.shows_no_tasks:
+        return first_refusal(READINESS_GATES, case) or _permission(case, latest, override)
     before = evidence.agent_views[1:]
     if candidate.kind is RemovalKind.NEVER_RAN:
         return first_refusal(NEVER_RAN_GATES, case) or _permission(case, latest, None)

@@ -11,6 +11,7 @@ from streamapp.core.evidence.membership import members_of_running_pods, pods_wit
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import FollowUp, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import RolloutPolicy
 from streamapp.core.gates.agent_gates import only_watches
 from streamapp.core.gates.candidates import RemovalKind, holds_nothing, is_drained, is_without_a_past
@@ -196,6 +197,19 @@ def only_pods_without_tasks_go_together(case: GateInput) -> Refusal | None:
             continue
         return Refusal(Reason.GroupChanged, f"ordinal {ordinal} holds tasks again")
     return None
+
+
+def the_other_pods_are_ready(case: GateInput) -> Refusal | None:
+    """Every pod that stays runs and is ready; one that is not ready itself can restart beside another such pod."""
+    statefulset, workload = case.statefulset(), case.snapshot.workload
+    if isinstance(statefulset, Refusal):
+        return statefulset
+    ready = {pod.ordinal for pod in workload.pods if pod.ready and pod.is_running}
+    if case.candidate.kind is RemovalKind.RESTART and ready.isdisjoint(case.candidate.ordinals):
+        return None
+    staying = [number for number in range(statefulset.replicas) if case.candidate.stays(Ordinal(number))]
+    missing = [number for number in staying if number not in ready]
+    return Refusal(Reason.PodsNotReady, f"ordinal {first_few(missing)}", needs_rebalance=False) if missing else None
 
 
 def every_task_runs(case: GateInput) -> Refusal | None:
