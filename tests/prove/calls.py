@@ -88,6 +88,8 @@ class Switchboard:
     is_told: bool = False
     now: Callable[[], float] = lambda: 0.0
     brokers_away: bool = False
+    kinds_away: set[str] = field(default_factory=set)
+    """Plurals that the API server does not let anybody read at present."""
     slowness: float = 0.0
     """Seconds that the API server takes beside the usual."""
 
@@ -150,6 +152,8 @@ class DirectClient(KubeClient):
             await asyncio.sleep(self._board.slowness)
         fates = self._board.arrive("write" if request.is_write else "read")
         what = f"{method} {path}"
+        if method == "GET" and request.plural in self._board.kinds_away:
+            raise of_status(429, what, f"{request.plural} are away")
         await self._before(fates, what)
         if last_check is not None:
             last_check()

@@ -14,6 +14,7 @@ from unittest.mock import patch
 from streamapp.api.names import PROCESS_ID
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.apps.group_poller import GroupPoller
+from streamapp.controller.reconcile import reconciler
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core import decide
@@ -187,6 +188,11 @@ def _growth_waits_for_kafka() -> Iterator[Any]:
         return sound(evidence, step_progress)
 
     yield patch.object(decide, "_branch", branch)
+    yield from _growth_waits_for_reads()
+
+
+def _growth_waits_for_reads() -> Iterator[Any]:
+    yield patch.object(reconciler, "decide_raise", lambda *_: None)
 
 
 def _record_stays() -> Iterator[Any]:
@@ -332,6 +338,7 @@ MUTANTS = (
     ),
     Mutant("a pause is ignored", _pause_ignored, "pause-in-hold"),
     Mutant("growth waits for Kafka", _growth_waits_for_kafka, "raise-without-brokers", ("crash", "error")),
+    Mutant("growth waits for every read", _growth_waits_for_reads, "raise-without-pods"),
     Mutant("the record stays after a cancel", _record_stays, "down-up-down"),
     Mutant("a removal is not on record", _step_not_on_record),
     Mutant("the budget stays closed", _budget_stays_closed),

@@ -121,6 +121,9 @@ class World:
             "slow": self._slow,
             "brokers-away": self._brokers_away,
             "api-slow": self._api_slow,
+            "pods-away": lambda seconds: self._kind_away("pods", seconds),
+            "claims-away": lambda seconds: self._kind_away("persistentvolumeclaims", seconds),
+            "budgets-away": lambda seconds: self._kind_away("poddisruptionbudgets", seconds),
             "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
             "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
             "other-process-id": self._other_process_id,
@@ -185,6 +188,12 @@ class World:
     def _brokers_away(self, seconds: int) -> None:
         self.board.brokers_away = True
         self.loop.call_later(seconds, setattr, self.board, "brokers_away", False)
+
+    def _kind_away(self, plural: str, seconds: int) -> None:
+        """For so long, one kind of object cannot be read; all others can."""
+        self.board.kinds_away.add(plural)
+        self.last_second = max(self.last_second, self.loop.time() + seconds)
+        self.loop.call_later(seconds, self.board.kinds_away.discard, plural)
 
     def _api_slow(self, seconds: int) -> None:
         """For 40 seconds, every answer takes so long."""

@@ -110,7 +110,7 @@ class Operator:
         self.client = client
         self.metrics = Metrics()
         pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
-        self.queue: KeyQueue[Key] = KeyQueue(self._reconcile, pauses, QueueMetrics(self.metrics))
+        self.queue: KeyQueue[Key] = KeyQueue(self._reconcile, pauses, QueueMetrics(self.metrics), self._longest_pause)
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         self.metrics.leader.set_function(lambda: float(leadership.leads()))
         self.metrics.lease_transitions.set_function(lambda: leadership.transitions)
@@ -126,6 +126,7 @@ class Operator:
             self.applications,
             now,
             self.recording.recorder,
+            scaling_pause_seconds=settings.backoff_scaling_seconds,
         )
         folder = Path(settings.record_folder) if settings.record_folder else None
         self.history = RecordHistory(folder, leadership.leads)
@@ -194,6 +195,9 @@ class Operator:
 
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)
+
+    def _longest_pause(self, key: Key) -> float:
+        return self._reconciler.longest_pause(key)
 
     def connect(self, cluster_access: ClusterAccess) -> ApplicationGroup:
         """Give the Kafka side of an application."""

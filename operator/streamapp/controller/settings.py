@@ -66,6 +66,8 @@ class Settings:
     """After a pass that failed; doubled with each failure in a row."""
     backoff_longest_seconds: float = 300.0
     """And never longer than this."""
+    backoff_scaling_seconds: float = 15.0
+    """Nor longer than this while desired and current replicas differ, or the current ones are not known."""
     stuck_seconds: float = 120.0
     """A key that waits or a pass that lasts longer than this makes `/healthz` fail: no honest pass lasts a minute."""
     heartbeat_seconds: float = 30.0

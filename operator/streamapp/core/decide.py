@@ -8,7 +8,8 @@ The branches, in their order; the first that applies gives the verdict:
 0. An open step is brought to its end beside every other branch.
 1. The spec is invalid, or another owner has the StatefulSet or the application ID: stalled, nothing is changed.
 2. Paused, or being deleted: what a hold prepared is withdrawn, the rest is only reported.
-3. Desired replicas exceed current replicas: one write sets all of them, whatever the state of Kafka.
+3. Desired replicas exceed current replicas: one write sets all of them, whatever the state of Kafka. The controller
+   makes this write by `decide_raise`, before it reads anything else; `decide` then says what goes on beside it.
 4. Desired replicas equal current replicas: steady.
 5. Desired replicas are lower: the hold, in `scale_down`.
 6. Desired replicas are zero: the hold too, down to the last pod, if that is allowed.
@@ -17,10 +18,21 @@ A dry run makes the same decision; its plan is withheld.
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from streamapp.core.actions import announcement, open_step
-from streamapp.core.actions.decision import Announce, BranchResult, CompletedStep, Decision, Event, Grant, Plan, Verdict
+from streamapp.core.actions.decision import (
+    Announce,
+    BranchResult,
+    CompletedStep,
+    Decision,
+    Event,
+    Fence,
+    Grant,
+    GrantReplicas,
+    Plan,
+    Verdict,
+)
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.plan import PlanBuilder
 from streamapp.core.actions.rollout import Restart, next_replacement, next_restart, to_drain
@@ -29,10 +41,10 @@ from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal
-from streamapp.core.facts.hold_record import Hold, HoldRecord
+from streamapp.core.facts.hold_record import Hold, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.snapshot import App, Raise, Snapshot
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates import convergence
 from streamapp.core.reasons import Reason
@@ -92,6 +104,55 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     )
 
 
+def decide_raise(app: App, statefulset: StatefulSet | None, lease: int, now: datetime) -> GrantReplicas | None:
+    """Return the raise that must not wait for any other fact; None if there is none to make.
+
+    The rules that stop a raise are those of `decide`, and none of them needs another read: an invalid spec, the owner
+    of the StatefulSet, a pause, a deletion and a dry run stand on the two objects. Another StreamApp with this
+    application ID counts if this process has received it; one that it has not yet received does not stop a raise, since
+    this StatefulSet has members in the group already.
+
+    The raise ends a hold. An open step stays on record: whether it is done takes more facts.
+
+    Args:
+        app: The StreamApp, as read in this pass.
+        statefulset: Its StatefulSet, as read in this pass; None if there is none.
+        lease: Transitions of the operator's Lease.
+        now: The time.
+    """
+    refused = app.dry_run or _stalled(app, statefulset) or _withdrawn(app)
+    if statefulset is None or refused or app.desired.replicas <= statefulset.replicas:
+        return None
+    return GrantReplicas(
+        from_replicas=statefulset.replicas,
+        to_replicas=app.desired.replicas,
+        record=_record_of_raise(statefulset.record, lease, now),
+        fence=Fence(statefulset.uid, statefulset.resource_version),
+        judged_at=now,
+        reason=Reason.Growing,
+    )
+
+
+def made_raise(step: GrantReplicas, statefulset: StatefulSet) -> Raise:
+    """Return what `decide` must know of a raise that was made.
+
+    Args:
+        step: The raise.
+        statefulset: As it was before the raise.
+    """
+    hold = _hold_on_record(statefulset)
+    cancelled = None if hold is None else hold.id
+    return Raise(from_replicas=step.from_replicas, to_replicas=step.to_replicas, cancelled_hold=cancelled)
+
+
+def _record_of_raise(
+    record: HoldRecord | RecordUnreadable | None, lease: int, now: datetime
+) -> HoldRecord | RecordUnreadable | None:
+    if not isinstance(record, HoldRecord):
+        return record
+    return None if record.step is None else HoldRecord(epoch=record.epoch.next(lease, now), hold=None, step=record.step)
+
+
 def _closed(step_progress: StepProgress | None, snapshot: Snapshot) -> CompletedStep | None:
     if step_progress is None or step_progress.waits_for is not None:
         return None
@@ -101,13 +162,13 @@ def _closed(step_progress: StepProgress | None, snapshot: Snapshot) -> Completed
 def _branch(evidence: Evidence, step_progress: StepProgress | None) -> BranchResult:
     snapshot = evidence.snapshot
     app, statefulset = snapshot.app, snapshot.workload.statefulset
-    refused = _stalled(snapshot) or _withdrawn(snapshot)
+    refused = _stalled(app, statefulset) or _withdrawn(app)
     if refused is not None:
         return refused
     if statefulset is None:
         return _create(snapshot)
-    if app.desired.replicas > statefulset.replicas:
-        return _grow(app.desired.replicas, statefulset)
+    if app.desired.replicas > statefulset.replicas or snapshot.raised is not None:
+        return _grow(app.desired.replicas, statefulset, snapshot.raised)
     if step_progress is not None:
         return _close(step_progress, snapshot, statefulset)
     if app.desired.replicas == statefulset.replicas:
@@ -115,8 +176,7 @@ def _branch(evidence: Evidence, step_progress: StepProgress | None) -> BranchRes
     return scale_down(evidence, statefulset)
 
 
-def _stalled(snapshot: Snapshot) -> BranchResult | None:
-    app, statefulset = snapshot.app, snapshot.workload.statefulset
+def _stalled(app: App, statefulset: StatefulSet | None) -> BranchResult | None:
     hold = _hold_on_record(statefulset)
     if app.fault is not None:
         return BranchResult(verdict=Verdict.STALLED, reason=Reason.InvalidSpec, detail=app.fault, hold=hold)
@@ -130,10 +190,10 @@ def _stalled(snapshot: Snapshot) -> BranchResult | None:
     return None
 
 
-def _withdrawn(snapshot: Snapshot) -> BranchResult | None:
-    if snapshot.app.deleting:
+def _withdrawn(app: App) -> BranchResult | None:
+    if app.deleting:
         return BranchResult(verdict=Verdict.PAUSED, reason=Reason.BeingDeleted)
-    if snapshot.app.paused:
+    if app.paused:
         return BranchResult(verdict=Verdict.PAUSED, reason=Reason.Paused)
     return None
 
@@ -145,15 +205,14 @@ def _create(snapshot: Snapshot) -> BranchResult:
     return BranchResult(verdict=Verdict.CREATE, reason=Reason.StatefulSetMissing, create=replicas)
 
 
-def _grow(desired: int, statefulset: StatefulSet) -> BranchResult:
+def _grow(desired: int, statefulset: StatefulSet, raised: Raise | None) -> BranchResult:
+    """A raise that is to be made, or was made in this pass."""
+    grant = Grant(to_replicas=desired) if raised is None else None
     detail = f"{statefulset.replicas} to {desired}"
-    return BranchResult(
-        verdict=Verdict.GROW,
-        reason=Reason.Growing,
-        detail=detail,
-        grant=Grant(to_replicas=desired),
-        events=(Event(Reason.Growing, detail),),
-    )
+    if raised is not None:
+        detail = f"{raised.from_replicas} to {raised.to_replicas}"
+    events = (Event(Reason.Growing, detail),)
+    return BranchResult(verdict=Verdict.GROW, reason=Reason.Growing, detail=detail, grant=grant, events=events)
 
 
 def _close(step_progress: StepProgress, snapshot: Snapshot, statefulset: StatefulSet) -> BranchResult:

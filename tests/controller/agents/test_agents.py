@@ -63,9 +63,9 @@ def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], keys: KeyFile
 
 
 async def gathered(bench: Bench) -> Gathered:
-    found = await bench.gatherer.gather(KEY)
-    assert found is not None
-    return found
+    facts = await bench.gatherer.read_replicas(KEY)
+    assert facts is not None
+    return await bench.gatherer.gather(facts)
 
 
 def counted(bench: Bench, name: str) -> dict[str, float]:

@@ -83,7 +83,9 @@ def test_a_second_streamapp_of_the_namespace_costs_no_second_list() -> None:
         bench.server.put("streamapps", {**other, "metadata": {"name": "orders", "namespace": NAMESPACE}})
         before = asked(bench)
         await passes(bench, 1, 60)
-        await bench.gatherer.gather(type(KEY)(NAMESPACE, "orders"))
+        facts = await bench.gatherer.read_replicas(type(KEY)(NAMESPACE, "orders"))
+        assert facts is not None
+        await bench.gatherer.gather(facts)
         assert asked(bench) == before + 1
 
     on_a_bench(play)

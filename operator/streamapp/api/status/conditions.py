@@ -4,10 +4,10 @@ Called by `translate`; `said` also by whoever writes Events, so that all say the
 """
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from streamapp.api.v1alpha1.status import MOST_MESSAGE, ConditionStatus
 from streamapp.core.actions.decision import Answer, Condition
-from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.reasons import Reason
 
 _SOUND = {
@@ -43,20 +43,29 @@ def is_sound(kind: str, answer: Answer, reason: str) -> bool:
 
 
 def with_times(
-    conditions: Iterable[Condition], previous: Iterable[ConditionStatus], snapshot: Snapshot
+    conditions: Iterable[Condition], previous: Iterable[ConditionStatus], generation: int, now: datetime
 ) -> tuple[ConditionStatus, ...]:
-    """The conditions with the time of their last transition: it moves only when the status does."""
+    """The conditions with the time of their last transition: it moves only when the status does.
+
+    Args:
+        conditions: What a decision says.
+        previous: The conditions as they were last written.
+        generation: Of the StreamApp that the conditions are about.
+        now: The time of a transition.
+    """
     before = {condition.type: condition for condition in previous}
-    return tuple(_with_times(condition, before.get(condition.type), snapshot) for condition in conditions)
+    return tuple(_with_times(condition, before.get(condition.type), generation, now) for condition in conditions)
 
 
-def _with_times(condition: Condition, before: ConditionStatus | None, snapshot: Snapshot) -> ConditionStatus:
+def _with_times(
+    condition: Condition, before: ConditionStatus | None, generation: int, now: datetime
+) -> ConditionStatus:
     same = before is not None and before.status is condition.status
     return ConditionStatus(
         type=condition.type,
         status=condition.status,
-        observed_generation=snapshot.app.generation,
-        last_transition_time=before.last_transition_time if before and same else snapshot.now.replace(microsecond=0),
+        observed_generation=generation,
+        last_transition_time=before.last_transition_time if before and same else now.replace(microsecond=0),
         reason=condition.reason.name,
         message=said(
             condition.reason,

@@ -6,12 +6,21 @@ for a plan); pure, and it decides nothing about pods.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from streamapp.api.names import HOLD, OVERRIDE, claim_of, selector_of
 from streamapp.api.status.conditions import with_times
 from streamapp.api.status.progress import convergence_status, scale_down_status, steps_with
-from streamapp.api.v1alpha1.status import MOST_MEMBERS, AgentState, GroupProtocol, MemberStatus, StreamAppStatus
+from streamapp.api.v1alpha1.status import (
+    MOST_MEMBERS,
+    AgentState,
+    ConvergenceState,
+    ConvergenceStatus,
+    GroupProtocol,
+    MemberStatus,
+    StreamAppStatus,
+)
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.actions.decision import Decision
 from streamapp.core.evidence.membership import MemberPlacement, place_members
@@ -25,9 +34,11 @@ from streamapp.core.facts.snapshot import (
     DesiredReplicas,
     DesiredSample,
     HoldOverride,
+    Raise,
     Snapshot,
 )
 from streamapp.core.reasons import Reason
+from streamapp.core.status.conditions import conditions_after_raise
 from streamapp.core.status.gaps import Gap, GapUnknown
 
 NO_REASON = "no reason given"
@@ -126,8 +137,39 @@ def status_of(
         scale_down=scale_down_status(decision, snapshot, previous.scale_down),
         members=answer.members(),
         last_steps=steps_with(decision, gap, previous),
-        conditions=with_times(decision.conditions, previous.conditions, snapshot),
+        conditions=with_times(decision.conditions, previous.conditions, snapshot.app.generation, snapshot.now),
     )
+    return _written(status)
+
+
+def status_after_raise(previous: StreamAppStatus, raised: Raise, unread: str, now: datetime) -> dict[str, Any] | None:
+    """The status after a raise, if nothing but the StreamApp and the StatefulSet could be read.
+
+    What was not read stays as last written, or becomes unknown if the raise changes it. The observed generation stays
+    too: the rest of the spec is not reconciled yet. None if there is no status to start from.
+
+    Args:
+        previous: The status as it stands on the resource.
+        raised: The raise that was made.
+        unread: What could not be read, and why.
+        now: The time of the raise.
+    """
+    if previous.observed_generation is None:
+        return None
+    changed = with_times(conditions_after_raise(raised, unread), previous.conditions, previous.observed_generation, now)
+    by_type = {condition.type: condition for condition in (*previous.conditions, *changed)}
+    status = previous.model_copy(
+        update={
+            "stateful_set_replicas": raised.to_replicas,
+            "convergence": ConvergenceStatus(state=ConvergenceState.UNKNOWN),
+            "scale_down": None,
+            "conditions": tuple(by_type.values()),
+        }
+    )
+    return _written(status)
+
+
+def _written(status: StreamAppStatus) -> dict[str, Any]:
     written: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
     return written
 

@@ -38,7 +38,7 @@ class AgentPoller:
             key: Of the StreamApp.
             streamapp: The StreamApp.
             application: Whose memory is written.
-            statefulset: Its StatefulSet, as it was just read.
+            statefulset: Its StatefulSet, as it was just read; None if it is missing, or was raised in this pass.
             live: The pods with its label, as they were just read.
         """
         memory = application.memory

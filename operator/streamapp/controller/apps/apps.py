@@ -36,11 +36,24 @@ class ClusterAccess:
 Connect = Callable[[ClusterAccess], ApplicationGroup]
 
 
+@dataclass(frozen=True, slots=True)
+class ClientProperties:
+    """The Kafka client properties of one Secret, or why there are none."""
+
+    secret: str
+    """Name of the Secret."""
+    properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Sorted; they can contain passwords."""
+    fault: str | None = None
+
+
 @dataclass(slots=True)
 class Application:
     """One application."""
 
     memory: Memory
+    client_properties: ClientProperties | None = None
+    """As last read; None before the first read, or if the spec names no Secret."""
     cluster_access: Hashable = None
     watch: GroupPoller | None = None
     polling: asyncio.Task[None] | None = None
@@ -72,10 +85,31 @@ class Applications:
         self._now = now
         self._applications: dict[Key, Application] = {}
         self._resources: dict[Key, Json] = {}
+        self._received: dict[Key, asyncio.Event] = {}
+        """Of the applications whose next version is waited for."""
 
     def remember_resource(self, key: Key, resource: Json) -> None:
         """Remember the last received version of a StreamApp."""
         self._resources[key] = resource
+        received = self._received.pop(key, None)
+        if received is not None:
+            received.set()
+
+    def desired(self, key: Key) -> int | None:
+        """Return the desired replicas of a StreamApp as last received; None if they are unknown."""
+        spec = self._resources.get(key, {}).get("spec")
+        replicas = spec.get("replicas") if isinstance(spec, Mapping) else None
+        return replicas if isinstance(replicas, int) else None
+
+    def desires_more(self, key: Key, current: int) -> bool:
+        """Whether the StreamApp, as last received, desires more replicas than there are."""
+        desired = self.desired(key)
+        return desired is not None and desired > current
+
+    async def wait_for_raise(self, key: Key, current: int) -> None:
+        """Return as soon as the StreamApp desires more replicas than there are."""
+        while not self.desires_more(key, current):
+            await self._received.setdefault(key, asyncio.Event()).wait()
 
     def keys(self) -> Iterator[Key]:
         """All keys of a known StreamApp."""
@@ -119,6 +153,7 @@ class Applications:
         """Drop a deleted application and its resource."""
         self.forget(key)
         self._resources.pop(key, None)
+        self._received.pop(key, None)
 
     def close(self) -> None:
         """Drop all applications."""

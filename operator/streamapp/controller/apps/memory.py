@@ -86,6 +86,8 @@ class Memory:
     published_events: dict[Event, datetime] = field(default_factory=dict)
     workload: Workload | None = None
     """As the last pass read it."""
+    current_replicas: int | None = None
+    """Replicas of the StatefulSet, as last read or written; None if it was not read yet or is missing."""
     lag_limit: int | None = None
     """`acceptable_recovery_lag` as the last pass read it."""
     has_volumes: bool = False

@@ -1,12 +1,16 @@
 """Carries out a plan: each step is one call, in order, and the first failure ends the pass.
 
+Between the calls the desired replicas are looked at: a raise ends the plan, and the next pass makes it.
+
 Called by `reconcile.reconciler`. It decides nothing and repeats nothing. It never removes a pod on old facts: before a
 removal it reads again everything that the decision rests on, and the Lease. The write carries the version that was
 judged, and the last action before it is sent is a check of the monotonic clock. A process that does not lead begins no
 step at all.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +23,7 @@ from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
-from streamapp.controller.reconcile.gather import Gathered
+from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import (
     Announce,
     CloseBudget,
@@ -41,10 +45,17 @@ from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.workload import Budget, Pod
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.errors import ConflictError
-from streamapp.kube.client.kinds import PODS, STREAM_APPS
+from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key
 from streamapp.kube.objects import claims, from_json, owned_objects, pods, statefulsets
 
 _TRY_AGAIN = "it is read again and judged anew"
+
+StepObserver = Callable[[Step, bool], None]
+"""Receives each step that was tried, and whether it was done."""
+
+
+class RaisePendingError(Exception):
+    """Desired replicas rose above the current ones: what is left of the pass is dropped, and the next one begins."""
 
 
 class Applier:
@@ -74,28 +85,73 @@ class Applier:
             OpenBudget: self._open_budget,
             TriggerRebalance: self._trigger_rebalance,
             Announce: self._announce,
-            Evict: self._evict,
             RecordProcessId: self._record_process_id,
             WriteTemplate: self._write_template,
             RestartPod: self._restart,
         }
 
     async def apply(
-        self, gathered: Gathered, plan: Plan, on_step: Callable[[Step, bool], None] = lambda _step, _is_done: None
+        self,
+        gathered: Gathered,
+        plan: Plan,
+        on_step: StepObserver = lambda _step, _is_done: None,
+        must_end: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Make all steps in order; raise the first KubeError or KafkaStepError. `on_step` receives each outcome."""
-        for step in _growth_first(plan):
-            name = type(step).__name__
-            labels = (gathered.key.namespace, gathered.key.name, name)
-            try:
-                self._leadership.check()  # also for brokers and agents, who know nothing of a Lease
+        """Make all steps in order; raise the first KubeError or KafkaStepError.
+
+        Args:
+            gathered: What the plan rests on.
+            plan: The steps.
+            on_step: Receives each outcome.
+            must_end: Asked before each call; RaisePendingError if a raise must not wait for the rest of the plan.
+        """
+        for steps in ((step,) for step in _growth_first(plan)):
+            if must_end():
+                raise RaisePendingError
+            if isinstance(steps[0], Evict):
+                with self._observed(gathered.key, steps, on_step):
+                    await self._evict(gathered, steps)
+            else:
+                await self._make(gathered, steps, on_step)
+
+    async def raise_replicas(self, facts: ReplicaFacts, step: GrantReplicas, on_step: StepObserver) -> Json:
+        """Make a raise; give the StatefulSet as it is then. Raises KubeError.
+
+        Its record has our own epoch, and the StatefulSet another version: the raise is a fence too.
+        """
+        record: HoldRecord | str | None
+        if isinstance(step.record, RecordUnreadable):
+            record = (facts.live_statefulset or {})["metadata"]["annotations"][HOLD_RECORD]
+        else:
+            record = step.record
+        with self._observed(facts.key, (step,), on_step):
+            live = await statefulsets.grant(self._client, facts.key, step.fence, step.to_replicas, record)
+        facts.application.memory.is_fenced = True
+        return live
+
+    async def _make(self, gathered: Gathered, steps: Plan, on_step: StepObserver) -> None:
+        """Make these steps at the same time; raise the first error when all have ended."""
+
+        async def make(step: Step) -> None:
+            with self._observed(gathered.key, (step,), on_step):
                 await self._makers[type(step)](gathered, step)
-            except BaseException:
-                self._metrics.steps.labels(*labels, ERROR).inc()
-                on_step(step, False)
-                raise
-            self._metrics.steps.labels(*labels, SUCCESS).inc()
-            on_step(step, True)
+
+        for outcome in await asyncio.gather(*map(make, steps), return_exceptions=True):
+            if outcome is not None:
+                raise outcome
+
+    @contextmanager
+    def _observed(self, key: Key, steps: Plan, on_step: StepObserver) -> Iterator[None]:
+        """Have the outcome of the steps of this block counted and observed."""
+        result = ERROR
+        try:
+            self._leadership.check()  # also for brokers and agents, who know nothing of a Lease
+            yield
+            result = SUCCESS
+        finally:
+            for step in steps:
+                self._metrics.steps.labels(key.namespace, key.name, type(step).__name__, result).inc()
+                on_step(step, result == SUCCESS)
 
     async def fence_hold_record(self, gathered: Gathered) -> bool:
         """Write our own epoch into a hold record that another process left; return whether that was done.
@@ -173,8 +229,12 @@ class Applier:
             pods = gathered.snapshot.workload.pods
             await self._agents.announce(gathered.key, _valid(gathered), pods, step)
 
-    async def _evict(self, gathered: Gathered, step: Evict) -> None:
-        await _group(gathered).evict(step.members, step.reason.name)
+    async def _evict(self, gathered: Gathered, steps: Plan) -> None:
+        """Evict all members in one request, however many containers they were in."""
+        evictions = [step for step in steps if isinstance(step, Evict)]
+        members = tuple(dict.fromkeys(member for step in evictions for member in step.members))
+        reasons = dict.fromkeys(step.reason.name for step in evictions)
+        await _group(gathered).evict(members, ", ".join(reasons))
 
     async def _record_process_id(self, gathered: Gathered, step: RecordProcessId) -> None:
         app = _valid(gathered)

@@ -2,11 +2,13 @@
 
 Called by `reconcile.reconciler` at the beginning of every pass. It reads and remembers; it neither writes nor decides.
 Nothing of Kubernetes comes from a cache: a watch may be behind, and the decision can be irreversible.
+
+It reads in two rounds. The StreamApp and the StatefulSet come first, since a raise needs nothing else.
 """
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -16,14 +18,14 @@ from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.poller import AgentPoller
 from streamapp.controller.agents.topology import contradiction
-from streamapp.controller.apps.apps import Application, Applications, ClusterAccess
+from streamapp.controller.apps.apps import Application, Applications, ClientProperties, ClusterAccess
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.reconcile.autoscalers import AutoscalerLister
 from streamapp.core.evidence import eviction
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import App, Snapshot
+from streamapp.core.facts.snapshot import App, Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import StatefulSet, Volume, Workload
 from streamapp.kube.client.client import Json, KubeClient
@@ -44,6 +46,28 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaFacts:
+    """All that a raise needs: the StreamApp and the StatefulSet, read in the first round."""
+
+    key: Key
+    resource: Json
+    streamapp: StreamApp | InvalidStreamApp
+    application: Application
+    app: App
+    live_statefulset: Json | None
+    statefulset: StatefulSet | None
+    read_at: datetime
+    """When the reads began."""
+    taken_at: float
+    """When they had ended, on the monotonic clock: the wall clock can be set."""
+
+    @property
+    def current(self) -> int:
+        """Replicas of the StatefulSet; 0 if it is missing."""
+        return 0 if self.statefulset is None else self.statefulset.replicas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
     """Everything about one application in one pass."""
 
@@ -54,7 +78,7 @@ class Gathered:
     policy: ScalingPolicy
     application: Application
     taken_at: float
-    """When `snapshot.now` was, on the monotonic clock: the wall clock can be set."""
+    """When StreamApp and StatefulSet had been read, on the monotonic clock: nothing of Kubernetes is older."""
 
 
 class Gatherer:
@@ -81,10 +105,18 @@ class Gatherer:
         self._installation = installation
         self._now = now
 
-    async def gather(self, key: Key) -> Gathered | None:
-        """Read everything; None where the StreamApp is gone. Raises KubeError."""
+    @property
+    def lease(self) -> int:
+        """Transitions of the operator's Lease."""
+        return self._leadership.transitions
+
+    async def read_replicas(self, key: Key) -> ReplicaFacts | None:
+        """Read the StreamApp and the StatefulSet; None where the StreamApp is gone. Raises KubeError."""
         read_at = self._now()
-        resource = await self._client.find(STREAM_APPS, key.namespace, key.name)
+        resource, live = await asyncio.gather(
+            self._client.find(STREAM_APPS, key.namespace, key.name),
+            self._client.find(STATEFUL_SETS, key.namespace, key.name),
+        )
         if resource is None:
             if self._agents is not None:
                 self._agents.forget(key)
@@ -93,23 +125,41 @@ class Gatherer:
         streamapp = parse(resource)
         application = self._applications.get(key, streamapp.metadata.uid)
         application.memory.record_desired(streamapp.replicas, read_at)
-        if isinstance(streamapp, StreamApp):
-            self._applications.connect_group(
-                key, application, await self._cluster_access(streamapp, application.memory)
-            )
-        live = await self._live(key, resource, streamapp, application)
-        return self._gathered(key, streamapp, application, live, self._workload(streamapp, live, read_at))
+        facts = ReplicaFacts(
+            key=key,
+            resource=resource,
+            streamapp=streamapp,
+            application=application,
+            app=self._app(key, streamapp, application),
+            live_statefulset=None,
+            statefulset=None,
+            read_at=read_at,
+            taken_at=self._monotonic(),
+        )
+        return self.with_statefulset(facts, live)
 
-    def _gathered(
-        self,
-        key: Key,
-        streamapp: StreamApp | InvalidStreamApp,
-        application: Application,
-        live: Live,
-        workload: Workload,
-    ) -> Gathered:
+    def with_statefulset(self, facts: ReplicaFacts, live: Json | None) -> ReplicaFacts:
+        """Return the facts with the StatefulSet as it was read, or as a write left it."""
+        statefulset = self._statefulset(facts.streamapp, live)
+        facts.application.memory.current_replicas = None if statefulset is None else statefulset.replicas
+        return replace(facts, live_statefulset=live, statefulset=statefulset)
+
+    async def gather(self, facts: ReplicaFacts, raised: Raise | None = None) -> Gathered:
+        """Read the rest. Raises KubeError.
+
+        Args:
+            facts: What was read in the first round.
+            raised: The raise that was made since.
+        """
+        key, streamapp, application = facts.key, facts.streamapp, facts.application
+        if isinstance(streamapp, StreamApp):
+            self._applications.connect_group(key, application, await self._cluster_access(streamapp, application))
+        live = await self._live(facts, is_raised=raised is not None)
+        return self._gathered(facts, live, self._workload(facts, live), raised)
+
+    def _gathered(self, facts: ReplicaFacts, live: Live, workload: Workload, raised: Raise | None) -> Gathered:
+        key, streamapp, application = facts.key, facts.streamapp, facts.application
         memory, now = application.memory, self._now()
-        taken_at = self._monotonic()
         policy = policy_of(streamapp) if isinstance(streamapp, StreamApp) else ScalingPolicy()
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
@@ -122,7 +172,7 @@ class Gatherer:
             workload=workload,
             task_set=self._task_set(streamapp, memory, workload),
             agents=memory.agents if policy.agent else None,
-            lease=self._leadership.transitions,
+            lease=self.lease,
             readings=memory.readings,
             observed=memory.observed,
             container_ends=tuple(memory.ends.values()),
@@ -130,6 +180,7 @@ class Gatherer:
             episode=memory.episode,
             topic_configs=memory.topic_configs,
             replica_writers=self._autoscaler_lister.replica_writers(key, live.app),
+            raised=raised,
         )
         return Gathered(
             key=key,
@@ -138,7 +189,7 @@ class Gatherer:
             snapshot=snapshot,
             policy=policy,
             application=application,
-            taken_at=taken_at,
+            taken_at=facts.taken_at,
         )
 
     def _task_set(
@@ -156,61 +207,67 @@ class Gatherer:
             return app
         return replace(app, fault=app.fault or refusal.why)
 
-    async def _live(
-        self, key: Key, resource: Json, streamapp: StreamApp | InvalidStreamApp, application: Application
-    ) -> Live:
-        client, namespace = self._client, key.namespace
-        statefulset_read = asyncio.ensure_future(client.find(STATEFUL_SETS, namespace, key.name))
-        statefulset, pods, labelled, budget, _ = await asyncio.gather(
-            statefulset_read,
-            self._pods(key, streamapp, application, statefulset_read),
-            client.list(CLAIMS, namespace, key.selector),
-            client.find(BUDGETS, namespace, key.name),
-            self._autoscalers(key, streamapp, statefulset_read),
+    async def _live(self, facts: ReplicaFacts, *, is_raised: bool) -> Live:
+        """Read the rest of the objects; after a raise without agents and autoscalers, on which it has no effect yet."""
+        client, key = self._client, facts.key
+        pods, labelled, budget, _ = await asyncio.gather(
+            self._pods(facts, is_raised=is_raised),
+            client.list(CLAIMS, key.namespace, key.selector),
+            client.find(BUDGETS, key.namespace, key.name),
+            self._autoscalers(facts, is_raised=is_raised),
         )
         # After the pods: a claim is there before its pod, so a pod that was just made has one in view too.
-        others = await claims.missing_from(client, key, labelled, _claim_names(streamapp, pods))
-        return Live(app=resource, statefulset=statefulset, pods=tuple(pods), claims=(*labelled, *others), budget=budget)
-
-    async def _pods(
-        self,
-        key: Key,
-        streamapp: StreamApp | InvalidStreamApp,
-        application: Application,
-        statefulset: Awaitable[Json | None],
-    ) -> list[Json]:
-        """Read the pods, and poll their agents as soon as their addresses are known."""
-        live = await self._client.list(PODS, key.namespace, key.selector)
-        if self._agent_poller is not None and isinstance(streamapp, StreamApp):
-            await self._agent_poller.poll_agents(key, streamapp, application, await statefulset, live)
-        return live
-
-    async def _autoscalers(
-        self, key: Key, streamapp: StreamApp | InvalidStreamApp, statefulset: Awaitable[Json | None]
-    ) -> None:
-        """List the autoscalers, unless the application scales up: a scale-up waits for nothing."""
-        live = await statefulset
-        if live is not None and streamapp.replicas <= live["spec"]["replicas"]:
-            await self._autoscaler_lister.refresh(key.namespace)
-
-    async def _cluster_access(self, streamapp: StreamApp, memory: Memory) -> ClusterAccess:
-        kafka, properties, fault = streamapp.spec.kafka, {}, None
-        if kafka.config_secret_ref is not None:
-            name = kafka.config_secret_ref.name
-            try:
-                secret = await self._client.get(SECRETS, streamapp.metadata.namespace, name)
-                properties = {name: base64.b64decode(text).decode() for name, text in secret.get("data", {}).items()}
-            except (KubeError, ValueError) as error:
-                fault = f"secret {name}: {error}"
-        return ClusterAccess(
-            bootstrap=kafka.bootstrap_servers,
-            properties=tuple(sorted(properties.items())),
-            application_id=streamapp.spec.application_id,
-            topology=streamapp.spec.topology if streamapp.spec.topology.strip() else memory.topology,
-            fault=fault,
+        others = await claims.missing_from(client, key, labelled, _claim_names(facts.streamapp, pods))
+        return Live(
+            app=facts.resource,
+            statefulset=facts.live_statefulset,
+            pods=tuple(pods),
+            claims=(*labelled, *others),
+            budget=budget,
         )
 
-    def _workload(self, streamapp: StreamApp | InvalidStreamApp, live: Live, read_at: datetime) -> Workload:
+    async def _pods(self, facts: ReplicaFacts, *, is_raised: bool) -> list[Json]:
+        """Read the pods, and poll their agents as soon as their addresses are known."""
+        key, streamapp = facts.key, facts.streamapp
+        live = await self._client.list(PODS, key.namespace, key.selector)
+        if self._agent_poller is not None and isinstance(streamapp, StreamApp):
+            statefulset = None if is_raised else facts.live_statefulset
+            await self._agent_poller.poll_agents(key, streamapp, facts.application, statefulset, live)
+        return live
+
+    async def _autoscalers(self, facts: ReplicaFacts, *, is_raised: bool) -> None:
+        """List the autoscalers, unless the application scales up: a scale-up waits for nothing."""
+        if facts.statefulset is not None and not is_raised and facts.app.desired.replicas <= facts.statefulset.replicas:
+            await self._autoscaler_lister.refresh(facts.key.namespace)
+
+    async def _cluster_access(self, streamapp: StreamApp, application: Application) -> ClusterAccess:
+        kafka, memory = streamapp.spec.kafka, application.memory
+        name = None if kafka.config_secret_ref is None else kafka.config_secret_ref.name
+        found = application.client_properties = (
+            None if name is None else await self._client_properties(streamapp.metadata.namespace, name)
+        )
+        return ClusterAccess(
+            bootstrap=kafka.bootstrap_servers,
+            properties=() if found is None else found.properties,
+            application_id=streamapp.spec.application_id,
+            topology=streamapp.spec.topology if streamapp.spec.topology.strip() else memory.topology,
+            fault=None if found is None else found.fault,
+        )
+
+    async def _client_properties(self, namespace: str, name: str) -> ClientProperties:
+        """Read the client properties from a Secret."""
+        try:
+            secret = await self._client.get(SECRETS, namespace, name)
+        except KubeError as error:
+            return ClientProperties(name, fault=f"secret {name}: {error}")
+        try:
+            values = {field: base64.b64decode(text).decode() for field, text in secret.get("data", {}).items()}
+        except ValueError as error:
+            return ClientProperties(name, fault=f"secret {name}: {error}")
+        return ClientProperties(name, tuple(sorted(values.items())))
+
+    def _workload(self, facts: ReplicaFacts, live: Live) -> Workload:
+        streamapp = facts.streamapp
         spec = streamapp.spec if isinstance(streamapp, StreamApp) else None
         volumes: tuple[Volume, ...] = ()
         if spec is not None and spec.state is not None:
@@ -220,8 +277,8 @@ class Gatherer:
         uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
         container = "" if spec is None else str(spec.application_container["name"])
         return Workload(
-            read_at=read_at,
-            statefulset=self._statefulset(streamapp, live.statefulset),
+            read_at=facts.read_at,
+            statefulset=facts.statefulset,
             pods=from_json.pods(live.pods, streamapp.metadata.name, uid, container),
             volumes=volumes,
             budget=from_json.budget(live.budget),

@@ -2,21 +2,28 @@
 
 Run by the queue for a key that is dirty or due; the same facts always lead to the same steps, so a pass may be cut off
 anywhere and run again.
+
+A raise comes first: it is made on the StreamApp and the StatefulSet alone, before anything else is read. A raise that
+is received while a pass reads or makes its plan ends the pass.
 """
 
+import asyncio
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 from streamapp.controller.apps.apps import Applications
 from streamapp.controller.apps.memory import LastPass
+from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import KafkaStepError
-from streamapp.controller.reconcile.apply import Applier
-from streamapp.controller.reconcile.gather import Gathered, Gatherer
+from streamapp.controller.reconcile.apply import Applier, RaisePendingError, StepObserver
+from streamapp.controller.reconcile.gather import Gathered, Gatherer, ReplicaFacts
 from streamapp.controller.reconcile.report import Reporter, gap_seen, log
 from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
-from streamapp.core.decide import decide
+from streamapp.core.decide import decide, decide_raise, made_raise
 from streamapp.core.doctor.subject import PassFailure
+from streamapp.core.facts.snapshot import Raise
 from streamapp.core.status.gaps import Gap, GapUnknown
 from streamapp.flightrecord.changes import Look
 from streamapp.kube.client.errors import ConflictError, InvalidError, KubeError, RefusedError
@@ -38,8 +45,11 @@ class Reconciler:
         applications: Applications,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         recorder: PassRecorder | None = None,
+        *,
+        scaling_pause_seconds: float = math.inf,
     ) -> None:
         self._now = now
+        self._scaling_pause_seconds = scaling_pause_seconds
         self._gatherer = gatherer
         self._applier = applier
         self._reporter = reporter
@@ -53,24 +63,77 @@ class Reconciler:
         """
         try:
             return await self._pass(key)
+        except RaisePendingError:
+            log.info("pass ended for a raise", app=str(key))
+            return AT_ONCE
         except KubeError as error:
             self._remember(key, error)
+            self._stay_awake(key)
             raise
 
+    def longest_pause(self, key: Key) -> float:
+        """Return how many seconds a key can wait after a failure: not long while it scales or may scale."""
+        return self._scaling_pause_seconds if self._scales(key) else math.inf
+
     async def _pass(self, key: Key) -> float | None:
-        gathered = await self._gatherer.gather(key)
-        if gathered is None:
+        facts = await self._gatherer.read_replicas(key)
+        if facts is None:
             self._applications.remove(key)
             self._reporter.forget(key)
             self._recorder.forget(key)
             return None
+        on_step = self._recorder.step_observer(key)
+        facts, raised = await self._raise(facts, on_step)
+        try:
+            gathered = await self._gather(facts, raised)
+        except KubeError as error:
+            if raised is not None:
+                await self._reporter.report_raise(facts, raised, str(error))
+            raise
+        return await self._rest(gathered, on_step)
+
+    async def _raise(self, facts: ReplicaFacts, on_step: StepObserver) -> tuple[ReplicaFacts, Raise | None]:
+        """Make a raise, if there is one; give the facts as they are after it.
+
+        If the write fails, the two objects are read again, and the raise is the first step of the plan once more: then
+        the failure is reported with all that can be read.
+        """
+        lease = self._gatherer.lease
+        step = decide_raise(facts.app, facts.statefulset, lease, self._now())
+        if step is None or facts.statefulset is None:
+            return facts, None
+        try:
+            live = await self._applier.raise_replicas(facts, step, on_step)
+        except NotLeadingError:
+            raise
+        except KubeError as error:
+            log.warning("raise failed", app=str(facts.key), error=str(error))
+            return await self._gatherer.read_replicas(facts.key) or facts, None
+        return self._gatherer.with_statefulset(facts, live), made_raise(step, facts.statefulset)
+
+    async def _gather(self, facts: ReplicaFacts, raised: Raise | None) -> Gathered:
+        """Read the rest; RaisePendingError as soon as a raise is received."""
+        gathering = asyncio.ensure_future(self._gatherer.gather(facts, raised))
+        known = max(facts.current, facts.app.desired.replicas)
+        waiting = asyncio.ensure_future(self._applications.wait_for_raise(facts.key, known))
+        try:
+            await asyncio.wait({gathering, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if gathering.done():
+                return gathering.result()
+            raise RaisePendingError
+        finally:
+            gathering.cancel()
+            waiting.cancel()
+
+    async def _rest(self, gathered: Gathered, on_step: StepObserver) -> float | None:
+        key = gathered.key
         gathered.application.last = LastPass(gathered.streamapp, gathered.snapshot, gathered.policy)
         if await self._applier.fence_hold_record(gathered):
             return AT_ONCE
         decision = decide(gathered.snapshot, gathered.policy)
         gathered.application.memory.episode = decision.convergence.episode
         self._set_pace(gathered, decision)
-        failure = await self._apply(gathered, decision)
+        failure = await self._apply(gathered, decision, on_step)
         gap = gap_seen(gathered, decision)
         self._recorder.record(gathered.key, _look(gathered, decision, gap))
         await self._reporter.report(gathered, decision, gap, done=failure is None)
@@ -92,10 +155,12 @@ class Reconciler:
             failure = PassFailure(self._now(), str(error), isinstance(error, RefusedError))
         application.memory.failure = failure
 
-    async def _apply(self, gathered: Gathered, decision: Decision) -> KubeError | KafkaStepError | None:
+    async def _apply(
+        self, gathered: Gathered, decision: Decision, on_step: StepObserver
+    ) -> KubeError | KafkaStepError | None:
         """Make the plan; give what kept it from being finished."""
         try:
-            await self._applier.apply(gathered, decision.plan, self._recorder.step_observer(gathered.key))
+            await self._applier.apply(gathered, decision.plan, on_step, lambda: self._is_raised_since(gathered))
             if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
                 await self._applier.ensure_owned_objects(gathered, decision.plan)
         except InvalidError as error:
@@ -105,6 +170,24 @@ class Reconciler:
         except (KubeError, KafkaStepError) as error:
             return error
         return None
+
+    def _is_raised_since(self, gathered: Gathered) -> bool:
+        """Whether a raise was received after the reads of this pass."""
+        statefulset = gathered.snapshot.workload.statefulset
+        current = 0 if statefulset is None else statefulset.replicas
+        return self._applications.desires_more(gathered.key, max(current, gathered.snapshot.app.desired.replicas))
+
+    def _scales(self, key: Key) -> bool:
+        """Whether desired and current replicas differ, or are unknown, by what was last received and read."""
+        application, desired = self._applications.find(key), self._applications.desired(key)
+        current = None if application is None else application.memory.current_replicas
+        return desired is None or current is None or desired != current
+
+    def _stay_awake(self, key: Key) -> None:
+        """After a pass that failed: have each poll ask for the next pass while the application scales."""
+        application = self._applications.find(key)
+        if application is not None and application.watch is not None and self._scales(key):
+            application.watch.set_poll_rate(is_busy=True)
 
     def _set_pace(self, gathered: Gathered, decision: Decision) -> None:
         """Have the group polled quickly while something is under way that polling can show."""

@@ -3,22 +3,26 @@
 Called by `reconciler` at the end of every reconcile. Events and log lines report changes only.
 """
 
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 
 from streamapp.api.status.conditions import said
 from streamapp.api.status.throttle import is_worth_writing
-from streamapp.api.status.translate import status_of
+from streamapp.api.status.translate import status_after_raise, status_of
+from streamapp.controller.apps.memory import Memory
 from streamapp.controller.metrics import Metrics
-from streamapp.controller.reconcile.gather import Gathered
+from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
 from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.snapshot import Raise
 from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
-from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.kinds import Key
 from streamapp.kube.objects import events, status
 
@@ -35,12 +39,32 @@ class Reporter:
         self._logged: dict[Key, tuple[Verdict, str]] = {}
 
     async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
-        """Report a decision; Events are sent only if every step of the plan succeeded (`done`)."""
+        """Report a decision.
+
+        Events are sent only if every step of the plan succeeded (`done`), or the replicas were raised before it.
+        """
         self._measure(gathered, decision)
         changed = self._log(gathered, decision)
         await self._write_status(gathered, decision, gap)
-        if done:
+        if done or gathered.snapshot.raised is not None:
             await self._publish(gathered, decision, changed=changed)
+
+    async def report_raise(self, facts: ReplicaFacts, raised: Raise, unread: str) -> None:
+        """Report a raise that was made in a pass which could read nothing else; `unread` says what and why."""
+        key, memory, now = facts.key, facts.application.memory, facts.read_at
+        metrics, labels = self._metrics, (key.namespace, key.name)
+        metrics.replicas.labels(*labels, "desired").set(facts.app.desired.replicas)
+        metrics.replicas.labels(*labels, "current").set(raised.to_replicas)
+        detail = f"{raised.from_replicas} to {raised.to_replicas}"
+        self._logged[key] = (Verdict.GROW, Reason.Growing.name)
+        log.info("raised", app=str(key), replicas=detail, unread=unread)
+        new = status_after_raise(facts.streamapp.status, raised, unread, now)
+        if new is not None:
+            await status.write(self._client, facts.resource, new)
+            memory.status_written_at = now
+        ended = raised.cancelled_hold
+        cancelled = [] if ended is None else [Event(Reason.HoldCancelled, f"hold {ended}")]
+        await self._send_events([Event(Reason.Growing, detail), *cancelled], facts.resource, memory, now)
 
     def forget(self, key: Key) -> None:
         """Drop the state of a deleted application."""
@@ -82,11 +106,14 @@ class Reporter:
             to_publish.append(Event(decision.reason, decision.detail))
         to_publish += (warning for warning in decision.warnings if warning not in memory.active_warnings)
         memory.active_warnings = frozenset(decision.warnings)
+        await self._send_events(to_publish, gathered.live.app, memory, now)
+
+    async def _send_events(self, to_publish: Iterable[Event], resource: Json, memory: Memory, now: datetime) -> None:
         for count, event in enumerate(event for event in to_publish if memory.not_yet_reported(event, now)):
             is_warning = event.reason.row.is_warning
             await events.publish(
                 self._client,
-                gathered.live.app,
+                resource,
                 reason=event_of(event.reason),
                 note=said(event.reason, event.detail, with_next_step=is_warning),
                 warning=is_warning,

@@ -5,6 +5,7 @@ for each other: each due key has a task of its own, and the API client limits th
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
@@ -23,9 +24,9 @@ class Pauses:
     """After a failure."""
     longest_seconds: float
 
-    def after_failures(self, count: int) -> float:
+    def after_failures(self, count: int, longest_seconds: float = math.inf) -> float:
         """Doubled with each failure in a row, with a tenth of jitter, so that keys which failed together spread."""
-        pause = min(self.first_seconds * 2.0 ** min(count - 1, 32), self.longest_seconds)
+        pause = min(self.first_seconds * 2.0 ** min(count - 1, 32), self.longest_seconds, longest_seconds)
         return pause * random.uniform(0.9, 1.0)  # noqa: S311 (spreads load, protects nothing)
 
 
@@ -57,8 +58,23 @@ class _KeyState:
 class KeyQueue(Generic[K]):
     """Runs `work(key)`, which gives the seconds after which the key wants to be looked at again, or None for never."""
 
-    def __init__(self, work: Callable[[K], Awaitable[float | None]], pauses: Pauses, observer: QueueObserver) -> None:
+    def __init__(
+        self,
+        work: Callable[[K], Awaitable[float | None]],
+        pauses: Pauses,
+        observer: QueueObserver,
+        longest_pause: Callable[[K], float] = lambda _: math.inf,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            work: One pass.
+            pauses: How long a key waits.
+            observer: Receives the queue's events.
+            longest_pause: Asked after each failure; seconds that this key can wait at most.
+        """
         self._work = work
+        self._longest_pause = longest_pause
         self._pauses = pauses
         self._observer = observer
         self._states: dict[K, _KeyState] = {}
@@ -126,7 +142,7 @@ class KeyQueue(Generic[K]):
             self._finished(state, "success")
         except Exception as error:  # noqa: BLE001 (whatever it was, the key is tried again)
             state.failures += 1
-            again = self._pauses.after_failures(state.failures)
+            again = self._pauses.after_failures(state.failures, self._longest_pause(key))
             self._finished(state, "error")
             self._observer.failed(str(key), error, again)
         finally:

@@ -65,7 +65,7 @@ class PassRecorder:
     _logs: dict[Key, tuple[str, FlightLog]] = field(default_factory=dict)
     """With the UID of the StreamApp that each belongs to."""
     _steps: dict[Key, list[ExecutedStep]] = field(default_factory=dict)
-    """Steps of passes that are under way."""
+    """Steps that are not recorded yet, of a pass that is under way or of passes that failed after a step."""
     _next: int = 0
     _failed: set[str] = field(default_factory=set)
     """Faults of the recorder; each is logged once."""
@@ -82,10 +82,10 @@ class PassRecorder:
 
     def step_observer(self, key: Key) -> Callable[[Step, bool], None]:
         """Return the observer of the steps of one pass."""
-        steps = self._steps[key] = []
 
         def observe(step: Step, is_done: bool) -> None:
-            steps.append(ExecutedStep(step, self.now(), is_done))
+            if self.is_on:
+                self._steps.setdefault(key, []).append(ExecutedStep(step, self.now(), is_done))
 
         return observe
 

@@ -109,6 +109,9 @@ class PlanBuilder(OfEvidence):
         takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
         if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
             news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
+        raised = self.snapshot.raised
+        if raised is not None and raised.cancelled_hold is not None:
+            news.append(Event(Reason.HoldCancelled, f"hold {raised.cancelled_hold}"))
         return tuple(news)
 
     def _main(self, statefulset: StatefulSet) -> Plan:
@@ -126,6 +129,8 @@ class PlanBuilder(OfEvidence):
             )
             return (grant,)
         written = self._record_write(statefulset)
+        if outcome.verdict is Verdict.GROW:
+            return written  # the raise was the change of this pass
         # A step that is slow must not keep out the template that may be what mends the application.
         if written or (self.step_progress is not None and not self.step_progress.is_slow):
             return written
@@ -184,7 +189,8 @@ class PlanBuilder(OfEvidence):
         return beside.evictions((*of_step, *in_memory), self.evidence, statefulset)
 
     def _nudge(self, main: Plan) -> Plan:
-        if any(not isinstance(step, WriteHoldRecord) for step in main):
+        is_growing = self.outcome.verdict is Verdict.GROW
+        if is_growing or any(not isinstance(step, WriteHoldRecord) for step in main):
             return ()
         if self.step_progress is not None:
             return self._closing_rebalance()

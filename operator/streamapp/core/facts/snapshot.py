@@ -140,6 +140,16 @@ class RebalanceHistory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Raise:
+    """Replicas that were raised before anything but the StreamApp and the StatefulSet was read."""
+
+    from_replicas: int
+    to_replicas: int
+    cancelled_hold: str | None = None
+    """ID of the hold that ended with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything."""
 
@@ -163,6 +173,8 @@ class Snapshot:
     """Who drives the replicas. Told to people; no step depends on it."""
     lease: int = 0
     """Transitions of the operator's Lease."""
+    raised: Raise | None = None
+    """The raise that this pass has made already; the StatefulSet is as the raise left it."""
 
     def __post_init__(self) -> None:
         """Bring every collection into one order, so that none means anything.

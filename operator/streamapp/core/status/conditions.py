@@ -14,7 +14,7 @@ from streamapp.core.evidence.idle_state import expired_pods
 from streamapp.core.evidence.learner_source import LearnersUnknown
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.snapshot import Raise, Snapshot
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.convergence import Convergence
@@ -49,6 +49,24 @@ def conditions(findings: DecisionFacts) -> tuple[Condition, ...]:
     )
 
 
+def conditions_after_raise(raised: Raise, unread: str) -> tuple[Condition, ...]:
+    """Return the conditions that a raise changes, if nothing but the StreamApp and the StatefulSet could be read.
+
+    Args:
+        raised: The raise that was made.
+        unread: What could not be read, and why. The conditions that rest on it are unknown.
+    """
+    detail = f"{raised.from_replicas} to {raised.to_replicas}"
+    unknown = f"{detail}. Not read: {unread}"
+    return (
+        _condition("Ready", Answer.UNKNOWN, Reason.Growing, unknown),
+        _condition("Reconciling", Answer.TRUE, Reason.Growing, detail),
+        _condition("Stalled", Answer.FALSE, Reason.Growing, detail),
+        _condition("Converged", Answer.UNKNOWN, Reason.Growing, unknown),
+        _condition("ScaleDownHeld", Answer.FALSE, Reason.Growing, detail),
+    )
+
+
 def _ready(findings: DecisionFacts) -> Condition:
     workload, desired = findings.snapshot.workload, findings.snapshot.app.desired.replicas
     granted = 0 if workload.statefulset is None else workload.statefulset.replicas
@@ -57,7 +75,7 @@ def _ready(findings: DecisionFacts) -> Condition:
     if workload.statefulset is None:
         return _condition("Ready", Answer.FALSE, Reason.StatefulSetMissing)
     detail = f"{workload.ready} of {max(granted, desired, workload.ready)} pods are ready"
-    if granted < desired:
+    if granted < desired or findings.outcome.verdict is Verdict.GROW:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, detail)
     if _awaited(findings):
         return _condition("Ready", Answer.FALSE, Reason.PodsNotReady, detail)
