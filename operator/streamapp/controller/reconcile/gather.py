@@ -29,7 +29,7 @@ from streamapp.core.facts.snapshot import App, Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import StatefulSet, Volume, Workload
 from streamapp.kube.client.client import Json, KubeClient
-from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SECRETS, STATEFUL_SETS, STREAM_APPS, Key
 from streamapp.kube.objects import claims, from_json, statefulsets
 
@@ -243,8 +243,9 @@ class Gatherer:
     async def _cluster_access(self, streamapp: StreamApp, application: Application) -> ClusterAccess:
         kafka, memory = streamapp.spec.kafka, application.memory
         name = None if kafka.config_secret_ref is None else kafka.config_secret_ref.name
+        known = application.client_properties
         found = application.client_properties = (
-            None if name is None else await self._client_properties(streamapp.metadata.namespace, name)
+            None if name is None else await self._client_properties(streamapp.metadata.namespace, name, known)
         )
         return ClusterAccess(
             bootstrap=kafka.bootstrap_servers,
@@ -254,11 +255,18 @@ class Gatherer:
             fault=None if found is None else found.fault,
         )
 
-    async def _client_properties(self, namespace: str, name: str) -> ClientProperties:
-        """Read the client properties from a Secret."""
+    async def _client_properties(self, namespace: str, name: str, known: ClientProperties | None) -> ClientProperties:
+        """Read the client properties from a Secret.
+
+        A read that failed says nothing of the Secret, so what is known of it stays. Only an answer changes it: other
+        content, no such Secret, or a right that is missing.
+        """
         try:
             secret = await self._client.get(SECRETS, namespace, name)
         except KubeError as error:
+            is_answer = isinstance(error, NotFoundError | RefusedError) and not isinstance(error, UnauthenticatedError)
+            if known is not None and known.secret == name and not is_answer:
+                return known
             return ClientProperties(name, fault=f"secret {name}: {error}")
         try:
             values = {field: base64.b64decode(text).decode() for field, text in secret.get("data", {}).items()}
