@@ -1,6 +1,8 @@
 """Carries out a plan: each step is one call, in order, and the first failure ends the pass.
 
-Between the calls the desired replicas are looked at: a raise ends the plan, and the next pass makes it.
+Steps that do not depend on each other go together: one call evicts all members, and process IDs are recorded at the
+same time. So a pass does not last longer with every pod. Between the calls the desired replicas are looked at: a raise
+ends the plan, and the next pass makes it.
 
 Called by `reconcile.reconciler`. It decides nothing and repeats nothing. It never removes a pod on old facts: before a
 removal it reads again everything that the decision rests on, and the Lease. The write carries the version that was
@@ -12,6 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, claim_of
@@ -105,7 +108,7 @@ class Applier:
             on_step: Receives each outcome.
             must_end: Asked before each call; RaisePendingError if a raise must not wait for the rest of the plan.
         """
-        for steps in ((step,) for step in _growth_first(plan)):
+        for steps in _together(_growth_first(plan)):
             if must_end():
                 raise RaisePendingError
             if isinstance(steps[0], Evict):
@@ -305,6 +308,14 @@ def _growth_first(plan: Plan) -> tuple[Step, ...]:
     """Put a raise in front: it must not wait for a broker that one of the other steps would ask."""
     raises = tuple(step for step in plan if isinstance(step, GrantReplicas) and not step.is_removal)
     return (*raises, *(step for step in plan if step not in raises))
+
+
+def _together(plan: Plan) -> Iterator[Plan]:
+    """Group the steps that are made with one call, or at the same time; all others are alone, in their order."""
+    independent = (Evict, RecordProcessId)
+    numbered = enumerate(plan)
+    for _, steps in groupby(numbered, lambda one: type(one[1]) if isinstance(one[1], independent) else one[0]):
+        yield tuple(step for _, step in steps)
 
 
 def _desired(app: Json) -> tuple[object, ...]:

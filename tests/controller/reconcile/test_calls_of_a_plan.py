@@ -1,0 +1,153 @@
+"""A plan costs few calls, however many pods it is about, and a raise does not wait for its end."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import pytest
+
+from streamapp.controller.reconcile.apply import RaisePendingError
+from streamapp.controller.reconcile.gather import Gathered
+from streamapp.core.actions.decision import Evict, OpenBudget, Plan, RecordProcessId, Step
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.reasons import Reason
+from streamapp.kube.objects import claims
+from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
+from tests.controller.doubles.fake_group import FakeGroup
+from tests.controller.doubles.fake_pods import NAMESPACE
+from tests.kube.api_server import Write
+
+PROCESS = ProcessId.parse("00000000-0000-4000-8000-000000000001")
+EVICTIONS: Plan = tuple(
+    Evict(members=(MemberKey(f"member-{number}", None),), end=None, reason=Reason.ContainerEnded)
+    for number in range(39)
+)
+
+
+def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
+    """Play something on a bench whose application has four pods and is converged."""
+
+    async def run() -> None:
+        async with a_bench(4) as bench:
+            await play(bench)
+
+    asyncio.run(run())
+
+
+async def gathered(bench: Bench) -> Gathered:
+    """The facts, as a pass reads them."""
+    facts = await bench.gatherer.read_replicas(KEY)
+    assert facts is not None
+    return await bench.gatherer.gather(facts)
+
+
+def watch_evictions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str]]:
+    """Give a list that each call to the brokers is added to: whom it evicts, and why."""
+    calls: list[tuple[list[str], str]] = []
+
+    async def evict(_: FakeGroup, members: Sequence[MemberKey], reason: str) -> None:
+        calls.append(([member.id for member in members], reason))
+
+    monkeypatch.setattr(FakeGroup, "evict", evict)
+    return calls
+
+
+@pytest.mark.guarantee(3)
+def test_all_members_are_evicted_in_one_call_and_each_step_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(bench: Bench) -> None:
+        calls, observed = watch_evictions(monkeypatch), list[tuple[Step, bool]]()
+        probe = Evict(
+            members=(MemberKey("member-3", None), MemberKey("probe", None)), end=None, reason=Reason.ProbeMemberLeft
+        )
+        plan = (*EVICTIONS, probe)
+        await bench.applier.apply(await gathered(bench), plan, lambda step, is_done: observed.append((step, is_done)))
+        ids = [f"member-{number}" for number in range(39)]
+        assert calls == [([*ids, "probe"], "ContainerEnded, ProbeMemberLeft")]
+        assert observed == [(step, True) for step in plan]
+
+    on_a_bench(play)
+
+
+def test_the_process_ids_of_all_ordinals_are_recorded_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(bench: Bench) -> None:
+        everybody = asyncio.Barrier(4)
+
+        async def record(*_: object) -> None:
+            await everybody.wait()
+
+        monkeypatch.setattr(claims, "record_process_id", record)
+        plan = tuple(
+            RecordProcessId(ordinal=Ordinal(number), process_id=PROCESS, reason=Reason.ProcessIdUnrecorded)
+            for number in range(4)
+        )
+        facts = await gathered(bench)
+        await asyncio.wait_for(bench.applier.apply(facts, plan), 30)
+
+    on_a_bench(play)
+
+
+def test_one_process_id_that_cannot_be_recorded_does_not_keep_the_others_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def play(bench: Bench) -> None:
+        recorded: list[int] = []
+
+        async def record(_client: object, _live: object, ordinal: Ordinal, _process: object) -> None:
+            if ordinal == 1:
+                raise ValueError("injected")
+            recorded.append(ordinal)
+
+        monkeypatch.setattr(claims, "record_process_id", record)
+        plan = tuple(
+            RecordProcessId(ordinal=Ordinal(number), process_id=PROCESS, reason=Reason.ProcessIdUnrecorded)
+            for number in range(4)
+        )
+        facts = await gathered(bench)
+        with pytest.raises(ValueError, match="injected"):
+            await bench.applier.apply(facts, plan)
+        assert recorded == [0, 2, 3]
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(3)
+def test_a_plan_ends_between_two_calls_where_a_raise_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(bench: Bench) -> None:
+        calls = watch_evictions(monkeypatch)
+        facts, before = await gathered(bench), len(bench.server.writes)
+        plan = (*EVICTIONS, OpenBudget(reason=Reason.StepClosed))
+        with pytest.raises(RaisePendingError):
+            await bench.applier.apply(facts, plan, must_end=lambda: bool(calls))
+        assert (len(calls), len(bench.server.writes)) == (1, before)
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_that_is_received_while_a_plan_is_made_is_the_next_write() -> None:
+    async def play(bench: Bench) -> None:
+        risen: list[Write] = []
+
+        def rise(write: Write) -> None:
+            # Closing the budget is the last write before the removal.
+            if write.plural == "poddisruptionbudgets" and not risen:
+                risen.append(write)
+                bench.desired(6)
+                bench.applications.remember_resource(KEY, bench.server.get("streamapps", NAMESPACE, NAME) or {})
+
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        bench.server.fault = rise
+        application, again = bench.applications.find(KEY), None
+        assert application is not None
+        assert application.watch is not None
+        while not risen:
+            bench.clock.move(2)
+            await application.watch.poll()
+            again = await bench.reconciler.reconcile(KEY)
+        assert (again, bench.server.writes[-1]) == (0, risen[0])
+        await bench.reconciler.reconcile(KEY)
+        assert bench.granted() == 6
+
+    on_a_bench(play)
