@@ -163,3 +163,20 @@ def test_a_later_wish_does_not_put_off_an_earlier_one() -> None:
 
     with_queue(work, play)
     assert len(passed) == 1
+
+
+def test_a_key_that_must_not_wait_long_is_tried_again_before_the_pause_has_grown() -> None:
+    told = Told()
+
+    async def work(_: str) -> None:
+        raise ValueError("no")
+
+    async def main() -> None:
+        pauses = Pauses(GAP, first_seconds=1, longest_seconds=300)
+        queue: KeyQueue[str] = KeyQueue(work, pauses, told, lambda _: 15.0)
+        queue.add("a")
+        await asyncio.sleep(120)
+        await queue.close()
+
+    run(VirtualLoop(), main())
+    assert 13.5 <= told.pauses[-1] <= max(told.pauses) <= 15
