@@ -43,7 +43,7 @@ from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.policy import Timing
 from streamapp.kube.client.client import Json, KubeClient, Login, login_of, own_configuration
-from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.errors import KubeError, UnavailableError
 from streamapp.kube.client.kinds import STREAM_APPS, Key, Kind
 from streamapp.kube.objects import from_json
 
@@ -156,9 +156,26 @@ class Operator:
         if self.applications.find(key) is not None:
             self.queue.add(key)
 
+    async def stand(self) -> None:
+        """Return when this process leads and the definition of the StreamApp is there."""
+        await self.check()
+        await self.leadership.stand()
+
     async def check(self) -> None:
-        """See that the definition of the StreamApp is there; CannotStartError if not."""
-        if not await self.client.serves(STREAM_APPS):
+        """See that the definition of the StreamApp is there; CannotStartError if not.
+
+        While the API server gives no answer, it is asked again: a process that ended would be started more and more
+        rarely, and would be missing long after the outage.
+        """
+        while True:
+            try:
+                is_served = await self.client.serves(STREAM_APPS)
+                break
+            except UnavailableError as error:
+                pause = self.settings.lease_retry_seconds
+                log.warning("API server unavailable", error=str(error), again_in_seconds=pause)
+                await asyncio.sleep(pause)
+        if not is_served:
             raise CannotStartError(
                 f"the API server does not know {STREAM_APPS.plural} of {STREAM_APPS.api_version}: install "
                 f"crds/{STREAM_APPS.plural}.{STREAM_APPS.group}.yaml, then start the operator again"
@@ -231,7 +248,6 @@ async def run(settings: Settings) -> None:
         left_behind.push_async_callback(client.close)
         operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
-        await operator.check()
         route_defs = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
         server = await serve(settings.port, operator.health, operator.metrics, route_defs)
         left_behind.push_async_callback(server.cleanup)
@@ -264,7 +280,7 @@ async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[
         parts: What runs while it leads, by name, beside the renewal of the Lease. The first that ends, ends all, and
             what it raised is raised. None of them may write.
     """
-    standing = asyncio.create_task(operator.leadership.stand(), name="stand")
+    standing = asyncio.create_task(operator.stand(), name="stand")
     stopping = asyncio.create_task(stop.wait(), name="order to stop")
     running = {standing, stopping}
     try:
