@@ -93,7 +93,7 @@ def test_one_process_id_that_cannot_be_recorded_does_not_keep_the_others_from_it
     async def play(bench: Bench) -> None:
         recorded: list[int] = []
 
-        async def record(_client: object, _live: object, ordinal: Ordinal, _process: object) -> None:
+        async def record(_client: object, _app: object, _live: object, ordinal: Ordinal, _process: object) -> None:
             if ordinal == 1:
                 raise ValueError("injected")
             recorded.append(ordinal)
