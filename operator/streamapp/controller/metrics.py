@@ -123,6 +123,12 @@ class Metrics:
             ("method", "resource", "code"),
             registry=registry,
         )
+        self.namespace_listed = Gauge(
+            "streamapp_namespace_listed",
+            "1 if the operator can list a namespace of `watchNamespaces`, else 0; absent if it watches all namespaces.",
+            ("namespace",),
+            registry=registry,
+        )
         self.watch_events = Counter(
             "streamapp_watch_events_total", "Watch events, by resource.", ("resource",), registry=registry
         )

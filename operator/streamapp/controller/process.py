@@ -31,6 +31,7 @@ from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
 from streamapp.controller.metrics import Metrics
+from streamapp.controller.namespaces import ALL, Namespace, WatchedNamespaces
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gatherer
@@ -110,6 +111,7 @@ class Operator:
         self.client = client
         self.metrics = Metrics()
         pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
+        self.namespaces = WatchedNamespaces(settings.namespaces or ALL, self.metrics)
         self.queue: KeyQueue[Key] = KeyQueue(self._reconcile, pauses, QueueMetrics(self.metrics), self._longest_pause)
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         self.metrics.leader.set_function(lambda: float(leadership.leads()))
@@ -130,7 +132,9 @@ class Operator:
         )
         folder = Path(settings.record_folder) if settings.record_folder else None
         self.history = RecordHistory(folder, leadership.leads)
-        self.health = Health(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership)
+        self.health = Health(
+            self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership, self.namespaces
+        )
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
     def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
@@ -182,16 +186,27 @@ class Operator:
             )
 
     async def resync(self) -> None:
-        """List all StreamApps again and again, until cancelled: a watch can miss a deletion."""
+        """List all StreamApps again and again, until cancelled: a watch can miss a deletion.
+
+        Each namespace by itself: one that cannot be listed keeps nothing from the others.
+        """
+        await asyncio.gather(*(self._resync(namespace) for namespace in self.namespaces.names))
+
+    async def _resync(self, namespace: Namespace) -> None:
+        settings, failures = self.settings, 0
+        pauses = Pauses(0.0, settings.backoff_first_seconds, settings.heartbeat_seconds)
         while True:
             try:
-                self._mark_dirty(await self._list())
+                self._mark_dirty(namespace, await self.client.list(STREAM_APPS, namespace))
             except KubeError as error:
-                log.warning("resync failed", error=str(error))
-                await asyncio.sleep(self.settings.backoff_first_seconds)
-                continue
-            self.health.is_ready = True
-            await asyncio.sleep(self.settings.resync_seconds)
+                failures += 1
+                if failures == 1:
+                    log.warning("resync failed", namespace=namespace or "all", error=str(error))
+                self.namespaces.asked_for_streamapps(namespace, are_known=False)
+                await asyncio.sleep(pauses.after_failures(failures))
+            else:
+                failures = 0
+                await asyncio.sleep(settings.resync_seconds)
 
     async def close(self, patience_seconds: float = 0.0) -> None:
         """Stop passes and polls; a running pass can finish within the patience."""
@@ -199,16 +214,14 @@ class Operator:
         self.applications.close()
         await self.agents.close()
 
-    def _mark_dirty(self, resources: list[Json]) -> None:
+    def _mark_dirty(self, namespace: Namespace, resources: list[Json]) -> None:
         resources_by_key = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
         for key, resource in resources_by_key.items():
             self.applications.remember_resource(key, resource)
-        for key in {*resources_by_key, *self.applications.keys()}:
+        self.namespaces.asked_for_streamapps(namespace, are_known=True)
+        known = (key for key in self.applications.keys() if namespace in {None, key.namespace})
+        for key in {*resources_by_key, *known}:
             self.queue.add(key)
-
-    async def _list(self) -> list[Json]:
-        namespaces = self.settings.namespaces or (None,)
-        return [one for namespace in namespaces for one in await self.client.list(STREAM_APPS, namespace)]
 
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)
@@ -312,7 +325,7 @@ def _parts(operator: Operator, stop: asyncio.Event) -> Parts:
     return {
         "watches": _watch(operator, stop),
         "resync": operator.resync(),
-        "heartbeat": operator.health.beat(operator.client, operator.settings.namespaces),
+        "heartbeat": operator.health.beat(operator.client),
     }
 
 

@@ -2,10 +2,11 @@
 
 Runs in the event loop of the operator, so that probes fail if the loop hangs.
 
-`/healthz` fails if the process lives but cannot work: a key waits or a pass runs for too long, the API server has
-refused lists for too long, or a watch has died. `/readyz` of the leader says whether the first lists have arrived;
-`/readyz` of a standby replica says whether it can see the leader. So a rollout proceeds past a standby replica, and the
-replica counts for a disruption budget.
+`/healthz` fails if the process lives but cannot work: a key waits or a pass runs for too long, or no watched namespace
+could be listed for too long. A namespace that is gone, beside others that can be listed, is no reason to restart: that
+would restore no Role. `/readyz` of the leader says whether the first lists have arrived; `/readyz` of a standby replica
+says whether it can see the leader. So a rollout proceeds past a standby replica, and the replica counts for a
+disruption budget.
 """
 
 import asyncio
@@ -16,11 +17,11 @@ from aiohttp import web
 
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
+from streamapp.controller.namespaces import WATCHED, Namespace, WatchedNamespaces
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError
-from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS
+from streamapp.kube.client.kinds import Kind
 
-WATCHED = (STREAM_APPS, STATEFUL_SETS, PODS)
 MISSED_HEARTBEATS = 4
 
 
@@ -33,9 +34,7 @@ class Health:
     stuck_seconds: float
     heartbeat_seconds: float
     leadership: Leadership = ALONE
-    is_ready: bool = False
-    _listed_at: dict[str, float] = field(default_factory=dict)
-    """When each kind was last listed, on the loop's clock."""
+    namespaces: WatchedNamespaces = field(default_factory=WatchedNamespaces)
 
     def faults(self) -> list[str]:
         """What is wrong, as sentences; empty where nothing is."""
@@ -46,30 +45,32 @@ class Health:
             problems.append(
                 f"work queue: a StreamApp has waited or run for {age:.0f} s, the limit is {self.stuck_seconds:.0f} s"
             )
-        for kind, at in self._listed_at.items():
-            if now - at > MISSED_HEARTBEATS * self.heartbeat_seconds:
-                problems.append(f"watch: listing {kind} has failed for {now - at:.0f} s")
-        return problems
+        return [*problems, *self.namespaces.faults(now, MISSED_HEARTBEATS * self.heartbeat_seconds)]
 
     def unready(self) -> str:
         """Why nothing can be expected of this process, as a sentence; empty where it can."""
         if self.leadership.leads():
-            return "" if self.is_ready else "cache not synced"
+            return "" if self.namespaces.is_synced else "cache not synced"
         return self.leadership.blind()
 
-    async def beat(self, client: KubeClient, namespaces: tuple[str, ...]) -> None:
-        """List every watched kind again and again, the least there is, until cancelled."""
-        loop = asyncio.get_running_loop()
-        self._listed_at = {kind.plural: loop.time() for kind in WATCHED}
+    async def beat(self, client: KubeClient) -> None:
+        """List every watched kind in every namespace again and again, the least there is, until cancelled."""
+        self.namespaces.begin(asyncio.get_running_loop().time())
         while True:
-            for kind in WATCHED:
-                try:
-                    for namespace in namespaces or (None,):
-                        await client.heartbeat(kind, namespace)
-                    self._listed_at[kind.plural] = loop.time()
-                except KubeError:
-                    continue  # how long it has failed is what counts
+            await asyncio.gather(*(self._beat_in(client, namespace) for namespace in self.namespaces.names))
             await asyncio.sleep(self.heartbeat_seconds)
+
+    async def _beat_in(self, client: KubeClient, namespace: Namespace) -> None:
+        errors = await asyncio.gather(*(self._list(client, namespace, kind) for kind in WATCHED))
+        self.namespaces.report(namespace, next((error for error in errors if error is not None), None))
+
+    async def _list(self, client: KubeClient, namespace: Namespace, kind: Kind) -> KubeError | None:
+        try:
+            await client.heartbeat(kind, namespace)
+        except KubeError as error:
+            return error
+        self.namespaces.listed(namespace, kind, asyncio.get_running_loop().time())
+        return None
 
 
 async def serve(port: int, health: Health, metrics: Metrics, routes: Iterable[web.RouteDef] = ()) -> web.AppRunner:

@@ -4,7 +4,8 @@ kopf calls an `on.event` handler for each event and never again after an error, 
 nothing. kopf writes nothing: no finalizer, no annotation, no Event.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import chain, repeat
 from typing import Any, Protocol
 
 import kopf
@@ -13,6 +14,19 @@ from streamapp.api.names import APP_LABEL
 from streamapp.controller.settings import Settings
 from streamapp.kube.client.client import Json, Login
 from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
+
+
+class EndlessPauses:
+    """Seconds before each further try of a request of kopf, without end.
+
+    When kopf has no more tries left, it ends, and the process with it: for one namespace whose Role is gone.
+    """
+
+    FIRST = (1.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0)
+    LONGEST = 30.0
+
+    def __iter__(self) -> Iterator[float]:
+        return chain(self.FIRST, repeat(self.LONGEST))
 
 
 class Listener(Protocol):
@@ -70,6 +84,7 @@ def kopf_settings(settings: Settings) -> kopf.OperatorSettings:
     chosen.posting.enabled = False
     chosen.networking.request_timeout = settings.request_deadline_seconds
     chosen.networking.connect_timeout = min(5.0, settings.request_deadline_seconds)
+    chosen.networking.error_backoffs = EndlessPauses()
     chosen.watching.chunk_size = 500
     # On the server: kopf's own filters come after every pod of the cluster was sent to us.
     for kind in (PODS, STATEFUL_SETS):

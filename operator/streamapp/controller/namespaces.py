@@ -1,0 +1,89 @@
+"""The watched namespaces: which of them can be listed, and of which all StreamApps are known.
+
+Filled by the heartbeats of `http.probes` and by `process.resync`; read by the probes and by `process`. One namespace
+that is deleted, or whose Role is gone, says nothing about the others: this only reports it. It lists nothing itself.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import structlog
+
+from streamapp.controller.metrics import Metrics
+from streamapp.kube.client.errors import KubeError
+from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Kind
+
+log = structlog.get_logger()
+
+WATCHED = (STREAM_APPS, STATEFUL_SETS, PODS)
+Namespace = str | None
+"""None stands for all namespaces of the cluster."""
+ALL: tuple[Namespace, ...] = (None,)
+
+
+@dataclass(slots=True)
+class WatchedNamespaces:
+    """What this process knows of each of them."""
+
+    names: tuple[Namespace, ...] = ALL
+    metrics: Metrics | None = None
+    first_round: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the StreamApps of every namespace were listed, or could not be listed, once."""
+    _listed_at: dict[tuple[Namespace, str], float] = field(default_factory=dict)
+    """When each kind was last listed in each namespace, on the loop's clock."""
+    _unlisted: set[Namespace] = field(default_factory=set)
+    """Namespaces that are reported as such."""
+    _asked: set[Namespace] = field(default_factory=set)
+    _known: set[Namespace] = field(default_factory=set)
+
+    def begin(self, now: float) -> None:
+        """Count ages from now on."""
+        self._listed_at = {(name, kind.plural): now for name in self.names for kind in WATCHED}
+
+    def listed(self, namespace: Namespace, kind: Kind, now: float) -> None:
+        """A kind was listed in a namespace."""
+        self._listed_at[namespace, kind.plural] = now
+
+    def report(self, namespace: Namespace, error: KubeError | None) -> None:
+        """Log and show whether a namespace can be listed, where that has changed; `error` is why it cannot be."""
+        if namespace is None:
+            return  # all or nothing: the probes report it
+        if self.metrics is not None:
+            self.metrics.namespace_listed.labels(namespace).set(error is None)
+        if error is not None and namespace not in self._unlisted:
+            self._unlisted.add(namespace)
+            next_step = "restore its Role with a chart upgrade, or take it out of watchNamespaces"
+            log.warning("namespace cannot be listed", namespace=namespace, error=str(error), next_step=next_step)
+        if error is None and namespace in self._unlisted:
+            self._unlisted.discard(namespace)
+            log.info("namespace can be listed again", namespace=namespace)
+
+    def faults(self, now: float, limit_seconds: float) -> list[str]:
+        """Which lists have failed for longer than the limit, as sentences; empty while one namespace can be listed."""
+        overdue = {place: now - at for place, at in self._listed_at.items() if now - at > limit_seconds}
+        if {name for name, _ in overdue} != set(self.names):
+            return []
+        return [
+            f"watch: listing {kind}{'' if name is None else f' in {name}'} has failed for {age:.0f} s"
+            for (name, kind), age in overdue.items()
+        ]
+
+    def asked_for_streamapps(self, namespace: Namespace, *, are_known: bool) -> bool:
+        """The StreamApps of a namespace were listed completely, or could not be; give whether this is news."""
+        is_news = are_known and namespace not in self._known
+        self._asked.add(namespace)
+        if are_known:
+            self._known.add(namespace)
+        if self._asked.issuperset(self.names):
+            self.first_round.set()
+        return is_news
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The namespaces whose StreamApps this process has never listed, by name; `*` stands for all."""
+        return tuple(sorted("*" if name is None else name for name in self.names if name not in self._known))
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether every namespace was asked for its StreamApps, and at least one has answered."""
+        return bool(self._known) and self._asked.issuperset(self.names)

@@ -1,0 +1,168 @@
+"""Several watched namespaces: what one of them that is gone, or that is slow, keeps from the others."""
+
+import asyncio
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+import pytest
+from structlog.typing import EventDict
+
+from streamapp.controller.process import Operator
+from streamapp.controller.reconcile.watches import kopf_settings
+from streamapp.controller.settings import Settings
+from streamapp.kube.client.client import Check, Json, KubeClient
+from streamapp.kube.client.errors import of_status
+from streamapp.kube.client.kinds import Key, Kind
+from tests.controller.doubles.bench import a_stream_app
+from tests.kube.object_store import ObjectStore, Request
+from tests.prove.virtual_time import VirtualLoop, run
+
+
+class Cluster(KubeClient):
+    """Two namespaces with a StreamApp each; any of them can be gone, with its Role."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.store = ObjectStore(loop.now)
+        for namespace in ("one", "two"):
+            app = a_stream_app()
+            self.store.put("streamapps", {**app, "metadata": {"name": "counter", "namespace": namespace}})
+        self.gone: set[str] = set()
+        self.refused_kinds: set[str] = set()
+        self.seconds: dict[str, float] = {}
+        """How long an answer about a namespace takes."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _ask(
+        self,
+        method: str,
+        kind: Kind,  # noqa: ARG002 (as the real one)
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Json | None = None,
+        *,
+        content_type: str = "",  # noqa: ARG002 (as the real one)
+        last_check: Check | None = None,  # noqa: ARG002 (as the real one)
+    ) -> Json:
+        request = Request.of(method, path, query or {}, body or {})
+        await asyncio.sleep(self.seconds.get(request.namespace, 0.01))
+        if request.namespace in self.gone or request.plural in self.refused_kinds:
+            raise of_status(403, f"{method} {path}", f"{request.plural} is forbidden in namespace {request.namespace}")
+        return self.store.answer(request)
+
+
+class Watching(Operator):
+    """The product's operator, whose passes are only noted."""
+
+    def __init__(self, loop: VirtualLoop, **settings: Any) -> None:
+        self.cluster = Cluster(loop)
+        chosen = Settings(**{"namespaces": ("one", "two"), **settings})
+        super().__init__(chosen, self.cluster, loop.now, loop.time)
+        self.passes: list[tuple[float, str]] = []
+
+    async def _reconcile(self, key: Key) -> float | None:
+        self.passes.append((round(asyncio.get_running_loop().time()), key.namespace))
+        return None
+
+    async def work(self, seconds: float) -> None:
+        """Do for so long what the process does beside its watches."""
+        parts = [asyncio.create_task(part) for part in (self.resync(), self.health.beat(self.client))]
+        await asyncio.sleep(seconds)
+        for part in parts:
+            part.cancel()
+        await asyncio.gather(*parts, return_exceptions=True)
+
+    def shown(self, namespace: str) -> float | None:
+        """What the metric says of a namespace."""
+        return self.metrics.registry.get_sample_value("streamapp_namespace_listed", {"namespace": namespace})
+
+
+@pytest.mark.guarantee(3)
+def test_a_namespace_that_is_gone_fails_no_probe_and_stops_no_pass_of_the_others(log_lines: list[EventDict]) -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Watching(loop)
+        operator.cluster.gone = {"two"}
+        await operator.work(1_000)
+        assert (operator.health.faults(), operator.health.unready()) == ([], "")
+        assert operator.passes == [(0, "one"), (600, "one")]
+        assert (operator.shown("one"), operator.shown("two")) == (1, 0)
+
+    run(loop, main())
+    (line,) = (line for line in log_lines if line["event"] == "namespace cannot be listed")
+    assert (line["namespace"], "forbidden in namespace two" in line["error"]) == ("two", True)
+
+
+def test_a_namespace_that_comes_back_is_taken_up_again(log_lines: list[EventDict]) -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Watching(loop)
+        operator.cluster.gone = {"two"}
+        work = asyncio.create_task(operator.work(400))
+        await asyncio.sleep(300)
+        operator.cluster.gone = set()
+        await work
+        ((first, first_of), (back, back_of)) = operator.passes
+        assert (first, first_of, back_of) == (0, "one", "two")
+        assert 300 <= back <= 330
+        assert operator.shown("two") == 1
+
+    run(loop, main())
+    assert [line["namespace"] for line in log_lines if line["event"] == "namespace can be listed again"] == ["two"]
+
+
+def test_health_fails_where_no_namespace_can_be_listed_and_recovers() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Watching(loop)
+        work = asyncio.create_task(operator.work(1_000))
+        await asyncio.sleep(100)
+        operator.cluster.gone = {"one", "two"}
+        await asyncio.sleep(200)
+        assert operator.health.faults()[0].startswith("watch: listing streamapps in one has failed for 2")
+        operator.cluster.gone = {"two"}
+        await asyncio.sleep(31)
+        assert operator.health.faults() == []
+        await work
+
+    run(loop, main())
+
+
+def test_health_fails_where_one_kind_can_be_listed_nowhere() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Watching(loop, namespaces=())
+        operator.cluster.refused_kinds = {"pods"}
+        await operator.work(200)
+        assert operator.health.faults() == ["watch: listing pods has failed for 200 s"]
+
+    run(loop, main())
+
+
+def test_nothing_is_ready_before_one_namespace_has_answered() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Watching(loop)
+        operator.cluster.gone = {"one", "two"}
+        work = asyncio.create_task(operator.work(100))
+        await asyncio.sleep(60)
+        assert operator.health.unready() == "cache not synced"
+        operator.cluster.gone = {"two"}
+        await work
+        assert operator.health.unready() == ""
+
+    run(loop, main())
+
+
+def test_kopf_never_runs_out_of_tries_for_a_namespace_that_refuses_it() -> None:
+    pauses = kopf_settings(Settings()).networking.error_backoffs
+    assert not isinstance(pauses, float)
+    for _ in range(2):  # each request begins anew
+        assert list(islice(pauses, 10_000))[-1] == 30
