@@ -219,9 +219,9 @@ class Operator:
         for key, resource in resources_by_key.items():
             self.applications.remember_resource(key, resource)
         self.namespaces.asked_for_streamapps(namespace, are_known=True)
-        known = (key for key in self.applications.keys() if namespace in {None, key.namespace})
-        for key in {*resources_by_key, *known}:
-            self.queue.add(key)
+        for key in {*resources_by_key, *self.applications.keys()}:
+            if namespace in {None, key.namespace}:
+                self.queue.add(key)
 
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)
