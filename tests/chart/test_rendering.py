@@ -221,6 +221,23 @@ def test_the_guard_watches_the_labels_and_records_that_the_operator_writes() -> 
     assert selected == {"key": names.OPERATOR_LABEL, "operator": "In", "values": [Settings().installation]}
 
 
+@pytest.mark.guarantee(4)
+@pytest.mark.parametrize(
+    "field",
+    [
+        "persistentVolumeClaimRetentionPolicy.?whenScaled",
+        "persistentVolumeClaimRetentionPolicy.?whenDeleted",
+        "updateStrategy.?type",
+        "ordinals.?start",
+        "template.spec",
+    ],
+)
+def test_the_guard_compares_the_fields_by_which_kubernetes_restarts_pods_and_deletes_claims(field: str) -> None:
+    spec = render({}).one("ValidatingAdmissionPolicy", "streamapp-operator-statefulsets")["spec"]
+    compared = [each["expression"] for each in spec["validations"] if field in each["expression"]]
+    assert [text.count(field) for text in compared] == [2], "once of the new object and once of the old one"
+
+
 def test_nothing_of_prometheus_is_made_where_it_is_not_served() -> None:
     kinds = {"PodMonitor", "PrometheusRule", "ConfigMap"}
     assert kinds & {each["kind"] for each in render({}).objects} == set()

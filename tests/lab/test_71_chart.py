@@ -132,6 +132,32 @@ def test_nobody_else_changes_the_operators_labels_and_records(
     assert f"belongs to a StreamApp: its {what} streamapp.dev/" in told
 
 
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ({"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}, "persistentVolumeClaimRetentionPolicy"),
+        ({"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}, "persistentVolumeClaimRetentionPolicy"),
+        ({"updateStrategy": {"type": "RollingUpdate"}}, "updateStrategy"),
+        ({"ordinals": {"start": 1}}, "other ordinals"),
+        ({"template": {"spec": {"terminationGracePeriodSeconds": 1}}}, "pod template"),
+    ],
+)
+def test_nobody_else_changes_by_what_pods_are_restarted_and_claims_deleted(
+    kubectl: Kubectl, app: StreamAppScenario, spec: dict[str, Any], what: str
+) -> None:
+    before = app.kubectl.json("get", "statefulset/counter", "--namespace", PLACE)["spec"]
+    told = refusal(kubectl, *patch("statefulset/counter", {"spec": spec}))
+    assert f"StatefulSet {PLACE}/counter belongs to a StreamApp" in told
+    assert what in told
+    assert app.kubectl.json("get", "statefulset/counter", "--namespace", PLACE)["spec"] == before
+
+
+@pytest.mark.usefixtures("app")
+def test_a_rollout_restart_may_still_be_asked_for(kubectl: Kubectl) -> None:
+    asked = {"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "today"}}}}}
+    kubectl.run(*patch("statefulset/counter", asked, "--dry-run=server"))
+
+
 @pytest.mark.usefixtures("app")
 def test_whoever_breaks_the_glass_may_do_both(kubectl: Kubectl) -> None:
     kubectl.run("label", "namespace", PLACE, "streamapp.dev/guard=off")

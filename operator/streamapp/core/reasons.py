@@ -252,6 +252,20 @@ class Reason(Enum):
         consequence="The operator writes them first.",
         gate="retention_is_in_force",
     )
+    StatefulSetChanged = _earlier(
+        "Another user or controller changed a field of the StatefulSet that only the operator sets.",
+        "If it lasts, find the writer with `kubectl get statefulset NAME --output=yaml --show-managed-fields`.",
+        consequence="The operator restores the field before it removes or restarts a pod.",
+        gate="retention_is_in_force",
+        is_warning=True,
+        event="StatefulSetDriftFound",
+    )
+    OrdinalsShifted = _earlier(
+        "Another user or controller set `ordinals.start` of the StatefulSet, so its pods have other ordinals.",
+        "Remove the field with the guard off; Kubernetes then removes the highest ordinal at once.",
+        consequence="The operator does not remove the field, since Kubernetes would remove a pod at once.",
+        gate="ordinals_begin_at_zero",
+    )
     HoldRecordTooLarge = _earlier(
         "The record of the next step exceeds 64 KiB.",
         "Run fewer stream threads per pod.",

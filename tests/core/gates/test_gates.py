@@ -86,6 +86,19 @@ def test_without_a_broken_gate_the_top_ordinal_goes() -> None:
             id="the retention policy of the spec is not in force yet",
         ),
         pytest.param(
+            a_snapshot(statefulset={"drift": "spec.persistentVolumeClaimRetentionPolicy.whenScaled: Delete"}),
+            "StatefulSetChanged",
+            "spec.persistentVolumeClaimRetentionPolicy.whenScaled: Delete",
+            marks=pytest.mark.guarantee(4),
+            id="another writer changed the retention policy of the StatefulSet",
+        ),
+        pytest.param(
+            a_snapshot(statefulset={"first_ordinal": 1}),
+            "OrdinalsShifted",
+            "first ordinal 1",
+            id="another writer moved the ordinals of the StatefulSet",
+        ),
+        pytest.param(
             a_snapshot(workload={"read_at": ago(11)}),
             "FactsStale",
             "Kubernetes was read 11 s ago",

@@ -45,6 +45,18 @@ class RejectedObjects:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """One comparison of a StatefulSet with what a write would make of it."""
+
+    version: tuple[str, int, int]
+    """UID and generation of the StatefulSet, and generation of the StreamApp."""
+    at: float
+    """On the monotonic clock."""
+    found: str
+    """The first field that differs; empty if none does."""
+
+
+@dataclass(frozen=True, slots=True)
 class LastPass:
     """One pass."""
 
@@ -103,6 +115,10 @@ class Memory:
     """How the last pass failed; None where it succeeded."""
     owned_objects_written: tuple[int, bool] | None = None
     """Generation of the StreamApp for which Service and budget were last written."""
+    owned_objects_compared_at: float = float("-inf")
+    """When Service and budget were last compared with what they must be, on the monotonic clock."""
+    compared: Compared | None = None
+    """The last comparison of the StatefulSet with what the spec makes of it."""
 
     def forget_group(self) -> None:
         """Forget facts of another cluster or of another topology: no decision must use them."""

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Any
 
 from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, claim_of
-from streamapp.api.objects import manifests
+from streamapp.api.objects import drift, manifests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway, moved_since
 from streamapp.controller.apps.group_poller import GroupPoller
@@ -46,12 +46,15 @@ from streamapp.core.actions.decision import (
 from streamapp.core.evidence.agent_views import views
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.workload import Budget, Pod
-from streamapp.kube.client.client import Json, KubeClient
+from streamapp.core.reasons import Reason
+from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient
 from streamapp.kube.client.errors import ConflictError
 from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key
 from streamapp.kube.objects import claims, from_json, owned_objects, pods, statefulsets
 
 _TRY_AGAIN = "it is read again and judged anew"
+COMPARE_OWNED_SECONDS = 60.0
+"""Between two comparisons of Service and budget with what they must be; no watch reports their changes."""
 
 StepObserver = Callable[[Step, bool], None]
 """Receives each step that was tried, and whether it was done."""
@@ -176,15 +179,18 @@ class Applier:
         """See that Service and budget are there as the spec wants them and the plan left them."""
         streamapp, memory = _valid(gathered), gathered.application.memory
         desired_state = (streamapp.metadata.generation, gathered.live.budget is None)
-        if memory.owned_objects_written == desired_state:
+        is_written, now = memory.owned_objects_written == desired_state, self._monotonic()
+        if is_written and now - memory.owned_objects_compared_at < COMPARE_OWNED_SECONDS:
             return
-        await owned_objects.apply_service(
-            self._client, manifests.service(streamapp, self._installation), streamapp.metadata.uid
-        )
+        service = manifests.service(streamapp, self._installation)
+        await owned_objects.apply_service(self._client, service, streamapp.metadata.uid, if_changed=is_written)
         made = [isinstance(step, CloseBudget) for step in plan if isinstance(step, CloseBudget | OpenBudget)]
         is_closed = made[-1] if made else gathered.snapshot.workload.budget is Budget.CLOSED
-        await self._budget(gathered, is_closed=is_closed)
+        budget = manifests.disruption_budget(streamapp, self._installation, closed=is_closed)
+        if made or not is_written or not drift.covers(gathered.live.budget or {}, budget):
+            await self._budget(gathered, is_closed=is_closed)
         memory.owned_objects_written = (streamapp.metadata.generation, False)
+        memory.owned_objects_compared_at = now
 
     async def _create(self, gathered: Gathered, step: CreateStatefulSet) -> None:
         await statefulsets.create(
@@ -247,10 +253,13 @@ class Applier:
             raise ConflictError(f"annotate persistentvolumeclaim {name}", "it is gone", _TRY_AGAIN)
         await claims.record_process_id(self._client, app, live, step.ordinal, step.process_id)
 
-    async def _write_template(self, gathered: Gathered, _: WriteTemplate) -> None:
+    async def _write_template(self, gathered: Gathered, step: WriteTemplate) -> None:
         if gathered.live.statefulset is not None:
-            manifest = manifests.statefulset(_valid(gathered), self._installation, gathered.live.statefulset)
-            await statefulsets.write_template(self._client, manifest, gathered.live.statefulset)
+            live = gathered.live.statefulset
+            manifest = manifests.statefulset(_valid(gathered), self._installation, live)
+            if step.reason is Reason.StatefulSetChanged:
+                manifest = drift.with_images_of(manifest, live, FIELD_MANAGER)
+            await statefulsets.write_template(self._client, manifest, live)
 
     async def _restart(self, gathered: Gathered, step: RestartPod) -> None:
         live = next((pod for pod in gathered.live.pods if pod["metadata"]["uid"] == step.pod_uid), None)

@@ -23,6 +23,7 @@ from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.reconcile.autoscalers import AutoscalerLister
+from streamapp.controller.reconcile.drift_check import DriftCheck
 from streamapp.core.evidence import eviction
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import App, Raise, Snapshot
@@ -101,6 +102,7 @@ class Gatherer:
         self._agent_poller = None if agents is None else AgentPoller(agents, now)
         self._monotonic = monotonic
         self._autoscaler_lister = AutoscalerLister(client, monotonic)
+        self._drift_check = DriftCheck(client, installation, monotonic)
         self._applications = applications
         self._installation = installation
         self._now = now
@@ -154,6 +156,7 @@ class Gatherer:
         key, streamapp, application = facts.key, facts.streamapp, facts.application
         if isinstance(streamapp, StreamApp):
             self._applications.connect_group(key, application, await self._cluster_access(streamapp, application))
+        facts = await self._with_drift(facts)
         live = await self._live(facts, is_raised=raised is not None)
         return self._gathered(facts, live, self._workload(facts, live), raised)
 
@@ -304,6 +307,16 @@ class Gatherer:
             is_ours=is_ours,
             template_is_written=is_written and statefulsets.is_handed_over(live),
         )
+
+    async def _with_drift(self, facts: ReplicaFacts) -> ReplicaFacts:
+        """Return the facts with what another writer changed in the StatefulSet since it was last written."""
+        statefulset, live, streamapp = facts.statefulset, facts.live_statefulset, facts.streamapp
+        if statefulset is None or live is None or not isinstance(streamapp, StreamApp):
+            return facts
+        if not (statefulset.is_ours and statefulset.template_is_written):
+            return facts
+        drift = await self._drift_check.find(streamapp, live, facts.application.memory)
+        return replace(facts, statefulset=replace(statefulset, drift=drift))
 
 
 def _claim_names(streamapp: StreamApp | InvalidStreamApp, pods: Sequence[Json]) -> frozenset[str]:

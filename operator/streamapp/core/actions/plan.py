@@ -106,6 +106,8 @@ class PlanBuilder(OfEvidence):
         if self.step_progress is not None and self.step_progress.waits_for is None:
             step = self.step_progress.step
             news.append(Event(Reason.StepClosed, f"{step.from_replicas} to {step.to_replicas}"))
+        if statefulset is not None and statefulset.is_ours and statefulset.drift:
+            news.append(Event(Reason.StatefulSetChanged, statefulset.drift))
         takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
         if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
             news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
@@ -129,13 +131,12 @@ class PlanBuilder(OfEvidence):
             )
             return (grant,)
         written = self._record_write(statefulset)
+        template = self._template_write(statefulset)
         if outcome.verdict is Verdict.GROW:
             return written  # the raise was the change of this pass
         # A step that is slow must not keep out the template that may be what mends the application.
-        if written or (self.step_progress is not None and not self.step_progress.is_slow):
-            return written
-        if not statefulset.template_is_written:
-            return (WriteTemplate(fence=fence, reason=Reason.RolloutInProgress),)
+        if written or template or (self.step_progress is not None and not self.step_progress.is_slow):
+            return written or template
         # It never starts meanwhile, so no task waits for it; the written template has the age that counts.
         expired = expired_pods(self.snapshot)
         restart = Restart(expired[0], Reason.IdleStateExpired) if expired else self.rollout
@@ -143,6 +144,16 @@ class PlanBuilder(OfEvidence):
             return ()
         pod, reason = restart.pod, restart.reason
         return (RestartPod(ordinal=pod.ordinal, pod_uid=pod.uid, judged_at=self.snapshot.now, reason=reason),)
+
+    def _template_write(self, statefulset: StatefulSet) -> Plan:
+        """What another writer changed, at once; a new template not while a step is open, unless it is slow."""
+        fence = Fence(statefulset.uid, statefulset.resource_version)
+        if statefulset.drift:
+            return (WriteTemplate(fence=fence, reason=Reason.StatefulSetChanged),)
+        is_time = self.step_progress is None or self.step_progress.is_slow
+        if is_time and not statefulset.template_is_written:
+            return (WriteTemplate(fence=fence, reason=Reason.RolloutInProgress),)
+        return ()
 
     def _told(self, main: Plan) -> Plan:
         """What agents are told; not in the pass that takes a pod, since it could fail and keep that from being done."""

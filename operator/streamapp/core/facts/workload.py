@@ -100,6 +100,10 @@ class StatefulSet:
     is_ours: bool
     """Controlled by this StreamApp."""
     record: HoldRecord | RecordUnreadable | None
+    drift: str = ""
+    """A field that another writer changed, with its value; empty where all are as the operator wrote them."""
+    first_ordinal: int = 0
+    """`spec.ordinals.start`, which the operator never sets."""
 
 
 class Budget(Enum):

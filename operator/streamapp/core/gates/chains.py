@@ -35,12 +35,14 @@ from streamapp.core.gates.safety_gates import (
     no_process_id_is_duplicated,
     no_rollout_is_half_done,
     only_pods_without_tasks_go_together,
+    ordinals_begin_at_zero,
     retention_is_in_force,
     statefulset_is_observed,
     the_other_pods_are_ready,
 )
 
 REMOVAL_GATES: tuple[Gate, ...] = (
+    ordinals_begin_at_zero,
     no_earlier_step_is_open,
     facts_are_fresh,
     brokers_answered,
@@ -64,6 +66,7 @@ DRAINED_REMOVAL_GATES: tuple[Gate, ...] = tuple(gate for gate in REMOVAL_GATES i
 
 
 NEVER_RAN_GATES: tuple[Gate, ...] = (
+    ordinals_begin_at_zero,
     no_earlier_step_is_open,
     facts_are_fresh,
     brokers_answered,
@@ -77,6 +80,7 @@ NEVER_RAN_GATES: tuple[Gate, ...] = (
 
 
 REPLACEMENT_GATES: tuple[Gate, ...] = (
+    ordinals_begin_at_zero,
     no_earlier_step_is_open,
     facts_are_fresh,
     brokers_answered,

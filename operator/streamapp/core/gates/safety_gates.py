@@ -19,6 +19,16 @@ from streamapp.core.gates.case import GateInput
 from streamapp.core.reasons import Reason
 
 
+def ordinals_begin_at_zero(case: GateInput) -> Refusal | None:
+    """The StatefulSet counts its pods from 0: else its highest ordinal is another than that of the replicas."""
+    statefulset = case.statefulset()
+    if isinstance(statefulset, Refusal):
+        return statefulset
+    if statefulset.first_ordinal == 0:
+        return None
+    return Refusal(Reason.OrdinalsShifted, f"first ordinal {statefulset.first_ordinal}", needs_rebalance=False)
+
+
 def no_earlier_step_is_open(case: GateInput) -> Refusal | None:
     """The last pods that were taken away are gone, with everything that belonged to them."""
     statefulset = case.statefulset()
@@ -157,11 +167,14 @@ def retention_is_in_force(case: GateInput) -> Refusal | None:
     """The StatefulSet has what the spec says now, its retention policy above all.
 
     Kubernetes deletes the claims of a removed pod by the policy that stands on the StatefulSet at that moment, so that
-    a `Retain` which was not written yet would come too late.
+    a `Retain` which was not written yet would come too late. What another writer changed is asked about for restarts,
+    too: with another update strategy, Kubernetes itself restarts pods.
     """
     statefulset = case.statefulset()
     if isinstance(statefulset, Refusal):
         return statefulset
+    if statefulset.drift:
+        return Refusal(Reason.StatefulSetChanged, statefulset.drift, needs_rebalance=False)
     if case.candidate.kind is RemovalKind.RESTART or statefulset.template_is_written:
         return None
     return Refusal(Reason.TemplateUnwritten, needs_rebalance=False)

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from streamapp.api.names import APPLICATION_ID, HOLD_RECORD, PROCESS_ID
+from streamapp.api.objects.drift import first_ordinal
 from streamapp.api.validation.conflicts import AGENT, SEEDER
 from streamapp.core.facts.containers import ContainerEnd
 from streamapp.core.facts.hold_annotation import decode
@@ -29,8 +30,8 @@ def time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-def statefulset(live: Json, *, is_ours: bool, template_is_written: bool) -> StatefulSet:
-    """Give the StatefulSet, with the two results of a comparison with the StreamApp."""
+def statefulset(live: Json, *, is_ours: bool, template_is_written: bool, drift: str = "") -> StatefulSet:
+    """Give the StatefulSet, with the results of a comparison with the StreamApp."""
     metadata, status = live["metadata"], live.get("status", {})
     return StatefulSet(
         uid=metadata["uid"],
@@ -42,6 +43,8 @@ def statefulset(live: Json, *, is_ours: bool, template_is_written: bool) -> Stat
         template_is_written=template_is_written,
         is_ours=is_ours,
         record=_record(metadata),
+        drift=drift,
+        first_ordinal=first_ordinal(live),
     )
 
 

@@ -3,17 +3,20 @@
 Called by the controller's applier. An object of the same name with another owner is never touched.
 """
 
+from streamapp.api.objects.drift import covers
 from streamapp.kube.client.client import Json, KubeClient
 from streamapp.kube.client.errors import InvalidError
 from streamapp.kube.client.kinds import BUDGETS, SERVICES, Kind
 from streamapp.kube.objects.from_json import is_controlled_by
 
 
-async def apply_service(client: KubeClient, manifest: Json, owner_uid: str) -> None:
-    """Make it what the manifest says; InvalidError if another one is there."""
+async def apply_service(client: KubeClient, manifest: Json, owner_uid: str, *, if_changed: bool = False) -> None:
+    """Make it what the manifest says, perhaps only if it is gone or differs; InvalidError if another one is there."""
     metadata = manifest["metadata"]
-    _refuse_foreign(SERVICES, await client.find(SERVICES, metadata["namespace"], metadata["name"]), owner_uid)
-    await client.apply(SERVICES, manifest)
+    live = await client.find(SERVICES, metadata["namespace"], metadata["name"])
+    _refuse_foreign(SERVICES, live, owner_uid)
+    if live is None or not if_changed or not covers(live, manifest):
+        await client.apply(SERVICES, manifest)
 
 
 async def apply_budget(client: KubeClient, manifest: Json, live: Json | None, owner_uid: str) -> None:

@@ -35,11 +35,19 @@ async def create(client: KubeClient, manifest: Json, replicas: int) -> None:
 
 async def write_template(client: KubeClient, manifest: Json, live: Json) -> None:
     """Write everything but replicas and record, on exactly the version `live`."""
-    fence = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
-    fenced = {**manifest, "metadata": {**manifest["metadata"], **fence}}
-    written = await client.apply(STATEFUL_SETS, fenced)
+    written = await client.apply(STATEFUL_SETS, _fenced(manifest, live))
     if not is_handed_over(written):
         await _hand_over(client, written)
+
+
+async def preview(client: KubeClient, manifest: Json, live: Json) -> Json:
+    """Give the whole object as `write_template` would make it of exactly the version `live`; nothing is written."""
+    return await client.apply(STATEFUL_SETS, _fenced(manifest, live), dry_run=True)
+
+
+def _fenced(manifest: Json, live: Json) -> Json:
+    fence = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
+    return {**manifest, "metadata": {**manifest["metadata"], **fence}}
 
 
 async def _hand_over(client: KubeClient, live: Json) -> None:

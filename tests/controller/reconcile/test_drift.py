@@ -1,0 +1,238 @@
+"""What another writer changes in the objects of a StreamApp is put back, and no pod goes before that."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from streamapp.kube.client.kinds import SERVICES
+from tests.controller.doubles.bench import NAME, Bench, a_bench
+from tests.controller.doubles.fake_pods import NAMESPACE
+from tests.kube.object_store import Request, clone
+
+Json = dict[str, Any]
+
+
+def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], **spec: Any) -> None:
+    """Play something on a bench whose application has four pods and is converged."""
+
+    async def run() -> None:
+        async with a_bench(4, **spec) as bench:
+            await play(bench)
+
+    asyncio.run(run())
+
+
+def edit(bench: Bench, **spec: Any) -> None:
+    """Change fields of the StatefulSet as another writer does."""
+    live = clone(bench.statefulset())
+    bench.server.put("statefulsets", {**live, "spec": {**live["spec"], **spec}})
+
+
+def set_image(bench: Bench, image: str, **more: str) -> None:
+    """What `kubectl set image` does."""
+    template = clone(bench.statefulset()["spec"]["template"])
+    template["spec"]["containers"][0] |= {"image": image, **more}
+    edit(bench, template=template)
+
+
+def application(bench: Bench) -> Json:
+    """The application's container in the template."""
+    return dict(bench.statefulset()["spec"]["template"]["spec"]["containers"][0])
+
+
+def removals(bench: Bench) -> list[Json]:
+    """The spec of the StatefulSet before each removal of a pod."""
+    specs = [one.body["spec"] for one in bench.server.history if one.identity[0] == "statefulsets" and one.body]
+    return [before for before, after in pairwise(specs) if after["replicas"] < before["replicas"]]
+
+
+DELETE = {"whenScaled": "Delete", "whenDeleted": "Retain"}
+RETAIN = {"whenScaled": "Retain", "whenDeleted": "Retain"}
+
+
+@pytest.mark.guarantee(4)
+def test_a_retention_policy_that_was_set_by_hand_is_put_back_before_a_pod_is_removed() -> None:
+    async def play(bench: Bench) -> None:
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        edit(bench, persistentVolumeClaimRetentionPolicy=DELETE)
+        await bench.run(lambda: bench.is_settled(3))
+        (before,) = removals(bench)
+        assert before["persistentVolumeClaimRetentionPolicy"] == RETAIN
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(4)
+def test_no_pod_is_removed_while_the_retention_policy_cannot_be_put_back() -> None:
+    def refuse(request: Request) -> tuple[int, str] | None:
+        is_template = request.plural == "statefulsets" and "template" in request.body.get("spec", {})
+        return (403, "another policy denies it") if is_template else None
+
+    async def play(bench: Bench) -> None:
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        edit(bench, persistentVolumeClaimRetentionPolicy=DELETE)
+        bench.server.refuse_write = refuse
+        for _ in range(60):
+            bench.clock.move(2)
+            await bench.make_pass()
+        assert (bench.granted(), removals(bench)) == (4, [])
+        assert bench.condition("ScaleDownHeld") == ("True", "StatefulSetChanged")
+        bench.desired(6)
+        await bench.make_pass()
+        assert bench.granted() == 6, "a raise waits for none of it"
+
+    on_a_bench(play)
+
+
+def test_an_update_strategy_that_was_set_by_hand_is_put_back_by_the_next_pass() -> None:
+    async def play(bench: Bench) -> None:
+        edit(bench, updateStrategy={"type": "RollingUpdate"})
+        bench.clock.move(2)
+        await bench.make_pass()
+        assert bench.statefulset()["spec"]["updateStrategy"] == {"type": "OnDelete"}
+        assert (bench.granted(), bench.pods.deleted) == (4, [])
+        events = [one.body for one in bench.server.history if one.identity[0] == "events" and one.body]
+        assert events[-1]["reason"] == "StatefulSetDriftFound"
+        assert "spec.updateStrategy: RollingUpdate" in events[-1]["note"]
+
+    on_a_bench(play)
+
+
+def test_an_update_strategy_is_put_back_while_a_step_is_open() -> None:
+    async def play(bench: Bench) -> None:
+        bench.desired(3)
+        await bench.run(lambda: bench.granted() == 3)
+        bench.group.is_reachable = False  # so that it stays open
+        edit(bench, updateStrategy={"type": "RollingUpdate"})
+        bench.clock.move(2)
+        for _ in range(2):
+            await bench.make_pass()
+        assert bench.statefulset()["spec"]["updateStrategy"] == {"type": "OnDelete"}
+        assert bench.record() is not None
+        bench.group.is_reachable = True
+        await bench.run(lambda: bench.is_settled(3))
+
+    on_a_bench(play)
+
+
+def test_an_image_that_was_set_on_the_statefulset_is_put_back() -> None:
+    async def play(bench: Bench) -> None:
+        set_image(bench, "app:by-hand")
+        bench.clock.move(2)
+        await bench.make_pass()
+        assert application(bench)["image"] == "app:1"
+        assert bench.granted() == 4
+
+    on_a_bench(play)
+
+
+def test_what_the_operator_never_wrote_is_left_to_who_wrote_it() -> None:
+    async def play(bench: Bench) -> None:
+        template = clone(bench.statefulset()["spec"]["template"])
+        template["metadata"]["annotations"] = {"kubectl.kubernetes.io/restartedAt": "today"}
+        edit(bench, template=template)
+        before = len(bench.server.writes)
+        for _ in range(20):
+            bench.clock.move(30)
+            await bench.make_pass()
+        assert bench.statefulset()["spec"]["template"]["metadata"]["annotations"] == {
+            "kubectl.kubernetes.io/restartedAt": "today"
+        }
+        assert [write for write in bench.server.writes[before:] if write.plural == "statefulsets"] == []
+
+    on_a_bench(play, rollout={"policy": "Paused"})
+
+
+def test_a_comparison_that_cannot_be_made_stops_nothing_and_is_made_again() -> None:
+    async def play(bench: Bench) -> None:
+        def refuse(request: Request) -> tuple[int, str] | None:
+            return (400, "a webhook does not take dry runs") if request.query.get("dryRun") else None
+
+        bench.server.refuse_write = refuse
+        set_image(bench, "app:by-hand")
+        for _ in range(5):
+            bench.clock.move(30)
+            assert await bench.make_pass()
+        assert application(bench)["image"] == "app:by-hand"
+        bench.server.refuse_write = lambda _: None
+        await bench.run(lambda: application(bench)["image"] == "app:1", 600)
+
+    on_a_bench(play)
+
+
+def test_a_statefulset_at_rest_is_compared_once_in_five_minutes() -> None:
+    async def play(bench: Bench) -> None:
+        dry_runs: list[float] = []
+
+        def count(request: Request) -> None:
+            if request.query.get("dryRun"):
+                dry_runs.append(bench.clock.monotonic())
+
+        bench.server.refuse_write = count
+        for _ in range(40):
+            bench.clock.move(30)
+            await bench.make_pass()
+        assert 3 <= len(dry_runs) <= 5
+
+    on_a_bench(play)
+
+
+def test_ordinals_that_were_moved_hold_every_removal_and_are_left_as_they_are() -> None:
+    async def play(bench: Bench) -> None:
+        edit(bench, ordinals={"start": 1})
+        bench.desired(3)
+        for _ in range(30):
+            bench.clock.move(5)
+            await bench.make_pass()
+        assert bench.granted() == 4
+        assert bench.condition("ScaleDownHeld") == ("True", "OrdinalsShifted")
+        assert bench.statefulset()["spec"]["ordinals"] == {"start": 1}
+
+    on_a_bench(play)
+
+
+def test_a_service_that_was_deleted_is_made_again_within_a_minute_or_two() -> None:
+    async def play(bench: Bench) -> None:
+        bench.server.remove(SERVICES.plural, NAMESPACE, NAME)
+        await bench.run(lambda: bench.server.get(SERVICES.plural, NAMESPACE, NAME) is not None, 120)
+
+    on_a_bench(play)
+
+
+def test_a_service_that_was_changed_is_put_back() -> None:
+    async def play(bench: Bench) -> None:
+        made = bench.server.get(SERVICES.plural, NAMESPACE, NAME) or {}
+        bench.server.put(SERVICES.plural, {**made, "spec": {**made["spec"], "publishNotReadyAddresses": False}})
+
+        def is_back() -> bool:
+            return bool((bench.server.get(SERVICES.plural, NAMESPACE, NAME) or {})["spec"]["publishNotReadyAddresses"])
+
+        await bench.run(is_back, 120)
+
+    on_a_bench(play)
+
+
+def test_a_budget_that_was_changed_is_put_back() -> None:
+    async def play(bench: Bench) -> None:
+        made = bench.server.get("poddisruptionbudgets", NAMESPACE, NAME) or {}
+        bench.server.put("poddisruptionbudgets", {**made, "spec": {**made["spec"], "maxUnavailable": 3}})
+        await bench.run(lambda: bench.is_settled(4), 120)
+
+    on_a_bench(play)
+
+
+def test_a_pass_over_objects_that_are_right_only_reads_them() -> None:
+    async def play(bench: Bench) -> None:
+        await bench.make_pass()
+        before = list(bench.server.writes)
+        for _ in range(10):
+            bench.clock.move(30)
+            await bench.make_pass()
+        assert bench.server.writes == before
+
+    on_a_bench(play)
