@@ -66,6 +66,17 @@ TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY)
         pytest.param({"app": {"paused": True}, "desired": 5}, ("Paused", "Paused"), id="a pause before growth"),
         pytest.param({"workload": {"statefulset": None}}, ("Create", "StatefulSetMissing"), id="nothing there"),
         pytest.param(
+            {"app": {"unlisted_namespaces": ("b",)}, "workload": {"statefulset": None}},
+            ("Stalled", "NamespaceUnlisted"),
+            id="nothing there, and a namespace was never listed",
+        ),
+        pytest.param(
+            {"app": {"unlisted_namespaces": ("b",)}, "desired": 5},
+            ("Grow", "Growing"),
+            marks=pytest.mark.guarantee(3),
+            id="growth although a namespace was never listed",
+        ),
+        pytest.param(
             {"record": a_record(step=a_step()), "desired": 5}, ("Grow", "Growing"), id="growth before an open step"
         ),
         pytest.param(

@@ -112,12 +112,12 @@ class Operator:
         self.metrics = Metrics()
         pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
         self.namespaces = WatchedNamespaces(settings.namespaces or ALL, self.metrics)
-        self.queue: KeyQueue[Key] = KeyQueue(self._reconcile, pauses, QueueMetrics(self.metrics), self._longest_pause)
+        self.queue: KeyQueue[Key] = KeyQueue(self._pass, pauses, QueueMetrics(self.metrics), self._longest_pause)
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         self.metrics.leader.set_function(lambda: float(leadership.leads()))
         self.metrics.lease_transitions.set_function(lambda: leadership.transitions)
         pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
-        self.applications = Applications(self.connect, pace, self.queue.add, now)
+        self.applications = Applications(self.connect, pace, self.queue.add, now, lambda: self.namespaces.unknown)
         installation = _installation(settings, self.keys)
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now)
@@ -188,8 +188,10 @@ class Operator:
     async def resync(self) -> None:
         """List all StreamApps again and again, until cancelled: a watch can miss a deletion.
 
-        Each namespace by itself: one that cannot be listed keeps nothing from the others.
+        Each namespace by itself: one that cannot be listed keeps nothing from the others. Passes wait for the first
+        round, but no longer than a request may take.
         """
+        asyncio.get_running_loop().call_later(self.settings.request_deadline_seconds, self.namespaces.first_round.set)
         await asyncio.gather(*(self._resync(namespace) for namespace in self.namespaces.names))
 
     async def _resync(self, namespace: Namespace) -> None:
@@ -218,10 +220,16 @@ class Operator:
         resources_by_key = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
         for key, resource in resources_by_key.items():
             self.applications.remember_resource(key, resource)
-        self.namespaces.asked_for_streamapps(namespace, are_known=True)
+        if self.namespaces.asked_for_streamapps(namespace, are_known=True) and not self.namespaces.unknown:
+            namespace = None  # whatever could not be created may be created now
         for key in {*resources_by_key, *self.applications.keys()}:
             if namespace in {None, key.namespace}:
                 self.queue.add(key)
+
+    async def _pass(self, key: Key) -> float | None:
+        """Run a pass, but none before it is known which StreamApps there are: an older one can have the same ID."""
+        await self.namespaces.first_round.wait()
+        return await self._reconcile(key)
 
     async def _reconcile(self, key: Key) -> float | None:
         return await self._reconciler.reconcile(key)

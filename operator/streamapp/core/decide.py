@@ -6,7 +6,8 @@ give the same decision.
 The branches, in their order; the first that applies gives the verdict:
 
 0. An open step is brought to its end beside every other branch.
-1. The spec is invalid, or another owner has the StatefulSet or the application ID: stalled, nothing is changed.
+1. The spec is invalid, or another owner has the StatefulSet or the application ID: stalled, nothing is changed. So is
+   a StreamApp without a StatefulSet while an older one with its application ID can still be unknown.
 2. Paused, or being deleted: what a hold prepared is withdrawn, the rest is only reported.
 3. Desired replicas exceed current replicas: one write sets all of them, whatever the state of Kafka. The controller
    makes this write by `decide_raise`, before it reads anything else; `decide` then says what goes on beside it.
@@ -199,7 +200,13 @@ def _withdrawn(app: App) -> BranchResult | None:
 
 
 def _create(snapshot: Snapshot) -> BranchResult:
-    """Never smaller than it last was: what is gone may have had pods that hold the only state there is."""
+    """Never smaller than it last was: what is gone may have had pods that hold the only state there is.
+
+    Not before all StreamApps are known: the pods of a younger one would join the group of an older one.
+    """
+    if snapshot.app.unlisted_namespaces:
+        names = ", ".join(snapshot.app.unlisted_namespaces)
+        return BranchResult(verdict=Verdict.STALLED, reason=Reason.NamespaceUnlisted, detail=names)
     ordinals = [pod.ordinal + 1 for pod in snapshot.workload.pods]
     replicas = max([snapshot.app.desired.replicas, snapshot.app.granted_before or 0, *ordinals])
     return BranchResult(verdict=Verdict.CREATE, reason=Reason.StatefulSetMissing, create=replicas)

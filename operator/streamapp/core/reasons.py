@@ -280,6 +280,13 @@ class Reason(Enum):
 
     # Facts are missing, old or contradictory.
 
+    NamespaceUnlisted = _facts(
+        "The operator has not listed the StreamApps of every watched namespace since its start.",
+        "Restore the operator's Role in that namespace, or take the namespace out of `watchNamespaces`.",
+        consequence="It creates no StatefulSet: an older StreamApp there can have the same application ID.",
+        is_warning=True,
+        event="CreationDelayed",
+    )
     FactsStale = _facts(
         "Kubernetes or the group was last read too long ago to remove a pod.",
         "If it lasts, check the operator: it is slow or short of CPU.",

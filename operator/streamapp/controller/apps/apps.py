@@ -78,7 +78,10 @@ class Applications:
         pace: PollIntervals,
         request_pass: Callable[[Key], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        unlisted_namespaces: Callable[[], tuple[str, ...]] = lambda: (),
     ) -> None:
+        self.unlisted_namespaces = unlisted_namespaces
+        """Names the watched namespaces whose StreamApps were never listed: what is known here is not all."""
         self._connect = connect
         self._pace = pace
         self._request_pass = request_pass

@@ -205,6 +205,7 @@ class Gatherer:
         memory = application.memory
         conflicting = self._applications.conflicting(key, streamapp) if isinstance(streamapp, StreamApp) else ()
         app = app_of(streamapp, history=memory.desired_samples, conflicting=conflicting)
+        app = replace(app, unlisted_namespaces=self._applications.unlisted_namespaces())
         refusal = memory.rejection
         if refusal is None or refusal.generation != app.generation or self._now() >= refusal.until:
             return app

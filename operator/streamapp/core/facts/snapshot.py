@@ -92,6 +92,8 @@ class App:
     fault: str | None = None
     """What is wrong with the spec, as a sentence; None where it is valid."""
     conflicting: tuple[ConflictingStreamApp, ...] = ()
+    unlisted_namespaces: tuple[str, ...] = ()
+    """Watched namespaces whose StreamApps this process has never listed: an older one with our ID can be there."""
     held_because: str | None = None
     """The reason given in `streamapp.dev/hold`; None without that annotation."""
     override: HoldOverride | None = None

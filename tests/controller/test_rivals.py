@@ -1,0 +1,169 @@
+"""A process that does not know all StreamApps yet creates nothing: an older one can have the same application ID."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from streamapp.controller.apps.apps import ClusterAccess
+from streamapp.controller.ports import ApplicationGroup
+from streamapp.controller.process import Operator
+from streamapp.controller.settings import Settings
+from streamapp.kube.client.kinds import Key
+from tests.controller.doubles.bench import NAME, a_stream_app
+from tests.controller.doubles.fake_group import FakeGroup
+from tests.controller.test_namespaces import Cluster
+from tests.prove.virtual_time import VirtualLoop, run
+
+Json = dict[str, Any]
+OLDER, YOUNGER = Key("two", NAME), Key("one", NAME)
+
+
+class Rivals(Operator):
+    """The product's operator over an older StreamApp in one namespace and a younger one in another."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.cluster = Cluster(loop)
+        self._group = FakeGroup("", lambda: (), loop.now)
+        for key, day in ((OLDER, 1), (YOUNGER, 2)):
+            app = a_stream_app()
+            created = f"2026-01-0{day}T00:00:00Z"
+            metadata = {"name": key.name, "namespace": key.namespace, "creationTimestamp": created}
+            self.cluster.store.put("streamapps", {**app, "metadata": metadata})
+        super().__init__(Settings(namespaces=("one", "two")), self.cluster, loop.now, loop.time)
+
+    def connect(self, _: ClusterAccess) -> ApplicationGroup:
+        return self._group
+
+    async def begin(self) -> None:
+        """Receive the younger one at once, and list as the process does."""
+        self._listing = asyncio.create_task(self.resync())
+        live = self.cluster.store.get("streamapps", YOUNGER.namespace, YOUNGER.name)
+        assert live is not None
+        self.on_streamapp_event(YOUNGER, live, is_gone=False)
+
+    async def end(self) -> None:
+        """Stop."""
+        self._listing.cancel()
+        await self.close()
+
+    def replicas(self, key: Key) -> int | None:
+        """Of its StatefulSet; None without one."""
+        live = self.cluster.store.get("statefulsets", key.namespace, key.name)
+        return None if live is None else int(live["spec"]["replicas"])
+
+    def stalled(self, key: Key) -> str:
+        """The message of its condition `Stalled`."""
+        status: Json = (self.cluster.store.get("streamapps", key.namespace, key.name) or {}).get("status", {})
+        found = (one for one in status.get("conditions", ()) if one["type"] == "Stalled" and one["status"] == "True")
+        return next((f"{one['reason']}: {one['message']}" for one in found), "")
+
+    def desired(self, key: Key, replicas: int) -> None:
+        """Write the desired replicas as a user does."""
+        live = self.cluster.store.get("streamapps", key.namespace, key.name) or {}
+        made = self.cluster.store.put("streamapps", {**live, "spec": {**live["spec"], "replicas": replicas}})
+        self.on_streamapp_event(key, made, is_gone=False)
+
+
+def test_a_younger_streamapp_gets_no_statefulset_although_the_older_one_is_listed_late() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Rivals(loop)
+        operator.cluster.seconds = {"two": 3.0}
+        await operator.begin()
+        await asyncio.sleep(60)
+        assert (operator.replicas(OLDER), operator.replicas(YOUNGER)) == (1, None)
+        assert operator.stalled(YOUNGER).startswith("ApplicationIdTaken")
+        await operator.end()
+
+    run(loop, main())
+
+
+def test_nothing_is_created_while_a_namespace_was_never_listed_and_all_of_it_as_soon_as_it_was() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Rivals(loop)
+        operator.cluster.gone = {"two"}
+        await operator.begin()
+        await asyncio.sleep(300)
+        assert operator.replicas(YOUNGER) is None
+        assert operator.stalled(YOUNGER).startswith("NamespaceUnlisted")
+        assert "two" in operator.stalled(YOUNGER)
+        operator.cluster.gone = set()
+        operator.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
+        await asyncio.sleep(35)
+        assert (operator.replicas(YOUNGER), operator.stalled(YOUNGER)) == (1, "")
+        await operator.end()
+
+    run(loop, main())
+
+
+def test_a_namespace_that_goes_after_it_was_listed_delays_no_creation() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Rivals(loop)
+        operator.cluster.store.remove("streamapps", YOUNGER.namespace, YOUNGER.name)
+        listing = asyncio.create_task(operator.resync())
+        await asyncio.sleep(10)
+        operator.cluster.gone = {"two"}
+        app = a_stream_app()
+        other = {**app, "metadata": {"name": NAME, "namespace": "one"}, "spec": {**app["spec"], "applicationId": "new"}}
+        operator.on_streamapp_event(YOUNGER, operator.cluster.store.put("streamapps", other), is_gone=False)
+        await asyncio.sleep(5)
+        assert operator.replicas(YOUNGER) == 1
+        listing.cancel()
+        await operator.close()
+
+    run(loop, main())
+
+
+def test_a_younger_streamapp_with_pods_does_not_grow_before_the_older_one_is_listed() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        former = Rivals(loop)
+        older = former.cluster.store.get("streamapps", OLDER.namespace, OLDER.name) or {}
+        former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
+        await former.begin()
+        await asyncio.sleep(30)
+        await former.end()
+        operator = Rivals(loop)
+        operator.cluster.store = former.cluster.store
+        operator.cluster.store.put("streamapps", older)
+        operator.cluster.seconds = {"two": 3.0}
+        await operator.begin()
+        operator.desired(YOUNGER, 4)
+        await asyncio.sleep(60)
+        assert operator.replicas(YOUNGER) == 1
+        assert operator.stalled(YOUNGER).startswith("ApplicationIdTaken")
+        await operator.end()
+
+    run(loop, main())
+
+
+@pytest.mark.guarantee(3)
+@pytest.mark.parametrize("is_gone", [True, False], ids=["refused", "without an answer"])
+def test_a_new_process_grants_a_raise_although_a_namespace_cannot_be_listed(is_gone: bool) -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        former = Rivals(loop)
+        former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
+        await former.begin()
+        await asyncio.sleep(30)
+        assert former.replicas(YOUNGER) == 1
+        await former.end()
+        operator = Rivals(loop)
+        operator.cluster.store = former.cluster.store
+        operator.cluster.gone = {"two"} if is_gone else set()
+        operator.cluster.seconds = {} if is_gone else {"two": 1_000.0}
+        await operator.begin()
+        operator.desired(YOUNGER, 4)
+        await asyncio.sleep(1 if is_gone else 11)
+        assert operator.replicas(YOUNGER) == 4
+        await operator.end()
+
+    run(loop, main())
