@@ -157,7 +157,7 @@ class Operator:
     def on_owned_event(self, key: Key, kind: Kind) -> None:
         """Queue a pass over its application."""
         self.metrics.watch_events.labels(kind.plural).inc()
-        if self.applications.find(key) is not None:
+        if self.applications.contains(key):
             self.queue.add(key)
 
     async def stand(self) -> None:

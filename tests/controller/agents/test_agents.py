@@ -11,7 +11,7 @@ import pytest
 from structlog.typing import EventDict
 
 from streamapp.controller.agents.keys import KeyFile
-from streamapp.controller.reconcile.gather import Gathered
+from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Announce, RestartPod
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
 from streamapp.core.facts.hold_record import Epoch
@@ -64,7 +64,7 @@ def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]], keys: KeyFile
 
 async def gathered(bench: Bench) -> Gathered:
     facts = await bench.gatherer.read_replicas(KEY)
-    assert facts is not None
+    assert isinstance(facts, ReplicaFacts)
     return await bench.gatherer.gather(facts)
 
 

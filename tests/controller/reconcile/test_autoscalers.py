@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 
 from streamapp.controller.reconcile import autoscalers
+from streamapp.controller.reconcile.gather import ReplicaFacts
 from streamapp.core.facts.autoscalers import NOT_LISTED, ReplicaWritersUnknown
 from streamapp.kube.client.client import KubeClient
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
@@ -84,7 +85,7 @@ def test_a_second_streamapp_of_the_namespace_costs_no_second_list() -> None:
         before = asked(bench)
         await passes(bench, 1, 60)
         facts = await bench.gatherer.read_replicas(type(KEY)(NAMESPACE, "orders"))
-        assert facts is not None
+        assert isinstance(facts, ReplicaFacts)
         await bench.gatherer.gather(facts)
         assert asked(bench) == before + 1
 

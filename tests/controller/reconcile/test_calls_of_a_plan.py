@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamapp.controller.reconcile.apply import RaisePendingError
-from streamapp.controller.reconcile.gather import Gathered
+from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Evict, OpenBudget, Plan, RecordProcessId, Step
 from streamapp.core.facts.containers import MemberKey
 from streamapp.core.facts.ids import Ordinal, ProcessId
@@ -38,7 +38,7 @@ def on_a_bench(play: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
 async def gathered(bench: Bench) -> Gathered:
     """The facts, as a pass reads them."""
     facts = await bench.gatherer.read_replicas(KEY)
-    assert facts is not None
+    assert isinstance(facts, ReplicaFacts)
     return await bench.gatherer.gather(facts)
 
 

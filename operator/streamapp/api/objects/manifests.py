@@ -96,6 +96,27 @@ def is_ours(app: StreamApp | InvalidStreamApp, installation: Installation, live:
     return (controllers, mapping(metadata.get("labels")).get(OPERATOR_LABEL)) == ([app.metadata.uid], installation.name)
 
 
+def other_installation(
+    resource: Mapping[str, Any], installation: Installation, statefulset: Mapping[str, Any] | None
+) -> str:
+    """Name the other installation of the operator that a StreamApp belongs to; empty where it is ours.
+
+    That is the one that its label names, and else the one that made its StatefulSet.
+
+    Args:
+        resource: The StreamApp as it was read.
+        installation: Ours.
+        statefulset: The StatefulSet of its name, whoever owns it.
+    """
+    metadata = mapping(resource.get("metadata"))
+    made = mapping(mapping(statefulset).get("metadata"))
+    owners = [owner.get("uid") for owner in mappings(made.get("ownerReferences")) if owner.get("controller")]
+    found = [mapping(metadata.get("labels")).get(OPERATOR_LABEL)]
+    if owners == [metadata.get("uid")]:
+        found.append(mapping(made.get("labels")).get(OPERATOR_LABEL))
+    return next((str(name) for name in found if name and name != installation.name), "")
+
+
 def template_is_written(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
     """Tell whether the StatefulSet was last written from what the StreamApp says now."""
     written = mapping(live.get("metadata", {}).get("annotations")).get(TEMPLATE_HASH)

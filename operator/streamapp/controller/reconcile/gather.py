@@ -82,6 +82,13 @@ class Gathered:
     """When StreamApp and StatefulSet had been read, on the monotonic clock: nothing of Kubernetes is older."""
 
 
+@dataclass(frozen=True, slots=True)
+class OtherInstallation:
+    """The StreamApp belongs to another installation of the operator."""
+
+    name: str
+
+
 class Gatherer:
     """Reads for all applications."""
 
@@ -112,7 +119,7 @@ class Gatherer:
         """Transitions of the operator's Lease."""
         return self._leadership.transitions
 
-    async def read_replicas(self, key: Key) -> ReplicaFacts | None:
+    async def read_replicas(self, key: Key) -> ReplicaFacts | OtherInstallation | None:
         """Read the StreamApp and the StatefulSet; None where the StreamApp is gone. Raises KubeError."""
         read_at = self._now()
         resource, live = await asyncio.gather(
@@ -124,6 +131,9 @@ class Gatherer:
                 self._agents.forget(key)
             return None
         self._applications.remember_resource(key, resource)
+        other = manifests.other_installation(resource, self._installation, live)
+        if other:
+            return OtherInstallation(other)
         streamapp = parse(resource)
         application = self._applications.get(key, streamapp.metadata.uid)
         application.memory.record_desired(streamapp.replicas, read_at)

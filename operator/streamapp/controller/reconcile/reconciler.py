@@ -17,7 +17,7 @@ from streamapp.controller.apps.memory import LastPass
 from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier, RaisePendingError, StepObserver
-from streamapp.controller.reconcile.gather import Gathered, Gatherer, ReplicaFacts
+from streamapp.controller.reconcile.gather import Gathered, Gatherer, OtherInstallation, ReplicaFacts
 from streamapp.controller.reconcile.report import Reporter, gap_seen, log
 from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
@@ -32,6 +32,8 @@ from streamapp.kube.client.kinds import Key
 AT_ONCE = 0.0
 SOON_SECONDS = 2.0
 """After a step that failed for a reason that passes: another writer was faster, or a broker did not answer."""
+OF_OTHERS_SECONDS = 60.0
+"""Between two looks at a StreamApp of another installation: it can be handed over."""
 
 
 class Reconciler:
@@ -55,6 +57,8 @@ class Reconciler:
         self._reporter = reporter
         self._applications = applications
         self._recorder = recorder or PassRecorder.off()
+        self._left_to: dict[Key, str] = {}
+        """StreamApps of other installations, by the installation's name."""
 
     async def reconcile(self, key: Key) -> float | None:
         """Run one pass; give the seconds after which the next is wanted, None where the StreamApp is gone.
@@ -77,6 +81,9 @@ class Reconciler:
 
     async def _pass(self, key: Key) -> float | None:
         facts = await self._gatherer.read_replicas(key)
+        if isinstance(facts, OtherInstallation):
+            return self._leave(key, facts.name)
+        self._left_to.pop(key, None)
         if facts is None:
             self._applications.remove(key)
             self._reporter.forget(key)
@@ -108,7 +115,8 @@ class Reconciler:
             raise
         except KubeError as error:
             log.warning("raise failed", app=str(facts.key), error=str(error))
-            return await self._gatherer.read_replicas(facts.key) or facts, None
+            again = await self._gatherer.read_replicas(facts.key)
+            return again if isinstance(again, ReplicaFacts) else facts, None
         return self._gatherer.with_statefulset(facts, live), made_raise(step, facts.statefulset)
 
     async def _gather(self, facts: ReplicaFacts, raised: Raise | None) -> Gathered:
@@ -144,6 +152,16 @@ class Reconciler:
             raise failure
         log.warning("step failed", app=str(key), verdict=decision.verdict.value, error=str(failure))
         return SOON_SECONDS
+
+    def _leave(self, key: Key, installation: str) -> float:
+        """Write nothing and forget all but the resource, which can be a rival: status and objects are another's."""
+        if self._left_to.get(key) != installation:
+            self._left_to[key] = installation
+            self._applications.forget(key)
+            self._reporter.forget(key)
+            self._recorder.forget(key)
+            log.info("streamapp of another installation", app=str(key), installation=installation)
+        return OF_OTHERS_SECONDS
 
     def _remember(self, key: Key, error: KubeError | KafkaStepError | None) -> None:
         """Keep how a pass failed for who asks; a conflict is none, since it is read again and judged anew."""
