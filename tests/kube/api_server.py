@@ -95,12 +95,14 @@ class ApiServer(ObjectStore):
         if elsewhere is not None:
             return elsewhere
         request = Request.of(received.method, received.path, received.query, body, received.content_type)
-        write = Write(next(self._numbers), request.method, request.plural, request.subresource)
-        if request.is_write:
-            self.writes.append(write)
         refused = self.refuse_write(request)
-        if refused is not None:
-            return web.json_response({"message": refused[1]}, status=refused[0])
+        if not request.is_write:  # a dry run: it counts as a read, and no fault of a write strikes it
+            return self._said(request) if refused is None else _refused(refused)
+        write = Write(next(self._numbers), request.method, request.plural, request.subresource)
+        self.writes.append(write)
+        return _refused(refused) if refused is not None else self._serve_write(received, request, write)
+
+    def _serve_write(self, received: web.Request, request: Request, write: Write) -> web.Response:
         fault = self.fault(write)
         if fault in {"before", "after"}:
             if fault == "after":
@@ -161,6 +163,10 @@ class ApiServer(ObjectStore):
             return web.json_response(self.answer(request))
         except RefusalError as refusal:
             return web.json_response({"message": str(refusal)}, status=refusal.status)
+
+
+def _refused(refused: tuple[int, str]) -> web.Response:
+    return web.json_response({"message": refused[1]}, status=refused[0])
 
 
 async def _send(response: web.StreamResponse, kind: str, body: Json) -> None:
