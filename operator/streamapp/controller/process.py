@@ -81,6 +81,10 @@ class QueueMetrics:
         log.warning("reconcile failed", app=key, error=str(error), again_in_seconds=again_in_seconds, exc_info=trace)
 
 
+def _record_folder(settings: Settings) -> Path | None:
+    return Path(settings.record_folder) if settings.record_folder else None
+
+
 def _installation(settings: Settings, keys: KeyFile) -> Installation:
     return Installation(
         name=settings.installation,
@@ -113,9 +117,7 @@ class Operator:
         pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
         self.namespaces = WatchedNamespaces(settings.namespaces or ALL, self.metrics)
         self.queue: KeyQueue[Key] = KeyQueue(self._pass, pauses, QueueMetrics(self.metrics), self._longest_pause)
-        self.metrics.queue_depth.set_function(lambda: len(self.queue))
-        self.metrics.leader.set_function(lambda: float(leadership.leads()))
-        self.metrics.lease_transitions.set_function(lambda: leadership.transitions)
+        self._show_queue_and_lease()
         pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
         self.applications = Applications(self.connect, pace, self.queue.add, now, lambda: self.namespaces.unknown)
         installation = _installation(settings, self.keys)
@@ -130,12 +132,16 @@ class Operator:
             self.recording.recorder,
             scaling_pause_seconds=settings.backoff_scaling_seconds,
         )
-        folder = Path(settings.record_folder) if settings.record_folder else None
-        self.history = RecordHistory(folder, leadership.leads)
+        self.history = RecordHistory(_record_folder(settings), leadership.leads)
         self.health = Health(
             self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership, self.namespaces
         )
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
+
+    def _show_queue_and_lease(self) -> None:
+        self.metrics.queue_depth.set_function(lambda: len(self.queue))
+        self.metrics.leader.set_function(lambda: float(self.leadership.leads()))
+        self.metrics.lease_transitions.set_function(lambda: self.leadership.transitions)
 
     def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
         """Remember the StreamApp, to detect conflicts with others, and queue a pass."""

@@ -22,11 +22,14 @@ OF_KAFKA = {
     "session.timeout.ms",
     "Topology#describe()",
 }
-OF_AUTOSCALERS = {"maxReplicas", "scaleTargetRef"}
+OF_KUBERNETES = {"maxReplicas", "ordinals.start", "scaleTargetRef"}
 VALUES = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "values.yaml").read_text())
 COMMANDS = {
     f"kubectl create secret generic {VALUES['agent']['keySecret']} --namespace streamapp-system "
     '--from-literal=keys="$(openssl rand -hex 32)"',
+    "kubectl describe pod",
+    "kubectl get pvc",
+    "kubectl get statefulset NAME --output=yaml --show-managed-fields",
     """kubectl patch streamapp NAME --type=merge --patch '{"spec":{"rollout":{"policy":"Immediate"}}}'""",
 }
 """Of kubectl alone, for a user without the plugin."""
@@ -51,4 +54,4 @@ LAST = {path.rsplit(".", 1)[-1] for path in FIELDS}
 def test_a_reason_names_only_what_exists(reason: Reason) -> None:
     for quoted in re.findall(r"`([^`]+)`", f"{reason.note} {reason.next_step}"):
         name = quoted if quoted in COMMANDS else quoted.split(":")[0]
-        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_AUTOSCALERS | COMMANDS, quoted
+        assert name in FIELDS | LAST | ANNOTATIONS | OF_KAFKA | OF_KUBERNETES | VALUES.keys() | COMMANDS, quoted
