@@ -16,9 +16,8 @@ from streamapp.controller.settings import Settings
 from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key
 from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
-from tests.prove.calls import DirectClient, PortedGroup, Switchboard
+from tests.prove.calls import DirectClient, PortedGroup, Switchboard, Witness
 from tests.prove.group import Group
-from tests.prove.judge import Judge
 from tests.prove.kubelet import NAME, NAMESPACE
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
@@ -59,7 +58,7 @@ class Instance:
         store: ObjectStore,
         group: Group,
         board: Switchboard,
-        judge: Judge,
+        witness: Witness,
         lives: "Lives",
     ) -> None:
         self.number = number
@@ -68,9 +67,9 @@ class Instance:
         self._open = asyncio.Event()
         self._open.set()
         self._gap_until = -1.0
-        self.group = PortedGroup(group, board, self, judge, loop.now)
-        self.agents = PortedAgents(group, board, self, judge, loop.now)
-        self.operator = _Operator(self, DirectClient(store, board, self, judge), loop)
+        self.group = PortedGroup(group, board, self, witness, loop.now)
+        self.agents = PortedAgents(group, board, self, witness, loop.now)
+        self.operator = _Operator(self, DirectClient(store, board, self, witness), loop)
         self._resync = loop.create_task(self.operator.resync())
         self._closing: asyncio.Task[None] | None = None
         store.changed.append(self._watch)

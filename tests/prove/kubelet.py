@@ -105,7 +105,7 @@ class Nodes:
     # The StatefulSet's controller.
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
-        if plural == "statefulsets" and (before is None or before["spec"] != body["spec"]):
+        if plural == "statefulsets" and body and (before is None or before["spec"] != body["spec"]):
             self._sync_soon()
         is_marked = plural == "pods" and "deletionTimestamp" in body.get("metadata", {})
         if is_marked and before is not None and "deletionTimestamp" not in before["metadata"]:
