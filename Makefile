@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-analytics test-lab test-agent-versions prove prove-judge test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-memory bench-assignor bench-analytics docs docs-check
+.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-analytics test-lab test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-memory bench-assignor bench-analytics docs docs-check
 
 ##@ Begin
 
@@ -92,6 +92,9 @@ prove: ## Tier 3: sweep faults through the whole operator in virtual time, ten t
 
 prove-judge: ## Remove each safeguard of the operator in turn, and check that the sweep notices
 	$(UV) pytest -m judge tests/prove
+
+prove-machine: ## Play users and faults at random against the whole operator, judged by README's guarantees alone (20 minutes)
+	$(UV) python -m tests.prove.second_judge
 
 test-proofs: ## Tier 3: the hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
 	$(LAB) build --analytics

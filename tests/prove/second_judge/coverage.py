@@ -7,7 +7,7 @@ from typing import Any
 
 from streamapp.api.names import HOLD_RECORD, OVERRIDE
 from tests.prove.second_judge.ledger import Listener, Look, Write
-from tests.prove.second_judge.truth import really_uncovered, view_of
+from tests.prove.second_judge.truth import really_uncovered
 
 Json = dict[str, Any]
 SAID_BEFORE = 10.0
@@ -50,7 +50,7 @@ class Coverage(Listener):
 
     def _removed(self, write: Write, before: int, after: int) -> None:
         ledger = self.stage.ledger
-        held = view_of(self.stage.group, ledger.limit()).held_from(after)
+        held = ledger.view().held_from(after)
         looks = ledger.looks[write.process][-2:]
         held |= frozenset(task for look in looks if look.view for task in look.view.held_from(after))
         if not held:
@@ -121,7 +121,9 @@ class Coverage(Listener):
 
     def _is_recorded(self, forced: Forced) -> bool:
         status = self.stage.app().get("status", {})
-        steps = [one for one in status.get("lastSteps", ()) if (one["from"], one["to"]) == (forced.before, forced.after)]
+        steps = [
+            one for one in status.get("lastSteps", ()) if (one["from"], one["to"]) == (forced.before, forced.after)
+        ]
         events = [
             write.request.body.get("reason", "")
             for write in self.stage.ledger.writes

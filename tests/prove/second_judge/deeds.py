@@ -268,3 +268,23 @@ class Deeds:
             volume = truth.volumes.setdefault(member.run.ordinal, {})
             for task in member.standby:
                 volume[task] = min(volume.get(task, 0.0), truth.end - behind)
+
+
+def is_valid(app: Json) -> bool:
+    """Neither paused, nor a dry run, nor invalid, nor being deleted."""
+    spec = app["spec"]
+    is_stopped = spec.get("paused") or spec.get("dryRun") or "deletionTimestamp" in app["metadata"]
+    return not is_stopped and not is_invalid(spec)
+
+
+def is_invalid(spec: Json) -> bool:
+    """The machine's own mistakes, as the resource's page names them."""
+    scale_down, learners = spec.get("scaleDown", {}), spec.get("learners", {})
+    needs_reason = scale_down.get("policy") == "Immediate" or scale_down.get("onTimeout") == "Proceed"
+    return bool(
+        (needs_reason and not scale_down.get("reason"))
+        or " " in spec["kafka"]["bootstrapServers"]
+        or (learners.get("source") == "OnDemand" and not spec.get("agent", {}).get("enabled"))
+        or scale_down.get("stabilizationWindow") == "soon"
+        or (spec.get("replicas") == 0 and not scale_down.get("allowZero"))
+    )

@@ -2,12 +2,14 @@
 
 from collections import deque
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from tests.conformance import violations
+from tests.prove.kubelet import NAME, NAMESPACE
+from tests.prove.second_judge.deeds import is_invalid, is_valid
 from tests.prove.second_judge.ledger import Listener, Write
 from tests.prove.second_judge.truth import lag_of_uncovered
-from tests.prove.second_judge.validity import is_invalid, is_valid
 from tests.support.example import NOW
 
 Json = dict[str, Any]
@@ -83,7 +85,9 @@ class Explanation(Listener):
         held, reason, message = _conditions(status).get("ScaleDownHeld", ("", "", ""))
         scale_down = status.get("scaleDown")
         if desired >= current:
-            if held == "True" or scale_down is not None:
+            budget = self.stage.store.get("poddisruptionbudgets", NAMESPACE, NAME)
+            is_step_open = budget is not None and budget["spec"].get("maxUnavailable") == 0
+            if held == "True" or (scale_down is not None and not is_step_open):
                 self._wrong(f"{desired} desired, {current} current, ScaleDownHeld {held}, scaleDown {scale_down}")
             return
         self.stage.ledger.stake(8, "looks at a hold")
@@ -123,7 +127,7 @@ class Explanation(Listener):
             self.stage.ledger.stake(8, "looks at a lag that does not fall")
             if "estimatedCompletionTime" in scale_down:
                 self._wrong(f"an estimate, though the awaited lag went from {lags[0]} to {lags[-1]} in a minute")
-        if lags[-1] > 0 and all(after < before for before, after in zip(lags, lags[1:], strict=False)):
+        if lags[-1] > 0 and all(after < before for before, after in pairwise(lags)):
             self.stage.ledger.stake(8, "looks at a lag that falls")
             if not self._has_estimate(scale_down) and self._is_measurable():
                 self._wrong(f"no estimate, though the awaited lag fell from {lags[0]} to {lags[-1]} in a minute")
@@ -152,7 +156,9 @@ class Explanation(Listener):
         for one in self._removed:
             at, before, after = one
             said = {(step["from"], step["to"]) for step in status.get("lastSteps", ())}
-            events = [w.request.body.get("reason", "") for w in self.stage.ledger.writes if w.request.plural == "events"]
+            events = [
+                w.request.body.get("reason", "") for w in self.stage.ledger.writes if w.request.plural == "events"
+            ]
             self.stage.ledger.stake(8, "removals that must be explained")
             if (before, after) not in said and not any(reason.startswith("ScaledDown") for reason in events):
                 self._wrong(f"nothing explains the removal {before} → {after} of {at:.1f} s")

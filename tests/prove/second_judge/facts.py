@@ -34,6 +34,8 @@ class Facts(Listener):
 
     def __init__(self) -> None:
         self._newest = 0
+        self._succeeded: dict[int, float] = {}
+        """When a successor of a process first wrote to the StatefulSet."""
         self._removed_at = -10_000.0
         self._closed_since: float | None = None
 
@@ -51,6 +53,8 @@ class Facts(Listener):
             for what in self._wrongs(write, replicas[1]):
                 self.stage.ledger.wrong(2, f"current replicas {replicas[0]} → {replicas[1]}, but {what}")
         if write.request.plural == "statefulsets":
+            for former in range(1, write.process):
+                self._succeeded.setdefault(former, write.at)
             self._newest = max(self._newest, write.process)
 
     def _wrongs(self, write: Write, after: int) -> list[str]:
@@ -66,7 +70,9 @@ class Facts(Listener):
             if write.at - read > FRESH:
                 wrongs.append(f"{plural} were read {write.at - read:.1f} s ago")
         if write.process < self._newest:
-            wrongs.append(f"process {self._newest} had already written, and process {write.process} removed")
+            ledger.stake(2, "removals by a former process")
+        if ledger.reads.get((write.process, "statefulsets"), -1000.0) < self._succeeded.get(write.process, -2000.0):
+            wrongs.append(f"a successor of process {write.process} had already written")
         return [*wrongs, *self._forbidden(write, after)]
 
     def _forbidden(self, write: Write, after: int) -> list[str]:
@@ -102,7 +108,9 @@ class Facts(Listener):
             self.stage.ledger.stake(2, "closed disruption budgets")
         calm = now - max(self._closed_since, self.stage.disturbed_until(), self.stage.ledger.brokers_back_at)
         if calm > CLOSED_FOR and now - self._removed_at > STEP:
-            self.stage.ledger.wrong(2, f"the disruption budget is closed since {self._closed_since:.1f} s without a step")
+            self.stage.ledger.wrong(
+                2, f"the disruption budget is closed since {self._closed_since:.1f} s without a step"
+            )
             self._closed_since = now
 
 

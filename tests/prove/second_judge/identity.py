@@ -1,12 +1,14 @@
 """Guarantee 5: process IDs stay with their volumes, and a mismatch stops every scale-down."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamapp.api.names import PROCESS_ID
-from tests.kube.object_store import Stored
 from tests.prove.kubelet import NAME, NAMESPACE
+from tests.prove.second_judge.deeds import is_valid
 from tests.prove.second_judge.ledger import Listener, Write
-from tests.prove.second_judge.validity import is_valid
+
+if TYPE_CHECKING:
+    from tests.kube.object_store import Stored
 
 Json = dict[str, Any]
 REPORTED_WITHIN = 60.0

@@ -72,10 +72,19 @@ class Figures:
     """Of the worlds' time."""
     examples: int = 0
 
+    @property
+    def steps(self) -> int:
+        """Deeds, faults and planned faults."""
+        return self.rules.total()
+
 
 class Listener:
     """Receives what is written down. Each method does nothing unless a guarantee needs it."""
 
+    number: int
+    """Of the guarantee."""
+    sentences: tuple[str, ...]
+    """README's, which are all that it judges by."""
     stage: "Stage"
 
     def began(self, stage: "Stage") -> None:
@@ -118,6 +127,8 @@ class Ledger:
     figures: Figures = field(default_factory=Figures)
     struck_at: float = -1000.0
     """When the last fault struck."""
+    joined_at: float = -1000.0
+    """When the last rebalance was complete."""
     slow_until: float = -1000.0
     slowness: float = 0.0
     """Seconds that each answer of the API server takes, or took last."""
@@ -129,6 +140,7 @@ class Ledger:
     def __post_init__(self) -> None:
         self.store.changed.append(self._changed)
         self.board.disturbed = self._struck
+        self.group.completed.append(self._completed)
         self.apps.append((self.loop.time(), self.store.get("streamapps", NAMESPACE, NAME)))
 
     @property
@@ -141,6 +153,10 @@ class Ledger:
         since = self.states_since(self.now - 60.0)
         learners = [app["spec"].get("learners", {}) for app in since if app is not None]
         return max((one.get("acceptableRecoveryLag", 10_000) for one in learners), default=10_000)
+
+    def view(self) -> View:
+        """The truth about the tasks, now."""
+        return view_of(self.group, self.limit(), self.joined_at)
 
     def states_since(self, time: float) -> list[Json | None]:
         """Every state that the user's StreamApp had from that time until now."""
@@ -180,7 +196,7 @@ class Ledger:
 
     def looked(self, process: Process) -> None:
         """The group, or an agent, was looked at."""
-        self._pending[process.number] = view_of(self.group, self.limit())
+        self._pending[process.number] = self.view()
 
     def evicts(self, process: Process, members: Sequence[MemberKey]) -> None:
         """LeaveGroup arrives at the brokers."""
@@ -194,6 +210,9 @@ class Ledger:
         """Some time has passed."""
         for one in self.listeners:
             one.passed()
+
+    def _completed(self) -> None:
+        self.joined_at = self.now
 
     def _struck(self) -> None:
         self.struck_at = self.now

@@ -15,12 +15,11 @@ from tests.prove.second_judge.coverage import Coverage
 from tests.prove.second_judge.deeds import INVALID, LEARNERS, POLICIES, SCALE_DOWN, Deeds
 from tests.prove.second_judge.explanation import Explanation
 from tests.prove.second_judge.facts import Facts
-from tests.prove.second_judge.grounds import GROUNDS
 from tests.prove.second_judge.identity import Identity
 from tests.prove.second_judge.ledger import Figures, Listener
 from tests.prove.second_judge.never import Claims, Members, Writer
 from tests.prove.second_judge.raises import Raises
-from tests.prove.second_judge.stage import Plant, Stage, stage_of
+from tests.prove.second_judge.stage import GROUNDS, Plant, Stage, stage_of
 from tests.prove.story import Disturbance
 
 GUARANTEES: tuple[Callable[[], Listener], ...] = (
@@ -53,18 +52,20 @@ ONE_CALL = st.sampled_from([(site, *fault) for site, faults in CALL_FAULTS.items
 class Machine(RuleBasedStateMachine):
     """One example."""
 
-    def __init__(self, figures: Figures, plants: Sequence[Plant] = (), grounds: Sequence[str] = ()) -> None:
+    figures = Figures()
+    plants: Sequence[Plant] = ()
+    grounds: Sequence[str] = tuple(GROUNDS)
+
+    def __init__(self) -> None:
         super().__init__()
-        self.figures, self._plants = figures, plants
-        self._grounds = list(grounds or GROUNDS)
         self.stage: Stage | None = None
 
     @initialize(data=st.data(), seed=st.integers(0, 7))
     def bring_up(self, data: st.DataObject, seed: int) -> None:
         """Begin with an application at rest."""
-        ground = data.draw(st.sampled_from(self._grounds), label="ground")
+        ground = data.draw(st.sampled_from(self.grounds), label="ground")
         self.stage = stage_of(ground, seed, [make() for make in GUARANTEES], self.figures)
-        self.stage.plants.extend(self._plants)
+        self.stage.plants.extend(self.plants)
         Deeds(self.stage)
         self.figures.examples += 1
         self._wait(10)
@@ -241,3 +242,13 @@ class Machine(RuleBasedStateMachine):
         if wrongs:
             note("\n".join(self._there.board.chronicle[-HISTORY:]))
         assert not wrongs, "\n".join(wrongs)
+
+
+def machine_of(figures: Figures, plants: Sequence[Plant] = (), grounds: Sequence[str] = ()) -> type[Machine]:
+    """A machine that counts there, with those planted faults, on those grounds or on all."""
+
+    class Bound(Machine):
+        pass
+
+    Bound.figures, Bound.plants, Bound.grounds = figures, plants, grounds or tuple(GROUNDS)
+    return Bound

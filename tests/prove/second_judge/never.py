@@ -38,12 +38,14 @@ class Claims(Listener):
 
     def _judge_retention(self, write: Write, after: Json) -> None:
         replicas = write.replicas() or (0, 0)
-        if replicas[1] >= replicas[0]:
+        is_removal = replicas[1] < replicas[0]
+        if is_removal:
+            self.stage.ledger.stake(4, "removals that leave a volume claim")
+        elif "persistentVolumeClaimRetentionPolicy" not in write.request.body.get("spec", {}):
             return
-        self.stage.ledger.stake(4, "removals that leave a volume claim")
         told = after["spec"].get("persistentVolumeClaimRetentionPolicy", {}).get("whenScaled", "Retain")
         if told == "Delete" and all(_retention(app) == "Retain" for app in self._states(write.at)):
-            self.stage.ledger.wrong(4, "a removal lets Kubernetes delete claims that the StreamApp retains")
+            self.stage.ledger.wrong(4, "the StatefulSet lets Kubernetes delete claims that the StreamApp retains")
 
     def _judge_age(self, write: Write, after: Json) -> None:
         """A template that is written has an init container with the age that the StreamApp allows."""

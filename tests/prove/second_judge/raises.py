@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tests.prove.second_judge.deeds import is_valid
 from tests.prove.second_judge.ledger import Listener, Write
-from tests.prove.second_judge.validity import is_valid
 
 Json = dict[str, Any]
 AT_ONCE = 2.0
@@ -46,16 +46,17 @@ class Raises(Listener):
 
     def user_wrote(self, app: Json | None, before: Json | None) -> None:
         """A raise begins if more replicas are desired than there are, and the operator can act."""
-        if app is None or before is None or app["spec"] == before["spec"] and app["metadata"] == before["metadata"]:
+        if app is None or before is None:
             return
         desired = int(app["spec"].get("replicas", 1))
         if not is_valid(app) or desired < self.stage.current():
             self._raise = None
             return
         is_held = _is_held(before)
-        if desired > self.stage.current() or (is_held and desired > int(before["spec"].get("replicas", 1))):
-            if self._raise is None or self._raise.target != desired:
-                self._raise = Raise(self.stage.now, desired, is_held)
+        is_raise = is_held and desired > int(before["spec"].get("replicas", 1))
+        is_new = self._raise is None or self._raise.target != desired
+        if is_new and (is_raise or desired > self.stage.current()):
+            self._raise = Raise(self.stage.now, desired, is_held)
 
     def wrote(self, write: Write) -> None:
         """A raise of the StatefulSet."""

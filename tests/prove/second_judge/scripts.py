@@ -26,14 +26,21 @@ class Script:
 
 
 DOWN = Script("a scale-down", "four pods", (("wait", 0, 5), ("scale", 3, 40)), ending=20)
-DOWN_UP = Script("down, and up again in the hold", "four pods", (("wait", 0, 5), ("scale", 3, 9), ("scale", 4, 8)), ending=0)
+DOWN_UP = Script(
+    "down, and up again in the hold", "four pods", (("wait", 0, 5), ("scale", 3, 9), ("scale", 4, 8)), ending=0
+)
 KILL = Script("a container that ends", "four pods", (("wait", 0, 12), ("kill", 1, 12)), ending=0)
 UP = Script("a raise", "four pods", (("wait", 0, 3), ("scale", 5, 10)), ending=0)
 BEHIND = Script(
-    "a scale-down whose copies are far behind", "slow restore", (("wait", 0, 5), ("copies-behind", 90, 1), ("scale", 2, 75))
+    "a scale-down whose copies are far behind",
+    "slow restore",
+    (("wait", 0, 5), ("copies-behind", 90, 1), ("scale", 2, 75)),
 )
 MISMATCH = Script(
-    "another process ID in a hold", "four pods", (("wait", 0, 5), ("other-process-id", 0, 20), ("scale", 3, 60)), ending=30
+    "another process ID in a hold",
+    "four pods",
+    (("wait", 0, 5), ("other-process-id", 0, 20), ("scale", 3, 60)),
+    ending=30,
 )
 FORCED = Script(
     "an override by policy", "no copies", (("wait", 0, 5), ("scale-down", 1, 5), ("scale", 2, 60)), ending=60
@@ -41,8 +48,8 @@ FORCED = Script(
 DARK = Script(
     "a scale-down without brokers, and a leader that dies",
     "four pods",
-    (("wait", 0, 5), ("scale", 3, 8), ("brokers-away", 12, 14), ("die", 0, 5), ("scale", 4, 10), ("scale", 3, 1)),
-    ending=40,
+    (("wait", 0, 5), ("scale", 3, 8), ("brokers-away", 12, 14), ("die", 0, 1), ("scale", 5, 10)),
+    ending=10,
 )
 FRESH_VOLUME = Script("a volume that is new", "four pods", (("wait", 0, 5), ("wipe", 2, 30)), ending=0)
 ON_DEMAND = Script("empty pods go together", "on demand", (("wait", 0, 5), ("scale", 2, 45)), ending=20)
@@ -53,7 +60,9 @@ SOON = Script(
     (("wait", 0, 5), ("copies-behind", 90, 1), ("scale", 2, 10)),
     ending=0,
 )
-HELD = Script("a scale-down that the user holds", "four pods", (("wait", 0, 5), ("hold", 1, 8), ("scale", 3, 45)), ending=0)
+HELD = Script(
+    "a scale-down that the user holds", "four pods", (("wait", 0, 5), ("hold", 1, 8), ("scale", 3, 45)), ending=0
+)
 FROZEN = Script(
     "a leader that freezes in a hold and wakes up beside its successor",
     "four pods",

@@ -8,6 +8,7 @@ import logging
 import pickle
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -15,20 +16,64 @@ import structlog
 
 from tests.kube.object_store import ObjectStore, RefusalError, Request
 from tests.prove.calls import Switchboard
-from tests.prove.group import Group
+from tests.prove.group import Group, Shape
 from tests.prove.instance import Instance, Lives
 from tests.prove.kubelet import NAME, NAMESPACE, Nodes
-from tests.prove.second_judge.grounds import GROUNDS
 from tests.prove.second_judge.ledger import Figures, Ledger, Listener, ListeningGroup, Write
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
 from tests.prove.world import Picture, fresh_picture
 
 Json = dict[str, Any]
+FAST = 40_000.0
+"""Records a second that a copy catches up with, while an application is brought up."""
 LOOKED_EVERY = 2.0
 """Seconds between two looks of the guarantees, while time passes."""
 Plant = Callable[["Stage", Request], Request]
 """Changes what a process sends, as it arrives at the API server; for planted faults alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One kind of application."""
+
+    name: str
+    replicas: int
+    standbys: int = 1
+    threads: int = 1
+    restore: float = 40_000.0
+    """Records a second that a copy catches up with."""
+    rate: float = 50.0
+    on_demand: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        """As the simulated group takes it."""
+        return Shape(
+            threads=self.threads,
+            standbys=self.standbys,
+            restore=self.restore,
+            rate=self.rate,
+            on_demand=self.on_demand,
+        )
+
+    @property
+    def spec(self) -> Json:
+        """What the StreamApp says beside its usual fields."""
+        return {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}} if self.on_demand else {}
+
+
+GROUNDS = {
+    one.name: one
+    for one in (
+        Ground("four pods", 4),
+        Ground("three pods of two threads", 3, threads=2),
+        Ground("two standbys", 3, standbys=2),
+        Ground("slow restore", 3, restore=900.0),
+        Ground("on demand", 3, standbys=0, on_demand=True),
+        Ground("no copies", 3, standbys=0),
+    )
+}
 
 
 class LedgerStore(ObjectStore):
@@ -78,6 +123,8 @@ class WatchedLives(Lives):
     def __init__(self, make: Callable[[int], Instance], loop: VirtualLoop, board: Switchboard) -> None:
         super().__init__(make, loop, board)
         self.gone_at: float | None = None
+        self.former: Instance | None = None
+        """The process that acted before."""
         self.away: list[tuple[float, float]] = []
         """When no process acted: from, until."""
 
@@ -103,7 +150,7 @@ class WatchedLives(Lives):
                 self._loop.call_later(self.absence + 2.0, self._board.strikes, Disturbance("second", 0, "raise-again"))
 
     def _leaves(self) -> None:
-        self.present, self.gone_at = None, self._loop.time()
+        self.former, self.present, self.gone_at = self.present, None, self._loop.time()
         self._loop.call_later(self.absence, self.begin)
 
 
@@ -222,6 +269,7 @@ def stage_of(
     text, began = _brought_up(ground)
     picture: Picture = pickle.loads(text)  # noqa: S301 (made by this process)
     stage = Stage(picture, began, seed, listeners)
+    stage.group.truth.shape = GROUNDS[ground].shape
     stage.board.is_told = is_told
     if figures is not None:
         stage.ledger.figures = figures
@@ -233,7 +281,7 @@ def stage_of(
 def _brought_up(ground: str) -> tuple[bytes, float]:
     """A world that the operator brought up from nothing, and its age in seconds."""
     one = GROUNDS[ground]
-    stage = Stage(fresh_picture(one.replicas, one.shape, **one.spec), 0.0, 0)
+    stage = Stage(fresh_picture(one.replicas, replace(one.shape, restore=FAST), **one.spec), 0.0, 0)
     stage.act(stage.lives.begin)
     stage.wait(30.0)
     while not _is_quiet(stage):

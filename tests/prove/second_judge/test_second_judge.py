@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.prove.second_judge.ledger import Figures
-from tests.prove.second_judge.machine import GUARANTEES, Machine
+from tests.prove.second_judge.machine import GUARANTEES, machine_of
 from tests.prove.second_judge.plants import PLANTED, Planted
 from tests.prove.second_judge.scripts import TOUR, Script, played, toured
 
@@ -56,7 +56,7 @@ def test_a_planted_fault_fails_the_machine_with_the_calls_that_play_it_again() -
     plants = next(one.plants for one in PLANTED if one.name == "writes spec.replicas")
     few = settings(QUIET, max_examples=1, stateful_step_count=2, database=None, derandomize=True)
     with pytest.raises(AssertionError, match="guarantee 6") as found:
-        run_state_machine_as_test(lambda: Machine(Figures(), plants, ["four pods"]), settings=few)
+        run_state_machine_as_test(machine_of(Figures(), plants, ["four pods"]), settings=few)
     assert "state.bring_up(" in "\n".join(found.value.__notes__)
 
 
@@ -65,5 +65,5 @@ def test_a_planted_fault_fails_the_machine_with_the_calls_that_play_it_again() -
 def test_the_machine_finds_no_guarantee_broken() -> None:
     figures = Figures()
     some = settings(QUIET, max_examples=25, stateful_step_count=25, derandomize=True, database=None)
-    run_state_machine_as_test(lambda: Machine(figures), settings=some)
+    run_state_machine_as_test(machine_of(figures), settings=some)
     assert (figures.examples >= 25, by_guarantee(figures.stakes)) == (True, set(range(1, 9)))

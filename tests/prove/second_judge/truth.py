@@ -1,8 +1,8 @@
 """The truth about the tasks at one moment, as far as anything outside the pods can know it.
 
 The container of a pod counts as alive until its kubelet has reported its end, which takes at most `REPORTED_AFTER`.
-A copy counts as caught up if it is now, or if it was when its member last joined: brokers show positions of the last
-join only. Both favour the operator; what is wrong all the same is wrong.
+A copy counts as caught up if it is now, or if it was when its member last joined, not longer ago than `STALE_AFTER`:
+brokers show positions of the last join only. Both favour the operator; what is wrong all the same is wrong.
 """
 
 from collections import defaultdict
@@ -17,6 +17,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 REPORTED_AFTER = 2.6
 """Seconds until a kubelet of this world has reported the end of a container."""
+STALE_AFTER = 30.0
+"""Seconds after which what a member said when it joined is old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,15 @@ class View:
         return frozenset(task for ordinal, tasks in self.held.items() if ordinal >= remaining for task in tasks)
 
 
-def view_of(group: Group, limit: int) -> View:
+def view_of(group: Group, limit: int, joined_at: float) -> View:
     """The truth now.
 
     Args:
         group: The consumer group.
         limit: Records that a caught-up copy can be behind.
+        joined_at: When the last rebalance was complete.
     """
+    is_fresh = group.time() - joined_at <= STALE_AFTER
     group.advance()
     good: dict[TaskId, set[int]] = defaultdict(set)
     held: dict[int, set[TaskId]] = defaultdict(set)
@@ -61,7 +65,7 @@ def view_of(group: Group, limit: int) -> View:
         if not _can_seem_alive(member, group.time()):
             continue
         processes[ordinal].add(member.process_id)
-        for task in _good_on(group, member, limit):
+        for task in _good_on(group, member, limit, is_fresh=is_fresh):
             good[task].add(ordinal)
     return View(group.time(), frozenset(group.tasks), _frozen(good), _frozen(held), _frozen(processes))
 
@@ -97,10 +101,10 @@ def _can_seem_alive(member: Member, now: float) -> bool:
     return run is not None and (run.ended_at is None or now - run.ended_at <= REPORTED_AFTER)
 
 
-def _good_on(group: Group, member: Member, limit: int) -> Iterable[TaskId]:
+def _good_on(group: Group, member: Member, limit: int, *, is_fresh: bool) -> Iterable[TaskId]:
     assert member.run is not None
     for task in member.active | member.standby:
-        said = member.said.lags.get(task, limit + 1)
+        said = member.said.lags.get(task, limit + 1) if is_fresh else limit + 1
         if task in member.running or min(said, group.truth.lag(member.run.ordinal, task)) <= limit:
             yield task
 
