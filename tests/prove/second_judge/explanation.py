@@ -85,16 +85,14 @@ class Explanation(Listener):
         held, reason, message = _conditions(status).get("ScaleDownHeld", ("", "", ""))
         scale_down = status.get("scaleDown")
         if desired >= current:
-            budget = self.stage.store.get("poddisruptionbudgets", NAMESPACE, NAME)
-            is_step_open = budget is not None and budget["spec"].get("maxUnavailable") == 0
-            if held == "True" or (scale_down is not None and not is_step_open):
+            if held == "True" or (scale_down is not None and not self._is_step_open()):
                 self._wrong(f"{desired} desired, {current} current, ScaleDownHeld {held}, scaleDown {scale_down}")
             return
         self.stage.ledger.stake(8, "looks at a hold")
         if scale_down is None or not scale_down.get("reason") or not reason or not message:
             self._wrong(f"a scale-down is not explained: {scale_down}, ScaleDownHeld {held} {reason}")
             return
-        if scale_down["target"] != desired:
+        if scale_down["target"] != desired and not self._is_step_open():
             self._wrong(f"the scale-down's target is {scale_down['target']}, not {desired}")
         lower = self.stage.ledger.lower_since
         if held == "True" and lower is not None:
@@ -103,6 +101,11 @@ class Explanation(Listener):
         if _seconds(scale_down.get("estimatedCompletionTime", FAR)) < self.stage.now - CALM:
             self.stage.ledger.stake(8, "looks at an estimate that passed long ago")
         self._judge_by_lag(scale_down)
+
+    def _is_step_open(self) -> bool:
+        """Whether a removal is not complete, which the status goes on to describe."""
+        budget = self.stage.store.get("poddisruptionbudgets", NAMESPACE, NAME)
+        return budget is not None and budget["spec"].get("maxUnavailable") == 0
 
     def _judge_start(self, since: str, lower: float) -> None:
         """A hold that is not recorded yet has its start in the condition alone."""
