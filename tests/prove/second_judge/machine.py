@@ -90,14 +90,26 @@ class Machine(RuleBasedStateMachine):
     def scale_down(self, less: int, seconds: int) -> None:
         self._do("scale", max(1, self._there.current() - less), seconds)
 
+    @rule(less=st.integers(1, 2), seconds=st.sampled_from((15, 30, 60)))
+    def lift_the_brakes_and_scale_down(self, less: int, seconds: int) -> None:
+        self._lift_the_brakes()
+        self.scale_down(less, seconds)
+
+    @rule(more=st.integers(1, 2))
+    def lift_the_brakes_and_scale_up(self, more: int) -> None:
+        self._lift_the_brakes()
+        self.scale_up(more)
+
     @rule(more=st.integers(1, 2))
     def scale_up(self, more: int) -> None:
         self._do("scale", min(5, self._there.current() + more), 3)
 
     @rule(is_allowed=st.booleans())
     def scale_to_zero(self, *, is_allowed: bool) -> None:
+        before = self._there.desired()
         self._do("allow-zero", is_allowed)
-        self._do("scale", 0, 40)
+        self._do("scale", 0, 40 if is_allowed else 15)
+        self._do("scale", max(1, before))
 
     @rule(on=st.booleans())
     def pause(self, *, on: bool) -> None:
@@ -215,6 +227,10 @@ class Machine(RuleBasedStateMachine):
         finally:
             self.figures.seconds += self.stage.now - self.stage.began
             self.stage.close()
+
+    def _lift_the_brakes(self) -> None:
+        for what in ("valid", "pause", "hold", "dry-run"):
+            self._do(what, 0)
 
     @property
     def _there(self) -> Stage:

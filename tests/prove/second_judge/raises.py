@@ -49,7 +49,8 @@ class Raises(Listener):
         if app is None or before is None:
             return
         desired = int(app["spec"].get("replicas", 1))
-        if not is_valid(app) or desired < self.stage.current():
+        is_less = self._raise is not None and desired < self._raise.target
+        if not is_valid(app) or is_less or desired < self.stage.current():
             self._raise = None
             return
         is_held = _is_held(before)
