@@ -92,6 +92,19 @@ class Switchboard:
     """Plurals that the API server does not let anybody read at present."""
     slowness: float = 0.0
     """Seconds that the API server takes beside the usual."""
+    slow_until: dict[float, float] = field(default_factory=dict)
+    """Until when the API server took so many seconds, by the seconds."""
+
+    def slowest(self, since: float) -> float:
+        """The most that one answer took beside the usual, now or at any time from then on."""
+        past = (seconds for seconds, until in self.slow_until.items() if until >= since)
+        return max((self.slowness, *past))
+
+    def be_slow(self, seconds: float) -> None:
+        """Have every answer take so long from now on; 0 for the usual time."""
+        if self.slowness:
+            self.slow_until[self.slowness] = self.now()
+        self.slowness = seconds
 
     def arrive(self, site: str) -> list[Disturbance]:
         """Count a call; let happen what happens at it in the world; give what is to become of the call itself."""

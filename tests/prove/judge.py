@@ -21,7 +21,9 @@ from tests.prove.kubelet import NAME, NAMESPACE, Nodes
 
 Json = dict[str, Any]
 FRESH = 10.6
-"""Seconds: a reading may be 10 s old when it is judged, and the judgement 10 s old when it is sent."""
+"""Seconds that a look at the group may be old when it is judged: its description comes before its end."""
+JUDGEMENT = 10.0
+"""Seconds that a judgement may be old when it is sent, however slow the server is or was when it answered."""
 AT_ONCE = 0.15
 """Seconds from the last live reads to the write: what a user says within them comes too late."""
 APART = 9.5
@@ -170,11 +172,10 @@ class Judge:
             if number > writer.number and other.passed_at is not None and other.passed_at > seen.statefulset_at:
                 self.wrong(2, f"{what} on what it read before process {number} took over")
         self._by_the_wish(what, seen, now)
+        self._by_age(what, seen)
         never_ran = self._never_ran(frozenset(range(now, was)), seen)
         if "step" not in _record(body) and not never_ran:
             self.wrong(8, f"{what}, and the record does not say so")
-        if self._now() - seen.statefulset_at > FRESH + self._board.slowness:
-            self.wrong(2, f"{what} on a judgement that is {self._now() - seen.statefulset_at:.1f} s old")
         going, known = frozenset(range(now, was)), seen.ordinals
         if known and max(known) >= was:
             self.wrong(1, f"{what}, although an ordinal of an earlier step is still there: {sorted(known)}")
@@ -182,10 +183,17 @@ class Judge:
             return
         self._by_coverage(what, seen, going, is_removal=True)
 
+    def _by_age(self, what: str, seen: Seen) -> None:
+        """Guarantee 2: a judgement that became old while the server was slow is not sent, even if that is over."""
+        age = self._now() - seen.statefulset_at
+        if age > JUDGEMENT:
+            self.wrong(2, f"{what} on a judgement that is {age:.1f} s old")
+
     def _by_the_wish(self, what: str, seen: Seen, now: int) -> None:
         """Guarantees 1 and 3: nobody goes below the wish, or on when told to wait, unless told just now."""
         app = self._store.get("streamapps", NAMESPACE, NAME) or {"spec": {}}
-        if seen.app_is_stale or self._now() - self.wished_at <= AT_ONCE + 2 * self._board.slowness:
+        slowness = self._board.slowest(self._now() - JUDGEMENT)
+        if seen.app_is_stale or self._now() - self.wished_at <= AT_ONCE + 2 * slowness:
             self.notes["told too late"] += app["spec"].get("replicas", 0) > now or app["spec"].get("paused", False)
             return
         if app["spec"].get("replicas", 0) > now:
@@ -235,6 +243,7 @@ class Judge:
         ordinal = _ordinal(pod)
         self.notes["restarts"] += 1
         seen, what = self._of(writer), f"process {writer.number} restarts {ordinal}"
+        self._by_age(what, seen)
         if not _running(pod) or len(self._nodes.pods()) == 1:
             return
         down = [number for number in seen.ordinals if number != ordinal and number not in self._nodes.alive()]

@@ -22,6 +22,9 @@ from tests.prove.story import Disturbance, Story
             "down-3-2 seed=1 kafka:39:ghost", id="never seen to converge: a copy given back says nothing of itself"
         ),
         pytest.param("down-4-2 seed=1 kafka:44:kill", id="a copy that died before anybody could know"),
+        pytest.param("kill-in-hold seed=1 kafka:9:api-slow:3", id="an old judgement, since the reads took 3 s each"),
+        pytest.param("drain-4-2 seed=1 kafka:19:api-slow:3", id="an old judgement of drained pods"),
+        pytest.param("template-in-hold seed=1 kafka:62:api-slow:3", id="an old judgement of a restart"),
         pytest.param("down-4-3 seed=1 removal:1:die", id="a marker was left by who died between two writes"),
     ],
 )

@@ -158,7 +158,7 @@ class World:
     def _must_have_grown(self) -> None:
         """Guarantee 3: a raise is never delayed."""
         since = max(self._growth or 0.0, self.disturbed_at)
-        due = since + GROWTH + 10 * self.board.slowness
+        due = since + GROWTH + 10 * self.board.slowest(since)
         if self.loop.time() < due - 0.01:
             self.loop.call_at(due, self._must_have_grown)
             return
@@ -197,8 +197,8 @@ class World:
 
     def _api_slow(self, seconds: int) -> None:
         """For 40 seconds, every answer takes so long."""
-        self.board.slowness = seconds
-        self.loop.call_later(40, setattr, self.board, "slowness", 0.0)
+        self.board.be_slow(seconds)
+        self.loop.call_later(40, self.board.be_slow, 0.0)
 
     def _die(self, _: int) -> None:
         if self.lives.present is not None:

@@ -79,7 +79,7 @@ class Gathered:
     policy: ScalingPolicy
     application: Application
     taken_at: float
-    """When StreamApp and StatefulSet had been read, on the monotonic clock: nothing of Kubernetes is older."""
+    """Just before the first read, on the monotonic clock: nothing of Kubernetes is older, however slow the answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Gatherer:
 
     async def read_replicas(self, key: Key) -> ReplicaFacts | OtherInstallation | None:
         """Read the StreamApp and the StatefulSet; None where the StreamApp is gone. Raises KubeError."""
-        read_at = self._now()
+        read_at, taken_at = self._now(), self._monotonic()
         resource, live = await asyncio.gather(
             self._client.find(STREAM_APPS, key.namespace, key.name),
             self._client.find(STATEFUL_SETS, key.namespace, key.name),
@@ -146,7 +146,7 @@ class Gatherer:
             live_statefulset=None,
             statefulset=None,
             read_at=read_at,
-            taken_at=self._monotonic(),
+            taken_at=taken_at,
         )
         return self.with_statefulset(facts, live)
 
