@@ -95,6 +95,9 @@ class Switchboard:
     slow_until: dict[float, float] = field(default_factory=dict)
     """Until when the API server took so many seconds, by the seconds."""
 
+    refuses_template: int = 0
+    """With which status the API server refuses every write of a template; 0: it takes them."""
+
     def slowest(self, since: float) -> float:
         """The most that one answer took beside the usual, now or at any time from then on."""
         past = (seconds for seconds, until in self.slow_until.items() if until >= since)
@@ -209,6 +212,8 @@ class DirectClient(KubeClient):
         as_of = None
         if behind and request.method == "GET":
             as_of = self._store.history[-min(behind, len(self._store.history))].version - 1
+        if self._board.refuses_template and "template" in request.body.get("spec", {}):
+            raise of_status(self._board.refuses_template, what, "injected: an admission policy refuses it")
         self._board.writer = self._process
         try:
             answer = self._store.answer(request, as_of)

@@ -17,6 +17,7 @@ from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.kube.object_store import ObjectStore, Request
 from tests.prove.calls import Process, Switchboard
 from tests.prove.group import Group, GroupTruth, Member
+from tests.prove.judge_claims import ClaimJudge
 from tests.prove.kubelet import NAME, NAMESPACE, Nodes
 
 Json = dict[str, Any]
@@ -78,6 +79,8 @@ class Judge:
         """What happened: grants, removals, evictions, cancels, and removals that the world overtook."""
         self._store, self._group, self._nodes, self._board, self._now = store, group, nodes, board, now
         self._seen: dict[int, Seen] = {}
+        self._claims = ClaimJudge(lambda: store.get("streamapps", NAMESPACE, NAME))
+        self._claims.said(store.get("streamapps", NAMESPACE, NAME) or {"spec": {}})
         self.wished_at = 0.0
         """When the user last changed his mind."""
         store.changed.append(self._changed)
@@ -137,9 +140,14 @@ class Judge:
     # What they write.
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
-        if plural == "persistentvolumeclaims" and not body:
-            self.wrong(4, f"the claim {before and before['metadata']['name']} was deleted")
         writer = self._board.writer
+        if plural == "persistentvolumeclaims" and not body and before is not None:
+            self.notes["claims gone"] += 1
+            why = self._claims.vanished(before, is_by_operator=writer is not None)
+            if why is not None:
+                self.wrong(4, why)
+        if plural == "streamapps" and body:
+            self._claims.said(body)
         if writer is None or before is None:
             return
         if plural == "statefulsets" and body:
@@ -173,6 +181,7 @@ class Judge:
                 self.wrong(2, f"{what} on what it read before process {number} took over")
         self._by_the_wish(what, seen, now)
         self._by_age(what, seen)
+        self._claims.removed(range(now, was), is_late=self._is_too_late(seen))
         never_ran = self._never_ran(frozenset(range(now, was)), seen)
         if "step" not in _record(body) and not never_ran:
             self.wrong(8, f"{what}, and the record does not say so")
@@ -191,15 +200,19 @@ class Judge:
 
     def _by_the_wish(self, what: str, seen: Seen, now: int) -> None:
         """Guarantees 1 and 3: nobody goes below the wish, or on when told to wait, unless told just now."""
-        app = self._store.get("streamapps", NAMESPACE, NAME) or {"spec": {}}
-        slowness = self._board.slowest(self._now() - JUDGEMENT)
-        if seen.app_is_stale or self._now() - self.wished_at <= AT_ONCE + 2 * slowness:
+        app = self._store.get("streamapps", NAMESPACE, NAME) or {"spec": {"paused": True}}
+        if self._is_too_late(seen):
             self.notes["told too late"] += app["spec"].get("replicas", 0) > now or app["spec"].get("paused", False)
             return
         if app["spec"].get("replicas", 0) > now:
             self.wrong(3, f"{what}, although {app['spec']['replicas']} are wished for since {self.wished_at:.2f} s")
         if app["spec"].get("paused"):
             self.wrong(1, f"{what}, although it is paused since {self.wished_at:.2f} s")
+
+    def _is_too_late(self, seen: Seen) -> bool:
+        """Whether the user changed something when there was no chance any more to see it."""
+        slowness = self._board.slowest(self._now() - JUDGEMENT)
+        return seen.app_is_stale or self._now() - self.wished_at <= AT_ONCE + 2 * slowness
 
     def _by_coverage(self, what: str, seen: Seen, going: frozenset[int], *, is_removal: bool) -> None:
         """Guarantees 1, 2 and 5, on the truth as it was at two looks of that process."""

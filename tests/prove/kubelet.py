@@ -10,40 +10,21 @@ import hashlib
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from streamapp.core.facts.ids import Ordinal, ProcessId
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
 from tests.kube.object_store import ObjectStore, marked
+from tests.prove.collector import Collector
 from tests.prove.group import Group, Run
-from tests.support.example import NOW
+from tests.prove.nodes_truth import NodesTruth, wall
 
 Json = dict[str, Any]
 NAMESPACE = "demo"
 NAME = "counter"
 BROKEN_IMAGE = "broken"
 """A pod of this image never starts."""
-
-
-@dataclass(slots=True)
-class NodesTruth:
-    """Everything but the timers; can be copied."""
-
-    runs: dict[str, Run] = field(default_factory=dict)
-    """Every container there ever was, by its ID."""
-    process_ids: dict[int, ProcessId] = field(default_factory=dict)
-    """What really lies on each ordinal's volume."""
-    numbers: int = 0
-    skew: float = 0.0
-    """Seconds that the nodes' clocks are ahead."""
-    stop: float = 2.4
-    """Seconds that a container takes at most to end when it is asked to."""
-    sync: float = 0.5
-    """Seconds that the StatefulSet's controller takes at most to see a change."""
-    lost_nodes: dict[int, float] = field(default_factory=dict)
-    """Ordinals whose pod cannot be made again before that time."""
 
 
 class Nodes:
@@ -56,8 +37,10 @@ class Nodes:
         group: Group,
         loop: asyncio.AbstractEventLoop,
         chance: random.Random,
+        collector: Collector,
     ) -> None:
         self.truth, self._store, self._group = truth, store, group
+        self._collector = collector
         self._loop, self._chance = loop, chance
         self._is_due = False
         store.changed.append(self._changed)
@@ -107,6 +90,8 @@ class Nodes:
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
         if plural == "statefulsets" and body and (before is None or before["spec"] != body["spec"]):
             self._sync_soon()
+        if plural == "persistentvolumeclaims" and not body:
+            self._sync_soon()  # a pod may wait for the end of its former claim
         is_marked = plural == "pods" and "deletionTimestamp" in body.get("metadata", {})
         if is_marked and before is not None and "deletionTimestamp" not in before["metadata"]:
             uid = body["metadata"]["uid"]
@@ -125,10 +110,13 @@ class Nodes:
         present = {_ordinal(pod): pod for pod in self.pods()}
         wanted = live["spec"]["replicas"]
         for ordinal in range(wanted):
+            if ordinal not in present and self._collector.is_stale(live, ordinal):
+                continue
             if ordinal not in present and self.truth.lost_nodes.get(ordinal, 0.0) <= self._loop.time():
                 self._create(ordinal, live)
             elif ordinal not in present:
                 self._later(5.0, 5.1, self._sync_soon)
+        self._collector.own_claims(live, present)
         for ordinal, pod in present.items():
             if ordinal >= wanted and "deletionTimestamp" not in pod["metadata"]:
                 self._store.put("pods", marked(pod, self._wall()))
@@ -265,7 +253,7 @@ class Nodes:
         self._loop.call_later(self._chance.uniform(least, most), then)
 
     def _wall(self) -> datetime:
-        return NOW + timedelta(seconds=self._loop.time())
+        return wall(self._loop)
 
     def _time(self) -> str:
         """By the node's clock, in whole seconds as the API has them."""

@@ -336,6 +336,11 @@ MUTANTS = (
         "brokers-away",
         survives="each look has a deadline of 5 s, and one that failed is the newest one and refuses",
     ),
+    Mutant(
+        "a policy that deletes claims may still stand",
+        lambda: _without(safety_gates.retention_is_in_force),
+        "claims-stay-refused",
+    ),
     Mutant("a pause is ignored", _pause_ignored, "pause-in-hold"),
     Mutant("growth waits for Kafka", _growth_waits_for_kafka, "raise-without-brokers", ("crash", "error")),
     Mutant("growth waits for every read", _growth_waits_for_reads, "raise-without-pods"),

@@ -67,11 +67,9 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
 
 def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
     """What users and nodes do, at every call; and a server that becomes slow at it."""
-    for site, number in _calls(counts, "write"):
-        for what, which in (("wish", scene.replicas), ("wish", scene.replicas + 1), ("wish", 1), ("pause", 8)):
-            yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "wish")
-        if number % 3 == 0:
-            yield Story(scene.name, seed, (Disturbance(site, number, "template", 7),), "template")
+    yield from _changes(scene, counts, seed)
+    if scene.retention:
+        yield from _retention(scene, counts, seed)
     kills = tuple(("kill", ordinal) for ordinal in range(scene.replicas))
     at_once = (("wish", scene.replicas), ("wish", scene.replicas + 1), ("pause", 8), ("die", 0), ("template", 7))
     for site, number in _calls(counts, "removal"):
@@ -86,6 +84,26 @@ def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[
     for site, number in calls:
         for what, which in kills:
             yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "restart in place")
+
+
+def _changes(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
+    """The user changes or deletes the StreamApp, at every write."""
+    for site, number in _calls(counts, "write"):
+        for what, which in (("wish", scene.replicas), ("wish", scene.replicas + 1), ("wish", 1), ("pause", 8)):
+            yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "wish")
+        if number % 3 == 0:
+            yield Story(scene.name, seed, (Disturbance(site, number, "template", 7),), "template")
+            yield Story(scene.name, seed, (Disturbance(site, number, "delete-app", number % 2),), "StreamApp deleted")
+
+
+def _retention(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
+    """The user changes what becomes of claims, at every call, also while the API server refuses every template."""
+    for site, number in _calls(counts, "write", "kafka"):
+        for what in ("claims-stay", "claims-go"):
+            yield Story(scene.name, seed, (Disturbance(site, number, what),), "retention")
+        refused = Disturbance(site, number, "refuse-template", 403 if number % 2 else 422)
+        taken = Disturbance("second", 90, "refuse-template")
+        yield Story(scene.name, seed, (refused, Disturbance(site, number, "claims-stay"), taken), "retention")
 
 
 def _calls(counts: Mapping[str, int], *sites: str) -> Iterator[tuple[str, int]]:

@@ -160,6 +160,8 @@ async def until_rest(world: World) -> None:
     """Let time pass until the world is at rest, or for too long."""
     while not world.judge.wrongs:
         await asyncio.sleep(LOOKED_AT)
+        if world.loop.broken is not None:
+            raise world.loop.broken
         if world.loop.time() <= world.last_second + 1 or world.lives.present is None:
             continue
         unrest = world.unrest()

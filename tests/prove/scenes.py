@@ -5,6 +5,11 @@ from dataclasses import dataclass, replace
 from tests.prove.group import Shape
 from tests.prove.story import Disturbance
 
+STATE: dict[str, object] = {
+    "mountPath": "/state",
+    "volumeClaimTemplate": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -18,6 +23,8 @@ class Scene:
     rate: float = 50.0
     standbys: int = 1
     on_demand: bool = False
+    retention: str = ""
+    """What becomes of claims after a scale-down, or after the end; empty: nothing is said, so they stay."""
 
     @property
     def shape(self) -> Shape:
@@ -29,7 +36,9 @@ class Scene:
     @property
     def spec(self) -> dict[str, object]:
         """What the StreamApp says beside what all of them say."""
-        return {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}} if self.on_demand else {}
+        learners: dict[str, object] = {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}}
+        retention = dict.fromkeys(self.retention.split(), "Delete")
+        return {**(learners if self.on_demand else {}), "state": {**STATE, "retention": retention}}
 
     @property
     def ground(self) -> "Scene":
@@ -81,5 +90,15 @@ SCENES = {
         _drain("drain-up-2-3", 2, _at((4, "wish", 3))),
         _drain("drain-rollout", 2, _at((4, "template", 2))),
         Scene("node-lost", 3, _at((4, "wish", 2), (12, "lose", 1))),
+        Scene("down-up-without-claims", 3, _at((4, "wish", 2), (30, "wish", 3)), retention="whenScaled whenDeleted"),
+        Scene("claims-stay-in-hold", 4, _at((4, "wish", 2), (12, "claims-stay", 0)), retention="whenScaled"),
+        Scene(
+            "claims-stay-refused",
+            3,
+            _at((3, "refuse-template", 403), (4, "claims-stay", 0), (6, "wish", 2), (50, "refuse-template", 0)),
+            retention="whenScaled",
+        ),
+        Scene("deleted-in-hold", 3, _at((4, "wish", 2), (10, "delete-app", 0))),
+        Scene("deleted-with-claims", 3, _at((4, "wish", 2), (10, "delete-app", 1)), retention="whenDeleted"),
     )
 }

@@ -42,6 +42,8 @@ class VirtualLoop(BaseEventLoop):
         super().__init__()
         self.elapsed = 0.0
         """Seconds since the beginning of the world."""
+        self.broken: BaseException | None = None
+        """What a callback of the world raised: no story that had one counts."""
         self._clock_resolution = 1e-9
         self._selector = _NoNetwork(self)
 
@@ -53,6 +55,12 @@ class VirtualLoop(BaseEventLoop):
         """The wall clock; each look is a little later, as it is everywhere else."""
         self.elapsed += 1e-6
         return NOW + timedelta(seconds=self.elapsed)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Remember what a callback raised; what ends with a task is the product's own to handle."""
+        if "handle" in context:
+            self.broken = self.broken or context["exception"]
+        super().call_exception_handler(context)
 
     def _process_events(self, event_list: list[Any]) -> None:
         """There are none."""

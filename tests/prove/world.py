@@ -14,16 +14,20 @@ from streamapp.core.facts.ids import ProcessId, TaskId
 from tests.conformance import violations
 from tests.kube.object_store import ObjectStore, Stored
 from tests.prove.calls import Switchboard
+from tests.prove.collector import Collector
 from tests.prove.group import Group, GroupTruth, Shape
 from tests.prove.instance import Instance, Lives
 from tests.prove.judge import GROWTH, Judge, everything_runs
-from tests.prove.kubelet import BROKEN_IMAGE, NAME, NAMESPACE, Nodes, NodesTruth, revision
-from tests.prove.scenes import Scene
+from tests.prove.kubelet import BROKEN_IMAGE, NAME, NAMESPACE, Nodes, revision
+from tests.prove.nodes_truth import NodesTruth
+from tests.prove.scenes import STATE, Scene
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
 from tests.support.example import NOW
 
 Json = dict[str, Any]
+OWNED = {"streamapps", "statefulsets", "pods", "services", "poddisruptionbudgets"}
+"""What goes with a StreamApp."""
 
 
 @dataclass(slots=True)
@@ -51,7 +55,9 @@ class World:
         self.store.objects = dict(picture.objects)
         self.group = Group(picture.group, loop, chance)
         picture.group.at = loop.time()
-        self.nodes = Nodes(picture.nodes, self.store, self.group, loop, chance)
+        others = random.Random(f"collector {seed}")  # noqa: S311 (as above; apart, so that it moves no other draw)
+        self.collector = Collector(self.store, picture.nodes, picture.group, loop, others)
+        self.nodes = Nodes(picture.nodes, self.store, self.group, loop, chance, self.collector)
         self.judge = Judge(self.store, self.group, self.nodes, self.board, loop.time)
         self.lives = Lives(self._process, loop, self.board)
         self.wished_first = self.desired()
@@ -129,6 +135,10 @@ class World:
             "other-process-id": self._other_process_id,
             "own-process-id": self._own_process_id,
             "die": self._die,
+            "claims-stay": lambda _: self._keep_claims("Retain"),
+            "claims-go": lambda _: self._keep_claims("Delete"),
+            "refuse-template": lambda status: setattr(self.board, "refuses_template", status),
+            "delete-app": self._delete_app,
         }
         if what not in makers:
             return False
@@ -136,8 +146,14 @@ class World:
         return True
 
     def desired(self) -> int:
-        """What is wished for."""
-        return int(self.app()["spec"]["replicas"])
+        """What is wished for; nothing, where the StreamApp is gone."""
+        return 0 if self.is_deleted else int(self.app()["spec"]["replicas"])
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the user has deleted the StreamApp."""
+        found = self.store.get("streamapps", NAMESPACE, NAME)
+        return found is None or "deletionTimestamp" in found["metadata"]
 
     def app(self) -> Json:
         """The StreamApp."""
@@ -146,11 +162,13 @@ class World:
         return found
 
     def _change(self, **spec: Any) -> None:
+        if self.is_deleted:
+            return
         app = self.app()
         self.store.put("streamapps", {**app, "spec": {**app["spec"], **spec}})
 
     def _wish_for(self, replicas: int) -> None:
-        if replicas != self.desired():
+        if replicas != self.desired() and not self.is_deleted:
             self._change(replicas=replicas)
             self._growth = self.judge.wished_at = self.loop.time()
             self.loop.call_later(GROWTH, self._must_have_grown)
@@ -163,7 +181,7 @@ class World:
             self.loop.call_at(due, self._must_have_grown)
             return
         granted = self.statefulset()["spec"]["replicas"]
-        if granted < self.desired() and not self.app()["spec"].get("paused"):
+        if not self.is_deleted and granted < self.desired() and not self.app()["spec"].get("paused"):
             self.judge.wrong(3, f"{self.desired()} are wished for since {since:.2f} s, {granted} are granted")
 
     def _template(self, image: str) -> None:
@@ -179,6 +197,17 @@ class World:
             truth.slow[member.run.ordinal] = behind
             for task in member.standby:
                 truth.volumes[member.run.ordinal][task] = truth.end - behind
+
+    def _keep_claims(self, when_scaled: str) -> None:
+        if not self.is_deleted:
+            state = self.app()["spec"]["state"]
+            self._change(state={**state, "retention": {**state.get("retention", {}), "whenScaled": when_scaled}})
+            self.judge.wished_at = self.loop.time()
+
+    def _delete_app(self, in_foreground: int) -> None:
+        if not self.is_deleted:
+            self.collector.delete_app(self.app(), in_foreground=bool(in_foreground))
+            self.judge.wished_at = self.loop.time()
 
     def _pause(self, seconds: int) -> None:
         self._change(paused=True)
@@ -227,6 +256,9 @@ class World:
 
     def unrest(self) -> str | None:
         """What is not yet as the user wants it; None: the world is at rest."""
+        if self.is_deleted:
+            left = sorted({plural for plural, _, _ in self.store.objects} & OWNED)
+            return f"{', '.join(left)} are left of what was deleted" if left else None
         return next((what for what, is_so in self._rest() if not is_so()), None)
 
     def _rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
@@ -285,7 +317,6 @@ def fresh_picture(replicas: int, shape: Shape, **spec: Any) -> Picture:
 
 def a_stream_app(replicas: int, **spec: Any) -> Json:
     """The StreamApp."""
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     return {
         "apiVersion": "streamapp.dev/v1alpha1",
         "kind": "StreamApp",
@@ -295,7 +326,7 @@ def a_stream_app(replicas: int, **spec: Any) -> Json:
             "applicationId": "wordcount",
             "kafka": {"bootstrapServers": "kafka:9092"},
             "template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}},
-            "state": {"mountPath": "/state", "volumeClaimTemplate": claim},
+            "state": STATE,
             "scaleDown": {"stabilizationWindow": "2s"},
             **spec,
         },

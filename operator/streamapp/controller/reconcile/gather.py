@@ -60,7 +60,7 @@ class ReplicaFacts:
     read_at: datetime
     """When the reads began."""
     taken_at: float
-    """When they had ended, on the monotonic clock: the wall clock can be set."""
+    """Just before that, on the monotonic clock: the wall clock can be set."""
 
     @property
     def current(self) -> int:

@@ -1,0 +1,43 @@
+"""What the judge asks of claims: Kubernetes deletes one only where the StreamApp said so when its pod was taken.
+
+The operator itself deletes none. A change that the user made too late to be seen before the removal excuses it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Json = dict[str, Any]
+
+
+class ClaimJudge:
+    """One story's."""
+
+    def __init__(self, app: Callable[[], Json | None]) -> None:
+        self._app = app
+        self._could_go: dict[int, bool] = {}
+        """Ordinals that were removed: whether their claims could be deleted by what the spec said then."""
+        self._last_said: Json = {}
+        self._said_before: Json = {}
+
+    def said(self, app: Json) -> None:
+        """Remember what the StreamApp says; it counts also when the StreamApp is gone."""
+        said = app["spec"].get("state", {}).get("retention", {})
+        if said != self._last_said:
+            self._said_before, self._last_said = self._last_said, said
+
+    def removed(self, ordinals: Iterable[int], *, is_late: bool) -> None:
+        """Note a removal; `is_late`: what the user has said just now could not be seen any more."""
+        said = (self._last_said, self._said_before) if is_late else (self._last_said,)
+        could_go = any(one.get("whenScaled") == "Delete" for one in said)
+        self._could_go.update(dict.fromkeys(ordinals, could_go))
+
+    def vanished(self, claim: Json, *, is_by_operator: bool) -> str | None:
+        """Say what is wrong with the end of a claim, if anything is."""
+        name = claim["metadata"]["name"]
+        if is_by_operator:
+            return f"the claim {name} was deleted by the operator"
+        ordinal = int(name.rpartition("-")[2])
+        allowed = self._could_go.get(ordinal, False) or self._last_said.get("whenScaled") == "Delete"
+        if self._app() is None or "deletionTimestamp" in (self._app() or {"metadata": {}})["metadata"]:
+            allowed = allowed or self._last_said.get("whenDeleted") == "Delete"
+        return None if allowed else f"the claim {name} was deleted, and the spec says {self._last_said}"

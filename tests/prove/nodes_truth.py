@@ -1,0 +1,33 @@
+"""The truth about the nodes: every container there ever was, what lies on the volumes, and how slow everybody is."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from streamapp.core.facts.ids import ProcessId
+from tests.prove.group import Run
+from tests.support.example import NOW
+
+
+@dataclass(slots=True)
+class NodesTruth:
+    """Everything but the timers; can be copied."""
+
+    runs: dict[str, Run] = field(default_factory=dict)
+    """Every container there ever was, by its ID."""
+    process_ids: dict[int, ProcessId] = field(default_factory=dict)
+    """What really lies on each ordinal's volume."""
+    numbers: int = 0
+    skew: float = 0.0
+    """Seconds that the nodes' clocks are ahead."""
+    stop: float = 2.4
+    """Seconds that a container takes at most to end when it is asked to."""
+    sync: float = 0.5
+    """Seconds that the StatefulSet's controller takes at most to see a change."""
+    lost_nodes: dict[int, float] = field(default_factory=dict)
+    """Ordinals whose pod cannot be made again before that time."""
+
+
+def wall(loop: asyncio.AbstractEventLoop) -> datetime:
+    """The API server's clock."""
+    return NOW + timedelta(seconds=loop.time())
