@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 SESSION_TIMEOUT = 45.0
 GHOST_TIMEOUT = 10.0
-PROBING_INTERVAL = 600.0
+STATIC_SESSION_TIMEOUT = 90.0
+STATIC_REBALANCE_TIMEOUT = 10.0
 UNKNOWN_FOR = 60.0
 
 
@@ -42,6 +43,8 @@ class Run:
     ended: str = ""
     reason: str = ""
     joined_at: float | None = None
+    is_lost: bool = False
+    """Its node is gone, so nobody says that it has ended."""
 
     @property
     def is_alive(self) -> bool:
@@ -59,6 +62,7 @@ class Said:
     owned: frozenset[TaskId] = frozenset()
     lags: dict[TaskId, int] = field(default_factory=dict)
     """The truth at that moment, of everything on its volume."""
+    at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -76,6 +80,8 @@ class Member:
     standby: set[TaskId] = field(default_factory=set)
     running: set[TaskId] = field(default_factory=set)
     has_assignment: bool = False
+    instance: str | None = None
+    """Of a static member."""
 
     @property
     def is_alive(self) -> bool:
@@ -125,11 +131,15 @@ class Shape:
     """Records a second, per changelog."""
     restore: float = 40_000.0
     """Records a second that a copy catches up with."""
+    probing: float = 600.0
+    """Seconds to the next look whether a copy has warmed up; 60 is the least that Kafka Streams allows."""
     threads: int = 1
     standbys: int = 1
     heartbeat: float = 0.6
     on_demand: bool = False
     """Every container brings an agent and the learner task assignor."""
+    static: bool = False
+    """Members come back as who they were, without a rebalance, and a generation does not wait for them."""
 
 
 @dataclass(slots=True)
@@ -193,18 +203,41 @@ class Group:
     def join(self, run: Run) -> None:
         """A container that has started joins with each of its threads."""
         self.truth.agents[run.id] = AgentTruth(self.time())
-        for _ in range(self.truth.shape.threads):
+        for thread in range(self.truth.shape.threads):
             self._numbers += 1
             identity = f"wordcount-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}"
-            self.truth.members[identity] = Member(identity, run, run.host, run.process_id)
+            member = Member(identity, run, run.host, run.process_id)
+            if self.truth.shape.static:
+                member.instance = f"wordcount-{run.ordinal}-{thread}"
+                if self._comes_back(member):
+                    continue
+            self.truth.members[identity] = member
             self._rebalance()
             self._rejoin(identity)
+
+    def _comes_back(self, member: Member) -> bool:
+        """A static member that is still listed is itself again, with what it was given; its word is new."""
+        truth = self.truth
+        before = next((one for one in truth.members.values() if one.instance == member.instance), None)
+        if before is None:
+            return False
+        self.advance()
+        del truth.members[before.id]
+        truth.rejoined_members.discard(before.id)
+        truth.members[member.id] = member
+        member.active, member.standby, member.has_assignment = before.active, before.standby, before.has_assignment
+        if truth.state is GroupState.PREPARING_REBALANCE:
+            self._rejoin(member.id)
+        else:
+            self._says(member)
+        return True
 
     def ended(self, run: Run) -> None:
         """A container has ended without a word; its sessions go on."""
         for member in list(self.truth.members.values()):
             if member.run is run:
-                self._loop.call_later(SESSION_TIMEOUT, self.leave, member.id)
+                timeout = SESSION_TIMEOUT if member.instance is None else STATIC_SESSION_TIMEOUT
+                self._loop.call_later(timeout, self.leave, member.id)
 
     def leave(self, identity: str) -> None:
         """Its session timed out, or somebody sent LeaveGroup for it."""
@@ -249,6 +282,8 @@ class Group:
         self.advance()
         truth.state, truth.follow_up = GroupState.PREPARING_REBALANCE, False
         truth.rejoined_members = set()
+        if truth.shape.static:
+            self._loop.call_later(STATIC_REBALANCE_TIMEOUT, self._complete_without_some, truth.generation)
         for member in truth.members.values():
             if member.is_alive:
                 self._loop.call_later(self._heartbeat(), self._rejoin, member.id)
@@ -263,6 +298,14 @@ class Group:
         if member is None or member.run is None or not member.is_alive or not is_due:
             return
         self.advance()
+        self._says(member)
+        truth.rejoined_members.add(identity)
+        self._complete_if_all_are_there()
+
+    def _says(self, member: Member) -> None:
+        """A member joins with the word of this moment."""
+        truth = self.truth
+        assert member.run is not None
         volume = truth.volumes.setdefault(member.run.ordinal, {})
         siblings = [other for other in truth.members.values() if other.run is member.run and other is not member]
         locked = {task for other in siblings for task in other.active | other.standby}
@@ -271,17 +314,32 @@ class Group:
             running=frozenset(member.running),
             owned=frozenset(member.active),
             lags={task: truth.lag(member.run.ordinal, task) for task in volume},
+            at=self.time(),
         )
         member.joins += 1
-        truth.rejoined_members.add(identity)
-        self._complete_if_all_are_there()
+
+    def _complete_without_some(self, generation: int) -> None:
+        """The time of a rebalance is over: static members that are missing stay listed, all others go."""
+        truth = self.truth
+        if (truth.generation, truth.state) != (generation, GroupState.PREPARING_REBALANCE):
+            return
+        for member in list(truth.members.values()):
+            if member.instance is None and member.id not in truth.rejoined_members:
+                del truth.members[member.id]
+        if truth.rejoined_members:
+            self._complete()
+        else:
+            self._loop.call_later(STATIC_REBALANCE_TIMEOUT, self._complete_without_some, generation)
 
     def _complete_if_all_are_there(self) -> None:
+        if self.truth.rejoined_members >= self.truth.members.keys():
+            self._complete()
+
+    def _complete(self) -> None:
         truth = self.truth
-        if truth.rejoined_members >= truth.members.keys():
-            truth.state = GroupState.COMPLETING_REBALANCE
-            truth.generation += 1
-            self._loop.call_later(self._chance.uniform(0.02, 0.15), self._assign, truth.generation)
+        truth.state = GroupState.COMPLETING_REBALANCE
+        truth.generation += 1
+        self._loop.call_later(self._chance.uniform(0.02, 0.15), self._assign, truth.generation)
 
     def _assign(self, generation: int) -> None:
         truth = self.truth
@@ -300,7 +358,7 @@ class Group:
             member.has_assignment = True
         truth.state, truth.follow_up = GroupState.STABLE, moves or warms
         if truth.follow_up:
-            pause = self._chance.uniform(0.05, 1.0) if moves else 20.0 if shape.on_demand else PROBING_INTERVAL
+            pause = self._chance.uniform(0.05, 1.0) if moves else 20.0 if shape.on_demand else shape.probing
             self._loop.call_later(pause, self._follow_up, generation)
         for tell in self.completed:
             tell()

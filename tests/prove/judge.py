@@ -27,6 +27,8 @@ JUDGEMENT = 10.0
 """Seconds that a judgement may be old when it is sent, however slow the server is or was when it answered."""
 AT_ONCE = 0.15
 """Seconds from the last live reads to the write: what a user says within them comes too late."""
+POSITIONS = 60.0 + FRESH
+"""Seconds that a copy may have been good by the word of a join: positions of 60 s, and the time of a look."""
 APART = 9.5
 """Two readings lie at least so far apart: 10 s between their ends, as seen by a poll of half a second."""
 APART_BY_AGENTS = 2.5
@@ -42,8 +44,8 @@ class Look:
     at: float
     generation: int
     is_stable: bool
-    good: Mapping[TaskId, frozenset[tuple[int, str]]]
-    """Where each task has a good copy: ordinal and container."""
+    good: Mapping[TaskId, frozenset[tuple[int, str, float]]]
+    """Where each task has a good copy: ordinal, container, and from when on the world said so."""
     held: Mapping[int, frozenset[TaskId]]
     """What each ordinal was given."""
     members: frozenset[int]
@@ -222,7 +224,8 @@ class Judge:
         if not pairs:
             self.wrong(2, f"{what} without two looks in a row that are fresh, stable and of two joins")
             return
-        lost = [self._lost(later, earlier, going, running, is_removal=is_removal) for later, earlier in pairs]
+        at = seen.statefulset_at
+        lost = [self._lost(later, earlier, going, running, at, is_removal=is_removal) for later, earlier in pairs]
         least = min(lost, key=len)
         if least:
             self.wrong(1, f"{what}, and nobody who remains has {', '.join(sorted(least))}")
@@ -230,13 +233,25 @@ class Judge:
             self.notes["overtaken"] += 1
 
     def _lost(
-        self, later: Look, earlier: Look, going: frozenset[int], running: frozenset[str] | None, *, is_removal: bool
+        self,
+        later: Look,
+        earlier: Look,
+        going: frozenset[int],
+        running: frozenset[str] | None,
+        seen_at: float,
+        *,
+        is_removal: bool,
     ) -> set[str]:
         """What a removal on these two looks would cost; empty: nothing."""
         lost = set()
         for task in self._group.tasks:
             for look in (later, earlier):
-                good = {run for ordinal, run in look.good[task] if _remains(ordinal, going, is_removal=is_removal)}
+                good = {
+                    run
+                    for ordinal, run, since in look.good[task]
+                    if _remains(ordinal, going, is_removal=is_removal)
+                    if look is earlier or seen_at - since <= POSITIONS
+                }
                 if not (good if running is None else good & running):
                     lost.add(str(task))
         if len(going) > 1 and any(later.held.get(ordinal) or earlier.held.get(ordinal) for ordinal in going):
@@ -279,16 +294,17 @@ class Judge:
 
     # The truth.
 
-    def _good_copies(self, task: TaskId) -> list[tuple[int, str]]:
+    def _good_copies(self, task: TaskId) -> list[tuple[int, str, float]]:
         """Containers that run the task, or were caught up with it when they joined last and have it as standby.
 
         One that has just ended counts until its kubelet has said so: the group lists it for longer still, and nobody
         could know. Whether the server showed it when the pods were last listed is asked apart from this.
         """
-        limit = self._group.truth.shape.limit
+        shape, now = self._group.truth.shape, self._now()
+        limit = shape.limit
         shown = {_running(pod) for pod in self._nodes.pods()}
         return [
-            (member.run.ordinal, member.run.id)
+            (member.run.ordinal, member.run.id, now if task in member.running or shape.on_demand else member.said.at)
             for member in self._group.listed()
             if member.run is not None
             if member.is_alive or member.run.id in shown
@@ -296,7 +312,7 @@ class Judge:
         ]
 
     def _good_now(self, task: TaskId, going: frozenset[int], *, is_removal: bool) -> bool:
-        return any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _ in self._good_copies(task))
+        return any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _, _ in self._good_copies(task))
 
     def _never_ran(self, ordinals: frozenset[int], seen: Seen) -> bool:
         """Nobody ever took part there, on whatever volume; but for who began after the last chance to see it."""

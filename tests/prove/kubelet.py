@@ -23,6 +23,8 @@ from tests.prove.nodes_truth import NodesTruth, wall
 Json = dict[str, Any]
 NAMESPACE = "demo"
 NAME = "counter"
+SHOWN_AFTER_LOSS = 40.0
+"""Seconds that the pod of a lost node is shown as running, until the controller of nodes has given the node up."""
 BROKEN_IMAGE = "broken"
 """A pod of this image never starts."""
 
@@ -58,15 +60,23 @@ class Nodes:
         self._later(0.3, 2.0, lambda: self._start(uid))
         return True
 
+    def wipe(self, ordinal: int) -> bool:
+        """End a container uncleanly under exactly-once: the next one finds no state that it may use."""
+        is_done = self.kill(ordinal)
+        if is_done:
+            self._group.truth.volumes[ordinal] = {}
+        return is_done
+
     def lose(self, ordinal: int) -> bool:
-        """Take a pod away with its node: nobody sees its container end."""
+        """Take a node away: nobody sees its container end, and its pod is shown as it was for a while."""
         pod = self._pod(ordinal)
         run = None if pod is None else self._run_of(pod)
         if pod is None or run is None:
             return False
+        run.is_lost = True
         self._end(run, "")
-        self.truth.lost_nodes[ordinal] = self._loop.time() + 5
-        self._remove(pod)
+        self.truth.lost_nodes[ordinal] = self._loop.time() + SHOWN_AFTER_LOSS + 5
+        self._loop.call_later(SHOWN_AFTER_LOSS, self._remove_of, pod["metadata"]["uid"])
         return True
 
     def delete(self, ordinal: int) -> bool:
@@ -188,6 +198,8 @@ class Nodes:
     def _stop(self, pod_uid: str) -> None:
         """Asked to end: it does, without leaving the group, and when that was told the pod goes."""
         run = next((one for one in self._runs_of(pod_uid) if one.is_alive), None)
+        if any(one.is_lost for one in self._runs_of(pod_uid)):
+            return  # nobody is there to end it
         if run is not None:
             self._end(run, "Completed")
             self._later(2.6, 3.0, lambda: self._remove_of(pod_uid))
@@ -216,7 +228,7 @@ class Nodes:
 
     def _report(self, pod_uid: str) -> None:
         pod, runs = self._pod_of(pod_uid), self._runs_of(pod_uid)
-        if pod is None or not runs:
+        if pod is None or not runs or runs[-1].is_lost:
             return
         last, *before = reversed(runs)
         container = {

@@ -68,6 +68,7 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
 def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
     """What users and nodes do, at every call; and a server that becomes slow at it."""
     yield from _changes(scene, counts, seed)
+    yield from _losses(scene, counts, seed)
     if scene.retention:
         yield from _retention(scene, counts, seed)
     kills = tuple(("kill", ordinal) for ordinal in range(scene.replicas))
@@ -96,6 +97,14 @@ def _changes(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Sto
             yield Story(scene.name, seed, (Disturbance(site, number, "delete-app", number % 2),), "StreamApp deleted")
 
 
+def _losses(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
+    """A container that loses its state, and a node that is lost, at every fourth look."""
+    for site, number in _calls(counts, "kafka"):
+        if number % 4 == 0:
+            for what, kind in (("wipe", "state wiped"), ("lose", "node lost")):
+                yield Story(scene.name, seed, (Disturbance(site, number, what, number // 4 % scene.replicas),), kind)
+
+
 def _retention(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
     """The user changes what becomes of claims, at every call, also while the API server refuses every template."""
     for site, number in _calls(counts, "write", "kafka"):
@@ -116,7 +125,7 @@ def mixtures(counts: Mapping[str, Counter[str]], seed: int, names: Sequence[str]
     number = 0
     while True:
         number += 1
-        scene = SCENES[chance.choice(names)]
+        scene = SCENES[chance.choices(names, [SCENES[name].share for name in names])[0]]
         for _ in range(FAMILY):
             drawn = tuple(_any(scene, counts[scene.name], chance) for _ in range(chance.randint(1, 4)))
             skew = (Disturbance("second", 2, "skew", chance.choice((-2, 2))),) if chance.random() < 0.3 else ()
@@ -130,6 +139,8 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
                 ("wish", chance.randint(1, 4)),
                 ("kill", chance.randrange(scene.replicas)),
                 ("lose", chance.randrange(scene.replicas)),
+                ("wipe", chance.randrange(scene.replicas)),
+                (chance.choice(("claims-stay", "claims-go")), 0),
                 ("delete", chance.randrange(scene.replicas)),
                 ("pause", chance.randint(2, 20)),
                 ("brokers-away", chance.randint(2, 30)),

@@ -24,7 +24,7 @@ from tests.prove.virtual_time import VirtualLoop, run
 from tests.prove.world import World, copied, fresh_picture
 
 REST_WITHIN = 900.0
-"""Seconds after the last thing that happened."""
+"""Seconds after the last thing that happened, and the time that two restores of everything take."""
 OFFSET = 0.25
 """Seconds that what happens by a story's clock comes later than what happens by the scene's."""
 LOOKED_AT = 0.5
@@ -87,6 +87,7 @@ class _Played:
     def __init__(self, scene: Scene, story: Story, branches: Sequence[Story]) -> None:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
         picture = copied(_picture(scene.ground))
+        picture.group.shape = scene.shape
         self.loop = VirtualLoop()
         self.story = story
         self.outcomes: list[Outcome] = []
@@ -167,7 +168,8 @@ async def until_rest(world: World) -> None:
         unrest = world.unrest()
         if unrest is None:
             return
-        if world.loop.time() > max(world.last_second, world.disturbed_at) + REST_WITHIN:
+        restored = 2 * world.group.truth.end / world.group.truth.shape.restore
+        if world.loop.time() > max(world.last_second, world.disturbed_at) + REST_WITHIN + restored:
             world.judge.wrongs.append(f"no rest within {REST_WITHIN:g} s: {unrest}")
 
 

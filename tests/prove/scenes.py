@@ -23,6 +23,12 @@ class Scene:
     rate: float = 50.0
     standbys: int = 1
     on_demand: bool = False
+    restore: float = 40_000.0
+    """Records a second that a copy catches up with."""
+    share: float = 1.0
+    """How many of its stories are in a sample, by those of other scenes; long stories have fewer."""
+    static: bool = False
+    """Members are static."""
     retention: str = ""
     """What becomes of claims after a scale-down, or after the end; empty: nothing is said, so they stay."""
 
@@ -30,7 +36,14 @@ class Scene:
     def shape(self) -> Shape:
         """The application."""
         return Shape(
-            threads=self.threads, tasks=self.tasks, rate=self.rate, standbys=self.standbys, on_demand=self.on_demand
+            threads=self.threads,
+            tasks=self.tasks,
+            rate=self.rate,
+            restore=self.restore,
+            probing=600.0 if self.restore >= 40_000 else 60.0,
+            standbys=self.standbys,
+            on_demand=self.on_demand,
+            static=self.static,
         )
 
     @property
@@ -42,17 +55,17 @@ class Scene:
 
     @property
     def ground(self) -> "Scene":
-        """Scenes of the same ground begin with the same picture."""
-        return replace(self, name="", happens=())
+        """Scenes of the same ground begin with the same picture; how fast copies are restored makes none."""
+        return replace(self, name="", happens=(), restore=40_000.0, share=1.0)
 
 
 def _at(*happens: tuple[int, str, int]) -> tuple[Disturbance, ...]:
     return tuple(Disturbance("second", second, what, which) for second, what, which in happens)
 
 
-def _drain(name: str, replicas: int, happens: tuple[Disturbance, ...]) -> Scene:
+def _drain(name: str, replicas: int, happens: tuple[Disturbance, ...], restore: float = 40_000.0) -> Scene:
     """With learners on demand, and nothing else."""
-    return Scene(name, replicas, happens, standbys=0, on_demand=True)
+    return Scene(name, replicas, happens, standbys=0, on_demand=True, restore=restore)
 
 
 SCENES = {
@@ -90,6 +103,12 @@ SCENES = {
         _drain("drain-up-2-3", 2, _at((4, "wish", 3))),
         _drain("drain-rollout", 2, _at((4, "template", 2))),
         Scene("node-lost", 3, _at((4, "wish", 2), (12, "lose", 1))),
+        Scene("wiped-in-hold", 3, _at((4, "wish", 2), (8, "wipe", 0)), restore=2_000.0, share=0.3),
+        Scene("wiped-slowly", 3, _at((4, "wish", 2), (8, "wipe", 0)), restore=500.0, share=0.1),
+        Scene("up-slowly-then-down", 2, _at((4, "wish", 4), (40, "wish", 2)), restore=2_000.0),
+        _drain("drain-slowly", 3, _at((4, "wish", 2)), restore=4_000.0),
+        Scene("static-members", 3, _at((4, "wish", 2), (10, "kill", 1)), static=True),
+        Scene("static-node-lost", 3, _at((4, "wish", 2), (12, "lose", 0)), static=True),
         Scene("down-up-without-claims", 3, _at((4, "wish", 2), (30, "wish", 3)), retention="whenScaled whenDeleted"),
         Scene("claims-stay-in-hold", 4, _at((4, "wish", 2), (12, "claims-stay", 0)), retention="whenScaled"),
         Scene(

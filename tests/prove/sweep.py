@@ -88,8 +88,10 @@ def chosen(runs: int | None, seed: int, scenes: Sequence[str] = ()) -> list[Stor
         if len(every.get(name, ())) < systematic_runs / 2:
             whole += every.pop(name, [])
     # As many of each scene as of every other, and all of those that have fewer.
-    for left, stories in zip(range(len(every), 0, -1), sorted(every.values(), key=len), strict=True):
-        whole += chance.sample(stories, min(len(stories), (systematic_runs - len(whole)) // left))
+    ordered = sorted(every.items(), key=lambda one: (SCENES[one[0]].share, len(one[1])))
+    for left, (name, stories) in zip(range(len(every), 0, -1), ordered, strict=True):
+        most = round((systematic_runs - len(whole)) // left * SCENES[name].share)
+        whole += chance.sample(stories, min(len(stories), most))
     return [*whole, *itertools.islice(mixed, runs - len(whole))]
 
 

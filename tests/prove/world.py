@@ -116,6 +116,7 @@ class World:
         """Let it happen; False: nothing of this name happens in the world."""
         makers: Mapping[str, Callable[[int], object]] = {
             "kill": self.nodes.kill,
+            "wipe": self.nodes.wipe,
             "lose": self.nodes.lose,
             "delete": self.nodes.delete,
             "wish": self._wish_for,
