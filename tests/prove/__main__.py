@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tests.prove.coverage import Coverage
 from tests.prove.play import Outcome, shrunk, told
 from tests.prove.scenes import SCENES
 from tests.prove.story import Story
@@ -37,6 +38,7 @@ def main(
     report = _swept(stories, workers, console)
     seconds = time.monotonic() - began
     console.print(_table(report))
+    console.print("\n".join(Coverage(report.visited).lines()), markup=False)
     console.print(f"{seconds:.0f} s for {report.seconds / 3600:.0f} hours of the worlds' time, seed {seed}")
     if report.shortest is not None:
         for failed in report.failed[:20]:

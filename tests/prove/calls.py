@@ -39,6 +39,9 @@ KAFKA_DEADLINE = 5.0
 class Witness(Protocol):
     """Whoever sees what an operator is told and what it does, and judges it by the truth."""
 
+    visited: set[str]
+    """What the story came past, in the words of `coverage`."""
+
     def read(self, process: "Process", request: Request, answer: Json, *, is_stale: bool) -> None:
         """The API server gave this answer."""
 
@@ -241,7 +244,7 @@ class PortedGroup:
     def __init__(
         self, group: Group, board: Switchboard, process: Process, witness: Witness, now: Callable[[], datetime]
     ) -> None:
-        self._group, self._board, self._process, self._witness = group, board, process, witness
+        self.group, self._board, self._process, self._witness = group, board, process, witness
         self._now = now
 
     def close(self) -> None:
@@ -251,9 +254,9 @@ class PortedGroup:
         """Look at the group."""
 
         async def look() -> Poll:
-            self._group.advance()
+            self.group.advance()
             self._witness.looked(self._process)
-            return described(self._group.truth)
+            return described(self.group.truth)
 
         answer = await self._call(look)
         return Poll(GroupUnreadable(Reason.BrokersUnreachable, answer)) if isinstance(answer, str) else answer
@@ -262,7 +265,7 @@ class PortedGroup:
         """Find out which tasks there are."""
 
         async def look() -> TaskSet:
-            return universe_of(len(self._group.tasks))
+            return universe_of(len(self.group.tasks))
 
         answer = await self._call(look)
         return TopologyUnknown(answer) if isinstance(answer, str) else answer
@@ -271,8 +274,8 @@ class PortedGroup:
         """Read the ends of all changelogs."""
 
         async def look() -> EndOffsets:
-            self._group.advance()
-            return ends_of(self._group.truth, task_set, self._now())
+            self.group.advance()
+            return ends_of(self.group.truth, task_set, self._now())
 
         answer = await self._call(look)
         return EndsUnreadable(answer) if isinstance(answer, str) else answer
@@ -302,8 +305,8 @@ class PortedGroup:
 
         async def rebalance() -> bool:
             self._board.tell(f"process {self._process.number}: nudge")
-            model = self._group.truth.members.get(like_member)
-            return model is not None and self._group.trigger_rebalance(model.process_id, "10.9.0.1", stays=is_ghost)
+            model = self.group.truth.members.get(like_member)
+            return model is not None and self.group.trigger_rebalance(model.process_id, "10.9.0.1", stays=is_ghost)
 
         def leave_is_lost() -> None:
             nonlocal is_ghost
@@ -322,7 +325,7 @@ class PortedGroup:
             self._board.tell(f"process {self._process.number}: evict {', '.join(key.id for key in members)}")
             self._witness.evicts(self._process, members)
             for key in members:
-                self._group.leave(key.id)
+                self.group.leave(key.id)
 
         answer = await self._call(leave)
         if isinstance(answer, str):

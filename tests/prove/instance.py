@@ -17,6 +17,7 @@ from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key
 from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
 from tests.prove.calls import DirectClient, PortedGroup, Switchboard, Witness
+from tests.prove.coverage import VisitRecorder
 from tests.prove.group import Group
 from tests.prove.kubelet import NAME, NAMESPACE
 from tests.prove.story import Disturbance
@@ -43,6 +44,7 @@ class _Operator(Operator):
         leadership = Alone(transitions=instance.number)
         super().__init__(settings, client, loop.now, loop.time, instance.agents, leadership=leadership)
         self._instance = instance
+        self._reconciler._recorder = VisitRecorder(instance.visited, instance.group.group)
 
     def connect(self, _: ClusterAccess) -> ApplicationGroup:
         return self._instance.group
@@ -67,6 +69,7 @@ class Instance:
         self._open = asyncio.Event()
         self._open.set()
         self._gap_until = -1.0
+        self.visited = witness.visited
         self.group = PortedGroup(group, board, self, witness, loop.now)
         self.agents = PortedAgents(group, board, self, witness, loop.now)
         self.operator = _Operator(self, DirectClient(store, board, self, witness), loop)

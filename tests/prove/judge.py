@@ -79,6 +79,8 @@ class Judge:
         self.wrongs: list[str] = []
         self.notes: Counter[str] = Counter()
         """What happened: grants, removals, evictions, cancels, and removals that the world overtook."""
+        self.visited: set[str] = set()
+        """Reasons, cells of the state table and guarantees at stake."""
         self._store, self._group, self._nodes, self._board, self._now = store, group, nodes, board, now
         self._seen: dict[int, Seen] = {}
         self._claims = ClaimJudge(lambda: store.get("streamapps", NAMESPACE, NAME))
@@ -128,6 +130,7 @@ class Judge:
             if member is None:
                 continue
             self.notes["ghosts put out" if member.run is None else "evictions"] += 1
+            self.visited.add("guarantee 7")
             if member.is_alive:
                 self.wrong(7, f"process {process.number} evicts {key.id}, which is alive")
 
@@ -146,6 +149,7 @@ class Judge:
         if plural == "persistentvolumeclaims" and not body and before is not None:
             self.notes["claims gone"] += 1
             why = self._claims.vanished(before, is_by_operator=writer is not None)
+            self.visited.add("guarantee 4")
             if why is not None:
                 self.wrong(4, why)
         if plural == "streamapps" and body:
@@ -155,6 +159,7 @@ class Judge:
         if plural == "statefulsets" and body:
             self._statefulset(writer, body, before)
         if plural == "streamapps" and body:
+            self._note_status(body)
             if body.get("spec") != before.get("spec"):
                 self.wrong(6, f"process {writer.number} writes the spec of the StreamApp")
             seen = self._of(writer)
@@ -163,6 +168,22 @@ class Judge:
             self._claim(body, before)
         if plural == "pods" and (not body or "deletionTimestamp" in body["metadata"]):
             self._restart(writer, before)
+
+    def _note_status(self, body: Json) -> None:
+        status = body.get("status", {})
+        self.visited.update(f"reason {one['reason']}" for one in status.get("conditions", ()))
+        if status.get("statefulSetReplicas") != body["spec"]["replicas"]:
+            self.visited.add("guarantee 6")
+
+    def _at_stake(self, *, is_removal: bool) -> None:
+        """A pod with tasks goes."""
+        self.visited.add("guarantee 1")
+        if self._board.hits.total():
+            self.visited.add("guarantee 2")
+        if is_removal:
+            self.visited.update({"guarantee 4", "guarantee 8"})
+            if self._board.hits["wish"] + self._board.hits["pause"]:
+                self.visited.add("guarantee 3")
 
     def _statefulset(self, writer: Process, body: Json, before: Json) -> None:
         was, now = before["spec"]["replicas"], body["spec"]["replicas"]
@@ -181,6 +202,7 @@ class Judge:
         for number, other in self._seen.items():
             if number > writer.number and other.passed_at is not None and other.passed_at > seen.statefulset_at:
                 self.wrong(2, f"{what} on what it read before process {number} took over")
+        self._at_stake(is_removal=True)
         self._by_the_wish(what, seen, now)
         self._by_age(what, seen)
         self._claims.removed(range(now, was), is_late=self._is_too_late(seen))
@@ -261,6 +283,7 @@ class Judge:
         ):
             lost.add("the tasks that it holds")
         if not (later.identities_hold and earlier.identities_hold):
+            self.visited.add("guarantee 5")
             lost.add("its own process ID")
         return lost
 
@@ -271,6 +294,7 @@ class Judge:
         ordinal = _ordinal(pod)
         self.notes["restarts"] += 1
         seen, what = self._of(writer), f"process {writer.number} restarts {ordinal}"
+        self._at_stake(is_removal=False)
         self._by_age(what, seen)
         if not _running(pod) or len(self._nodes.pods()) == 1:
             return
@@ -285,6 +309,8 @@ class Judge:
         was = before["metadata"].get("annotations", {}).get(PROCESS_ID)
         now = body["metadata"].get("annotations", {}).get(PROCESS_ID)
         true = self._nodes.truth.process_ids.get(int(name.rpartition("-")[2]))
+        if now != was:
+            self.visited.add("guarantee 5")
         if now != was and (was is not None or now != str(true)):
             self.wrong(5, f"{name} is recorded as {now}; it was {was} and is {true}")
 

@@ -45,6 +45,8 @@ class Outcome:
     """Calls by site."""
     seconds: float
     """Of the world's time."""
+    visited: frozenset[str] = frozenset()
+    """What it came past, as `coverage` names it."""
 
 
 def play(story: Story) -> Outcome:
@@ -128,7 +130,8 @@ class _Played:
 
     def _told(self, wrongs: tuple[str, ...]) -> Outcome:
         board, judge = self.world.board, self.world.judge
-        return Outcome(self.story, wrongs, judge.notes, board.hits, board.counts, self.loop.time())
+        visited = frozenset(judge.visited)
+        return Outcome(self.story, wrongs, judge.notes, board.hits, board.counts, self.loop.time(), visited)
 
     def _arrived(self, site: str, number: int) -> None:
         """Everybody who branches off here does; each is waited for."""

@@ -38,6 +38,8 @@ class Report:
     failed: list[Outcome] = field(default_factory=list)
     seconds: float = 0.0
     """Of all worlds together."""
+    visited: Counter[str] = field(default_factory=Counter)
+    """In how many stories each of what `coverage` names was visited."""
 
     def add(self, outcome: Outcome) -> None:
         """Count one."""
@@ -46,6 +48,7 @@ class Report:
         row.hits += outcome.hits.total()
         row.notes.update(outcome.notes)
         self.seconds += outcome.seconds
+        self.visited.update(outcome.visited)
         if outcome.wrongs:
             row.violations += 1
             self.failed.append(outcome)

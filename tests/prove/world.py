@@ -170,6 +170,8 @@ class World:
 
     def _wish_for(self, replicas: int) -> None:
         if replicas != self.desired() and not self.is_deleted:
+            if replicas > self.statefulset()["spec"]["replicas"]:
+                self.judge.visited.add("guarantee 3")
             self._change(replicas=replicas)
             self._growth = self.judge.wished_at = self.loop.time()
             self.loop.call_later(GROWTH, self._must_have_grown)
