@@ -63,9 +63,11 @@ def _at(*happens: tuple[int, str, int]) -> tuple[Disturbance, ...]:
     return tuple(Disturbance("second", second, what, which) for second, what, which in happens)
 
 
-def _drain(name: str, replicas: int, happens: tuple[Disturbance, ...], restore: float = 40_000.0) -> Scene:
+def _drain(
+    name: str, replicas: int, happens: tuple[Disturbance, ...], restore: float = 40_000.0, retention: str = ""
+) -> Scene:
     """With learners on demand, and nothing else."""
-    return Scene(name, replicas, happens, standbys=0, on_demand=True, restore=restore)
+    return Scene(name, replicas, happens, standbys=0, on_demand=True, restore=restore, retention=retention)
 
 
 SCENES = {
@@ -115,6 +117,31 @@ SCENES = {
             "claims-stay-refused",
             3,
             _at((3, "refuse-template", 403), (4, "claims-stay", 0), (6, "wish", 2), (50, "refuse-template", 0)),
+            retention="whenScaled",
+        ),
+        _drain(
+            "drain-other-process-id",
+            3,
+            _at((4, "wish", 2), (5, "other-process-id", 2), (60, "own-process-id", 2)),
+        ),
+        _drain(
+            "drain-claims-stay",
+            3,
+            _at((3, "refuse-template", 403), (4, "claims-stay", 0), (6, "wish", 2), (50, "refuse-template", 0)),
+            retention="whenScaled",
+        ),
+        Scene(
+            "never-ran-claims-stay",
+            2,
+            _at(
+                (4, "broken-template", 0),
+                (5, "wish", 3),
+                (13, "refuse-template", 403),
+                (14, "claims-stay", 0),
+                (16, "wish", 2),
+                (50, "refuse-template", 0),
+                (52, "template", 1),
+            ),
             retention="whenScaled",
         ),
         Scene("deleted-in-hold", 3, _at((4, "wish", 2), (10, "delete-app", 0))),

@@ -1,0 +1,199 @@
+"""A mutant for every gate of every chain, made from `core/gates/chains.py` itself: the product without that one gate.
+
+Of each it is written down where the sweep notices, or what stands behind the gate: then both are taken away, and the
+sweep must notice that. A gate without an entry fails a unit test, so that none is added unproven.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+from streamapp.core.gates import chains
+from streamapp.core.gates.case import Gate
+from tests.prove.play import play
+from tests.prove.story import Story
+
+Named = tuple[str, str]
+"""A chain and one of its gates, by their names in `chains`."""
+
+
+def chains_by_name() -> Mapping[str, tuple[Gate, ...]]:
+    """Every chain there is."""
+    return {name: chain for name, chain in vars(chains).items() if name.endswith("_GATES") and isinstance(chain, tuple)}
+
+
+def every_gate() -> tuple[Named, ...]:
+    """Every gate of every chain."""
+    return tuple((name, gate.__name__) for name, chain in chains_by_name().items() for gate in chain)
+
+
+def without(*dropped: Named) -> Iterator[Any]:
+    """Patches that take gates out of chains, wherever the product has a name for the chain."""
+    for name, chain in chains_by_name().items():
+        gone = {gate for chained, gate in dropped if chained == name}
+        if not gone:
+            continue
+        kept = tuple(gate for gate in chain if gate.__name__ not in gone)
+        for module in [module for key, module in sys.modules.items() if key.startswith("streamapp.core")]:
+            for known, value in list(vars(module).items()):
+                if value is chain:
+                    yield patch.object(module, known, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of the product without one gate."""
+
+    scene: str = ""
+    """Where it shows that the gate is missing; with `behind`, where it shows that all of these are."""
+    behind: tuple[Named, ...] = ()
+    """The gates that stand behind it: without them alone the scene ends well, without all of them it does not."""
+    why: str = ""
+    """Of a gate that no story of the sweep shows to be missing: what else is known of it."""
+
+    @property
+    def status(self) -> str:
+        """One word for the table."""
+        return "explained" if self.behind else "caught" if self.scene else "not shown"
+
+
+@contextmanager
+def at_work(*dropped: Named) -> Iterator[None]:
+    """Have the product do without these gates."""
+    with ExitStack() as entered:
+        for one in list(without(*dropped)):
+            entered.enter_context(one)
+        yield
+
+
+def is_caught(entry: Entry, *dropped: Named) -> bool:
+    """Whether the scene, which the sound product sets up, fails without these gates."""
+    story = Story(entry.scene, 1)
+    play(story)
+    with at_work(*dropped):
+        return bool(play(story).wrongs)
+
+
+def table() -> Iterator[str]:
+    """Every gate with what is known of it; last how many there are of each kind."""
+    counts = Counter(LEDGER[named].status for named in every_gate())
+    for named in every_gate():
+        entry = LEDGER[named]
+        behind = " + ".join(".".join(one) for one in entry.behind)
+        shown = f"after 1 story: {entry.scene}" if entry.scene else entry.why
+        yield f"{'.'.join(named)}: {entry.status}{f' with {behind}' if behind else ''} ({shown})"
+    yield f"mutants: {sum(counts.values())}, " + ", ".join(f"{kind}: {counts[kind]}" for kind in KINDS)
+
+
+KINDS = ("caught", "explained", "not shown")
+
+NEVER = "in no scene it refuses"
+TOGETHER = "in the scenes it refuses only with others of its chain"
+ALONE = "in some scenes it refuses alone, and no guarantee breaks without it"
+REPORTS = "it only reports, and no guarantee rests on it"
+CLOSES = "it closes a step, and no guarantee breaks in the scenes if that is early"
+UNTRIED = "no scene is made for it yet"
+ORDER = "the order of the branches in `decide` asks about the step before"
+
+LEDGER: Mapping[Named, Entry] = {
+    ("REMOVAL_GATES", "no_earlier_step_is_open"): Entry(why=ORDER),
+    ("REMOVAL_GATES", "facts_are_fresh"): Entry(why=ALONE),
+    ("REMOVAL_GATES", "brokers_answered"): Entry(why=TOGETHER),
+    ("REMOVAL_GATES", "group_is_stable"): Entry(why=ALONE),
+    ("REMOVAL_GATES", "no_follow_up_is_scheduled"): Entry(
+        "wiped-in-hold", (("COVERAGE_GATES", "every_stateful_task_is_covered"),)
+    ),
+    ("REMOVAL_GATES", "every_task_is_active_once"): Entry(why=TOGETHER),
+    ("REMOVAL_GATES", "agents_agree"): Entry(why=NEVER),
+    ("REMOVAL_GATES", "no_member_is_foreign"): Entry(why=TOGETHER),
+    ("REMOVAL_GATES", "no_process_id_is_duplicated"): Entry(why=TOGETHER),
+    ("REMOVAL_GATES", "identity_holds"): Entry("other-process-id-above"),
+    ("REMOVAL_GATES", "statefulset_is_observed"): Entry(why=NEVER),
+    ("REMOVAL_GATES", "retention_is_in_force"): Entry("claims-stay-refused"),
+    ("REMOVAL_GATES", "no_rollout_is_half_done"): Entry(why=ALONE),
+    ("REMOVAL_GATES", "only_pods_without_tasks_go_together"): Entry(why=NEVER),
+    ("DRAINED_REMOVAL_GATES", "no_earlier_step_is_open"): Entry(why=ORDER),
+    ("DRAINED_REMOVAL_GATES", "facts_are_fresh"): Entry(why=NEVER),
+    ("DRAINED_REMOVAL_GATES", "brokers_answered"): Entry(why=NEVER),
+    ("DRAINED_REMOVAL_GATES", "group_is_stable"): Entry(why=ALONE),
+    ("DRAINED_REMOVAL_GATES", "every_task_is_active_once"): Entry(why=ALONE),
+    ("DRAINED_REMOVAL_GATES", "agents_agree"): Entry(why=ALONE),
+    ("DRAINED_REMOVAL_GATES", "no_member_is_foreign"): Entry(why=NEVER),
+    ("DRAINED_REMOVAL_GATES", "no_process_id_is_duplicated"): Entry(why=NEVER),
+    ("DRAINED_REMOVAL_GATES", "identity_holds"): Entry(why="the scene drain-other-process-id ends well without it"),
+    ("DRAINED_REMOVAL_GATES", "statefulset_is_observed"): Entry(why=NEVER),
+    ("DRAINED_REMOVAL_GATES", "retention_is_in_force"): Entry("drain-claims-stay"),
+    ("DRAINED_REMOVAL_GATES", "no_rollout_is_half_done"): Entry(why=NEVER),
+    ("DRAINED_REMOVAL_GATES", "only_pods_without_tasks_go_together"): Entry(why=NEVER),
+    ("NEVER_RAN_GATES", "no_earlier_step_is_open"): Entry(why=ORDER),
+    ("NEVER_RAN_GATES", "facts_are_fresh"): Entry(why=NEVER),
+    ("NEVER_RAN_GATES", "brokers_answered"): Entry(why=NEVER),
+    ("NEVER_RAN_GATES", "no_process_id_is_duplicated"): Entry(why=NEVER),
+    ("NEVER_RAN_GATES", "identity_holds"): Entry(why=NEVER),
+    ("NEVER_RAN_GATES", "statefulset_is_observed"): Entry(why=NEVER),
+    ("NEVER_RAN_GATES", "retention_is_in_force"): Entry("never-ran-claims-stay"),
+    ("NEVER_RAN_GATES", "only_pods_without_tasks_go_together"): Entry(why=NEVER),
+    ("REPLACEMENT_GATES", "no_earlier_step_is_open"): Entry(why=ORDER),
+    ("REPLACEMENT_GATES", "facts_are_fresh"): Entry(why=NEVER),
+    ("REPLACEMENT_GATES", "brokers_answered"): Entry(why=NEVER),
+    ("REPLACEMENT_GATES", "statefulset_is_observed"): Entry(why=NEVER),
+    ("COVERAGE_GATES", "topology_is_known"): Entry(why=TOGETHER),
+    ("COVERAGE_GATES", "the_source_that_is_demanded_is_in_force"): Entry(why=NEVER),
+    ("COVERAGE_GATES", "tasks_move_to_caught_up_copies"): Entry(why=TOGETHER),
+    ("COVERAGE_GATES", "positions_are_known"): Entry(why=TOGETHER),
+    ("COVERAGE_GATES", "end_offsets_were_read"): Entry(why=TOGETHER),
+    ("COVERAGE_GATES", "every_stateful_task_is_covered"): Entry("behind"),
+    ("LEARNER_GATES", "topology_is_known"): Entry(why=TOGETHER),
+    ("LEARNER_GATES", "tasks_move_to_caught_up_copies"): Entry(why=TOGETHER),
+    ("LEARNER_GATES", "learners_have_room"): Entry(why=NEVER),
+    ("LEARNER_GATES", "announcement_is_heard"): Entry(why=TOGETHER),
+    ("LEARNER_GATES", "announcement_is_followed"): Entry(
+        "drain-rollout",
+        (
+            ("LEARNER_GATES", "topology_is_known"),
+            ("LEARNER_GATES", "tasks_move_to_caught_up_copies"),
+            ("LEARNER_GATES", "pods_are_drained"),
+            ("LEARNER_GATES", "every_stateful_task_is_covered"),
+        ),
+    ),
+    ("LEARNER_GATES", "pods_are_drained"): Entry(
+        "drain-rollout",
+        (("LEARNER_GATES", "every_stateful_task_is_covered"), ("LEARNER_GATES", "no_follow_up_is_scheduled")),
+    ),
+    ("LEARNER_GATES", "every_stateful_task_is_covered"): Entry(
+        "drain-rollout", (("LEARNER_GATES", "pods_are_drained"), ("LEARNER_GATES", "no_follow_up_is_scheduled"))
+    ),
+    ("LEARNER_GATES", "no_follow_up_is_scheduled"): Entry(
+        "drain-rollout", (("LEARNER_GATES", "pods_are_drained"), ("LEARNER_GATES", "every_stateful_task_is_covered"))
+    ),
+    ("CONVERGENCE_GATES", "brokers_answered"): Entry(why=REPORTS),
+    ("CONVERGENCE_GATES", "group_is_stable"): Entry(why=REPORTS),
+    ("CONVERGENCE_GATES", "no_follow_up_is_scheduled"): Entry(why=REPORTS),
+    ("CONVERGENCE_GATES", "topology_is_known"): Entry(why=REPORTS),
+    ("CONVERGENCE_GATES", "every_task_is_active_once"): Entry(why=REPORTS),
+    ("CONVERGENCE_GATES", "every_task_says_it_runs"): Entry(why=REPORTS),
+    ("STEP_END_GATES", "group_is_stable"): Entry(why=CLOSES),
+    ("STEP_END_GATES", "every_task_is_active_once"): Entry(why=CLOSES),
+    ("STEP_END_BY_TASKS_GATES", "group_is_stable"): Entry(why=CLOSES),
+    ("STEP_END_BY_TASKS_GATES", "every_task_is_active_once"): Entry(why=CLOSES),
+    ("STEP_END_BY_TASKS_GATES", "topology_is_known"): Entry(why=CLOSES),
+    ("STEP_END_BY_TASKS_GATES", "every_task_runs"): Entry(why=CLOSES),
+    ("REMOVAL_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
+    ("DRAINED_REMOVAL_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
+    ("NEVER_RAN_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
+    ("REPLACEMENT_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
+    ("READINESS_GATES", "facts_are_fresh"): Entry(why=UNTRIED),
+    ("READINESS_GATES", "statefulset_is_observed"): Entry(why=UNTRIED),
+    ("READINESS_GATES", "retention_is_in_force"): Entry(why=UNTRIED),
+    ("READINESS_GATES", "the_other_pods_are_ready"): Entry(why=UNTRIED),
+    ("READINESS_GATES", "no_earlier_step_is_open"): Entry(why=ORDER),
+}
+
+
+if __name__ == "__main__":
+    for line in table():
+        print(line)  # noqa: T201 (the table is what this is for)

@@ -1,0 +1,58 @@
+"""Every gate has an entry in the ledger, and what the ledger says of it is so."""
+
+import pytest
+
+from tests.prove.gate_mutants import LEDGER, Entry, Named, every_gate, is_caught, table, without
+from tests.prove.play import play
+from tests.prove.refusals import counted
+from tests.prove.scenes import SCENES
+from tests.prove.story import Story
+
+CAUGHT = [named for named, entry in LEDGER.items() if entry.status == "caught"]
+EXPLAINED = [named for named, entry in LEDGER.items() if entry.status == "explained"]
+
+
+def name_of(named: Named) -> str:
+    return ".".join(named)
+
+
+def test_each_gate_of_each_chain_has_an_entry_and_nothing_else_has() -> None:
+    assert sorted(LEDGER) == sorted(every_gate())
+
+
+def test_an_entry_names_a_scene_or_says_why_there_is_none() -> None:
+    assert {bool(entry.scene) != bool(entry.why) for entry in LEDGER.values()} == {True}
+    assert {entry.scene for entry in LEDGER.values()} - {""} <= SCENES.keys()
+
+
+def test_each_gate_can_be_taken_away() -> None:
+    assert [named for named in every_gate() if not list(without(named))] == []
+
+
+def test_no_gate_that_was_shown_is_lost() -> None:
+    """Raise these when a story shows one more gate; never lower them."""
+    assert (len(CAUGHT), len(EXPLAINED)) == (5, 5)
+    assert list(table())[-1] == f"mutants: {len(LEDGER)}, caught: 5, explained: 5, not shown: {len(LEDGER) - 10}"
+
+
+def test_a_scene_shows_which_gates_refuse_in_it_alone() -> None:
+    with counted() as found:
+        play(Story("behind", 1))
+    assert {(chain, gate) for chain, gate, others in found if others == "alone"} >= {
+        ("COVERAGE_GATES", "every_stateful_task_is_covered")
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("named", CAUGHT, ids=name_of)
+def test_a_product_without_the_gate_fails_its_scene(named: Named) -> None:
+    assert is_caught(LEDGER[named], named)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("named", EXPLAINED, ids=name_of)
+def test_only_without_the_gate_and_those_behind_it_the_scene_fails(named: Named) -> None:
+    entry: Entry = LEDGER[named]
+    assert [is_caught(entry, *entry.behind), is_caught(entry, named, *entry.behind)] == [False, True]
