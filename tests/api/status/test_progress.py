@@ -88,9 +88,21 @@ def test_a_task_that_restores_without_a_copy_is_behind_by_all_there_is() -> None
     ]
 
 
-def test_what_is_held_before_it_is_on_record_has_no_id_yet() -> None:
+def test_what_is_held_before_it_is_on_record_has_no_id_yet_and_began_when_desired_replicas_fell() -> None:
     status = answer(a_snapshot(record=None, app={"held_because": "the month is being closed"}))
-    assert status["scaleDown"] == {"target": 2, "nextOrdinal": 2, "waitingFor": 0, "reason": "HeldByUser"}
+    assert status["scaleDown"] == {
+        "target": 2,
+        "since": "2026-11-21T11:50:00Z",
+        "nextOrdinal": 2,
+        "waitingFor": 0,
+        "reason": "HeldByUser",
+    }
+
+
+def test_while_a_user_holds_it_the_target_follows_desired_replicas_and_not_the_record() -> None:
+    held = a_snapshot(desired=1, record=a_record(), app={"held_because": "the month is being closed"})
+    told = answer(held)["scaleDown"]
+    assert (told["target"], told["reason"]) == (1, "HeldByUser")
 
 
 def test_while_a_step_is_open_its_hold_is_described() -> None:

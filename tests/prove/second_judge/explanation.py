@@ -17,8 +17,6 @@ CALM = 20.0
 """Seconds without a fault and without a change by the user, after which the status must be right."""
 SLACK = 2.0
 """Seconds by which a time in the status can differ: it has whole seconds."""
-TARGET_IS_LATE = {"HeldByUser"}
-"""Known: while the user holds a scale-down that is recorded, its target stays if the desired replicas fall further."""
 FAR = "9999-01-01T00:00:00Z"
 NOT_PROMISED = {"a hold makes it Reconciling, so that tools would wait for its end"}
 """A law of `tests.conformance` that README does not have: a rollout can wait for the reason for which a hold does."""
@@ -94,8 +92,7 @@ class Explanation(Listener):
         if scale_down is None or not scale_down.get("reason") or not reason or not message:
             self._wrong(f"a scale-down is not explained: {scale_down}, ScaleDownHeld {held} {reason}")
             return
-        is_late = scale_down["reason"] in TARGET_IS_LATE or self._is_step_open()
-        if scale_down["target"] != desired and not is_late:
+        if scale_down["target"] != desired and not self._is_step_open():
             self._wrong(f"the scale-down's target is {scale_down['target']}, not {desired}")
         lower = self.stage.ledger.lower_since
         if held == "True" and lower is not None:

@@ -125,6 +125,8 @@ class Ledger:
     """When a process last got a fresh answer about a kind, by process and plural."""
     wrongs: list[str] = field(default_factory=list)
     figures: Figures = field(default_factory=Figures)
+    visited: set[str] = field(default_factory=set)
+    """What the product came past, in its own words; nothing is judged by it."""
     struck_at: float = -1000.0
     """When the last fault struck."""
     joined_at: float = -1000.0

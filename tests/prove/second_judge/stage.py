@@ -16,6 +16,7 @@ import structlog
 
 from tests.kube.object_store import ObjectStore, RefusalError, Request
 from tests.prove.calls import Switchboard
+from tests.prove.collector import Collector
 from tests.prove.group import Group, Shape
 from tests.prove.instance import Instance, Lives
 from tests.prove.kubelet import NAME, NAMESPACE, Nodes
@@ -176,7 +177,8 @@ class Stage:
         self.store.objects = dict(picture.objects)
         picture.group.at = began
         self.group = Group(picture.group, self.loop, chance)
-        self.nodes = Nodes(picture.nodes, self.store, self.group, self.loop, chance)
+        collector = Collector(self.store, picture.nodes, picture.group, self.loop, chance)
+        self.nodes = Nodes(picture.nodes, self.store, self.group, self.loop, chance, collector)
         self.ledger = Ledger(self.store, self.group, self.nodes, self.board, self.loop)
         self.ledger.listeners.extend(listeners)
         self.lives = WatchedLives(self._process, self.loop, self.board)

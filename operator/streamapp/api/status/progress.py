@@ -25,6 +25,7 @@ from streamapp.core.facts.hold_record import NO_EPOCH, Forced, HoldRecord
 from streamapp.core.facts.lag import Measured
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.gates.convergence import Convergence
+from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import Gap, GapUnknown
 
 _GRAINS = (
@@ -63,9 +64,11 @@ def scale_down_status(
     if hold is None and step is None and decision.verdict not in {Verdict.HOLD, Verdict.STEP}:
         return None
     hold_id = hold.id if hold else step.hold_id if step else None
-    since = began(decision, previous, hold_id)
-    target = hold.target if hold else step.to_replicas if step else snapshot.app.desired.replicas
     granted = 0 if snapshot.workload.statefulset is None else snapshot.workload.statefulset.replicas
+    since = began(decision, previous, hold_id)
+    if since is None and hold_id is None:
+        since = snapshot.app.desired.lower_since(granted)  # nothing is on record while a user holds it
+    target = _target(decision, record, snapshot)
     return ScaleDownStatus(
         hold_id=hold_id,
         target=target,
@@ -78,6 +81,15 @@ def scale_down_status(
         reason=decision.reason.name,
         forced=_forced(hold.forced if hold else step.forced if step else None),
     )
+
+
+def _target(decision: Decision, record: HoldRecord, snapshot: Snapshot) -> int:
+    """The target on record; while a user holds the scale-down, the record waits and desired replicas go on."""
+    if record.hold is not None and decision.reason is not Reason.HeldByUser:
+        return record.hold.target
+    if record.hold is None and record.step is not None:
+        return record.step.to_replicas
+    return snapshot.app.desired.replicas
 
 
 def steps_with(decision: Decision, gap: Gap | GapUnknown | None, previous: StreamAppStatus) -> tuple[LastStep, ...]:
