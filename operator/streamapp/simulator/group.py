@@ -1,0 +1,103 @@
+"""The values that go into an assignment and come out of it, for every assignor.
+
+A client is one Kafka Streams process, as in Kafka's `ClientState`.
+A lag is in records, summed over a task's changelogs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamapp.core.facts.ids import ProcessId, TaskId
+
+RUNNING = -2
+"""The lag of an active task that processes: Kafka's `Task.LATEST_OFFSET`."""
+UNKNOWN = -3
+"""An offset sum that the member could not give: Kafka's `UNKNOWN_OFFSET_SUM`. Other negative lags mean the same."""
+
+NO_TASKS: frozenset[TaskId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of the application."""
+
+    id: TaskId
+    is_stateful: bool = True
+    """Whether it has a store with a changelog, so that it can have copies."""
+    weight: int = 1
+    """Its share of a process's load; only our own assignor knows weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientState:
+    """What the members of one process reported when they joined."""
+
+    process: ProcessId
+    threads: int = 1
+    """Members of this process: Kafka's capacity."""
+    actives: frozenset[TaskId] = NO_TASKS
+    """Active tasks, restoring ones included."""
+    copies: frozenset[TaskId] = NO_TASKS
+    """Tasks with state but without the active: standbys, warm-ups and unused directories."""
+    lags: Mapping[TaskId, int] = field(default_factory=dict)
+    """Lag of every stateful task: `RUNNING`, or records; the whole changelog where there is no state."""
+
+    def is_caught_up(self, task: TaskId, acceptable_lag: int) -> bool:
+        """Whether the process can process the task at once."""
+        lag = self.lags.get(task, UNKNOWN)
+        return lag == RUNNING or 0 <= lag <= acceptable_lag
+
+
+class Copy(NamedTuple):
+    """A task at a process."""
+
+    task: TaskId
+    process: ProcessId
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What one process gets; warm-ups and learners are among the standbys, as they are on the wire."""
+
+    actives: frozenset[TaskId] = NO_TASKS
+    standbys: frozenset[TaskId] = NO_TASKS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """The answer of an assignor."""
+
+    placements: Mapping[ProcessId, Placement]
+    """Of every process of the group."""
+    learners: frozenset[Copy] = frozenset()
+    """Copies for a later move: warm-ups of the stock assignor, learners of ours."""
+    is_final: bool = True
+    """Whether nothing is left to move; else the assignor asks for another rebalance."""
+
+    def owners(self) -> dict[TaskId, ProcessId]:
+        """The process of each active task."""
+        return {task: process for process, placed in self.placements.items() for task in placed.actives}
+
+    def holders(self) -> dict[TaskId, frozenset[ProcessId]]:
+        """The processes of each task's standbys, learners among them."""
+        found: dict[TaskId, set[ProcessId]] = {}
+        for process, placed in self.placements.items():
+            for task in placed.standbys:
+                found.setdefault(task, set()).add(process)
+        return {task: frozenset(processes) for task, processes in found.items()}
+
+
+class RackAwarenessNotModelledError(ValueError):
+    """The application places tasks by rack or tag, which no model here does."""
+
+    def __init__(self, setting: str) -> None:
+        super().__init__(
+            f"{setting} is set: rack awareness is not modelled, so no assignment can be predicted; "
+            "leave the setting out to see what would happen without racks"
+        )
+
+
+def in_order(tasks: Iterable[Task]) -> list[Task]:
+    """Tasks in Kafka's order: sub-topology, then partition."""
+    return sorted(tasks, key=lambda task: task.id)

@@ -1,0 +1,63 @@
+"""Gives every stateful task an active process now: `ActiveTaskPlacement`.
+
+The previous owner, or else the copy that is nearest to ready.
+"""
+
+from collections.abc import Callable, Iterable
+
+from streamapp.simulator.learner.draft import NONE, Draft
+
+
+def place_actives(draft: Draft, *, is_frozen: bool) -> None:
+    """Set active and target of every stateful task; `is_frozen`: no task leaves its owner."""
+    orphans = []
+    for task in filter(draft.is_stateful, range(len(draft.tasks))):
+        if draft.owner[task] == NONE:
+            orphans.append(task)
+        elif not is_frozen and _restores(draft, task, draft.owner[task]):
+            _rescue(draft, task)
+        else:
+            _settle(draft, task, draft.owner[task])
+    # Tasks without a choice come first, so that the loads are known for the others.
+    orphans = _without_placed(orphans, lambda task: _place(draft, task, _ready_and_staying(draft, task)))
+    orphans = _without_placed(orphans, lambda task: _place(draft, task, lambda one: draft.is_ready(task, one)))
+    orphans = _without_placed(orphans, lambda task: _place_nearest(draft, task))
+    for task in orphans:
+        _place(draft, task, draft.stays.__getitem__)
+
+
+def _without_placed(tasks: Iterable[int], place: Callable[[int], bool]) -> list[int]:
+    return [task for task in tasks if not place(task)]
+
+
+def _ready_and_staying(draft: Draft, task: int) -> Callable[[int], bool]:
+    return lambda process: draft.stays[process] and draft.is_ready(task, process)
+
+
+def _restores(draft: Draft, task: int, owner: int) -> bool:
+    return draft.is_lag_known(task, owner) and not draft.is_ready(task, owner)
+
+
+def _rescue(draft: Draft, task: int) -> None:
+    """The owner restores, so a ready copy takes over at once."""
+    is_able = _ready_and_staying(draft, task)
+    process = draft.roomiest(task, draft.load, lambda one: draft.has_copy(task, one) and is_able(one))
+    _settle(draft, task, draft.owner[task] if process == NONE else process)
+
+
+def _place(draft: Draft, task: int, may: Callable[[int], bool]) -> bool:
+    process = draft.roomiest(task, draft.load, may)
+    if process != NONE:
+        _settle(draft, task, process)
+    return process != NONE
+
+
+def _place_nearest(draft: Draft, task: int) -> bool:
+    lags = {one: draft.lag(task, one) for one in draft.copies[task] if draft.stays[one]}
+    least = min(lags.values(), default=0)
+    return _place(draft, task, lambda one: lags.get(one) == least)
+
+
+def _settle(draft: Draft, task: int, process: int) -> None:
+    draft.active[task] = process
+    draft.set_target(task, process)
