@@ -70,6 +70,7 @@ NAVIGATION = {
         "docs/agent-internals",
         "agent/assignor/README",
         "agent/protocol/README",
+        "docs/model/README",
         "docs/proofs",
         "docs/benchmarks",
         "docs/agent-matrix",
@@ -88,6 +89,7 @@ NAVIGATION = {
 
 BELOW = {
     "docs/decisions/README": ["docs/decisions/0*"],
+    "docs/model/README": ["docs/model/[a-z]*"],
     "agent/assignor/README": ["agent/assignor/src/**/README"],
 }
 """Pages that have others below them."""

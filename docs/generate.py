@@ -23,6 +23,7 @@ from streamapp.core.reason_row import Section
 from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
 from streamapp.flightrecord import schema as flight_record
+from tests.model.replays import pages as replays
 from tests.support import state_table
 
 DOCS = Path(__file__).resolve().parent
@@ -143,6 +144,7 @@ def pages() -> dict[str, str]:
         "decisions/README.md": DECISIONS + "".join(map(_decision, sorted((DOCS / "decisions").glob("0*.md")))),
         "flight-record.schema.json": json.dumps(flight_record.schema(), indent=2) + "\n",
         "resource.md": RESOURCE + "".join(_resource(yaml.safe_load(DEFINITION.read_text()))),
+        **replays.pages(),
     }
     if CHART.is_dir():
         schema = json.loads((CHART / "values.schema.json").read_text())

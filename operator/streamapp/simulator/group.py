@@ -40,6 +40,8 @@ class ClientState:
     """Active tasks, restoring ones included."""
     copies: frozenset[TaskId] = NO_TASKS
     """Tasks with state but without the active: standbys, warm-ups and unused directories."""
+    standbys: frozenset[TaskId] = NO_TASKS
+    """Those of the copies that the process had as standbys; only the broker's assignor looks at them."""
     lags: Mapping[TaskId, int] = field(default_factory=dict)
     """Lag of every stateful task: `RUNNING`, or records; the whole changelog where there is no state."""
 

@@ -1,0 +1,168 @@
+"""Between two rebalances copies catch up at their rates; the next one comes when somebody asks for it."""
+
+from dataclasses import replace
+
+import pytest
+
+from streamapp.core.facts.ids import TaskId
+from streamapp.simulator.group import RUNNING, Copy, RackAwarenessNotModelledError, Task
+from streamapp.simulator.learner.draft import Announcement, LearnerSettings, Leaving
+from streamapp.simulator.rounds import (
+    Assignor,
+    Cause,
+    Pace,
+    learner_assignor,
+    moved,
+    play,
+    sticky_assignor,
+    stock_assignor,
+)
+from streamapp.simulator.sticky import BrokerRelease, StickySettings
+from streamapp.simulator.stock import Release, StockSettings, assign
+from streamapp.simulator.world import Instance, Rates, World
+from tests.model.replays.scenes import ordered_id
+
+ONE, TWO, THREE = (ordered_id(number) for number in (1, 2, 3))
+A, B, C, D = (TaskId(0, partition) for partition in range(4))
+RATES = Rates(restore=100, arrival=10)
+PACE = Pace(rates=Rates(restore=1_000), acceptable_lag=100)
+
+
+def world(*instances: Instance, end: float = 1_000) -> World:
+    tasks = tuple(Task(task) for task in (A, B, C, D))
+    return World(tasks=tasks, ends=dict.fromkeys((A, B, C, D), end), instances={one.process: one for one in instances})
+
+
+def whole(number: int, *actives: TaskId, end: float = 1_000) -> Instance:
+    process = ordered_id(number)
+    return Instance(process=process, actives=frozenset(actives), positions=dict.fromkeys(actives, end))
+
+
+def test_copies_share_the_rate_of_their_process_and_the_nearest_is_first() -> None:
+    one = Instance(process=ONE, standbys=frozenset({A, B}), positions={A: 920.0, B: 840.0})
+    later = world(one).after(2.0, RATES).instances[ONE].positions
+    # 50 records a second for each, less the 10 that arrive: A is there after 2 s, and B has 80 left.
+    assert later == pytest.approx({A: 1_020, B: 940})
+    # From then on B has the whole rate: 90 records a second.
+    caught_up = world(one).seconds_until_caught_up([Copy(B, ONE)], 0, RATES)
+    assert caught_up == pytest.approx(2 + 80 / 90)
+    assert world(one).seconds_until_caught_up([Copy(B, ONE)], 80, RATES) == pytest.approx(2)
+    assert world(one).seconds_until_caught_up([Copy(B, ONE)], 160, RATES) == 0
+    assert world(one).seconds_until_caught_up([], 0, RATES) == 0
+
+
+def test_a_copy_that_is_slower_than_its_changelog_never_catches_up() -> None:
+    one = Instance(process=ONE, standbys=frozenset({A}), positions={A: 0.0})
+    assert world(one).seconds_until_caught_up([Copy(A, ONE)], 0, Rates(restore=5, arrival=10)) == float("inf")
+
+
+def test_members_report_running_tasks_and_lags_rounded_up() -> None:
+    one = Instance(process=ONE, actives=frozenset({A, B}), positions={A: 1_000.0, B: 10.5, C: 999.5})
+    (client,) = world(one).clients()
+    assert client.lags == {A: RUNNING, B: 990, C: 1, D: 1_000}
+    assert (client.actives, client.copies) == (frozenset({A, B}), frozenset({C}))
+
+
+def test_the_operators_trigger_replaces_the_probing_interval() -> None:
+    group = world(whole(1, A, B, C, D)).joined_by(Instance(process=TWO))
+    assignor = stock_assignor(StockSettings(acceptable_recovery_lag=100))
+    probing = play(group, assignor, PACE)
+    triggered = play(group, assignor, replace(PACE, is_triggered=True))
+    assert [(one.seconds, one.cause) for one in probing.rounds] == [
+        (0, Cause.MEMBERSHIP),
+        (600, Cause.PROBING),
+        (603, Cause.REVOKED),
+    ]
+    # Two copies share 1,000 records a second and need 900 records each.
+    assert [(one.seconds, one.cause) for one in triggered.rounds] == [
+        (0, Cause.MEMBERSHIP),
+        (pytest.approx(1.8), Cause.TRIGGERED),
+        (pytest.approx(4.8), Cause.REVOKED),
+    ]
+    assert probing.world.owners() == triggered.world.owners() == {A: ONE, B: TWO, C: ONE, D: TWO}
+
+
+def test_leaving_processes_are_emptied_by_the_learner_assignor() -> None:
+    group = world(whole(1, A, B), whole(2, C, D))
+    announcement = Announcement(state=Leaving.SET, leaving=frozenset({TWO}))
+    played = play(group, learner_assignor(LearnerSettings(acceptable_lag=100), announcement), PACE)
+    assert set(played.world.owners().values()) == {ONE}
+    assert moved(group.owners(), played.world.owners()) == {C, D}
+    assert not any(one.cold for one in played.rounds)
+
+
+def test_the_brokers_assignor_moves_at_once_and_cold() -> None:
+    group = world(whole(1, A, B, C, D)).joined_by(Instance(process=TWO))
+    assignor = sticky_assignor(StickySettings(release=BrokerRelease.FROM_4_2), {ONE: "m1", TWO: "m2"})
+    first, second = play(group, assignor, PACE).rounds
+    assert (len(first.revoked), first.cold, len(second.cold)) == (2, frozenset(), 2)
+
+
+def test_the_brokers_assignor_is_refused_where_a_process_has_two_threads() -> None:
+    group = world(replace(whole(1, A, B, C, D), threads=2))
+    with pytest.raises(ValueError, match="has 2 threads; one is modelled"):
+        play(group, sticky_assignor(StickySettings(), {ONE: "m1"}), PACE)
+
+
+def test_rounds_that_never_end_are_cut_off() -> None:
+    group = world(whole(1, A, B, C, D)).joined_by(Instance(process=TWO))
+    slow = replace(PACE, rates=Rates(restore=1, arrival=1))
+    played = play(group, stock_assignor(StockSettings(acceptable_recovery_lag=100)), slow)
+    assert (len(played.rounds), played.is_over) == (1_000, False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (StockSettings(rack_aware_tags=("zone",), num_standby_replicas=1), "rack.aware.assignment.tags"),
+        (StockSettings(rack_aware_strategy="min_traffic"), "rack.aware.assignment.strategy"),
+    ],
+)
+def test_racks_are_refused_with_the_name_of_the_setting(settings: StockSettings, name: str) -> None:
+    with pytest.raises(RackAwarenessNotModelledError, match=name):
+        assign([], [], settings)
+
+
+def test_tags_without_standbys_decide_nothing() -> None:
+    StockSettings(rack_aware_tags=("zone",)).require_modelled()
+
+
+@pytest.mark.parametrize("assignor", [stock_assignor(StockSettings()), sticky_assignor(StickySettings(), {})])
+def test_a_group_without_processes_is_refused(assignor: Assignor) -> None:
+    with pytest.raises(ValueError, match="has no assignment"):
+        assignor([Task(A)], [])
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("2.6.0", Release.FROM_2_6),
+        ("3.1.2", Release.FROM_2_6),
+        ("3.2.3", Release.FROM_3_2),
+        ("4.3.1", Release.FROM_3_3),
+    ],
+)
+def test_a_version_has_its_release(version: str, release: Release) -> None:
+    assert Release.of(version) is release
+
+
+def test_a_version_before_the_stock_assignor_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"2\.5\.1: the stock assignor is modelled from 2\.6 on"):
+        Release.of("2.5.1")
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("4.2.1", BrokerRelease.FROM_4_2),
+        ("4.3.2", BrokerRelease.FROM_4_2_2),
+        ("4.4", BrokerRelease.FROM_4_4),
+    ],
+)
+def test_a_broker_has_its_release(version: str, release: BrokerRelease) -> None:
+    assert BrokerRelease.of(version) is release
+
+
+def test_a_broker_that_is_not_modelled_is_refused() -> None:
+    with pytest.raises(ValueError, match="modelled for 4"):
+        BrokerRelease.of("4.1.2")
