@@ -102,6 +102,8 @@ class Pace:
     """From giving tasks up to the next rebalance: about one heartbeat interval."""
     is_triggered: bool = False
     """Whether the operator triggers a rebalance as soon as every learner has caught up."""
+    most_rounds: int = MOST_ROUNDS
+    """Then the play is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,7 @@ def play(world: World, assignor: Assignor, pace: Pace) -> Play:
     rounds: list[Round] = []
     now, cause = 0.0, Cause.MEMBERSHIP
     answer = assignor(world.tasks, world.clients())
-    while len(rounds) < MOST_ROUNDS:
+    while len(rounds) < pace.most_rounds:
         made = _rebalance(world, answer, pace, now, cause)
         rounds.append(made)
         world = world.given(made.given)

@@ -286,6 +286,6 @@ def test_an_answer_is_json_without_what_is_not_known() -> None:
         document = json.loads(body)
         assert document["version"] == 1
         assert None not in document.values()
-        assert set(document["tasks"][0]) == {"task", "stateful", "owner", "state", "copies", "coveredOn"}
+        assert set(document["tasks"][0]) == {"task", "stateful", "owner", "state", "copies", "coveredOn", "records"}
 
     at_the_door(play)

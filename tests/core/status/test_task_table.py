@@ -50,6 +50,7 @@ def test_every_task_has_its_owner_its_copies_and_who_could_take_over() -> None:
         activity=Activity.RUNNING,
         copies=(active(0), standby(1)),
         covered_on=(Ordinal(0), Ordinal(1)),
+        records=1_000_000,
     )
     assert (table.highest, table.limit, table.doubt) == (2, 10_000, "")
     assert (table.as_of, table.positions_as_of) == (ago(1), ago(6))

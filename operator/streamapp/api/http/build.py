@@ -90,4 +90,5 @@ def _task(row: TaskRow) -> Task:
             for copy in row.copies
         ),
         covered_on=row.covered_on,
+        records=row.records,
     )

@@ -87,6 +87,8 @@ class Task(Answered):
     """By ordinal, the active one among them; empty for a task without state."""
     covered_on: tuple[int, ...] | None = None
     """Pods other than the highest that could take over at once; absent where that is not known, or without state."""
+    records: int | None = None
+    """What a pod without state would read from its changelogs, at most; absent where not known, or without state."""
 
 
 class Tasks(Answered):

@@ -17,7 +17,7 @@ from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.evidence.running_tasks import active_holders
 from streamapp.core.facts.group import GroupDescription, Member
 from streamapp.core.facts.ids import Ordinal, TaskId
-from streamapp.core.facts.lag import EndOffsets, Measured, RunningActive
+from streamapp.core.facts.lag import EndOffsets, Measured, RunningActive, restore_size
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskFacts, TaskSet
@@ -79,6 +79,8 @@ class TaskRow:
     """Of a stateful task, the active one among them; by ordinal."""
     covered_on: tuple[Ordinal, ...] | None
     """Pods other than the highest that could take over at once; None: not known, or without state nothing to cover."""
+    records: int | None = None
+    """Offsets from the start to the end of its changelogs: what a pod without state reads, at most. None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +160,12 @@ class _Table:
             activity=self._activity(task, holders),
             copies=copies,
             covered_on=self._covered_on(copies) if task.stateful else None,
+            records=self._records(task) if task.stateful else None,
         )
+
+    def _records(self, task: TaskFacts) -> int | None:
+        size = restore_size(task, self._copies.ends) if isinstance(self._copies, CopyMap) else None
+        return size.records if isinstance(size, Measured) else None
 
     def _activity(self, task: TaskFacts, holders: tuple[Member, ...]) -> Activity | None:
         if len(holders) != 1:

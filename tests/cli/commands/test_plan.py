@@ -1,0 +1,133 @@
+"""`kubectl streamapp plan` against an API server with an operator behind its pod proxy."""
+
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from streamapp.core.facts.tasks import TopologyUnknown
+from tests.builders import a_snapshot
+from tests.cli.cluster import Cluster
+from tests.cli.commands.test_status import an_error
+from tests.cli.conftest import Run
+from tests.cli.operator_there import OperatorThere
+from tests.cli.showing import Json, a_resource
+from tests.core.doctor.subjects import a_patient
+from tests.statuses import answer
+from tests.support import example
+
+SETTLED = answer(a_snapshot(desired=3, record=None))
+
+
+def an_app(changes: Json | None = None) -> Json:
+    return a_resource(SETTLED | (changes or {}), {"spec.replicas": 3})
+
+
+@pytest.fixture
+def there(cluster: Cluster) -> OperatorThere:
+    """An operator, and one StreamApp of three pods, six tasks with one standby each, a million records a task."""
+    cluster.put(an_app())
+    operator = OperatorThere(cluster)
+    operator.install(lease="operator-a_x7k2")
+    operator.serve()
+    operator.tell_of(a_patient())
+    return operator
+
+
+def rows(text: str) -> list[str]:
+    """The lines of the table, with single spaces."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    start = next(number for number, line in enumerate(lines) if line.startswith("assignor moves"))
+    return lines[start + 1 : lines.index("", start)]
+
+
+@pytest.mark.usefixtures("there")
+def test_a_scale_down_shows_moves_rebalances_and_the_worst_share(run: Run) -> None:
+    ran = run("plan", "wordcount", "--to", "2")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[0] == "demo/wordcount  from 3 to 2 replicas, 6 stateful tasks"
+    # Dealt in turn, 0_0, 0_2 and 0_4 end on pod 0: four tasks move, and only the two of pod 2 had to.
+    assert rows(ran.out) == ["stock (in use) 4 2 0 4 10m6s 3 of 6 0"]
+    assert "num.standby.replicas 1" in ran.out
+
+
+@pytest.mark.usefixtures("there")
+def test_compare_shows_that_the_learner_assignor_moves_only_what_must_move(run: Run) -> None:
+    document = run("plan", "wordcount", "--to", "2", "--compare", "--standbys", "0", "-o", "json").document
+    stock, learner = document["outcomes"]
+    assert (stock["assignor"], stock["chosen"], learner["assignor"], learner["chosen"]) == (
+        *("stock", True),
+        *("learner", False),
+    )
+    assert (learner["moves"], learner["needlessMoves"], learner["cold"]) == (2, 0, 0)
+    assert stock["moves"] > learner["moves"]
+
+
+@pytest.mark.usefixtures("there")
+def test_a_scale_up_is_predicted_with_a_range_of_times(run: Run) -> None:
+    document = run("plan", "wordcount", "--to", "200%", "-o", "json").document
+    (only,) = document["outcomes"]
+    assert (document["from"], document["to"], document["statefulTasks"]) == (3, 6, 6)
+    assert (only["moves"], only["needlessMoves"], only["cold"], only["converges"]) == (
+        5,
+        2,
+        0,
+        True,
+    )  # each task a pod; one stays
+    assert 0 < only["secondsLeast"] < only["secondsMost"]
+
+
+@pytest.mark.usefixtures("there")
+def test_yaml_is_the_same_document(run: Run) -> None:
+    arguments = ("plan", "wordcount", "--to", "2", "-o")
+    assert yaml.safe_load(run(*arguments, "yaml").out) == run(*arguments, "json").document
+
+
+@pytest.mark.usefixtures("there")
+def test_the_nearest_even_sizes_are_named(run: Run) -> None:
+    document = run("plan", "wordcount", "--to", "5", "-o", "json").document
+    assert document["evenReplicas"] == {"below": 3, "above": 6}
+    assert "do not divide all tasks evenly; the nearest that do: 3 and 6." in run("plan", "wordcount", "--to", "5").out
+
+
+def test_on_demand_the_learner_assignor_is_the_one_in_use(cluster: Cluster, there: OperatorThere, run: Run) -> None:
+    cluster.put(an_app({"learnerSource": "OnDemand"}))
+    there.tell_of(a_patient())
+    document = run("plan", "wordcount", "--to", "2", "-o", "json").document
+    (only,) = document["outcomes"]
+    assert (only["assignor"], only["moves"], only["needlessMoves"], only["cold"]) == ("learner", 2, 0, 0)
+
+
+def test_unknown_lags_count_as_empty_copies_and_unknown_sizes_give_no_time(there: OperatorThere, run: Run) -> None:
+    unwatched = replace(example.reading(example.members(3), example.SECOND), rebalance=None)
+    there.tell_of(a_patient(readings=(unwatched,)))
+    out = run("plan", "wordcount", "--to", "2").out
+    assert " unknown " in rows(out)[0]
+    assert "the sizes of 6 changelogs are not known, so no time is given" in out
+    assert "the lags of 6 copies are not known; they count as empty" in out
+
+
+def test_without_a_known_layout_nothing_is_predicted(there: OperatorThere, run: Run) -> None:
+    there.tell_of(a_patient(task_set=TopologyUnknown("more than one store")))
+    error = an_error(run("plan", "wordcount", "--to", "2").err)
+    assert error[0] == "StreamApp demo/wordcount"
+    assert "more than one store" in error[1]
+
+
+@pytest.mark.usefixtures("there")
+def test_a_play_that_is_cut_off_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamapp.cli.model.prediction.MOST_WORK", 0)
+    monkeypatch.setattr("streamapp.cli.model.prediction.FEWEST_ROUNDS", 1)
+    out = run("plan", "wordcount", "--to", "6").out
+    assert rows(out)[0].split()[:7] == ["stock", "(in", "use)", "4+", "1+", "2+", "1+"]
+    assert "there are more than this command plays" in out
+    (only,) = run("plan", "wordcount", "--to", "6", "-o", "json").document["outcomes"]
+    assert only["converges"] is False
+
+
+@pytest.mark.usefixtures("there")
+def test_zero_replicas_and_an_unknown_version_are_refused(run: Run) -> None:
+    assert "nothing remains" in an_error(run("plan", "wordcount", "--to", "0").err)[1]
+    ran = run("plan", "wordcount", "--to", "2", "--kafka-version", "2.5.0")
+    assert ran.code == 2
+    assert "modelled from 2.6 on" in ran.err
