@@ -69,19 +69,6 @@ test-java: ## Unit tests of the demo application, and of what runs inside an app
 	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
 	mvn --quiet --batch-mode --file agent/pom.xml verify
 
-# One version of each release that answers in its own way, and the common ones; tests/model/kinds.py has the same.
-CASES := 10000
-STREAMS := 2.7.2 3.1.2 3.2.3 3.3.2 3.8.1 3.9.2 4.1.2 4.2.1 4.3.1
-BROKERS := 4.2.1 4.2.2 4.3.1 4.4.0
-
-test-model: ## The model of the assignors beside the Java classes, CASES=10000 random cases for each version (Java 17; 20 minutes)
-	mvn --quiet --batch-mode --file agent/pom.xml --projects assignor test-compile
-	for version in $(STREAMS); do \
-	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
-	for version in $(BROKERS); do \
-	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka-group-coordinator -Dkafka.version=$$version dependency:copy-dependencies; done
-	MODEL_CASES=$(CASES) MODEL_VERSIONS="$(STREAMS) $(BROKERS)" $(UV) pytest $(WORKERS) -m model tests/model
-
 test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tables beside DuckDB's, killed at every stage (Java 17)
 	$(UV) pytest -m analytics tests/analytics
 
@@ -98,6 +85,19 @@ test-agent-versions: ## The agent on every release of Kafka Streams that it is m
 	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
 	mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka_2.13 dependency:copy-dependencies
 	mvn --batch-mode --file agent/pom.xml -Dgroups=versions verify
+
+# One version of each release that answers in its own way, and the common ones; tests/model/kinds.py has the same.
+CASES := 10000
+STREAMS := 2.7.2 3.1.2 3.2.3 3.3.2 3.8.1 3.9.2 4.1.2 4.2.1 4.3.1
+BROKERS := 4.2.1 4.2.2 4.3.1 4.4.0
+
+test-model: ## The model of the assignors beside the Java classes, CASES=10000 random cases for each version (Java 17; 20 minutes)
+	mvn --quiet --batch-mode --file agent/pom.xml --projects assignor test-compile
+	for version in $(STREAMS); do \
+	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
+	for version in $(BROKERS); do \
+	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka-group-coordinator -Dkafka.version=$$version dependency:copy-dependencies; done
+	MODEL_CASES=$(CASES) MODEL_VERSIONS="$(STREAMS) $(BROKERS)" $(UV) pytest $(WORKERS) -m model tests/model
 
 ##@ Prove
 
