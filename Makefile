@@ -97,7 +97,7 @@ test-model: ## The model of the assignors beside the Java classes, CASES=10000 r
 	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
 	for version in $(BROKERS); do \
 	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.part=kafka-group-coordinator -Dkafka.version=$$version dependency:copy-dependencies; done
-	MODEL_CASES=$(CASES) MODEL_VERSIONS="$(STREAMS) $(BROKERS)" $(UV) pytest $(WORKERS) -m model tests/model
+	MODEL_CASES=$(CASES) MODEL_STREAMS="$(STREAMS)" MODEL_BROKERS="$(BROKERS)" $(UV) pytest $(WORKERS) -m model tests/model
 
 ##@ Prove
 

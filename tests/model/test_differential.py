@@ -1,6 +1,6 @@
 """The model gives the answers of the real Java classes, task by task, for random cases.
 
-`MODEL_CASES` cases for each assignor and version; `MODEL_VERSIONS` limits the versions of Kafka.
+`MODEL_CASES` cases for each assignor and version; `MODEL_STREAMS` and `MODEL_BROKERS` limit the versions.
 """
 
 import json
@@ -9,15 +9,23 @@ from random import Random
 
 import pytest
 
-from tests.model.kinds import KINDS, Kind
+from tests.model.kinds import BROKER, KINDS, STREAMS, Kind
 from tests.model.reference import Reference, running
 from tests.model.shrink import minimal
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(1800)]
 
 CASES = int(os.environ.get("MODEL_CASES", "10000"))
-WANTED = os.environ.get("MODEL_VERSIONS", "").split()
-ALL = [(kind, version) for kind in KINDS for version in kind.versions if not WANTED or version in WANTED]
+WANTED = {
+    STREAMS: os.environ.get("MODEL_STREAMS", "").split(),
+    BROKER: os.environ.get("MODEL_BROKERS", "").split(),
+}
+ALL = [
+    (kind, version)
+    for kind in KINDS
+    for version in kind.versions
+    if not WANTED[kind.part] or version in WANTED[kind.part]
+]
 
 
 @pytest.mark.parametrize(("kind", "version"), ALL, ids=lambda it: it if isinstance(it, str) else it.name)
