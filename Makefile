@@ -91,7 +91,7 @@ CASES := 10000
 STREAMS := 2.7.2 3.1.2 3.2.3 3.3.2 3.8.1 3.9.2 4.1.2 4.2.1 4.3.1
 BROKERS := 4.2.1 4.2.2 4.3.1 4.4.0
 
-test-model: ## The model of the assignors beside the Java classes, CASES=10000 random cases for each version (Java 17; 20 minutes)
+test-model: ## The model of the assignors beside the Java classes, CASES=10000 random cases for each version (Java 17; 10 minutes)
 	mvn --quiet --batch-mode --file agent/pom.xml --projects assignor test-compile
 	for version in $(STREAMS); do \
 	  mvn --quiet --batch-mode --file agent/agent/src/versions/pom.xml -Dkafka.version=$$version dependency:copy-dependencies; done
