@@ -101,7 +101,7 @@ class Benchmark:
             asdict(each) | {"scale_in": each.scale_in.to_json(), "from_zero": each.restored_from_zero(self.whole)}
             for each in case.steps
         ]
-        return {"steps": steps, "counts": case.counts.to_json(), "withoutNudges": case.unaided}
+        return {"steps": steps, "counts": case.counts.to_json(), "withoutTriggeredRebalances": case.unaided}
 
 
 class Benchmarker:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from streamapp.controller.http.answers import Endpoint, _build
-from streamapp.core.doctor.subject import Patient, TemplateFacts
+from streamapp.core.doctor.subject import Subject, TemplateFacts
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.kube.client.kinds import Key
 from tests.benchmarks.decisions import SIZES, held
@@ -28,9 +28,9 @@ def main() -> None:
     """Measure all sizes and print one table."""
     table = Table("tasks", "pods", "answer", "size", "build", "delay of the loop", "without", box=None)
     for size in SIZES:
-        patient = Patient(snapshot=held(size), policy=ScalingPolicy(), template=TemplateFacts(has_readiness_probe=True))
+        subject = Subject(snapshot=held(size), policy=ScalingPolicy(), template=TemplateFacts(has_readiness_probe=True))
         for question in Endpoint:
-            build = partial(_build, question, KEY, patient)
+            build = partial(_build, question, KEY, subject)
             body, seconds = timed(build)
             delays = asyncio.run(delayed(build))
             table.add_row(

@@ -13,7 +13,7 @@ from streamapp.api.http.build import findings_told, tasks_told
 from streamapp.api.http.messages import Answered, OperatorTold, findings_path, tasks_path, with_time
 from streamapp.controller.record.reader import RecordHistory
 from streamapp.core.doctor.examine import examine
-from streamapp.core.doctor.subject import Patient
+from streamapp.core.doctor.subject import Subject
 from streamapp.core.status.task_table import task_table
 from streamapp.kube.client.kinds import Key
 from tests.builders import NOW, ago
@@ -98,12 +98,12 @@ class OperatorThere:
         """Answer so."""
         self.answers[path] = (200, with_time(told.as_json(), NOW))
 
-    def tell_of(self, patient: Patient, name: str = "wordcount", *, age: float = 2.0) -> None:
+    def tell_of(self, subject: Subject, name: str = "wordcount", *, age: float = 2.0) -> None:
         """Answer of this application as the operator would."""
         at = ago(age)
-        table = task_table(patient.snapshot, patient.policy)
+        table = task_table(subject.snapshot, subject.policy)
         self.tell(tasks_path(NAMESPACE, name), tasks_told(NAMESPACE, name, table, as_of=at))
-        self.tell(findings_path(NAMESPACE, name), findings_told(NAMESPACE, name, examine(patient), as_of=at))
+        self.tell(findings_path(NAMESPACE, name), findings_told(NAMESPACE, name, examine(subject), as_of=at))
 
     def serve(self) -> None:
         """Stand in."""

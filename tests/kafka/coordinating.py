@@ -1,4 +1,4 @@
-"""A classic group as the coordinator keeps it, as far as a phantom member can tell.
+"""A classic group as the coordinator keeps it, as far as a probe member can tell.
 
 Modelled on what a real broker 4.2.1 was seen to do: a member id is handed out first and is then pending; a join blocks
 until the member leaves; a pending member that leaves is believed and makes no rebalance; an unknown one is named.
@@ -21,7 +21,7 @@ from tests.kafka import answers
 from tests.kafka.scripted import NO_THROTTLE, ScriptedBroker
 from tests.wire.captures import captured
 
-PHANTOM = "streamapp-operator-nudge-1"
+PROBE = "streamapp-operator-probe-1"
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Group:
     refuses: ErrorCode | None = None
     """What a join with a member id is answered."""
     completes: bool = False
-    """Whether the rebalance ends before the phantom leaves, so that it becomes a real member."""
+    """Whether the rebalance ends before the probe member leaves, so that it becomes a real member."""
     pending: set[str] = field(default_factory=set)
     joined: dict[str, asyncio.Event] = field(default_factory=dict)
     history: list[str] = field(default_factory=list)
@@ -59,8 +59,8 @@ class Group:
         if request.session_timeout < self.least_session:
             return joined(ErrorCode.invalid_session_timeout)
         if not request.member_id:
-            self.pending.add(PHANTOM)
-            return joined(ErrorCode.member_id_required, PHANTOM)
+            self.pending.add(PROBE)
+            return joined(ErrorCode.member_id_required, PROBE)
         await asyncio.sleep(self.join_delay)
         if self.refuses is not None:
             return joined(self.refuses)

@@ -44,7 +44,7 @@ def model() -> DecodedSubscription:
 CALLS: dict[str, Callable[[KafkaCluster], Awaitable[object]]] = {
     "read the group": lambda cluster: read_group(cluster.group, DEADLINE),
     "evict": lambda cluster: evict(cluster.group, [MemberToEvict("m-1")], "a test", DEADLINE),
-    "nudge": lambda cluster: trigger_rebalance(cluster.group, model(), DEADLINE),
+    "triggered rebalance": lambda cluster: trigger_rebalance(cluster.group, model(), DEADLINE),
     "committed offsets": lambda cluster: committed(cluster.group, PARTITIONS, DEADLINE),
     "end offsets": lambda cluster: cluster.offsets.ends(PARTITIONS, DEADLINE),
     "log starts": lambda cluster: cluster.offsets.log_starts(PARTITIONS, DEADLINE),

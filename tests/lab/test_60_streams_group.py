@@ -1,4 +1,4 @@
-"""A real Kafka Streams group, read and nudged.
+"""A real Kafka Streams group, read and rebalanced.
 
 Needs `KAFKA_BOOTSTRAP`, and in `STREAMS_GROUP` the application id of a running Kafka Streams application of the classic
 protocol with at least two processes and a changelog. Nothing is evicted but our own ghost; the application goes on.
@@ -118,7 +118,7 @@ def _pairs(tasks: dict[TaskId, frozenset[TopicPartition]]) -> list[tuple[int, in
 
 
 @pytest.mark.timeout(120)
-def test_a_nudge_refreshes_what_members_say_and_moves_nothing() -> None:
+def test_a_triggered_rebalance_refreshes_what_members_say_and_moves_nothing() -> None:
     async def work(cluster: KafkaCluster) -> tuple[DecodedGroup, DecodedGroup]:
         before = await stable(cluster)
         outcome = await trigger_rebalance(cluster.group, said(before)[0], DEADLINE)
@@ -134,7 +134,7 @@ def test_a_nudge_refreshes_what_members_say_and_moves_nothing() -> None:
 
 
 @pytest.mark.timeout(120)
-def test_after_a_nudge_running_tasks_say_so_and_positions_lie_within_the_changelogs() -> None:
+def test_after_a_triggered_rebalance_running_tasks_say_so_and_positions_lie_within_the_changelogs() -> None:
     async def work(cluster: KafkaCluster) -> tuple[DecodedGroup, TaskSet, dict[TopicPartition, int]]:
         before = await stable(cluster)
         await trigger_rebalance(cluster.group, said(before)[0], DEADLINE)
@@ -201,7 +201,7 @@ async def universe_of_group(bootstrap: str, name: str) -> TaskSet | TopologyUnkn
 
 
 @pytest.mark.timeout(120)
-def test_a_group_in_rebalance_is_not_nudged_again() -> None:
+def test_a_group_in_rebalance_gets_no_second_rebalance() -> None:
     async def work(cluster: KafkaCluster) -> object:
         before = await stable(cluster)
         assert isinstance(await trigger_rebalance(cluster.group, said(before)[0], DEADLINE), RebalanceTriggered)
@@ -226,7 +226,7 @@ def test_a_ghost_is_recognised_and_removed() -> None:
 
 
 async def haunt(cluster: KafkaCluster, model: DecodedSubscription) -> str:
-    """Join as a nudge would, and go away without leaving; give the member id."""
+    """Join as a triggered rebalance would, and go away without leaving; give the member id."""
     group_id = GroupId(cluster.group.group_id)
 
     def join(member_id: str) -> JoinGroupRequest:

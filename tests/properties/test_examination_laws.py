@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind
 from streamapp.core.doctor.examine import CHECKS, examine
-from streamapp.core.doctor.subject import Patient, TemplateFacts
+from streamapp.core.doctor.subject import Subject, TemplateFacts
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.coverage import is_caught_up
 from streamapp.core.evidence.evidence import Evidence
@@ -28,52 +28,52 @@ TEMPLATES = st.builds(
     mount_path=st.just("/state"),
     state_directory=st.just("/state"),
 )
-PATIENTS = st.builds(Patient, snapshot=snapshots(), policy=policies(), template=st.none() | TEMPLATES) | st.builds(
-    Patient, snapshot=in_any_case(), policy=agent_policies(), template=TEMPLATES
+PATIENTS = st.builds(Subject, snapshot=snapshots(), policy=policies(), template=st.none() | TEMPLATES) | st.builds(
+    Subject, snapshot=in_any_case(), policy=agent_policies(), template=TEMPLATES
 )
 OF_THE_GROUP = frozenset({Diagnosis.NoCopies, Diagnosis.IdentityUnstable, Diagnosis.BrokersUnreachable})
 BY_AGENTS = frozenset({Diagnosis.HeartbeatSlow, Diagnosis.CloseWithoutLeave, Diagnosis.StateDirElsewhere})
 
 
 @given(PATIENTS)
-def test_each_check_speaks_of_its_own_and_says_one_thing_only(patient: Patient) -> None:
+def test_each_check_speaks_of_its_own_and_says_one_thing_only(subject: Subject) -> None:
     for diagnosis, check in CHECKS:
-        found = check(patient)
+        found = check(subject)
         assert {one.diagnosis for one in found or ()} <= {diagnosis}
-    examination = examine(patient)
+    examination = examine(subject)
     told = {one.diagnosis for one in examination.findings}
     assert told.isdisjoint(examination.fine)
     assert len(set(examination.fine)) == len(examination.fine)
 
 
 @given(PATIENTS)
-def test_what_was_not_read_is_never_in_order(patient: Patient) -> None:
-    latest = patient.snapshot.latest
-    fine = set(examine(patient).fine)
+def test_what_was_not_read_is_never_in_order(subject: Subject) -> None:
+    latest = subject.snapshot.latest
+    fine = set(examine(subject).fine)
     if latest is None or not isinstance(latest.group, GroupDescription):
         # Whoever was told that the protocol is another one has reached the brokers; learners on demand are the agents'.
         told_otherwise = {Diagnosis.BrokersUnreachable} if latest is not None else set()
-        if learner_source.source_in_force(Evidence(patient.snapshot, patient.policy)).is_on_demand:
+        if learner_source.source_in_force(Evidence(subject.snapshot, subject.policy)).is_on_demand:
             told_otherwise.add(Diagnosis.NoCopies)
         assert fine.isdisjoint(OF_THE_GROUP - told_otherwise)
-    if not isinstance(patient.snapshot.task_set, TaskSet):
+    if not isinstance(subject.snapshot.task_set, TaskSet):
         assert fine.isdisjoint({Diagnosis.TopologyUnknown, Diagnosis.EndOffsetsUnread})
 
 
 @given(PATIENTS)
-def test_what_an_agent_did_not_tell_is_never_in_order(patient: Patient) -> None:
-    snapshot = patient.snapshot
+def test_what_an_agent_did_not_tell_is_never_in_order(subject: Subject) -> None:
+    snapshot = subject.snapshot
     running = [pod.ordinal for pod in snapshot.workload.pods if pod.is_running]
     silent = snapshot.agents is None or any(
         isinstance(snapshot.agents.latest(ordinal), AgentSilent) for ordinal in running
     )
-    if not patient.policy.agent or silent or not running:
-        assert BY_AGENTS.isdisjoint(examine(patient).fine)
+    if not subject.policy.agent or silent or not running:
+        assert BY_AGENTS.isdisjoint(examine(subject).fine)
 
 
 @given(PATIENTS)
-def test_what_was_not_checked_says_why(patient: Patient) -> None:
-    assert [one for one in examine(patient).findings if one.kind is not FindingKind.FOUND and not one.detail] == []
+def test_what_was_not_checked_says_why(subject: Subject) -> None:
+    assert [one for one in examine(subject).findings if one.kind is not FindingKind.FOUND and not one.detail] == []
 
 
 @given(snapshots() | in_any_case(), policies() | agent_policies())

@@ -371,7 +371,7 @@ WITHIN_REACH: dict[str, tuple[Any, Callable[[Decision], bool]]] = {
     ),
     "a covered restart": (rollouts(), lambda one: oracle.restarts(one) is not None),
     "an eviction": (snapshots(), lambda one: any(isinstance(step, Evict) for step in one.plan)),
-    "a nudge": (snapshots(), lambda one: any(isinstance(step, TriggerRebalance) for step in one.plan)),
+    "a triggered rebalance": (snapshots(), lambda one: any(isinstance(step, TriggerRebalance) for step in one.plan)),
     "a lag that holds": (scale_downs(), lambda one: one.reason is Reason.LearnersCatchingUp),
     "the last pod": (snapshots(), lambda one: one.reason is Reason.StoppingToZero),
 }

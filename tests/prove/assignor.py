@@ -1,7 +1,7 @@
 """Who gets which task: as the stock assignor does it in outline, with standbys, cooperative.
 
 Round-robin over the processes in the order of their IDs; a task stays where it is until a copy at its place has caught
-up, and at most two copies are warmed up at a time. Inside a process, threads take turns, a phantom's included.
+up, and at most two copies are warmed up at a time. Inside a process, threads take turns, a probe member's included.
 """
 
 from collections.abc import Mapping, Sequence

@@ -300,11 +300,11 @@ class PortedGroup:
         return dict.fromkeys(asked, ConfigUnread(answer) if isinstance(answer, str) else answer)
 
     async def trigger_rebalance(self, like_member: str) -> None:
-        """Let a phantom join and leave."""
+        """Let a probe member join and leave."""
         is_ghost = False
 
         async def rebalance() -> bool:
-            self._board.tell(f"process {self._process.number}: nudge")
+            self._board.tell(f"process {self._process.number}: triggered rebalance")
             model = self.group.truth.members.get(like_member)
             return model is not None and self.group.trigger_rebalance(model.process_id, "10.9.0.1", stays=is_ghost)
 
@@ -314,7 +314,7 @@ class PortedGroup:
 
         answer = await self._call(rebalance, leave_is_lost)
         if is_ghost:
-            raise KafkaStepError("injected: the phantom could not leave")
+            raise KafkaStepError("injected: the probe member could not leave")
         if isinstance(answer, str) or not answer:
             raise KafkaStepError(f"trigger rebalance: {answer}")
 

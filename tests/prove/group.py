@@ -71,7 +71,7 @@ class Member:
 
     id: str
     run: Run | None
-    """None: a phantom that could not leave."""
+    """None: a probe member that could not leave."""
     host: str
     process_id: ProcessId
     said: Said = field(default_factory=Said)
@@ -256,14 +256,14 @@ class Group:
             self._rebalance()
 
     def trigger_rebalance(self, process_id: ProcessId, host: str, *, stays: bool) -> bool:
-        """A phantom joins and leaves; or stays, where its LeaveGroup was lost. False: the group is not stable."""
+        """A probe member joins and leaves; or stays, where its LeaveGroup was lost. False: the group is not stable."""
         truth = self.truth
         if truth.state is not GroupState.STABLE:
             return False
         self._rebalance()
         if stays:
             self._numbers += 1
-            ghost = Member(f"streamapp-operator-nudge-{self._numbers}", None, host, process_id)
+            ghost = Member(f"streamapp-operator-probe-{self._numbers}", None, host, process_id)
             truth.members[ghost.id] = ghost
             truth.rejoined_members.add(ghost.id)
             ghost.joins += 1
@@ -271,7 +271,7 @@ class Group:
         return True
 
     def listed(self, *, alive: bool | None = None) -> list[Member]:
-        """The members, phantoms left out."""
+        """The members, probe members left out."""
         real = [member for member in self.truth.members.values() if member.run is not None]
         return [member for member in real if alive is None or member.is_alive == alive]
 
@@ -364,7 +364,7 @@ class Group:
             tell()
 
     def _deal_on_demand(self, members: list[Member]) -> tuple[Mapping[str, Given], bool, bool]:
-        """The first that is alive leads, and its agent remembers what it did; learners are looked after by nudges."""
+        """The first that is alive leads, and its agent remembers what it did; learners wait for triggered rebalances."""
         leader = next((member.run for member in members if member.run is not None and member.is_alive), None)
         if leader is None:
             return {}, False, False

@@ -66,7 +66,7 @@ class LearnerGroupModel(GroupModel):
     def __init__(self, tasks: int, limit: int, *, follow_ups: bool = False) -> None:
         super().__init__(tasks, limit)
         self.follow_ups = follow_ups
-        """The assignor looks again by itself while learners learn; else only a nudge brings that about."""
+        """The assignor looks again by itself while learners learn; else a triggered rebalance brings that about."""
         self.agents: dict[str, AgentModel] = {}
         self.silent: set[int] = set()
         self.stale: set[int] = set()

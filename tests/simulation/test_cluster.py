@@ -63,7 +63,7 @@ class Story:
         )
 
     def _is_one_alone(self) -> bool:
-        """A single member cannot be nudged, so nobody ever learns that its tasks run."""
+        """A single member cannot be rebalanced, so nobody ever learns that its tasks run."""
         return len(self.group.threads) == 1 and self.group.state is GroupState.STABLE
 
     def seconds_to_rest(self, at_most: int) -> int:

@@ -60,7 +60,7 @@ def test_six_to_three_in_one_step() -> None:
     assert (learners(story).moved, learners(story).moves_to_cold) == (3, 0)
 
 
-def test_it_works_without_nudges_by_the_assignors_own_follow_ups() -> None:
+def test_it_works_without_triggered_rebalance_by_the_assignors_own_follow_ups() -> None:
     story = a_story(
         3, ScalingPolicy(agent=True, source=LearnerSource.ON_DEMAND, trigger_rebalance=False), follow_ups=True
     )

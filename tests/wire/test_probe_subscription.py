@@ -1,4 +1,4 @@
-"""The phantom's subscription: a real process's identity, and no claim at all."""
+"""The probe member's subscription: a real process's identity, and no claim at all."""
 
 from hypothesis import given, settings
 
@@ -9,7 +9,7 @@ from tests.wire.captures import NAMES, captured
 from tests.wire.strategies import subscriptions
 
 
-def phantom_of(model: DecodedSubscription) -> DecodedSubscription:
+def probe_of(model: DecodedSubscription) -> DecodedSubscription:
     """What the group's leader would read: built field by field, so that a new one must be thought about."""
     info = model.info
     return DecodedSubscription(
@@ -33,13 +33,13 @@ def phantom_of(model: DecodedSubscription) -> DecodedSubscription:
 
 @settings(deadline=None)
 @given(subscriptions())
-def test_a_phantom_copies_the_process_and_claims_nothing(model: DecodedSubscription) -> None:
-    assert decode_subscription(encode_probe_subscription(model)) == phantom_of(model)
+def test_a_probe_member_copies_the_process_and_claims_nothing(model: DecodedSubscription) -> None:
+    assert decode_subscription(encode_probe_subscription(model)) == probe_of(model)
 
 
-def test_a_phantom_of_every_captured_release_decodes() -> None:
+def test_a_probe_of_every_captured_release_decodes() -> None:
     for name in NAMES:
         for raw in captured(name):
             model = decode_member(raw).subscription
             assert model is not None
-            assert decode_subscription(encode_probe_subscription(model)) == phantom_of(model)
+            assert decode_subscription(encode_probe_subscription(model)) == probe_of(model)

@@ -133,20 +133,20 @@ def growing(lag: int, learning: int = 2) -> Snapshot:
     return steady(members, example.agents(members, round=made))
 
 
-def test_a_scale_up_is_nudged_when_its_learners_are_there_and_not_before() -> None:
+def test_a_scale_up_is_rebalanced_when_its_learners_are_there_and_not_before() -> None:
     learning, ready = decide(growing(500_000), POLICY), decide(growing(0), POLICY)
     assert (rebalances(learning), rebalances(ready)) == ([], ["TasksReadyToMove"])
     assert learning.convergence.waits_for is not None
     assert learning.convergence.waits_for.reason is Reason.LearnersCatchingUp
 
 
-def test_the_eager_are_nudged_when_some_are_there() -> None:
+def test_the_eager_are_rebalanced_when_some_are_there() -> None:
     eager = replace(POLICY, rebalance=Rebalance.EAGER)
     assert rebalances(decide(growing(500_000, learning=3), eager)) == ["TasksReadyToMove"]
     assert rebalances(decide(growing(500_000, learning=2), eager)) == []
 
 
-# What is known without a nudge.
+# What is known without a triggered rebalance.
 
 
 def test_tasks_that_agents_see_running_need_no_join_to_close_a_step() -> None:

@@ -208,7 +208,7 @@ def test_the_end_of_the_last_step_to_zero_needs_no_running_task() -> None:
 @pytest.mark.parametrize(
     ("changes", "policy"),
     [
-        pytest.param({"members": UNPROVEN}, ScalingPolicy(trigger_rebalance=False), id="nudges are forbidden"),
+        pytest.param({"members": UNPROVEN}, ScalingPolicy(trigger_rebalance=False), id="no rebalance is triggered"),
         pytest.param(
             {"task_set": TopologyUnknown("?"), "members": UNPROVEN, "step": a_step(reason=Reason.OverriddenByPolicy)},
             POLICY,
@@ -226,7 +226,7 @@ def test_a_step_that_was_covered_is_not_closed_while_the_tasks_cannot_be_inferre
     assert told(decide(snapshot, POLICY)) == ("CloseStep", "TopologyUnknown")
 
 
-def test_a_group_of_one_member_cannot_be_nudged_so_its_step_closes_on_assignment() -> None:
+def test_a_group_of_one_member_cannot_be_rebalanced_so_its_step_closes_on_assignment() -> None:
     alone: Member = example.member(0, active=range(6), running=False)
     step = a_step(from_replicas=2, to_replicas=1, observed=(a_capture(1),))
     snapshot = a_snapshot(pods=1, desired=1, members=(alone,), record=replace(a_record(), hold=None, step=step))

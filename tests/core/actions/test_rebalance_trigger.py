@@ -1,4 +1,4 @@
-"""When a nudge helps, how often, and when none may be sent."""
+"""When a triggered rebalance helps, how often, and when none may be sent."""
 
 from dataclasses import replace
 from typing import Any
@@ -42,7 +42,7 @@ UNPROVEN = tuple(example.member(n, active=(2 * n, 2 * n + 1), running=False) for
 FOLLOW_UP = Waiting(refusal=Refusal(Reason.FollowUpScheduled), since=None)
 
 
-def nudged(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[str]:
+def triggered(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[str]:
     return [step.reason.name for step in decide(snapshot, policy).plan if isinstance(step, TriggerRebalance)]
 
 
@@ -71,11 +71,11 @@ def is_due(
         pytest.param(tuple(range(300, 2000, 100)), True, id="but that often"),
     ],
 )
-def test_nudges_in_vain_come_ever_more_rarely(sent_ago: tuple[float, ...], due: bool) -> None:
+def test_triggered_rebalance_in_vain_come_ever_more_rarely(sent_ago: tuple[float, ...], due: bool) -> None:
     assert is_due(*sent_ago) is due
 
 
-def test_nudges_from_before_the_waiting_began_were_for_something_else() -> None:
+def test_triggered_rebalance_from_before_the_waiting_began_were_for_something_else() -> None:
     assert is_due(100, 90, 80, 70, 11, since=10) is True
 
 
@@ -95,14 +95,14 @@ def test_a_new_layout_means_that_they_were_not_in_vain() -> None:
         pytest.param((21, 30), NeverAtThisSpeed(), True, id="since the speed may change"),
     ],
 )
-def test_an_estimate_says_when_the_next_nudge_can_help(sent_ago: tuple[float, ...], estimate: Any, due: bool) -> None:
+def test_an_estimate_says_when_the_next_one_can_help(sent_ago: tuple[float, ...], estimate: Any, due: bool) -> None:
     assert is_due(*reversed(sent_ago), estimate=estimate) is due
 
 
 @pytest.mark.parametrize(
     "reason", [Reason.NoLearners, Reason.ForeignMember, Reason.GroupRebalancing, Reason.StepOpen, Reason.FactsStale]
 )
-def test_what_a_rebalance_cannot_bring_is_not_nudged_for(reason: Reason) -> None:
+def test_what_a_rebalance_cannot_bring_is_not_rebalanced_for(reason: Reason) -> None:
     assert is_due(reason=reason) is False
 
 
@@ -111,10 +111,10 @@ def test_what_a_rebalance_cannot_bring_is_not_nudged_for(reason: Reason) -> None
 )
 def test_the_second_reading_is_fetched_ten_seconds_after_the_first(settled: float, due: bool) -> None:
     reading = a_reading(GROUP, rebalance=example.rebalance(GROUP, ago(settled)))
-    assert nudged(a_snapshot(readings=(reading,))) == (["ReadingsPending"] if due else [])
+    assert triggered(a_snapshot(readings=(reading,))) == (["ReadingsPending"] if due else [])
 
 
-def test_nudges_that_were_in_vain_before_the_first_good_reading_do_not_delay_the_second() -> None:
+def test_triggered_rebalance_that_were_in_vain_before_the_first_good_reading_do_not_delay_the_second() -> None:
     restoring = (example.member(0, active=(0, 1), standby=(4, 5), running=False), *GROUP[1:])
     members = (*restoring[:1], example.member(1, active=(2, 3)), example.member(2, active=(4, 5), standby=(0, 1, 2, 3)))
     good = tuple(
@@ -125,12 +125,12 @@ def test_nudges_that_were_in_vain_before_the_first_good_reading_do_not_delay_the
     )
     readings = (a_reading(good, rebalance=example.rebalance(good, ago(10))), a_reading(members, at=30))
     waited = RebalanceHistory(sent=tuple(map(ago, (100, 80, 60, 40, 11))), layout_since=ago(120))
-    assert nudged(a_snapshot(readings=readings, rebalances=waited)) == ["ReadingsPending"]
+    assert triggered(a_snapshot(readings=readings, rebalances=waited)) == ["ReadingsPending"]
 
 
 def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> None:
     alone = a_snapshot(pods=1, desired=0, record=a_record(granted=1, target=0))
-    assert nudged(replace(alone, readings=alone.readings[:1]), ScalingPolicy(allow_zero=True)) == []
+    assert triggered(replace(alone, readings=alone.readings[:1]), ScalingPolicy(allow_zero=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_time_alone_brings_the_second_reading_where_positions_do_not_count() -> 
         pytest.param({"desired": 2, "members": UNSETTLED, "statefulset": {"is_ours": False}}, [], id="not for others"),
     ],
 )
-def test_who_is_nudged_for(changes: dict[str, Any], reasons: list[str]) -> None:
-    assert nudged(a_snapshot(**changes)) == reasons
+def test_what_a_rebalance_is_triggered_for(changes: dict[str, Any], reasons: list[str]) -> None:
+    assert triggered(a_snapshot(**changes)) == reasons
 
 
-def test_a_group_seen_while_it_worked_off_a_backlog_is_nudged_to_see_it_finished() -> None:
-    # 4 s pass between the nudge and the reading of the ends: at 3,000 rec/s no copy can be seen within 10,000 records
-    assert nudged(too_fast()) == ["LagLimitBelowRate"]
+def test_a_group_seen_while_it_worked_off_a_backlog_is_rebalanced_to_see_it_finished() -> None:
+    # 4 s pass between that rebalance and the reading of the ends: at 3,000 rec/s no copy can be seen within 10,000 records
+    assert triggered(too_fast()) == ["LagLimitBelowRate"]
 
 
 def too_fast() -> Snapshot:
@@ -247,31 +247,31 @@ def in_vain(**changes: Any) -> Snapshot:
 
 def test_it_is_rebalanced_again_when_something_changed() -> None:
     began = Episode(began_at=ago(7200), lag_at_start=9_000_000, least_lag=1_000)
-    assert nudged(in_vain(episode=began)) == []
+    assert triggered(in_vain(episode=began)) == []
     new_layout = replace(in_vain().rebalances, layout_since=ago(60))
-    assert nudged(in_vain(episode=began, rebalances=new_layout)) == ["LearnersCatchingUp"]
-    assert nudged(in_vain(episode=replace(began, improved_at=ago(60)))) == ["LearnersCatchingUp"]
+    assert triggered(in_vain(episode=began, rebalances=new_layout)) == ["LearnersCatchingUp"]
+    assert triggered(in_vain(episode=replace(began, improved_at=ago(60)))) == ["LearnersCatchingUp"]
     less = replace(began, least_lag=8_000_000)
-    assert nudged(in_vain(episode=less)) == ["LearnersCatchingUp"]
+    assert triggered(in_vain(episode=less)) == ["LearnersCatchingUp"]
 
 
 def test_a_hold_goes_on_to_ask() -> None:
     asked = RebalanceHistory(sent=tuple(ago(300 * number) for number in range(1, 12)))
     record = a_record(since=ago(7200))
-    assert nudged(a_snapshot(members=LAGGING, record=record, rebalances=asked)) == ["LearnersCatchingUp"]
+    assert triggered(a_snapshot(members=LAGGING, record=record, rebalances=asked)) == ["LearnersCatchingUp"]
 
 
 NOT_SHOWN = TopologyUnknown("no member shows state", may_show_after_a_join=True)
 
 
 def test_members_that_may_show_their_state_are_asked_to_join_again() -> None:
-    assert nudged(a_snapshot(desired=3, task_set=NOT_SHOWN, record=None)) == ["TopologyUnknown"]
+    assert triggered(a_snapshot(desired=3, task_set=NOT_SHOWN, record=None)) == ["TopologyUnknown"]
     # In a hold, too.
-    assert nudged(a_snapshot(task_set=NOT_SHOWN)) == ["TopologyUnknown"]
+    assert triggered(a_snapshot(task_set=NOT_SHOWN)) == ["TopologyUnknown"]
 
 
 def test_nobody_is_asked_for_a_topology_that_joins_do_not_show() -> None:
-    assert nudged(a_snapshot(desired=3, record=None, task_set=replace(NOT_SHOWN, may_show_after_a_join=False))) == []
+    assert triggered(a_snapshot(desired=3, record=None, task_set=replace(NOT_SHOWN, may_show_after_a_join=False))) == []
 
 
 def test_nobody_is_asked_for_ever_for_what_is_not_there_to_be_shown() -> None:
@@ -279,8 +279,8 @@ def test_nobody_is_asked_for_ever_for_what_is_not_there_to_be_shown() -> None:
     assert not is_due(3000, 2000, 1000, reason=Reason.TopologyUnknown)
 
 
-def test_nudges_can_be_forbidden() -> None:
-    assert nudged(a_snapshot(members=LAGGING), ScalingPolicy(trigger_rebalance=False)) == []
+def test_triggered_rebalance_can_be_forbidden() -> None:
+    assert triggered(a_snapshot(members=LAGGING), ScalingPolicy(trigger_rebalance=False)) == []
 
 
 @pytest.mark.parametrize(
@@ -295,19 +295,20 @@ def test_nudges_can_be_forbidden() -> None:
         pytest.param((a_reading(GROUP, at=11),), id="read too long ago"),
         pytest.param((a_reading(GROUP[:1]),), id="a single member"),
         pytest.param(
-            (a_reading((*GROUP, replace(example.member(7), id="g", client_id=PROBE_CLIENT_ID))),), id="a phantom left"
+            (a_reading((*GROUP, replace(example.member(7), id="g", client_id=PROBE_CLIENT_ID))),),
+            id="a probe left",
         ),
         pytest.param(
             (a_reading([replace(m, client_host="10.9.9.9") for m in GROUP[:2]], rebalance=None),), id="strangers"
         ),
     ],
 )
-def test_only_a_group_that_is_fit_for_it_is_nudged(readings: Any) -> None:
+def test_only_a_group_that_is_fit_for_it_is_rebalanced(readings: Any) -> None:
     snapshot = a_snapshot(readings=readings, workload={"volumes": ()})
     assert rebalance_for(FOLLOW_UP, Evidence(snapshot, POLICY)) is None
 
 
-def test_the_phantom_looks_like_a_member_of_the_lowest_pod() -> None:
+def test_the_probe_member_looks_like_a_member_of_the_lowest_pod() -> None:
     lonely: tuple[Member, ...] = GROUP[1:]
     snapshot = a_snapshot(members=lonely)
     assert rebalance_for(FOLLOW_UP, Evidence(snapshot, POLICY)) == TriggerRebalance(
@@ -315,14 +316,14 @@ def test_the_phantom_looks_like_a_member_of_the_lowest_pod() -> None:
     )
 
 
-def test_the_clock_of_a_hold_is_written_in_the_same_plan_as_a_nudge() -> None:
+def test_the_clock_of_a_hold_is_written_in_the_same_plan_as_a_triggered_rebalance() -> None:
     counted = Progress(best=980_000, improved_at=ago(60), counted_at=ago(10))
     record: HoldRecord = a_record(reason=Reason.LearnersCatchingUp, progress=counted)
     plan = decide(a_snapshot(members=LAGGING, record=record), POLICY).plan
     assert [type(step).__name__ for step in plan] == ["WriteHoldRecord", "TriggerRebalance"]
 
 
-def test_a_nudge_is_remembered_for_half_an_hour() -> None:
+def test_a_triggered_rebalance_is_remembered_for_half_an_hour() -> None:
     memory = RebalanceHistory(sent=(ago(1801), ago(1800)), layout_since=ago(5))
     assert sent(memory, NOW) == RebalanceHistory(sent=(ago(1800), NOW), layout_since=ago(5))
 

@@ -209,7 +209,7 @@ def test_the_hold_record_is_written_before_a_pod_restarts() -> None:
     assert steps(decide(rolling(desired=2, record=held(Reason.LagUnknown)), POLICY)) == ("WriteHoldRecord",)
 
 
-def test_a_rollout_that_lacks_a_fresh_reading_nudges_for_it() -> None:
+def test_a_rollout_that_lacks_a_fresh_reading_rebalances_for_it() -> None:
     old = (a_reading(GROUP, rebalance=example.rebalance(GROUP, ago(300))),)
     assert decide(rolling(readings=old), POLICY).plan == (
         TriggerRebalance(like_member="wordcount-0-consumer", reason=Reason.ReadingsPending),

@@ -319,23 +319,24 @@ def noted(counted: float) -> HoldRecord:
 
 def test_the_clock_alone_is_written_every_ten_seconds() -> None:
     plans = [
-        steps(decide(a_snapshot(members=LAGGING, record=noted(age), rebalances=_nudged()), POLICY)) for age in (9, 10)
+        steps(decide(a_snapshot(members=LAGGING, record=noted(age), rebalances=_triggered()), POLICY))
+        for age in (9, 10)
     ]
     assert plans == [(), ("WriteHoldRecord",)]
 
 
-def _nudged() -> Any:
-    """A nudge a moment ago, so that no other comes into the plan."""
+def _triggered() -> Any:
+    """A triggered rebalance a moment ago, so that no other comes into the plan."""
     return replace(example.snapshot().rebalances, sent=(ago(5),))
 
 
 def test_another_verdict_is_written_at_once() -> None:
-    snapshot = a_snapshot(members=example.members(3, lag=None), record=noted(1), rebalances=_nudged())
+    snapshot = a_snapshot(members=example.members(3, lag=None), record=noted(1), rebalances=_triggered())
     assert steps(decide(snapshot, POLICY)) == ("WriteHoldRecord",)
 
 
 def test_a_new_leader_writes_the_record_so_that_what_the_old_one_prepared_fails() -> None:
-    snapshot = a_snapshot(members=LAGGING, record=noted(1), rebalances=_nudged(), lease=1)
+    snapshot = a_snapshot(members=LAGGING, record=noted(1), rebalances=_triggered(), lease=1)
     record = written(decide(snapshot, POLICY))
     assert record is not None
     assert record.epoch == Epoch(lease=1, counter=int(NOW.timestamp()))

@@ -7,7 +7,7 @@ from typing import Any
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind
 from streamapp.core.doctor.examine import Examination, examine
-from streamapp.core.doctor.subject import Patient, TemplateFacts
+from streamapp.core.doctor.subject import Subject, TemplateFacts
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentsSeen, ClientSettings
 from streamapp.core.facts.group import Member
 from streamapp.core.facts.policy import ScalingPolicy
@@ -43,10 +43,10 @@ def a_patient(
     no_agent_key: str = "",
     failure: Any = None,
     **snapshot: Any,
-) -> Patient:
+) -> Subject:
     """One without agents, who is well but for what is changed."""
     facts = {"topic_configs": {TOPIC: KEPT_LONG}, "container_ends": (an_end(exit_code=143),), **snapshot}
-    return Patient(
+    return Subject(
         snapshot=a_snapshot(
             desired=3,
             record=None,
@@ -63,7 +63,7 @@ def a_patient(
 
 def with_agents(
     group: Iterable[Member] | None = None, *, settings: dict[str, Any] | None = None, **changes: Any
-) -> Patient:
+) -> Subject:
     """One with an agent in every pod, without a probe of its own, who is well but for what is changed.
 
     Args:
@@ -81,33 +81,33 @@ def with_agents(
     return a_patient(group, template=template, policy=policy, agents=seen, **changes)
 
 
-def changed(patient: Patient, change: Callable[[AgentReport], AgentReply], *ordinals: int) -> Patient:
+def changed(subject: Subject, change: Callable[[AgentReport], AgentReply], *ordinals: int) -> Subject:
     """The same where the agents of these pods say something else."""
-    snapshot = patient.snapshot
+    snapshot = subject.snapshot
     assert snapshot.agents is not None
     words = {
         ordinal: tuple(change(word) if ordinal in ordinals and isinstance(word, AgentReport) else word for word in said)
         for ordinal, said in snapshot.agents.words.items()
     }
-    return replace(patient, snapshot=replace(snapshot, agents=AgentsSeen(words, snapshot.agents.ends)))
+    return replace(subject, snapshot=replace(snapshot, agents=AgentsSeen(words, snapshot.agents.ends)))
 
 
 def on(snapshot: Snapshot, **changes: Any) -> Snapshot:
     return replace(snapshot, **changes)
 
 
-def found(patient: Patient, diagnosis: Diagnosis) -> list[str]:
+def found(subject: Subject, diagnosis: Diagnosis) -> list[str]:
     """The particulars of what was found of one diagnosis."""
-    return [one.detail for one in told(patient, diagnosis) if one.kind is FindingKind.FOUND]
+    return [one.detail for one in told(subject, diagnosis) if one.kind is FindingKind.FOUND]
 
 
-def not_checked(patient: Patient, diagnosis: Diagnosis) -> list[tuple[FindingKind, str]]:
+def not_checked(subject: Subject, diagnosis: Diagnosis) -> list[tuple[FindingKind, str]]:
     """Why one was not checked."""
-    return [(one.kind, one.detail) for one in told(patient, diagnosis) if one.kind is not FindingKind.FOUND]
+    return [(one.kind, one.detail) for one in told(subject, diagnosis) if one.kind is not FindingKind.FOUND]
 
 
-def told(patient: Patient, diagnosis: Diagnosis) -> list[Finding]:
-    return [one for one in examine(patient).findings if one.diagnosis is diagnosis]
+def told(subject: Subject, diagnosis: Diagnosis) -> list[Finding]:
+    return [one for one in examine(subject).findings if one.diagnosis is diagnosis]
 
 
 def codes(examination: Examination, kind: FindingKind = FindingKind.FOUND) -> set[Diagnosis]:

@@ -8,7 +8,7 @@ import pytest
 
 from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind, Severity
 from streamapp.core.doctor.examine import CHECKS, examine
-from streamapp.core.doctor.subject import PassFailure, Patient
+from streamapp.core.doctor.subject import PassFailure, Subject
 from streamapp.core.facts.agent_reports import AgentSilent, AsideKind, AssignorInactive
 from streamapp.core.facts.group import GroupUnreadable
 from streamapp.core.facts.lag import EndsUnreadable, PartitionEnd, Unknown
@@ -36,22 +36,22 @@ from tests.support import example
 class Story:
     """Somebody who has it, what is said of it, and the same one without its cause."""
 
-    ill: Patient
-    well: Patient
+    ill: Subject
+    well: Subject
     detail: str
 
 
-def with_static_members(patient: Patient) -> Patient:
+def with_static_members(subject: Subject) -> Subject:
     static = tuple(replace(one, instance_id=one.client_id) for one in members(standbys=False))
-    return replace(patient, snapshot=replace(patient.snapshot, readings=example.two_readings(static)))
+    return replace(subject, snapshot=replace(subject.snapshot, readings=example.two_readings(static)))
 
 
-def unreadable(reason: Reason, detail: str = "timed out") -> Patient:
+def unreadable(reason: Reason, detail: str = "timed out") -> Subject:
     reading = replace(an_unreadable(), group=GroupUnreadable(reason, detail))
     return a_patient(readings=(reading,))
 
 
-def with_ends(ends: Any) -> Patient:
+def with_ends(ends: Any) -> Subject:
     reading = a_reading(members())
     assert reading.rebalance is not None
     return a_patient(readings=(replace(reading, rebalance=replace(reading.rebalance, ends=ends)),))
@@ -230,37 +230,37 @@ def test_without_an_agent_what_only_an_agent_tells_is_named_as_not_to_be_seen() 
 
 def test_a_silent_agent_leaves_its_pod_unchecked_and_only_its_pod() -> None:
     one_ill = changed(WELL_WITH_AGENTS, lambda word: replace(word, settings=replace(word.settings, heartbeat=None)), 0)
-    patient = changed(one_ill, lambda word: AgentSilent(word.ordinal, "no answer"), 1)
-    assert not_checked(patient, Diagnosis.HeartbeatSlow) == [
+    subject = changed(one_ill, lambda word: AgentSilent(word.ordinal, "no answer"), 1)
+    assert not_checked(subject, Diagnosis.HeartbeatSlow) == [
         (FindingKind.UNCHECKED, "pod 1: the agent is silent"),
         (FindingKind.UNSEEN, "pod 0: the agent does not tell"),
     ]
-    assert Diagnosis.HeartbeatSlow not in examine(patient).fine
+    assert Diagnosis.HeartbeatSlow not in examine(subject).fine
 
 
 def test_an_agent_that_a_pass_did_not_ask_is_not_called_silent() -> None:
-    patient = with_agents(agents=replace(example.agents(()), words={}))
-    assert found(patient, Diagnosis.AgentSilent) == []
-    assert not_checked(patient, Diagnosis.AgentSilent) == [(FindingKind.UNCHECKED, "pod 0, 1, 2: it was not asked yet")]
+    subject = with_agents(agents=replace(example.agents(()), words={}))
+    assert found(subject, Diagnosis.AgentSilent) == []
+    assert not_checked(subject, Diagnosis.AgentSilent) == [(FindingKind.UNCHECKED, "pod 0, 1, 2: it was not asked yet")]
 
 
 def test_of_agents_that_cannot_be_asked_for_want_of_a_key_only_the_key_is_found() -> None:
-    patient = changed(
+    subject = changed(
         replace(WELL_WITH_AGENTS, no_agent_key="no key"), lambda word: AgentSilent(word.ordinal, "no key"), 0, 1, 2
     )
-    assert codes(examine(patient)) >= {Diagnosis.AgentKeyMissing}
-    assert found(patient, Diagnosis.AgentSilent) == []
+    assert codes(examine(subject)) >= {Diagnosis.AgentKeyMissing}
+    assert found(subject, Diagnosis.AgentSilent) == []
 
 
 def test_a_state_directory_on_the_volume_but_not_the_one_that_is_named_is_told_apart() -> None:
-    patient = with_agents(settings={"state_directory": "/state/other"})
-    (detail,) = found(patient, Diagnosis.StateDirElsewhere)
+    subject = with_agents(settings={"state_directory": "/state/other"})
+    (detail,) = found(subject, Diagnosis.StateDirElsewhere)
     assert detail == "pod 0, 1, 2: it is /state/other, on the volume, but the StreamApp says /state"
 
 
 def test_a_folder_that_only_begins_like_the_volume_is_not_on_it() -> None:
-    patient = with_agents(settings={"state_directory": "/state-2"})
-    (detail,) = found(patient, Diagnosis.StateDirElsewhere)
+    subject = with_agents(settings={"state_directory": "/state-2"})
+    (detail,) = found(subject, Diagnosis.StateDirElsewhere)
     assert detail == "pod 0, 1, 2: it is /state-2, and the volume is at /state"
 
 
@@ -268,7 +268,7 @@ def refused(right: str) -> str:
     return f"topic x: read: the broker refuses it to this user (grant {right})"
 
 
-RIGHTS: dict[str, tuple[Patient, str]] = {
+RIGHTS: dict[str, tuple[Subject, str]] = {
     "of the topology": (
         a_patient(task_set=TopologyUnknown(refused("DESCRIBE on topics with the prefix wordcount-"))),
         "DESCRIBE on topics with the prefix wordcount-",
@@ -282,7 +282,7 @@ RIGHTS: dict[str, tuple[Patient, str]] = {
         a_patient(topic_configs={name: ConfigUnread(refused(f"DESCRIBE_CONFIGS on topic {name}")) for name in "ba"}),
         "DESCRIBE_CONFIGS on topic a, b: kafka-acls.sh --add --operation DescribeConfigs --topic a",
     ),
-    "of a nudge": (
+    "of a triggered rebalance": (
         a_patient(failure=PassFailure(NOW, refused("READ on group wordcount"), is_refusal=False)),
         "READ on group wordcount: kafka-acls.sh --add --operation Read --group wordcount",
     ),
@@ -291,13 +291,13 @@ RIGHTS: dict[str, tuple[Patient, str]] = {
 
 @pytest.mark.parametrize("where", RIGHTS)
 def test_a_right_that_is_missing_is_named_wherever_it_shows(where: str) -> None:
-    patient, detail = RIGHTS[where]
-    assert found(patient, Diagnosis.KafkaRightMissing) == [detail]
+    subject, detail = RIGHTS[where]
+    assert found(subject, Diagnosis.KafkaRightMissing) == [detail]
 
 
 def test_a_right_is_told_once_though_two_requests_were_refused_for_it() -> None:
-    patient = with_ends(EndsUnreadable(refused("DESCRIBE on topic x")))
-    both = replace(patient, failure=PassFailure(NOW, refused("DESCRIBE on topic x"), is_refusal=False))
+    subject = with_ends(EndsUnreadable(refused("DESCRIBE on topic x")))
+    both = replace(subject, failure=PassFailure(NOW, refused("DESCRIBE on topic x"), is_refusal=False))
     assert len(told(both, Diagnosis.KafkaRightMissing)) == 1
 
 
@@ -313,8 +313,8 @@ def test_before_the_first_look_at_the_group_nothing_about_it_is_in_order() -> No
 
 
 def test_a_grace_period_of_which_no_end_was_seen_is_not_called_long_enough() -> None:
-    patient = a_patient(container_ends=())
-    assert not_checked(patient, Diagnosis.GracePeriodShort) == [
+    subject = a_patient(container_ends=())
+    assert not_checked(subject, Diagnosis.GracePeriodShort) == [
         (FindingKind.UNSEEN, "it is 60 s; how long `KafkaStreams#close()` takes shows only when a container ends")
     ]
 
@@ -334,17 +334,17 @@ def test_every_diagnosis_says_what_is_the_case_why_it_matters_and_what_to_do(dia
 
 
 def test_a_group_that_cannot_be_read_leaves_the_rest_unchecked_and_the_brokers_reached() -> None:
-    patient = unreadable(Reason.GroupProtocolUnsupported, "it is a streams group")
-    assert not_checked(patient, Diagnosis.GroupUndecodable) == [(FindingKind.UNCHECKED, "it is a streams group")]
-    assert Diagnosis.BrokersUnreachable in examine(patient).fine
+    subject = unreadable(Reason.GroupProtocolUnsupported, "it is a streams group")
+    assert not_checked(subject, Diagnosis.GroupUndecodable) == [(FindingKind.UNCHECKED, "it is a streams group")]
+    assert Diagnosis.BrokersUnreachable in examine(subject).fine
 
 
 def test_settings_of_a_changelog_that_could_not_be_read_leave_the_age_of_state_unchecked() -> None:
-    patient = a_patient(topic_configs={TOPIC: ConfigUnread("no answer")})
-    assert not_checked(patient, Diagnosis.MaxIdleTimeTooLong) == [
+    subject = a_patient(topic_configs={TOPIC: ConfigUnread("no answer")})
+    assert not_checked(subject, Diagnosis.MaxIdleTimeTooLong) == [
         (FindingKind.UNCHECKED, "whether `state.maxIdleTime` is short enough is not known: no answer")
     ]
-    assert Diagnosis.MaxIdleTimeTooLong not in examine(patient).fine
+    assert Diagnosis.MaxIdleTimeTooLong not in examine(subject).fine
 
 
 def test_a_pass_that_failed_and_one_that_was_refused_are_told_apart() -> None:

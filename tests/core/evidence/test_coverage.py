@@ -199,7 +199,7 @@ def _flowing(lag: int, per_second: int) -> Snapshot:
 
 
 def test_input_during_one_reading_that_exceeds_the_limit_is_told_apart_from_a_slow_copy() -> None:
-    # four seconds pass between the nudge and the reading of the ends: 3,000 rec/s are 12,000 records in them
+    # four seconds pass between that rebalance and the reading of the ends: 3,000 rec/s are 12,000 records in them
     decision = decide(_flowing(lag=12_500, per_second=3_000), POLICY)
     assert (told(decision), decision.waiting_for[0].reason) == (("Hold", "LagLimitBelowRate"), Reason.LagLimitBelowRate)
 

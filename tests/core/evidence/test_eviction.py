@@ -227,7 +227,7 @@ def test_a_raise_in_the_middle_of_a_step_keeps_static_members_since_they_come_ba
     assert evicted(raised) == []
 
 
-def test_our_own_phantom_is_put_out() -> None:
+def test_our_own_probe_member_is_put_out() -> None:
     ghost = replace(example.member(7), id="ghost", client_id=PROBE_CLIENT_ID, client_host="10.9.9.9")
     assert evicted(a_snapshot(desired=3, record=None, members=(*example.members(3), ghost))) == [
         Evict(members=(MemberKey("ghost"),), end=None, reason=Reason.ProbeMemberLeft)

@@ -72,7 +72,7 @@ def test_a_member_that_nothing_places_because_the_group_is_unstable_is_foreign_t
     assert attributed(unknown).foreign == (unknown,)
 
 
-def test_a_phantom_of_ours_is_known_by_its_client_id() -> None:
+def test_a_probe_of_ours_is_known_by_its_client_id() -> None:
     ghost = replace(M0, id="ghost", client_id=f"{PROBE_CLIENT_ID}-4711", client_host=ELSEWHERE)
     found = attributed(M0, ghost)
     assert (found.probe_members, found.members(Ordinal(0)), found.duplicated) == ((ghost,), (M0,), frozenset())

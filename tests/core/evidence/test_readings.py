@@ -45,7 +45,7 @@ def polls_of_one_join(*ago: float) -> tuple[GroupReading, ...]:
         pytest.param(
             (*seen(1, 15), a_reading(HIDDEN, at=3, state=GroupState.PREPARING_REBALANCE, rebalance=None)),
             ("Step", "Covered"),
-            id="the rebalance of the nudge in between",
+            id="the rebalance of the triggered rebalance in between",
         ),
         pytest.param(
             (*seen(1, 15), a_reading((), at=8, state=GroupState.EMPTY)), ("Hold", "GroupChanged"), id="empty in between"

@@ -74,7 +74,7 @@ def announced(decision: Decision) -> Announce:
     return step
 
 
-def nudged(decision: Decision) -> list[Reason]:
+def triggered(decision: Decision) -> list[Reason]:
     return [step.reason for step in decision.plan if isinstance(step, TriggerRebalance)]
 
 
@@ -95,22 +95,22 @@ def test_a_hold_first_tells_every_agent_who_leaves() -> None:
     assert (step.epoch > Epoch(lease=0, counter=2), step.rebalance) == (True, Rebalance.CONSERVATIVE)
 
 
-def test_when_all_have_heard_it_the_first_nudge_places_learners_at_once() -> None:
+def test_when_all_have_heard_it_the_first_triggered_rebalance_places_learners_at_once() -> None:
     bare = layout(learners=())
     decision = decide(a_case(bare, agents=example.agents(bare, heard=example.leaving(2))), POLICY)
-    assert (told(decision), nudged(decision)) == (
+    assert (told(decision), triggered(decision)) == (
         ("Hold", "AnnouncementNotFollowed"),
         [Reason.AnnouncementNotFollowed],
     )
 
 
-def test_while_learners_learn_nobody_is_nudged_and_lag_and_time_are_told() -> None:
+def test_while_learners_learn_no_rebalance_is_triggered_and_lag_and_time_are_told() -> None:
     now, before = layout(lag=100_000, follow_up=FollowUp.SCHEDULED), layout(lag=300_000)
     agents = example.agents(now, heard=example.leaving(2), round=example.assigned(follow_up_is_watch=False, learning=2))
     earlier = example.agents(before, **TOP_LEAVES).words
     agents = AgentsSeen({one: (agents.words[one][0], earlier[one][1]) for one in agents.words}, agents.ends)
     decision = decide(a_case(now, agents=agents), POLICY)
-    assert (told(decision), nudged(decision)) == (("Hold", "LearnersCatchingUp"), [])
+    assert (told(decision), triggered(decision)) == (("Hold", "LearnersCatchingUp"), [])
     assert [(wait.task.partition, wait.records_to_go) for wait in decision.waiting_for] == [(4, 90_000), (5, 90_000)]
     # 200,000 records in four seconds
     assert decision.eta == EtaAt(ago(2) + timedelta(seconds=1.8))
@@ -119,9 +119,10 @@ def test_while_learners_learn_nobody_is_nudged_and_lag_and_time_are_told() -> No
 def test_when_all_learners_are_there_their_tasks_are_moved_at_once() -> None:
     learned = layout(lag=9_000, follow_up=FollowUp.SCHEDULED)
     decision = decide(a_case(learned, rebalances=RebalanceHistory(sent=(ago(4),), layout_since=ago(3))), POLICY)
-    assert (told(decision), nudged(decision)) == (("Hold", "TasksReadyToMove"), [Reason.TasksReadyToMove])
+    assert (told(decision), triggered(decision)) == (("Hold", "TasksReadyToMove"), [Reason.TasksReadyToMove])
     assert (
-        nudged(decide(a_case(learned, rebalances=RebalanceHistory(sent=(ago(2),), layout_since=ago(1))), POLICY)) == []
+        triggered(decide(a_case(learned, rebalances=RebalanceHistory(sent=(ago(2),), layout_since=ago(1))), POLICY))
+        == []
     )
 
 
@@ -154,7 +155,7 @@ BOTH_ON_ONE = (
         pytest.param(BOTH_ON_ONE, Rebalance.EAGER, "TasksReadyToMove", id="any is enough for the eager"),
     ],
 )
-def test_a_nudge_waits_for_a_whole_process_unless_it_is_eager(
+def test_a_triggered_rebalance_waits_for_a_whole_process_unless_it_is_eager(
     members: tuple[Member, ...], rebalance: Rebalance, reason: str
 ) -> None:
     agents = example.agents(members, heard=replace(example.leaving(2), rebalance=rebalance), round=example.assigned())
@@ -162,9 +163,9 @@ def test_a_nudge_waits_for_a_whole_process_unless_it_is_eager(
     assert told(decision) == ("Hold", reason)
 
 
-def test_a_task_whose_learner_the_assignor_has_not_made_yet_is_told_and_nudged_for() -> None:
+def test_a_task_whose_learner_the_assignor_has_not_made_yet_is_told_and_rebalanced_for() -> None:
     decision = decide(a_case(layout(learners=())), POLICY)
-    assert (told(decision), nudged(decision)) == (("Hold", "LearnersNotPlaced"), [Reason.LearnersNotPlaced])
+    assert (told(decision), triggered(decision)) == (("Hold", "LearnersNotPlaced"), [Reason.LearnersNotPlaced])
 
 
 def test_standbys_that_are_left_on_a_leaving_pod_keep_it() -> None:
@@ -172,7 +173,7 @@ def test_standbys_that_are_left_on_a_leaving_pod_keep_it() -> None:
     assert told(decide(a_case(members), POLICY)) == ("Hold", "Draining")
 
 
-def test_a_drained_pod_goes_on_two_words_of_the_agents_without_any_nudge() -> None:
+def test_a_drained_pod_goes_on_two_words_of_the_agents_without_any_triggered_rebalance() -> None:
     decision = decide(a_case(), POLICY)
     assert (told(decision), steps(decision)) == (("Step", "Drained"), ("CloseBudget", "GrantReplicas"))
 

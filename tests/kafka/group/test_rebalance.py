@@ -31,7 +31,7 @@ from streamapp.kafka.group.rebalance import (
 from streamapp.wire.members import RawMember, decode_member
 from streamapp.wire.probe_subscription import encode_probe_subscription
 from streamapp.wire.subscription import DecodedSubscription
-from tests.kafka.coordinating import PHANTOM, Group
+from tests.kafka.coordinating import PROBE, Group
 from tests.kafka.scripted import CloseConnectionError, ScriptedBroker
 from tests.wire.captures import captured
 
@@ -44,7 +44,7 @@ def model() -> DecodedSubscription:
     return subscription
 
 
-async def nudged(group: Group, broker: ScriptedBroker, deadline_seconds: float = 5) -> TriggerOutcome:
+async def triggered(group: Group, broker: ScriptedBroker, deadline_seconds: float = 5) -> TriggerOutcome:
     async with broker.running():
         handlers = dict(broker.handlers)
         group.attach(broker)
@@ -57,27 +57,27 @@ async def nudged(group: Group, broker: ScriptedBroker, deadline_seconds: float =
 
 
 def run(group: Group, broker: ScriptedBroker | None = None) -> TriggerOutcome:
-    return asyncio.run(nudged(group, broker or ScriptedBroker()))
+    return asyncio.run(triggered(group, broker or ScriptedBroker()))
 
 
 def joins(broker: ScriptedBroker) -> list[JoinGroupRequest]:
     return [each.request for each in broker.seen if isinstance(each.request, JoinGroupRequest)]
 
 
-def test_a_stable_group_rebalances_and_the_phantom_is_gone() -> None:
+def test_a_stable_group_rebalances_and_the_probe_member_is_gone() -> None:
     group, broker = Group(), ScriptedBroker()
     outcome = run(group, broker)
     assert isinstance(outcome, RebalanceTriggered)
-    assert outcome.member_id == PHANTOM
+    assert outcome.member_id == PROBE
     assert timedelta(0) < outcome.in_group < timedelta(seconds=1)
     assert (group.history, group.joined, group.pending) == (["rebalance", "leave"], {}, set())
 
 
-def test_the_phantom_says_who_it_is_and_stays_no_longer_than_it_must() -> None:
+def test_the_probe_member_says_who_it_is_and_stays_no_longer_than_it_must() -> None:
     broker = ScriptedBroker()
     run(Group(), broker)
     first, second = joins(broker)
-    assert replace(first, member_id=PHANTOM) == second
+    assert replace(first, member_id=PROBE) == second
     assert second.session_timeout == second.rebalance_timeout == timedelta(seconds=6)
     assert [(each.name, each.metadata) for each in second.protocols] == [("stream", encode_probe_subscription(model()))]
     assert {each.client_id for each in broker.seen if isinstance(each.request, JoinGroupRequest)} == {CLIENT_ID}
@@ -117,7 +117,7 @@ def ghost() -> RawMember:
 
 
 @pytest.mark.parametrize("state", ["Stable", "PreparingRebalance"])
-def test_a_ghost_of_an_earlier_nudge_is_removed_and_nothing_else_is_done(state: str) -> None:
+def test_a_ghost_of_an_earlier_triggered_rebalance_is_removed_and_nothing_else_is_done(state: str) -> None:
     group, broker = Group(members=[*MEMBERS, ghost()], state=state), ScriptedBroker()
     assert run(group, broker) == StaleProbesEvicted((f"{CLIENT_ID}-9",))
     assert (group.history, group.members, joins(broker)) == (["leave of a real member"], MEMBERS, [])
@@ -178,7 +178,7 @@ def test_a_leave_that_never_gets_through_is_said(monkeypatch: pytest.MonkeyPatch
     broker.handlers["LeaveGroup"] = lost
     outcome = run(group, broker)
     assert isinstance(outcome, ProbeNotRemoved)
-    assert outcome.member_id == PHANTOM
+    assert outcome.member_id == PROBE
     assert "the broker closed the connection" in outcome.why
 
 
@@ -189,10 +189,10 @@ def test_a_leave_that_is_never_answered_ends_too(monkeypatch: pytest.MonkeyPatch
         await asyncio.Event().wait()
         raise CloseConnectionError
 
-    assert run(Group(), ScriptedBroker({"LeaveGroup": silent})) == ProbeNotRemoved(PHANTOM, "no answer")
+    assert run(Group(), ScriptedBroker({"LeaveGroup": silent})) == ProbeNotRemoved(PROBE, "no answer")
 
 
-def test_a_phantom_that_became_a_real_member_leaves_like_one() -> None:
+def test_a_probe_member_that_became_a_real_member_leaves_like_one() -> None:
     group = Group(completes=True)
     assert isinstance(run(group), RebalanceTriggered)
     assert (group.history, group.joined) == (["rebalance", "leave"], {})
@@ -220,7 +220,7 @@ def test_the_missing_right_is_named_before_anything_happens() -> None:
 
 
 @pytest.mark.parametrize("join_delay", [0.0, 0.3], ids=["a member", "still pending"])
-def test_a_caller_that_is_cancelled_leaves_no_phantom_behind(join_delay: float) -> None:
+def test_a_caller_that_is_cancelled_leaves_no_probe_member_behind(join_delay: float) -> None:
     group, broker = Group(join_delay=join_delay), ScriptedBroker()
     slow = asyncio.Event()
 
@@ -231,7 +231,7 @@ def test_a_caller_that_is_cancelled_leaves_no_phantom_behind(join_delay: float) 
 
     async def main() -> None:
         broker.handlers["Heartbeat"] = heartbeat
-        task = asyncio.create_task(nudged(group, broker))
+        task = asyncio.create_task(triggered(group, broker))
         await slow.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -241,7 +241,7 @@ def test_a_caller_that_is_cancelled_leaves_no_phantom_behind(join_delay: float) 
     assert (group.joined, group.pending) == ({}, set())
 
 
-def test_a_deadline_that_passes_inside_leaves_no_phantom_behind() -> None:
+def test_a_deadline_that_passes_inside_leaves_no_probe_member_behind() -> None:
     group, broker = Group(), ScriptedBroker()
 
     async def heartbeat(_: RequestPayload) -> ResponsePayload:
@@ -250,11 +250,11 @@ def test_a_deadline_that_passes_inside_leaves_no_phantom_behind() -> None:
 
     broker.handlers["Heartbeat"] = heartbeat
     with pytest.raises(KafkaTimeoutError, match=r"group app: trigger rebalance: no answer within 0\.5 s"):
-        asyncio.run(nudged(group, broker, deadline_seconds=0.5))
+        asyncio.run(triggered(group, broker, deadline_seconds=0.5))
     assert (group.history, group.joined, group.pending) == (["rebalance", "leave"], {}, set())
 
 
-def test_a_coordinator_that_goes_away_while_the_phantom_joins_is_an_error() -> None:
+def test_a_coordinator_that_goes_away_while_the_probe_member_joins_is_an_error() -> None:
     async def gone(_: RequestPayload) -> ResponsePayload:
         raise CloseConnectionError
 

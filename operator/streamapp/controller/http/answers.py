@@ -20,7 +20,7 @@ from streamapp.controller.apps.memory import LastPass
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.settings import Settings
 from streamapp.core.doctor.examine import examine
-from streamapp.core.doctor.subject import Patient
+from streamapp.core.doctor.subject import Subject
 from streamapp.core.status.task_table import task_table
 from streamapp.kube.client.kinds import Key
 
@@ -128,8 +128,8 @@ class Answers:
                 body = self._cached(question, key, last)
                 if body is not None:
                     return body
-                patient, began_at = self._patient(application, last), self._monotonic()
-                body = await asyncio.to_thread(_build, question, key, patient)
+                subject, began_at = self._patient(application, last), self._monotonic()
+                body = await asyncio.to_thread(_build, question, key, subject)
                 ended_at = self._monotonic()
                 kept_for = max(CACHE_SECONDS, CACHE_BUILD_FACTOR * (ended_at - began_at))
                 self._cache[question, key] = _CachedBody(last, ended_at + kept_for, body)
@@ -140,9 +140,9 @@ class Answers:
         finally:
             self._waiting -= 1
 
-    def _patient(self, application: Application, last: LastPass) -> Patient:
+    def _patient(self, application: Application, last: LastPass) -> Subject:
         keys = self._keys.read() if last.policy.agent else ()
-        return Patient(
+        return Subject(
             snapshot=last.snapshot,
             policy=last.policy,
             template=template_facts(last.streamapp),
@@ -159,10 +159,10 @@ def release() -> str:
         return "unknown"
 
 
-def _build(question: Endpoint, key: Key, patient: Patient) -> bytes:
+def _build(question: Endpoint, key: Key, subject: Subject) -> bytes:
     """Build the body; runs in a thread, on immutable values."""
-    as_of = patient.snapshot.now
+    as_of = subject.snapshot.now
     if question is Endpoint.TASKS:
-        table = task_table(patient.snapshot, patient.policy)
+        table = task_table(subject.snapshot, subject.policy)
         return tasks_told(key.namespace, key.name, table, as_of=as_of).as_json()
-    return findings_told(key.namespace, key.name, examine(patient), as_of=as_of).as_json()
+    return findings_told(key.namespace, key.name, examine(subject), as_of=as_of).as_json()

@@ -1,4 +1,4 @@
-"""Steps that are made beside every branch of the decision: evictions, left-over phantoms, process IDs, the budget.
+"""Steps that are made beside every branch of the decision: evictions, left-over probe members, process IDs, the budget.
 
 Called by `decide`. None of them takes a pod away.
 """

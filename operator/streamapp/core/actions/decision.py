@@ -94,10 +94,10 @@ class OpenBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerRebalance:
-    """Let a phantom member join and leave, so that the group rebalances."""
+    """Let a probe member join and leave, so that the group rebalances."""
 
     like_member: str
-    """The member whose versions and process ID the phantom copies; it is in the lowest ordinal that stays."""
+    """The member whose versions and process ID the probe member copies; it is in the lowest ordinal that stays."""
     reason: Reason
 
 
@@ -119,7 +119,7 @@ class Evict:
 
     members: tuple[MemberKey, ...]
     end: ContainerEnd | None
-    """The end that makes it harmless; None only for our own phantom."""
+    """The end that makes it harmless; None only for our own probe member."""
     reason: Reason
 
 

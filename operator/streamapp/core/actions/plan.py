@@ -1,7 +1,8 @@
 """The plan of a decision: what the branch wants and what goes on beside it, as steps in the order they are made.
 
 Called by `decide` only. It decides nothing about pods; it sees to it that one pass makes one change: never a removal
-and a restart, never a write on the StatefulSet after another one, never a nudge while pods are on their way.
+and a restart, never a write on the StatefulSet after another one, never a triggered rebalance while pods are on
+their way.
 """
 
 from dataclasses import dataclass, replace
@@ -68,7 +69,7 @@ class PlanBuilder(OfEvidence):
         )
         # Nothing that may fail comes before a raise.
         ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
-        return (*ordered, *self._told(main), *self._nudge(main))
+        return (*ordered, *self._told(main), *self._rebalance(main))
 
     def plan_of_closing(self) -> Plan:
         """Only what brings an open step to its end, and the record; all that a pause leaves."""
@@ -199,7 +200,7 @@ class PlanBuilder(OfEvidence):
         in_memory = self.snapshot.observed if everywhere else ()
         return beside.evictions((*of_step, *in_memory), self.evidence, statefulset)
 
-    def _nudge(self, main: Plan) -> Plan:
+    def _rebalance(self, main: Plan) -> Plan:
         is_growing = self.outcome.verdict is Verdict.GROW
         if is_growing or any(not isinstance(step, WriteHoldRecord) for step in main):
             return ()
@@ -212,8 +213,8 @@ class PlanBuilder(OfEvidence):
         if self.step_progress is None or self.step_progress.waits_for is None:
             return ()
         waiting = Waiting(refusal=self.step_progress.waits_for, since=self.step_progress.step.granted_at)
-        nudge = rebalance_for(waiting, self.evidence)
-        return () if nudge is None else (nudge,)
+        trigger = rebalance_for(waiting, self.evidence)
+        return () if trigger is None else (trigger,)
 
     def _hold_rebalance(self) -> TriggerRebalance | None:
         refusal, hold = self.outcome.could_be_rebalanced, self.outcome.hold

@@ -1,4 +1,4 @@
-"""When to nudge: let a phantom member join and leave, so that a classic group rebalances now and not in ten minutes.
+"""When a probe member joins and leaves, so that a classic group rebalances now and not in ten minutes.
 
 A rebalance promotes caught-up copies and renews the positions that the group shows; nothing else does, from outside. It
 costs a moment, so it is asked for only when it can help: at most one in ten seconds, or in three where agents show
@@ -34,7 +34,7 @@ class Waiting:
 
     refusal: Refusal
     since: datetime | None
-    """Nudges before were for something else; None: only a new layout begins a new waiting."""
+    """Rebalances triggered before were for something else; None: only a new layout begins a new waiting."""
     estimate: Estimate = NOT_KNOWN
     """When the copies will be caught up, where that is what is waited for."""
     is_at_rest: bool = False
@@ -44,7 +44,7 @@ class Waiting:
 
 
 def rebalance_for(waiting: Waiting, evidence: Evidence) -> TriggerRebalance | None:
-    """The nudge that helps now, if one does."""
+    """The triggered rebalance that helps now, if one does."""
     member = _member_to_copy(evidence) if waiting.refusal.needs_rebalance else None
     if member is None or not _is_time(waiting, evidence.snapshot, evidence.policy.timing):
         return None
@@ -52,7 +52,7 @@ def rebalance_for(waiting: Waiting, evidence: Evidence) -> TriggerRebalance | No
 
 
 def sent(rebalances: RebalanceHistory, now: datetime) -> RebalanceHistory:
-    """The memory after one more nudge."""
+    """The memory after one more triggered rebalance."""
     recent = tuple(at for at in rebalances.sent if now - at <= REMEMBERED_FOR)
     return RebalanceHistory(sent=(*recent, now), layout_since=rebalances.layout_since)
 
@@ -106,7 +106,7 @@ def _is_given_up(waiting: Waiting, in_vain: Sequence[datetime]) -> bool:
 
 
 def _next(in_vain: Sequence[datetime], waiting: Waiting, timing: Timing) -> datetime:
-    """When the next nudge may help: when the copies will be there, or ever more rarely, whichever is sooner."""
+    """When the next one may help: when the copies will be there, or ever more rarely, whichever is sooner."""
     rarer = in_vain[-1] + _pause(len(in_vain), timing)
     # An estimate only ever brings it forward: a copy that has just begun has hardly a speed, and a backlog ends.
     return min(waiting.estimate.time, rarer) if isinstance(waiting.estimate, EtaAt) else rarer
@@ -119,7 +119,7 @@ def _pause(in_vain: int, timing: Timing) -> timedelta:
 
 
 def _member_to_copy(evidence: Evidence) -> str | None:
-    """A member of the lowest ordinal, if the group is fit to be nudged at all."""
+    """A member of the lowest ordinal, if the group is fit for a triggered rebalance at all."""
     snapshot, policy = evidence.snapshot, evidence.policy
     latest, newest = snapshot.latest, evidence.latest
     if not policy.trigger_rebalance or latest is None or newest is None:

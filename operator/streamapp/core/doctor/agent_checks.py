@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
-from streamapp.core.doctor.subject import Found, Patient
+from streamapp.core.doctor.subject import Found, Subject
 from streamapp.core.evidence import agent_views
 from streamapp.core.evidence.learner_source import UNBOUNDED
 from streamapp.core.evidence.refusal import first_few
@@ -42,25 +42,25 @@ _Verdict = _Wrong | _NotTold | None
 _Judge = Callable[[AgentReport], _Verdict]
 
 
-def there_is_a_key(patient: Patient) -> Found:
+def there_is_a_key(subject: Subject) -> Found:
     """The operator can ask agents at all."""
-    if not patient.policy.agent:
+    if not subject.policy.agent:
         return None
-    if not patient.no_agent_key:
+    if not subject.no_agent_key:
         return ()
-    detail = patient.no_agent_key
+    detail = subject.no_agent_key
     return (Finding(diagnosis=Diagnosis.AgentKeyMissing, detail=detail, source=FindingSource.OPERATOR),)
 
 
-def agents_answer(patient: Patient) -> Found:
+def agents_answer(subject: Subject) -> Found:
     """Every pod that runs has an agent that answers."""
-    if not patient.policy.agent:
+    if not subject.policy.agent:
         return None
-    running = _running(patient)
-    if not running or patient.no_agent_key:
-        why = "the operator has no key for agents" if patient.no_agent_key else "no pod runs"
+    running = _running(subject)
+    if not running or subject.no_agent_key:
+        why = "the operator has no key for agents" if subject.no_agent_key else "no pod runs"
         return (_finding(Diagnosis.AgentSilent, why, (), FindingKind.UNCHECKED),)
-    reports, seen = _reports(patient), patient.snapshot.agents
+    reports, seen = _reports(subject), subject.snapshot.agents
     by_why: dict[tuple[FindingKind, str], list[Ordinal]] = defaultdict(list)
     for ordinal in running:
         if ordinal not in reports:
@@ -75,19 +75,19 @@ def agents_answer(patient: Patient) -> Found:
     return tuple(_finding(Diagnosis.AgentSilent, why, tuple(who), kind) for (kind, why), who in by_why.items())
 
 
-def assignor_is_at_work(patient: Patient) -> Found:
+def assignor_is_at_work(subject: Subject) -> Found:
     """The assignor that learns on demand is the one that assigns, in every pod."""
-    return _asked(patient, Diagnosis.AssignorAside, _aside) if patient.policy.agent else None
+    return _asked(subject, Diagnosis.AssignorAside, _aside) if subject.policy.agent else None
 
 
-def lag_limit_is_a_limit(patient: Patient) -> Found:
+def lag_limit_is_a_limit(subject: Subject) -> Found:
     """`acceptable.recovery.lag` bounds something."""
-    return _asked(patient, Diagnosis.LagLimitUnbounded, _unbounded)
+    return _asked(subject, Diagnosis.LagLimitUnbounded, _unbounded)
 
 
-def lag_limits_agree(patient: Patient) -> Found:
+def lag_limits_agree(subject: Subject) -> Found:
     """All JVMs have one `acceptable.recovery.lag`, and it is what the StreamApp says."""
-    declared = patient.policy.acceptable_recovery_lag
+    declared = subject.policy.acceptable_recovery_lag
 
     def judge(report: AgentReport) -> _Verdict:
         limit = report.recovery_lag
@@ -96,13 +96,13 @@ def lag_limits_agree(patient: Patient) -> Found:
         # An endless one has a finding of its own.
         return None if limit == declared or limit >= UNBOUNDED else _Wrong(f"{limit}, the StreamApp says {declared}")
 
-    return _asked(patient, Diagnosis.LagLimitsDisagree, judge)
+    return _asked(subject, Diagnosis.LagLimitsDisagree, judge)
 
 
-def state_is_on_the_volume(patient: Patient) -> Found:
+def state_is_on_the_volume(subject: Subject) -> Found:
     """`state.dir` is the folder that the StreamApp names."""
-    template = patient.template
-    if template is None or not patient.snapshot.app.keeps_state:
+    template = subject.template
+    if template is None or not subject.snapshot.app.keeps_state:
         return None
 
     def judge(report: AgentReport) -> _Verdict:
@@ -116,35 +116,35 @@ def state_is_on_the_volume(patient: Patient) -> Found:
             return _Wrong(f"it is {told}, on the volume, but the StreamApp says {template.state_directory}")
         return _Wrong(f"it is {told}, and the volume is at {template.mount_path}")
 
-    return _asked(patient, Diagnosis.StateDirElsewhere, judge)
+    return _asked(subject, Diagnosis.StateDirElsewhere, judge)
 
 
-def state_has_a_volume(patient: Patient) -> Found:
+def state_has_a_volume(subject: Subject) -> Found:
     """Where state is written to disk, there is a volume for it."""
-    task_set = patient.snapshot.task_set
-    if patient.snapshot.app.keeps_state or (isinstance(task_set, TaskSet) and not task_set.stateful):
+    task_set = subject.snapshot.task_set
+    if subject.snapshot.app.keeps_state or (isinstance(task_set, TaskSet) and not task_set.stateful):
         return None
-    return _asked(patient, Diagnosis.StateWithoutVolume, _state_on_disk)
+    return _asked(subject, Diagnosis.StateWithoutVolume, _state_on_disk)
 
 
-def task_directories_were_kept(patient: Patient) -> Found:
+def task_directories_were_kept(subject: Subject) -> Found:
     """Nobody emptied the state directory before the instance started."""
-    return _asked(patient, Diagnosis.TaskDirectoriesEmptied, _emptied)
+    return _asked(subject, Diagnosis.TaskDirectoriesEmptied, _emptied)
 
 
-def close_leaves(patient: Patient) -> Found:
+def close_leaves(subject: Subject) -> Found:
     """`close()` gives the place in the group up."""
-    return _asked(patient, Diagnosis.CloseWithoutLeave, _stays)
+    return _asked(subject, Diagnosis.CloseWithoutLeave, _stays)
 
 
-def heartbeats_are_quick(patient: Patient) -> Found:
+def heartbeats_are_quick(subject: Subject) -> Found:
     """Heartbeats come more often than Kafka's default."""
-    return _asked(patient, Diagnosis.HeartbeatSlow, _slow)
+    return _asked(subject, Diagnosis.HeartbeatSlow, _slow)
 
 
-def static_sessions_are_short(patient: Patient) -> Found:
+def static_sessions_are_short(subject: Subject) -> Found:
     """Where members are static, their session is no longer than Kafka's default."""
-    latest = patient.snapshot.latest
+    latest = subject.snapshot.latest
     group = None if latest is None else latest.group
     if not isinstance(group, GroupDescription):
         why = "the group could not be read, so that it is not known whether members are static"
@@ -152,10 +152,10 @@ def static_sessions_are_short(patient: Patient) -> Found:
     static = [member.instance_id for member in group.members if member.instance_id is not None]
     if not static:
         return ()
-    if not patient.policy.agent:
+    if not subject.policy.agent:
         why = f"members are static (`group.instance.id` {static[0]}); their `session.timeout.ms`: {NO_AGENT}"
         return (_finding(Diagnosis.SessionTimeoutLong, why, (), FindingKind.UNSEEN),)
-    return _asked(patient, Diagnosis.SessionTimeoutLong, _long_session)
+    return _asked(subject, Diagnosis.SessionTimeoutLong, _long_session)
 
 
 def _aside(report: AgentReport) -> _Verdict:
@@ -205,11 +205,11 @@ def _long_session(report: AgentReport) -> _Verdict:
     return _Wrong(f"session.timeout.ms is {session.total_seconds():g} s") if session > KAFKAS_SESSION else None
 
 
-def _asked(patient: Patient, diagnosis: Diagnosis, judge: _Judge) -> tuple[Finding, ...]:
+def _asked(subject: Subject, diagnosis: Diagnosis, judge: _Judge) -> tuple[Finding, ...]:
     """What the agents make of it, pods of which the same is said together."""
-    if not patient.policy.agent:
+    if not subject.policy.agent:
         return (_finding(diagnosis, NO_AGENT, (), FindingKind.UNSEEN),)
-    running, reports = _running(patient), _reports(patient)
+    running, reports = _running(subject), _reports(subject)
     if not running:
         return (_finding(diagnosis, "no pod runs", (), FindingKind.UNCHECKED),)
     wrong: dict[str, list[Ordinal]] = defaultdict(list)
@@ -229,12 +229,12 @@ def _asked(patient: Patient, diagnosis: Diagnosis, judge: _Judge) -> tuple[Findi
     return tuple(found)
 
 
-def _running(patient: Patient) -> tuple[Ordinal, ...]:
-    return tuple(pod.ordinal for pod in patient.snapshot.workload.pods if pod.is_running)
+def _running(subject: Subject) -> tuple[Ordinal, ...]:
+    return tuple(pod.ordinal for pod in subject.snapshot.workload.pods if pod.is_running)
 
 
-def _reports(patient: Patient) -> dict[Ordinal, AgentReport]:
-    return dict(agent_views.fresh(patient.snapshot, patient.policy.timing))
+def _reports(subject: Subject) -> dict[Ordinal, AgentReport]:
+    return dict(agent_views.fresh(subject.snapshot, subject.policy.timing))
 
 
 def _finding(

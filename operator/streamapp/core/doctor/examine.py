@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from streamapp.core.doctor import agent_checks, kafka_checks, resource_checks
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding
-from streamapp.core.doctor.subject import Found, Patient
+from streamapp.core.doctor.subject import Found, Subject
 from streamapp.core.reasons import Reason
 
-Check = Callable[[Patient], Found]
+Check = Callable[[Subject], Found]
 
 CHECKS: tuple[tuple[Diagnosis, Check], ...] = (
     (Diagnosis.PassFailed, resource_checks.last_pass_succeeded),
@@ -56,12 +56,12 @@ class Examination:
     """What was checked and is in order; what does not apply is neither here nor there."""
 
 
-def examine(patient: Patient) -> Examination:
+def examine(subject: Subject) -> Examination:
     """Check everything; a check that does not apply is left out."""
     findings: list[Finding] = []
     fine: list[Diagnosis] = []
     for diagnosis, check in CHECKS:
-        found = check(patient)
+        found = check(subject)
         if found is None:
             continue
         findings.extend(found)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
-from streamapp.core.doctor.subject import Found, Patient
+from streamapp.core.doctor.subject import Found, Subject
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import LearnersUnknown
@@ -33,9 +33,9 @@ RIGHT = re.compile(r"grant ([A-Z_]+) on (topic|group) ([A-Za-z0-9._-]+)|grant ([
 """How the errors of the Kafka side name a right that is missing."""
 
 
-def brokers_answer(patient: Patient) -> Found:
+def brokers_answer(subject: Subject) -> Found:
     """The group was described when it was last asked for."""
-    latest = patient.snapshot.latest
+    latest = subject.snapshot.latest
     if latest is None:
         return _unchecked(Diagnosis.BrokersUnreachable, "the group was not read yet")
     # The brokers answered if the group was read, even if the group cannot be decoded.
@@ -44,18 +44,18 @@ def brokers_answer(patient: Patient) -> Found:
     return ()
 
 
-def by_gate(reason: Reason) -> Callable[[Patient], Found]:
+def by_gate(reason: Reason) -> Callable[[Subject], Found]:
     """The check that asks the gate of a reason about the newest reading, as if no pod left.
 
     If the gate refuses with another reason, the diagnosis could not be checked.
     """
     gate, diagnosis = GATES[reason.row.gate], Diagnosis.of(reason)
 
-    def check(patient: Patient) -> Found:
-        snapshot = patient.snapshot
+    def check(subject: Subject) -> Found:
+        snapshot = subject.snapshot
         if snapshot.latest is None:
             return _unchecked(diagnosis, "the group was not read yet")
-        evidence, no_pod = Evidence(snapshot, patient.policy), RemovalCandidate(RemovalKind.RESTART, ())
+        evidence, no_pod = Evidence(snapshot, subject.policy), RemovalCandidate(RemovalKind.RESTART, ())
         view = evidence.agent_view
         refusal = gate(GateInput(evidence=evidence, candidate=no_pod, reading=snapshot.latest, view=view))
         if refusal is None:
@@ -67,11 +67,11 @@ def by_gate(reason: Reason) -> Callable[[Patient], Found]:
     return check
 
 
-def no_right_is_missing(patient: Patient) -> Found:
+def no_right_is_missing(subject: Subject) -> Found:
     """No request was refused for want of a right, as far as requests were made."""
     by_operation: dict[tuple[str, str], set[str]] = defaultdict(set)
     others: set[str] = set()
-    for text in _told(patient):
+    for text in _told(subject):
         for operation, kind, name, other in RIGHT.findall(text):
             if name:
                 by_operation[operation, kind].add(name)
@@ -79,14 +79,14 @@ def no_right_is_missing(patient: Patient) -> Found:
                 others.add(other.strip())
     found = [_right(operation, kind, sorted(names)) for (operation, kind), names in sorted(by_operation.items())]
     rest = (replace(_KAFKA_RIGHT, detail=other) for other in sorted(others))
-    if not found and not others and patient.snapshot.latest is None:
+    if not found and not others and subject.snapshot.latest is None:
         return _unchecked(Diagnosis.KafkaRightMissing, "the brokers were not asked yet")
     return (*found, *rest)
 
 
-def tasks_are_known(patient: Patient) -> Found:
+def tasks_are_known(subject: Subject) -> Found:
     """The topology is known."""
-    snapshot = patient.snapshot
+    snapshot = subject.snapshot
     if isinstance(snapshot.task_set, TaskSet):
         return ()
     unreadable = _unreadable(snapshot)
@@ -95,11 +95,11 @@ def tasks_are_known(patient: Patient) -> Found:
     return (_broker_finding(Diagnosis.TopologyUnknown, snapshot.task_set.reason),)
 
 
-def ends_are_read(patient: Patient) -> Found:
+def ends_are_read(subject: Subject) -> Found:
     """The ends of the changelogs could be read when they were last asked for."""
-    if isinstance(patient.snapshot.task_set, TopologyUnknown):
+    if isinstance(subject.snapshot.task_set, TopologyUnknown):
         return _unchecked(Diagnosis.EndOffsetsUnread, "it is not known which changelogs there are")
-    latest = next(_ends(patient.snapshot), None)
+    latest = next(_ends(subject.snapshot), None)
     if latest is None:
         detail = "no join of the group was watched since the operator started, and only then ends are read"
         return _unchecked(Diagnosis.EndOffsetsUnread, detail)
@@ -108,12 +108,12 @@ def ends_are_read(patient: Patient) -> Found:
     return (_broker_finding(Diagnosis.EndOffsetsUnread, latest.detail),)
 
 
-def tasks_have_copies(patient: Patient) -> Found:
+def tasks_have_copies(subject: Subject) -> Found:
     """Stateful tasks have standbys, or learners come on demand."""
-    snapshot = patient.snapshot
+    snapshot = subject.snapshot
     if isinstance(snapshot.task_set, TaskSet) and not snapshot.task_set.stateful:
         return None
-    seen = learner_source.source_in_force(Evidence(snapshot, patient.policy))
+    seen = learner_source.source_in_force(Evidence(snapshot, subject.policy))
     instead = seen.not_on_demand
     why_not = "" if instead is None else f"; not on demand: {f'{instead.reason.name} {instead.detail}'.strip()}"
     match seen.source:
@@ -126,16 +126,16 @@ def tasks_have_copies(patient: Patient) -> Found:
     return ()
 
 
-def identity_is_stable(patient: Patient) -> Found:
+def identity_is_stable(subject: Subject) -> Found:
     """Every pod runs with the process ID that its volume has on record, and no two with one."""
-    snapshot = patient.snapshot
+    snapshot = subject.snapshot
     if not snapshot.app.keeps_state:
         return None
     unreadable = _unreadable(snapshot)
     if unreadable is not None or snapshot.latest is None:
         return _unchecked(Diagnosis.IdentityUnstable, unreadable or "")
     nobody = RemovalCandidate(RemovalKind.RESTART, ())
-    case = GateInput(evidence=Evidence(snapshot, patient.policy), candidate=nobody, reading=snapshot.latest)
+    case = GateInput(evidence=Evidence(snapshot, subject.policy), candidate=nobody, reading=snapshot.latest)
     refusal = first_refusal((no_process_id_is_duplicated, identity_holds), case)
     if refusal is None:
         return ()
@@ -144,9 +144,9 @@ def identity_is_stable(patient: Patient) -> Found:
     return (_broker_finding(Diagnosis.IdentityUnstable, f"{refusal.reason.name}: {refusal.detail}"),)
 
 
-def state_is_young_enough(patient: Patient) -> Found:
+def state_is_young_enough(subject: Subject) -> Found:
     """State that lay unused for as long as it may is still brought up to date from the changelogs."""
-    snapshot = patient.snapshot
+    snapshot = subject.snapshot
     if snapshot.app.max_idle_time is None:
         return None
     warned, unchecked = state_age.warning(snapshot), state_age.unchecked(snapshot)
@@ -168,9 +168,9 @@ def _right(operation: str, kind: str, names: list[str]) -> Finding:
     return replace(_KAFKA_RIGHT, detail=detail, topic=names[0] if kind == "topic" else "")
 
 
-def _told(patient: Patient) -> Iterator[str]:
+def _told(subject: Subject) -> Iterator[str]:
     """Every sentence in which a refusal of the brokers may stand."""
-    snapshot = patient.snapshot
+    snapshot = subject.snapshot
     latest = snapshot.latest
     if latest is not None and isinstance(latest.group, GroupUnreadable):
         yield latest.group.detail
@@ -183,8 +183,8 @@ def _told(patient: Patient) -> Iterator[str]:
             yield from (end.data_end.why for end in ends.partitions.values() if isinstance(end.data_end, Unknown))
         break
     yield from (config.why for config in snapshot.topic_configs.values() if isinstance(config, ConfigUnread))
-    if patient.failure is not None:
-        yield patient.failure.why
+    if subject.failure is not None:
+        yield subject.failure.why
 
 
 def _ends(snapshot: Snapshot) -> Iterator[EndOffsets | EndsUnreadable]:

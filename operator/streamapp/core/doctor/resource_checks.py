@@ -6,7 +6,7 @@ Called by `examine`; those of the template by the command line too, where no ope
 from collections.abc import Iterable
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
-from streamapp.core.doctor.subject import DEFAULT_GRACE_SECONDS, Found, PassFailure, Patient, TemplateFacts
+from streamapp.core.doctor.subject import DEFAULT_GRACE_SECONDS, Found, PassFailure, Subject, TemplateFacts
 from streamapp.core.facts.containers import ContainerEnd
 
 KILLED = 137
@@ -14,48 +14,48 @@ KILLED = 137
 OUT_OF_MEMORY = "OOMKilled"
 
 
-def last_pass_succeeded(patient: Patient) -> Found:
+def last_pass_succeeded(subject: Subject) -> Found:
     """The operator's last pass came to its end."""
-    failure = patient.failure
+    failure = subject.failure
     if failure is None or failure.is_refusal:
         return ()
     return (Finding(diagnosis=Diagnosis.PassFailed, detail=_told(failure), source=FindingSource.OPERATOR),)
 
 
-def api_server_refuses_nothing(patient: Patient) -> Found:
+def api_server_refuses_nothing(subject: Subject) -> Found:
     """The API server allowed all that the last pass asked for."""
-    failure = patient.failure
+    failure = subject.failure
     if failure is None or not failure.is_refusal:
         return ()
     return (Finding(diagnosis=Diagnosis.OperatorRightMissing, detail=_told(failure), source=FindingSource.OPERATOR),)
 
 
-def spec_is_valid(patient: Patient) -> Found:
+def spec_is_valid(subject: Subject) -> Found:
     """The spec can be followed."""
-    fault = patient.snapshot.app.fault
+    fault = subject.snapshot.app.fault
     return () if fault is None else (Finding(diagnosis=Diagnosis.InvalidSpec, detail=fault, source=FindingSource.SPEC),)
 
 
-def application_id_is_free(patient: Patient) -> Found:
+def application_id_is_free(subject: Subject) -> Found:
     """No older StreamApp has the same application."""
-    conflicting_app = patient.snapshot.app.older_conflicting
+    conflicting_app = subject.snapshot.app.older_conflicting
     if conflicting_app is None:
         return ()
     return (Finding(diagnosis=Diagnosis.ApplicationIdTaken, detail=conflicting_app.name, source=FindingSource.SPEC),)
 
 
-def statefulset_is_ours(patient: Patient) -> Found:
+def statefulset_is_ours(subject: Subject) -> Found:
     """The StatefulSet of its name is the operator's."""
-    statefulset = patient.snapshot.workload.statefulset
+    statefulset = subject.snapshot.workload.statefulset
     if statefulset is None or statefulset.is_ours:
         return ()
     detail = f"StatefulSet {statefulset.uid} is not controlled by this StreamApp"
     return (Finding(diagnosis=Diagnosis.ForeignStatefulSet, detail=detail, source=FindingSource.KUBERNETES),)
 
 
-def containers_end_by_themselves(patient: Patient) -> Found:
+def containers_end_by_themselves(subject: Subject) -> Found:
     """No container was killed; those that ended while the operator watched are known."""
-    snapshot = patient.snapshot
+    snapshot = subject.snapshot
     killed = [end for end in snapshot.container_ends if end.exit_code == KILLED and end.reason != OUT_OF_MEMORY]
     if not killed:
         return ()
@@ -63,7 +63,7 @@ def containers_end_by_themselves(patient: Patient) -> Found:
     ordinals = tuple(
         sorted({pod.ordinal for pod in snapshot.workload.pods for end in killed if end.pod_uid == pod.uid})
     )
-    grace = _grace(patient.template)
+    grace = _grace(subject.template)
     detail = (
         f"{len(killed)} in the last hour, the last at {last.finished_at:%H:%M:%S} UTC; the grace period is {grace} s"
     )
@@ -74,9 +74,9 @@ def containers_end_by_themselves(patient: Patient) -> Found:
     )
 
 
-def grace_period_is_long_enough(patient: Patient) -> Found:
+def grace_period_is_long_enough(subject: Subject) -> Found:
     """The grace period is at least Kubernetes' own; whether close fits into it only an end can show."""
-    return None if patient.template is None else grace_period(patient.template, patient.snapshot.container_ends)
+    return None if subject.template is None else grace_period(subject.template, subject.snapshot.container_ends)
 
 
 def grace_period(template: TemplateFacts, ends: Iterable[ContainerEnd]) -> tuple[Finding, ...]:
@@ -95,9 +95,9 @@ def grace_period(template: TemplateFacts, ends: Iterable[ContainerEnd]) -> tuple
     )
 
 
-def readiness_is_probed(patient: Patient) -> Found:
+def readiness_is_probed(subject: Subject) -> Found:
     """Something tells a pod that restores from one that works."""
-    return None if patient.template is None else missing_probe(patient.template, has_agent=patient.policy.agent)
+    return None if subject.template is None else missing_probe(subject.template, has_agent=subject.policy.agent)
 
 
 def missing_probe(template: TemplateFacts, *, has_agent: bool) -> Found:
@@ -110,9 +110,9 @@ def missing_probe(template: TemplateFacts, *, has_agent: bool) -> Found:
     return (Finding(diagnosis=Diagnosis.NoReadinessProbe, detail=detail, source=FindingSource.SPEC),)
 
 
-def readiness_is_the_agents(patient: Patient) -> Found:
+def readiness_is_the_agents(subject: Subject) -> Found:
     """Where there is an agent, its probe is the one that counts."""
-    return None if patient.template is None else own_probe(patient.template, has_agent=patient.policy.agent)
+    return None if subject.template is None else own_probe(subject.template, has_agent=subject.policy.agent)
 
 
 def own_probe(template: TemplateFacts, *, has_agent: bool) -> Found:

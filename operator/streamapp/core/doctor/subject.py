@@ -43,7 +43,7 @@ class PassFailure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patient:
+class Subject:
     """One application."""
 
     snapshot: Snapshot

@@ -1,6 +1,6 @@
 """How long still: from two readings, when the slowest copy will be near enough, or that it never will at this speed.
 
-Used for the next nudge of a hold and for the ETA on the resource.
+Used for the next triggered rebalance of a hold and for the ETA on the resource.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Which member runs in which pod: observed at decision time, by address and by process ID, never by a list kept.
 
-Used by the gates, by coverage, by eviction and by the nudge. What cannot be attributed is named, not dropped: a foreign
-member, a contradiction, a process ID used twice.
+Used by the gates, by coverage, by eviction and by triggered rebalances. What cannot be attributed is named, not
+dropped: a foreign member, a contradiction, a process ID used twice.
 """
 
 from collections import Counter, defaultdict
@@ -13,8 +13,8 @@ from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.workload import Workload
 
-PROBE_CLIENT_ID = "streamapp-operator-nudge"
-"""The client ID of our own nudges; the next pass knows a phantom that could not leave by it."""
+PROBE_CLIENT_ID = "streamapp-operator-probe"
+"""The client ID of our own triggered rebalances; the next pass knows a probe member that could not leave by it."""
 
 
 @dataclass(frozen=True, slots=True)

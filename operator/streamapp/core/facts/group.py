@@ -84,7 +84,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One consumer: a stream thread of some instance, or a phantom of ours."""
+    """One consumer: a stream thread of some instance, or a probe member of ours."""
 
     id: str
     client_id: str
@@ -126,7 +126,7 @@ class GroupDescription:
 
     @property
     def can_be_rebalanced(self) -> bool:
-        """Large enough for a phantom member to join and leave; with a single member that was never tried."""
+        """Large enough for a probe member to join and leave; with a single member that was never tried."""
         return len(self.members) > 1
 
     @property
@@ -153,7 +153,7 @@ class ObservedRebalance:
     """
 
     began_at: datetime
-    """When the rebalance was seen to begin, or the nudge was sent that began it: no position is older."""
+    """When the rebalance was seen to begin, or the rebalance was triggered that began it: no position is older."""
     settled_at: datetime
     """When the group was first seen Stable again: every member joined before."""
     rejoined_members: frozenset[str]
@@ -183,7 +183,7 @@ MemberFingerprint = tuple[str, str | None, str, ProcessId | None, frozenset[Task
 def fingerprint(group: GroupDescription) -> frozenset[MemberFingerprint]:
     """What must be the same in two readings in a row: who is a member, from where, as which process, holding what.
 
-    Offset sums, owned partitions and generations are left out: every join changes them, a nudge included.
+    Offset sums, owned partitions and generations are left out: every join changes them, a triggered one included.
     """
     return frozenset(_fingerprint(member) for member in group.members)
 

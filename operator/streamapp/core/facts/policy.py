@@ -68,11 +68,11 @@ class Timing:
     eviction_margin: timedelta = timedelta(seconds=10)
     """A member must have been seen so long before its container ended; also covers skew between clocks."""
     rebalance_gap: timedelta = timedelta(seconds=10)
-    """At most one nudge in such a time."""
+    """At most one triggered rebalance in such a time."""
     move_gap: timedelta = timedelta(seconds=3)
     """The same where agents show that tasks will move by it."""
     rebalance_gap_longest: timedelta = timedelta(minutes=5)
-    """The longest wait between two nudges while something is waited for."""
+    """The longest wait between two triggered rebalances while something is waited for."""
     step_slow: timedelta = timedelta(minutes=10)
     """A step open for longer no longer keeps the disruption budget closed."""
     announcement: timedelta = timedelta(seconds=50)

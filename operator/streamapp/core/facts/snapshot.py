@@ -129,7 +129,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceHistory:
-    """What this process remembers of its nudges."""
+    """What this process remembers of the rebalances that it triggered."""
 
     sent: tuple[datetime, ...] = ()
     """Those of the last ten minutes at least."""

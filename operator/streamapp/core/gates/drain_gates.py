@@ -1,7 +1,7 @@
 """Draining: with learners on demand a pod goes only when it holds no task at all, by the agents' and the brokers' word.
 
-Says how far that is, for the gates, for the reason of a hold and for the next nudge: a rebalance is worth its moment
-only when something moves by it. Called by `evaluate` and, for what settles outside holds, by `convergence`.
+Says how far that is, for the gates, for the reason of a hold and for the next triggered rebalance: it is worth its
+moment only when something moves by it. Called by `evaluate` and, for what settles outside holds, by `convergence`.
 """
 
 from collections.abc import Callable

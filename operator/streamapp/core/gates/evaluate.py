@@ -118,7 +118,7 @@ def _agreed(case: GateInput, rules: _Rules) -> GroupReading | Refusal:
     """Find the earlier reading that says the same: every gate, on what it shows.
 
     Where it did not, the newest is the first that does, and all that is missing is another one: whatever kept the
-    earlier one from it is over, and must not set the pace of the nudges.
+    earlier one from it is over, and must not set the pace of the triggered rebalances.
     """
     timing, is_of_agents = case.policy.timing, case.view is not None
     rebalance = case.reading.rebalance

@@ -41,10 +41,10 @@ from streamapp.kafka.group.groups import ClassicGroupState, DecodedGroup, read_g
 from streamapp.wire.probe_subscription import encode_probe_subscription
 from streamapp.wire.subscription import DecodedSubscription
 
-CLIENT_ID = "streamapp-operator-nudge"
+CLIENT_ID = "streamapp-operator-probe"
 """Identifies a stale probe member; the broker also prefixes the member id with it."""
 
-REASON = "streamapp-operator: nudge"
+REASON = "streamapp-operator: triggered rebalance"
 
 SESSION_TIMEOUTS = (timedelta(seconds=6), timedelta(seconds=10), timedelta(seconds=30))
 """Tried in turn: 6 s is the least that brokers allow by default (`group.min.session.timeout.ms`)."""
