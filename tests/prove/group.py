@@ -364,7 +364,7 @@ class Group:
             tell()
 
     def _deal_on_demand(self, members: list[Member]) -> tuple[Mapping[str, Given], bool, bool]:
-        """The first that is alive leads, and its agent remembers what it did; learners wait for triggered rebalances."""
+        """The first that is alive leads, and its agent remembers that; learners wait for triggered rebalances."""
         leader = next((member.run for member in members if member.run is not None and member.is_alive), None)
         if leader is None:
             return {}, False, False

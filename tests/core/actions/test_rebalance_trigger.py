@@ -184,7 +184,7 @@ def test_what_a_rebalance_is_triggered_for(changes: dict[str, Any], reasons: lis
 
 
 def test_a_group_seen_while_it_worked_off_a_backlog_is_rebalanced_to_see_it_finished() -> None:
-    # 4 s pass between that rebalance and the reading of the ends: at 3,000 rec/s no copy can be seen within 10,000 records
+    # 4 s pass between that and the reading of the ends: at 3,000 rec/s no copy can be seen within 10,000 records
     assert triggered(too_fast()) == ["LagLimitBelowRate"]
 
 
