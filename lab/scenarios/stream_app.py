@@ -132,19 +132,26 @@ class StreamAppScenario:
         label_selector = selector or f"streamapp.dev/app={self.name}"
         return demo_application.pods(self.kubectl, self.application, label_selector)
 
-    def wait_until_converged(self, replicas: int, timeout_seconds: float = 240) -> None:
-        """Wait until so many pods run, every task runs, every standby is caught up, and no step or rollout goes on."""
+    def wait_until_converged(self, replicas: int | None = None, timeout_seconds: float = 240) -> None:
+        """Wait until so many pods run, every task runs, every standby is caught up, and no step or rollout goes on.
+
+        Args:
+            replicas: The pods; by default as many as are desired at the moment of each look.
+            timeout_seconds: How long to wait.
+        """
 
         def holds() -> bool:
+            pods = self.wish() if replicas is None else replicas
             status = self.status()
             statuses = {each["type"]: each["status"] for each in status.get("conditions", [])}
             counts, settled = (
                 (status.get("statefulSetReplicas"), status.get("readyReplicas")),
                 (statuses.get("Converged"), statuses.get("Reconciling")),
             )
-            return (counts, settled) == ((replicas, replicas), ("True", "False"))
+            return (counts, settled) == ((pods, pods), ("True", "False"))
 
-        wait_until(f"streamapp {self.namespace}/{self.name} converged with {replicas}", holds, timeout_seconds, 1)
+        number = "the desired replicas" if replicas is None else replicas
+        wait_until(f"streamapp {self.namespace}/{self.name} converged with {number}", holds, timeout_seconds, 1)
 
 
 def topology_text(application: DemoApplication, settings: Settings) -> str:

@@ -91,7 +91,7 @@ def test_more_load_brings_more_pods_at_once(driven: Driven) -> None:
 
 
 def test_less_load_lowers_the_wish_and_pods_are_held_until_nobody_misses_them(driven: Driven) -> None:
-    driven.app.wait_until_converged(driven.app.wish())
+    driven.app.wait_until_converged()
     began, before = driven.observed.clock(), driven.app.granted()
     driven.autoscaler.load(QUIET)
     driven.autoscaler.wait_until_wished(LEAST, LEAST)
