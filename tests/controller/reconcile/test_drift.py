@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from streamapp.kube.client.kinds import SERVICES
-from tests.controller.doubles.bench import NAME, Bench, a_bench
+from tests.controller.doubles.bench import INSTALLATION, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.object_store import Request, clone
 
@@ -129,6 +130,22 @@ def test_an_image_that_was_set_on_the_statefulset_is_put_back() -> None:
         assert bench.granted() == 4
 
     on_a_bench(play)
+
+
+def test_a_newer_operator_with_other_images_of_its_own_changes_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(bench: Bench) -> None:
+        newer = replace(INSTALLATION, seed_image="seed:newer", agent_image="agent:newer")
+        monkeypatch.setattr("tests.controller.doubles.bench.INSTALLATION", newer)
+        before = clone(bench.statefulset()["spec"])
+        await bench.restart()
+        for _ in range(20):
+            bench.clock.move(30)
+            await bench.make_pass()
+        assert bench.statefulset()["spec"] == before
+        assert len(before["template"]["spec"]["initContainers"]) == 3
+
+    pod = {"initContainers": [{"name": "mine", "image": "mine:1"}], "containers": [{"name": "app", "image": "app:1"}]}
+    on_a_bench(play, template={"spec": pod})
 
 
 def test_what_the_operator_never_wrote_is_left_to_who_wrote_it() -> None:

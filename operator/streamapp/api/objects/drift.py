@@ -11,7 +11,7 @@ from typing import Any
 
 from streamapp.api.objects.manifests import Manifest
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
-from streamapp.api.validation.conflicts import AGENT, SEEDER
+from streamapp.api.validation.conflicts import OWN_INIT_CONTAINERS
 
 _STRATEGY = "spec.updateStrategy"
 _RETENTION = "spec.persistentVolumeClaimRetentionPolicy"
@@ -56,7 +56,7 @@ def with_images_of(manifest: Manifest, live: Mapping[str, Any], manager: str) ->
     found = {one.get("name"): one for one in mappings(pods.get("initContainers"))}
     for container in kept["spec"]["template"]["spec"].get("initContainers") or []:
         name = container.get("name")
-        if name in {SEEDER, AGENT} and name in found and _owns_image(live, manager, str(name)):
+        if name in OWN_INIT_CONTAINERS and name in found and _owns_image(live, manager, str(name)):
             container |= {key: found[name][key] for key in ("image", "imagePullPolicy") if key in found[name]}
     return kept
 

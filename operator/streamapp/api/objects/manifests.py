@@ -29,7 +29,7 @@ from streamapp.api.objects.agent_injection import accepted_by, inject
 from streamapp.api.objects.volume_init import seeder
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.api.v1alpha1.spec import State
-from streamapp.api.validation.conflicts import AGENT, FIRST_SEEDER, SEEDER
+from streamapp.api.validation.conflicts import FIRST_SEEDER, OWN_INIT_CONTAINERS
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.facts.ids import Ordinal, ProcessId
 
@@ -235,7 +235,7 @@ def _hash(spec: Manifest) -> str:
     """Of what is written, images of our own apart: a newer operator must not restart every pod for them."""
     hashed = deepcopy(spec)
     for container in hashed["template"]["spec"].get("initContainers") or []:
-        if mapping(container).get("name") in {FIRST_SEEDER, SEEDER, AGENT}:
+        if mapping(container).get("name") in OWN_INIT_CONTAINERS:
             del container["image"], container["imagePullPolicy"]
     text = json.dumps(hashed, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -18,6 +18,8 @@ FIRST_SEEDER = "streamapp-seed-first"
 """The name of its twin that runs before the init containers of the user."""
 AGENT = "streamapp-agent"
 """The name of the other one, and of its volume and its port."""
+OWN_INIT_CONTAINERS = frozenset({SEEDER, FIRST_SEEDER, AGENT})
+"""Those whose images come with the operator, and not from the StreamApp."""
 AGENT_FOLDER = "/streamapp/agent"
 """Where the agent's volume is mounted."""
 AGENT_VARIABLES = "STREAMAPP_AGENT_"
