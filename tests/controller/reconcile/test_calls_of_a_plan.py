@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamapp.api.names import HOLD_RECORD
 from streamapp.controller.reconcile.apply import RaisePendingError
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Evict, OpenBudget, Plan, RecordProcessId, Step
@@ -18,6 +19,7 @@ from tests.controller.doubles.fake_group import FakeGroup
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.api_server import Write
 
+Json = dict[str, Any]
 PROCESS = ProcessId.parse("00000000-0000-4000-8000-000000000001")
 EVICTIONS: Plan = tuple(
     Evict(members=(MemberKey(f"member-{number}", None),), end=None, reason=Reason.ContainerEnded)
@@ -149,5 +151,75 @@ def test_a_raise_that_is_received_while_a_plan_is_made_is_the_next_write() -> No
         assert (again, bench.server.writes[-1]) == (0, risen[0])
         await bench.reconciler.reconcile(KEY)
         assert bench.granted() == 6
+
+    on_a_bench(play)
+
+
+def desire_later(bench: Bench, replicas: int, is_time: Callable[[Json, Json], bool]) -> None:
+    """Raise the desired replicas in the instant of a write on the StatefulSet, before and after which this is so."""
+
+    def see(plural: str, body: Json, before: Json | None) -> None:
+        if plural == "statefulsets" and before is not None and is_time(before, body):
+            bench.server.changed.remove(see)
+            bench.desired(replicas)
+            bench.applications.remember_resource(KEY, bench.server.get("streamapps", NAMESPACE, NAME) or {})
+
+    bench.server.changed.append(see)
+
+
+def events(bench: Bench) -> list[str]:
+    """The reasons of all Events, in their order."""
+    return [str(stored.body["reason"]) for (plural, _, _), stored in bench.server.objects.items() if plural == "events"]
+
+
+@pytest.mark.guarantee(8)
+def test_a_raise_that_another_raise_overtakes_is_reported_with_the_hold_that_it_cancelled() -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.lag = 500_000
+        bench.desired(3)
+        await bench.run(lambda: bench.record() is not None)
+        desire_later(bench, 7, lambda _, after: after["spec"]["replicas"] == 5)
+        bench.desired(5)
+        for granted in (5, 7):
+            await bench.make_pass()
+            assert bench.granted() == granted
+        assert events(bench)[-3:] == ["ScaledUp", "HoldCancelled", "ScaledUp"]
+        await bench.make_pass()
+        assert events(bench)[-1] == "ScaledUp"
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(8)
+def test_a_step_that_ends_in_a_pass_which_a_raise_ends_is_reported_by_the_next_pass() -> None:
+    def ends_a_step(before: Json, after: Json) -> bool:
+        return HOLD_RECORD in before["metadata"]["annotations"] and HOLD_RECORD not in after["metadata"]["annotations"]
+
+    async def passes_to_its_end(bench: Bench) -> int:
+        bench.desired(3)
+        await bench.run(lambda: bench.granted() == 3)
+        for number in range(60):
+            if bench.record() is None:
+                return number
+            bench.clock.move(2)
+            await bench.make_pass()
+        raise AssertionError(bench.status())
+
+    async def play(bench: Bench) -> None:
+        async with a_bench(4) as another:
+            last = await passes_to_its_end(another)
+        bench.desired(3)
+        await bench.run(lambda: bench.granted() == 3)
+        for number in range(last):
+            bench.clock.move(2)
+            if number == last - 1:
+                bench.desired(5)
+                desire_later(bench, 7, ends_a_step)
+            await bench.make_pass()
+        assert (bench.record(), bench.status().get("lastSteps")) == (None, [])
+        await bench.make_pass()
+        assert bench.granted() == 7
+        assert [(one["from"], one["to"]) for one in bench.status()["lastSteps"]] == [(4, 3)]
+        assert "StepCompleted" in events(bench)
 
     on_a_bench(play)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
-from streamapp.core.actions.decision import Event
+from streamapp.core.actions.decision import CompletedStep, Event
 from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
@@ -19,7 +19,7 @@ from streamapp.core.facts.snapshot import DesiredSample, Episode, RebalanceHisto
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
-from streamapp.core.status.gaps import RunningSeen
+from streamapp.core.status.gaps import Gap, GapUnknown, RunningSeen
 
 CONTAINER_END_RETENTION = timedelta(hours=1)
 """Long after every session timeout: a member that is still listed then is alive or a static one."""
@@ -54,6 +54,16 @@ class Compared:
     """On the monotonic clock."""
     found: str
     """The first field that differs; empty if none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreported:
+    """What passes found that a raise ended before their report; no later pass can find it again."""
+
+    events: tuple[Event, ...] = ()
+    closed_step: CompletedStep | None = None
+    gap: Gap | GapUnknown | None = None
+    """Of that step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,7 @@ class Memory:
     """Generation of the StreamApp for which Service and budget were last written."""
     owned_objects_compared_at: float = float("-inf")
     """When Service and budget were last compared with what they must be, on the monotonic clock."""
+    unreported: Unreported = Unreported()
     compared: Compared | None = None
     """The last comparison of the StatefulSet with what the spec makes of it."""
 

@@ -10,20 +10,22 @@ is received while a pass reads or makes its plan ends the pass.
 import asyncio
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from streamapp.controller.apps.apps import Applications
-from streamapp.controller.apps.memory import LastPass
+from streamapp.controller.apps.memory import LastPass, Memory, Unreported
 from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier, RaisePendingError, StepObserver
 from streamapp.controller.reconcile.gather import Gathered, Gatherer, OtherInstallation, ReplicaFacts
-from streamapp.controller.reconcile.report import Reporter, gap_seen, log
+from streamapp.controller.reconcile.report import Reporter, events_of, gap_seen, log
 from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.decide import decide, decide_raise, made_raise
 from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.snapshot import Raise
+from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import Gap, GapUnknown
 from streamapp.flightrecord.changes import Look
 from streamapp.kube.client.errors import ConflictError, InvalidError, KubeError, RefusedError
@@ -97,6 +99,9 @@ class Reconciler:
             if raised is not None:
                 await self._reporter.report_raise(facts, raised, str(error))
             raise
+        except RaisePendingError:
+            _keep_raise(facts.application.memory, raised)
+            raise
         return await self._rest(gathered, on_step)
 
     async def _raise(self, facts: ReplicaFacts, on_step: StepObserver) -> tuple[ReplicaFacts, Raise | None]:
@@ -141,10 +146,16 @@ class Reconciler:
         decision = decide(gathered.snapshot, gathered.policy)
         gathered.application.memory.episode = decision.convergence.episode
         self._set_pace(gathered, decision)
-        failure = await self._apply(gathered, decision, on_step)
-        gap = gap_seen(gathered, decision)
+        try:
+            failure = await self._apply(gathered, decision, on_step)
+        except RaisePendingError:
+            _keep(gathered, decision)
+            raise
+        decision, gap = _with_unreported(gathered, decision)
         self._recorder.record(gathered.key, _look(gathered, decision, gap))
         await self._reporter.report(gathered, decision, gap, done=failure is None)
+        if failure is None or gathered.snapshot.raised is not None:
+            gathered.application.memory.unreported = Unreported()
         self._remember(key, failure)
         if failure is None:
             return decision.requeue_after.total_seconds()
@@ -214,6 +225,30 @@ class Reconciler:
         at_rest = decision.verdict in {Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED}
         moves = decision.convergence.can_be_told and not decision.convergence.is_converged
         gathered.application.watch.set_poll_rate(is_busy=not at_rest or moves)
+
+
+def _keep_raise(memory: Memory, raised: Raise | None) -> None:
+    """Keep the Events of a raise for the next report."""
+    if raised is not None:
+        memory.unreported = replace(memory.unreported, events=(*memory.unreported.events, *events_of(raised)))
+
+
+def _keep(gathered: Gathered, decision: Decision) -> None:
+    """Keep what a pass found for the next report: its record may have been written, and then no pass finds it again."""
+    memory, closed = gathered.application.memory, decision.closed_step
+    _keep_raise(memory, gathered.snapshot.raised)
+    if closed is not None:
+        news = tuple(event for event in decision.events if event.reason is Reason.StepClosed)
+        memory.unreported = Unreported((*memory.unreported.events, *news), closed, gap_seen(gathered, decision))
+
+
+def _with_unreported(gathered: Gathered, decision: Decision) -> tuple[Decision, Gap | GapUnknown | None]:
+    """Add what was kept to a decision that is about to be reported; give the downtime of its step, too."""
+    kept = gathered.application.memory.unreported
+    events = tuple(dict.fromkeys((*kept.events, *decision.events)))
+    if decision.closed_step is not None or kept.closed_step is None:
+        return replace(decision, events=events), gap_seen(gathered, decision)
+    return replace(decision, events=events, closed_step=kept.closed_step), kept.gap
 
 
 def _look(gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> Look:

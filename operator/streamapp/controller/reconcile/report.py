@@ -55,16 +55,14 @@ class Reporter:
         metrics, labels = self._metrics, (key.namespace, key.name)
         metrics.replicas.labels(*labels, "desired").set(facts.app.desired.replicas)
         metrics.replicas.labels(*labels, "current").set(raised.to_replicas)
-        detail = f"{raised.from_replicas} to {raised.to_replicas}"
+        published = events_of(raised)
         self._logged[key] = (Verdict.GROW, Reason.Growing.name)
-        log.info("raised", app=str(key), replicas=detail, unread=unread)
+        log.info("raised", app=str(key), replicas=published[0].detail, unread=unread)
         new = status_after_raise(facts.streamapp.status, raised, unread, now)
         if new is not None:
             await status.write(self._client, facts.resource, new)
             memory.status_written_at = now
-        ended = raised.cancelled_hold
-        cancelled = [] if ended is None else [Event(Reason.HoldCancelled, f"hold {ended}")]
-        await self._send_events([Event(Reason.Growing, detail), *cancelled], facts.resource, memory, now)
+        await self._send_events(published, facts.resource, memory, now)
 
     def forget(self, key: Key) -> None:
         """Drop the state of a deleted application."""
@@ -152,6 +150,13 @@ class Reporter:
 def _granted(gathered: Gathered) -> int:
     statefulset = gathered.snapshot.workload.statefulset
     return 0 if statefulset is None else statefulset.replicas
+
+
+def events_of(raised: Raise) -> tuple[Event, ...]:
+    """Give the Events of a raise: the raise, and the end of the hold that it cancelled."""
+    growing = Event(Reason.Growing, f"{raised.from_replicas} to {raised.to_replicas}")
+    ended = raised.cancelled_hold
+    return (growing,) if ended is None else (growing, Event(Reason.HoldCancelled, f"hold {ended}"))
 
 
 def gap_seen(gathered: Gathered, decision: Decision) -> Gap | GapUnknown | None:
