@@ -61,6 +61,12 @@ def run(idle: timedelta | StateSeen) -> SeederRun:
         pytest.param({"state": {"running": {"startedAt": ENDED}}}, seeder(), None, id="it started in the same second"),
         pytest.param({"state": {"terminated": {"startedAt": AFTER}}}, seeder(), None, id="it ran and ended"),
         pytest.param({**WAITS, "lastState": {"terminated": {"startedAt": AFTER}}}, seeder(), None, id="it crashes"),
+        pytest.param(
+            {**WAITS, "lastState": {"terminated": {"exitCode": 137, "startedAt": None}}, "restartCount": 1},
+            seeder(),
+            None,
+            id="it ran at a time that the kubelet has lost",
+        ),
         pytest.param(WAITS, seeder(exitCode=1), None, id="the seeder failed"),
         pytest.param(WAITS, {"running": {"startedAt": BEFORE}}, None, id="the seeder runs"),
         pytest.param(WAITS, None, None, id="there is none"),

@@ -162,15 +162,19 @@ def _status_of(pod: Json, container: str | None, field: str) -> Mapping[str, Any
 
 
 def _waits_since_seeding(pod: Json, container: str) -> SeederRun | None:
-    """The seeder's last run, unless the application has started since, or its container is not known."""
+    """The seeder's last run, unless the application has started since.
+
+    None, too, where that cannot be told: its container is not known, or the kubelet lost sight of a run.
+    """
     application_container = _application_of(pod["spec"]["containers"], container)
     ended = _status_of(pod, SEEDER, "initContainerStatuses").get("state", {}).get("terminated", {})
     if application_container is None or ended.get("exitCode") != 0 or not ended.get("finishedAt"):
         return None
     ended_at = time(ended["finishedAt"])
     status = _status_of(pod, application_container, "containerStatuses")
-    runs = (run for state in ("state", "lastState") for run in status.get(state, {}).values())
-    if any(run.get("startedAt") and time(run["startedAt"]) >= ended_at for run in runs):
+    states = (status.get("state", {}), status.get("lastState", {}))
+    runs = [state[name] for state in states for name in ("running", "terminated") if name in state]
+    if any(not run.get("startedAt") or time(run["startedAt"]) >= ended_at for run in runs):
         return None
     return SeederRun(ended_at=ended_at, idle=_idle(ended.get("message", "")))
 
