@@ -27,13 +27,13 @@ _OF_NO_NAMESPACE = ("ClusterRole", "ValidatingAdmission", "CustomResource")
 
 
 @contextmanager
-def cluster(folder: Path, namespace: str, secrets: Mapping[str, Json]) -> Iterator[Path]:
+def cluster(folder: Path, namespace: str, secrets: Mapping[str, Json] | None) -> Iterator[Path]:
     """Serve a cluster with these Secrets, by name, and give the path of its kubeconfig.
 
     Args:
         folder: For the kubeconfig.
         namespace: Of the Secrets.
-        secrets: The `data` of each.
+        secrets: The `data` of each; None where Helm has no right to see any.
     """
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(namespace, secrets))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -46,7 +46,7 @@ def cluster(folder: Path, namespace: str, secrets: Mapping[str, Json]) -> Iterat
         server.server_close()
 
 
-def _handler(namespace: str, secrets: Mapping[str, Json]) -> type[BaseHTTPRequestHandler]:
+def _handler(namespace: str, secrets: Mapping[str, Json] | None) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             status, body = _answer(self.path.partition("?")[0], namespace, secrets)
@@ -63,10 +63,13 @@ def _handler(namespace: str, secrets: Mapping[str, Json]) -> type[BaseHTTPReques
     return Handler
 
 
-def _answer(path: str, namespace: str, secrets: Mapping[str, Json]) -> tuple[int, Json]:
+def _answer(path: str, namespace: str, secrets: Mapping[str, Json] | None) -> tuple[int, Json]:
     listed = f"/api/v1/namespaces/{namespace}/secrets"
     if path in _discovery():
         return 200, _discovery()[path]
+    if secrets is None and path.startswith(listed):
+        return 403, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}
+    secrets = secrets or {}
     if path == listed:
         items = [_secret(namespace, name, data) for name, data in secrets.items()]
         return 200, {"kind": "SecretList", "apiVersion": "v1", "metadata": {}, "items": items}

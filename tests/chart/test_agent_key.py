@@ -14,7 +14,7 @@ NAME = "streamapp-agent-key"
 THERE: Json = {NAME: {"keys": base64.b64encode(b"k" * 32).decode()}}
 
 
-def secrets_on(folder: Path, secrets: Json, values: Json | None = None, major: int = 4) -> list[Json]:
+def secrets_on(folder: Path, secrets: Json | None, values: Json | None = None, major: int = 4) -> list[Json]:
     with cluster(folder, NAMESPACE, secrets) as config:
         return render(values or {}, major, config).of("Secret")
 
@@ -52,6 +52,11 @@ def test_the_secret_of_another_name_is_looked_up_by_that_name(tmp_path: Path) ->
 
 def test_who_makes_the_key_otherwise_switches_it_off(tmp_path: Path) -> None:
     assert secrets_on(tmp_path, {}, {"agent": {"createKey": False}}) == []
+
+
+@pytest.mark.parametrize("major", [3, 4])
+def test_who_makes_the_key_otherwise_needs_no_right_to_see_secrets(tmp_path: Path, major: int) -> None:
+    assert secrets_on(tmp_path, None, {"agent": {"createKey": False}}, major) == []
 
 
 @pytest.mark.parametrize("major", [3, 4])
