@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamapp.api.names import HOLD_RECORD
-from streamapp.controller.reconcile.apply import RaisePendingError
+from streamapp.controller.reconcile.apply import Applier, RaisePendingError
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Evict, OpenBudget, Plan, RecordProcessId, Step
 from streamapp.core.facts.containers import MemberKey
@@ -151,6 +151,30 @@ def test_a_raise_that_is_received_while_a_plan_is_made_is_the_next_write() -> No
         assert (again, bench.server.writes[-1]) == (0, risen[0])
         await bench.reconciler.reconcile(KEY)
         assert bench.granted() == 6
+
+    on_a_bench(play)
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_that_is_received_while_a_removal_reads_the_pods_again_keeps_it_from_being_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def play(bench: Bench) -> None:
+        sound, risen = Applier._check_again, list[int]()
+
+        async def check_again(self: Applier, facts: Gathered, to_replicas: int | None) -> None:
+            await sound(self, facts, to_replicas)
+            if not risen:
+                risen.append(bench.granted())
+                bench.desired(6)
+                bench.applications.remember_resource(KEY, bench.server.get("streamapps", NAMESPACE, NAME) or {})
+
+        monkeypatch.setattr(Applier, "_check_again", check_again)
+        bench.desired(3)
+        await bench.run(lambda: bool(risen))
+        assert (risen, bench.granted()) == ([4], 4)
+        await bench.make_pass()
+        assert (bench.granted(), bench.wrongs) == (6, [])
 
     on_a_bench(play)
 

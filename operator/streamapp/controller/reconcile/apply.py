@@ -111,6 +111,7 @@ class Applier:
             on_step: Receives each outcome.
             must_end: Asked before each call; RaisePendingError if a raise must not wait for the rest of the plan.
         """
+        gathered = replace(gathered, is_raised=must_end)
         for steps in _together(_growth_first(plan)):
             if must_end():
                 raise RaisePendingError
@@ -300,10 +301,12 @@ class Applier:
             raise ConflictError(what, moved, _TRY_AGAIN)
 
     def _freshness(self, gathered: Gathered) -> Callable[[], None]:
-        """Return a check that the decision is young enough, by the monotonic clock."""
+        """Return a check that the decision is young enough, by the monotonic clock, and no raise was received since."""
         limit = gathered.policy.timing.fact_age.total_seconds()
 
         def check() -> None:
+            if gathered.is_raised():
+                raise ConflictError(f"judgement of {gathered.key}", "more replicas are desired since", _TRY_AGAIN)
             age = self._monotonic() - gathered.taken_at
             if age >= limit:
                 raise ConflictError(

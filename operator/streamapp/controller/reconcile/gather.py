@@ -80,6 +80,8 @@ class Gathered:
     application: Application
     taken_at: float
     """Just before the first read, on the monotonic clock: nothing of Kubernetes is older, however slow the answers."""
+    is_raised: Callable[[], bool] = lambda: False
+    """Whether a raise was received since; asked while a plan is made."""
 
 
 @dataclass(frozen=True, slots=True)
