@@ -3,9 +3,9 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -17,7 +17,7 @@ from streamapp.controller.reconcile.apply import Applier
 from streamapp.core.actions.decision import Announce, CloseBudget, Evict, OpenBudget, RestartPod, Step, TriggerRebalance
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import UnavailableError
-from streamapp.kube.client.kinds import STREAM_APPS
+from streamapp.kube.client.kinds import STREAM_APPS, Key
 from tests.controller.doubles.bench import INSTALLATION, KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.controller.leader.replicas import LEASE, Replica, Replicas, with_replicas
@@ -163,6 +163,14 @@ def test_a_term_that_the_api_server_knows_to_be_over_ends_before_a_removal_is_se
     play(story)
 
 
+@dataclass(frozen=True)
+class OfKey:
+    """As much of what was gathered as may be asked for before a step."""
+
+    key: Key
+    is_raised: Callable[[], bool] = lambda: False
+
+
 @pytest.mark.guarantee(2)
 @pytest.mark.parametrize("kind", [RestartPod, Evict, TriggerRebalance, Announce, CloseBudget, OpenBudget])
 def test_no_step_is_begun_by_a_process_that_does_not_lead(kind: type[Step]) -> None:
@@ -173,7 +181,7 @@ def test_no_step_is_begun_by_a_process_that_does_not_lead(kind: type[Step]) -> N
     async def main() -> None:
         client = cast("KubeClient", None)
         applier = Applier(client, INSTALLATION, Metrics(), leadership=Over())
-        gathered = cast("Gathered", SimpleNamespace(key=KEY))
+        gathered = cast("Gathered", OfKey(KEY))
         with pytest.raises(NotLeadingError):
             await applier.apply(gathered, (object.__new__(kind),))
 
