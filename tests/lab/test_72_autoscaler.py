@@ -90,13 +90,14 @@ def test_more_load_brings_more_pods_at_once(driven: Driven) -> None:
     driven.wait_until_said("AutoscalingInOrder")
 
 
+@pytest.mark.timeout(900)  # on a busy machine pods that start let the autoscaler raise again, and again
 def test_less_load_lowers_the_wish_and_pods_are_held_until_nobody_misses_them(driven: Driven) -> None:
     driven.app.wait_until_converged()
     began, before = driven.observed.clock(), driven.app.granted()
     driven.autoscaler.load(QUIET)
     driven.autoscaler.wait_until_wished(LEAST, LEAST)
     driven.observed.wait_until_held()
-    driven.app.wait_until_converged(LEAST)
+    driven.app.wait_until_converged(LEAST, 480)
     ((step_from, step_to), *_) = driven.observed.steps()
     assert (step_from <= before, step_to) == (True, LEAST)
     assert driven.observed.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
