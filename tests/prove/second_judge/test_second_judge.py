@@ -75,7 +75,7 @@ def test_a_planted_fault_fails_the_machine_with_the_calls_that_play_it_again() -
     assert "state.bring_up(" in "\n".join(failure.value.__notes__)
 
 
-@pytest.mark.slow
+@pytest.mark.judge
 @pytest.mark.timeout(900)
 def test_the_machine_finds_no_guarantee_broken() -> None:
     figures = Figures()
