@@ -81,7 +81,8 @@ class Collector:
         marked_apps = (body for body in present.values() if body.get("kind") == "StreamApp")
         for app in marked_apps:
             is_owner = any(app["metadata"]["uid"] in _owners(body) for body in present.values())
-            if "deletionTimestamp" in app["metadata"] and not is_owner:
+            is_kept = is_owner or app["metadata"].get("finalizers")
+            if "deletionTimestamp" in app["metadata"] and not is_kept:
                 self._store.remove("streamapps", app["metadata"]["namespace"], app["metadata"]["name"])
 
     def _orphans(self, present: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:

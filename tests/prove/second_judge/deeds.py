@@ -151,10 +151,11 @@ class Deeds:
             self.stage.store.put("streamapps", {**app, "spec": spec})
 
     def delete_app(self) -> None:
-        """Delete the StreamApp in the foreground: it is only marked."""
+        """Delete the StreamApp in the foreground: it is only marked, since another controller has a finalizer on it."""
         app = self.stage.app()
         if "deletionTimestamp" not in app["metadata"]:
-            self.stage.store.put("streamapps", marked(app, self.stage.loop.now()))
+            kept = {**app, "metadata": {**app["metadata"], "finalizers": ["example.com/backup"]}}
+            self.stage.store.put("streamapps", marked(kept, self.stage.loop.now()))
 
     def _put(self, patch: Json) -> None:
         app = self.stage.app()
