@@ -36,7 +36,7 @@ MANAGER = "streamapp-operator"
 )
 @pytest.mark.guarantee(4)
 def test_what_kubernetes_restarts_pods_and_deletes_claims_by_is_named(manifest: Json, spec: Json, found: str) -> None:
-    assert drift.removal_drift(manifest, {"spec": spec}) == found
+    assert drift.removal_drift(manifest["spec"], {"spec": spec}) == found
 
 
 @pytest.mark.parametrize(("spec", "first"), [({}, 0), ({"ordinals": {"start": 0}}, 0), ({"ordinals": {"start": 2}}, 2)])

@@ -17,9 +17,9 @@ _STRATEGY = "spec.updateStrategy"
 _RETENTION = "spec.persistentVolumeClaimRetentionPolicy"
 
 
-def removal_drift(manifest: Manifest, live: Mapping[str, Any]) -> str:
-    """Name the field by which Kubernetes itself would restart pods or delete claims; empty where it is ours."""
-    wanted, spec = manifest["spec"], mapping(live.get("spec"))
+def removal_drift(wanted: Manifest, live: Mapping[str, Any]) -> str:
+    """Name the field of a StatefulSet that is not as `manifests.removal_fields` has it; empty where all are."""
+    spec = mapping(live.get("spec"))
     strategy = mapping(spec.get("updateStrategy")).get("type", "RollingUpdate")
     if strategy != wanted["updateStrategy"]["type"]:
         return f"{_STRATEGY}: {strategy}"

@@ -68,19 +68,26 @@ def statefulset(app: StreamApp, installation: Installation, live: Mapping[str, A
     spec: Manifest = {
         "serviceName": app.metadata.name,
         "podManagementPolicy": "Parallel",
-        "updateStrategy": {"type": "OnDelete"},
         "selector": {"matchLabels": {APP_LABEL: app.metadata.name}},
         "template": _template(app, installation, accepted),
+        **removal_fields(app),
     }
     if app.spec.state is not None:
-        retention = app.spec.state.retention
         spec["volumeClaimTemplates"] = [_claim(app, app.spec.state)]
-        spec["persistentVolumeClaimRetentionPolicy"] = {
+    metadata = {**_metadata(app, installation), "annotations": {TEMPLATE_HASH: _hash(spec)}}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+
+
+def removal_fields(app: StreamApp) -> Manifest:
+    """The fields of the StatefulSet's spec by which Kubernetes itself would restart pods or delete claims."""
+    fields: Manifest = {"updateStrategy": {"type": "OnDelete"}}
+    if app.spec.state is not None:
+        retention = app.spec.state.retention
+        fields["persistentVolumeClaimRetentionPolicy"] = {
             "whenScaled": retention.when_scaled.value,
             "whenDeleted": retention.when_deleted.value,
         }
-    metadata = {**_metadata(app, installation), "annotations": {TEMPLATE_HASH: _hash(spec)}}
-    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+    return fields
 
 
 def with_replicas(manifest: Manifest, replicas: int) -> Manifest:

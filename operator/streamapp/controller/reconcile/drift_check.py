@@ -40,14 +40,13 @@ class DriftCheck:
             live: Its StatefulSet, which is ours, and was last written from what the spec says now.
             memory: Keeps the last comparison.
         """
-        manifest = manifests.statefulset(app, self._installation, live)
-        urgent = drift.removal_drift(manifest, live)
+        urgent = drift.removal_drift(manifests.removal_fields(app), live)
         if urgent or app.replicas > live["spec"]["replicas"]:
             return urgent
         metadata, now = live["metadata"], self._monotonic()
         version, before = (metadata["uid"], metadata["generation"], app.metadata.generation), memory.compared
         if before is None or before.version != version or now - before.at >= COMPARE_AGAIN_SECONDS:
-            found = await self._compare(manifest, live)
+            found = await self._compare(manifests.statefulset(app, self._installation, live), live)
             if found is None:
                 return ""
             before = memory.compared = Compared(version, now, found)
