@@ -1,7 +1,6 @@
 """Several watched namespaces: what one of them that is gone, or that is slow, keeps from the others."""
 
 import asyncio
-from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -11,15 +10,16 @@ from structlog.typing import EventDict
 from streamapp.controller.process import Operator
 from streamapp.controller.reconcile.watches import kopf_settings
 from streamapp.controller.settings import Settings
-from streamapp.kube.client.client import Check, Json, KubeClient
+from streamapp.kube.client.client import Check, Json
 from streamapp.kube.client.errors import of_status
-from streamapp.kube.client.kinds import Key, Kind
+from streamapp.kube.client.kinds import Key
 from tests.controller.doubles.bench import a_stream_app
-from tests.kube.object_store import ObjectStore, RefusalError, Request
+from tests.kube.object_store import ObjectStore, Request
+from tests.kube.store_client import StoreClient, answer_of
 from tests.prove.virtual_time import VirtualLoop, run
 
 
-class Cluster(KubeClient):
+class Cluster(StoreClient):
     """Two namespaces with a StreamApp each; any of them can be gone, with its Role."""
 
     def __init__(self, loop: VirtualLoop) -> None:
@@ -32,28 +32,12 @@ class Cluster(KubeClient):
         self.seconds: dict[str, float] = {}
         """How long an answer about a namespace takes."""
 
-    async def close(self) -> None:
-        """Nothing is open."""
-
-    async def _ask(
-        self,
-        method: str,
-        kind: Kind,  # noqa: ARG002 (as the real one)
-        path: str,
-        query: Mapping[str, str] | None = None,
-        body: Json | None = None,
-        *,
-        content_type: str = "",  # noqa: ARG002 (as the real one)
-        last_check: Check | None = None,  # noqa: ARG002 (as the real one)
-    ) -> Json:
-        request = Request.of(method, path, query or {}, body or {})
+    async def deliver(self, request: Request, what: str, last_check: Check | None) -> Json:  # noqa: ARG002 (nothing waits)
+        """Answer after a while, or refuse."""
         await asyncio.sleep(self.seconds.get(request.namespace, 0.01))
         if request.namespace in self.gone or request.plural in self.refused_kinds:
-            raise of_status(403, f"{method} {path}", f"{request.plural} is forbidden in namespace {request.namespace}")
-        try:
-            return self.store.answer(request)
-        except RefusalError as refusal:
-            raise of_status(refusal.status, f"{method} {path}", str(refusal)) from refusal
+            raise of_status(403, what, f"{request.plural} is forbidden in namespace {request.namespace}")
+        return answer_of(self.store, request, what)
 
 
 class Watching(Operator):

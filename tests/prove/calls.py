@@ -22,10 +22,10 @@ from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, PartitionEnd, U
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
-from streamapp.kube.client.client import Check, Json, KubeClient
+from streamapp.kube.client.client import Check, Json
 from streamapp.kube.client.errors import UnavailableError, of_status
-from streamapp.kube.client.kinds import Kind
-from tests.kube.object_store import ObjectStore, RefusalError, Request
+from tests.kube.object_store import ObjectStore, Request
+from tests.kube.store_client import StoreClient, answer_of
 from tests.prove.broker import described, ends_of
 from tests.prove.group import Group
 from tests.prove.story import Disturbance
@@ -144,34 +144,20 @@ class Switchboard:
         await asyncio.sleep(self.chance.uniform(least, most))
 
 
-class DirectClient(KubeClient):
+class DirectClient(StoreClient):
     """The product's client, with the store in place of a socket."""
 
     def __init__(self, store: ObjectStore, board: Switchboard, process: Process, witness: Witness) -> None:
         self._store, self._board, self._process, self._witness = store, board, process, witness
 
-    async def close(self) -> None:
-        """Nothing is open."""
-
-    async def _ask(
-        self,
-        method: str,
-        kind: Kind,  # noqa: ARG002 (as the real one)
-        path: str,
-        query: Mapping[str, str] | None = None,
-        body: Json | None = None,
-        *,
-        content_type: str = "",  # noqa: ARG002 (as the real one)
-        last_check: Check | None = None,
-    ) -> Json:
-        request = Request.of(method, path, query or {}, body or {})
+    async def deliver(self, request: Request, what: str, last_check: Check | None) -> Json:
+        """Let happen what is planned for this call, before and after it."""
         await self._process.turn()
         await self._board.latency()
         if self._board.slowness:
             await asyncio.sleep(self._board.slowness)
         fates = self._board.arrive("write" if request.is_write else "read")
-        what = f"{method} {path}"
-        if method == "GET" and request.plural in self._board.kinds_away:
+        if request.method == "GET" and request.plural in self._board.kinds_away:
             raise of_status(429, what, f"{request.plural} are away")
         await self._before(fates, what)
         if last_check is not None:
@@ -219,9 +205,7 @@ class DirectClient(KubeClient):
             raise of_status(self._board.refuses_template, what, "injected: an admission policy refuses it")
         self._board.writer = self._process
         try:
-            answer = self._store.answer(request, as_of)
-        except RefusalError as refusal:
-            raise of_status(refusal.status, what, str(refusal)) from refusal
+            answer = answer_of(self._store, request, what, as_of)
         finally:
             self._board.writer = None
         self._witness.read(self._process, request, answer, is_stale=as_of is not None)

@@ -7,17 +7,18 @@ candidate does nothing; its clock goes on.
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import NotLeadingError
-from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.client import Check, Json
 from streamapp.kube.client.errors import KubeError, UnavailableError, of_status
-from streamapp.kube.client.kinds import LEASES, Key, Kind
+from streamapp.kube.client.kinds import LEASES, Key
 from tests.kube.object_store import ObjectStore, RefusalError, Request
+from tests.kube.store_client import StoreClient
 from tests.prove.virtual_time import VirtualLoop
 
 KEY = Key("system", "streamapp-operator")
@@ -39,26 +40,16 @@ class Weather:
     """Every request is refused with this status."""
 
 
-class Line(KubeClient):
+class Line(StoreClient):
     """The product's client, with the store at the other end."""
 
     def __init__(self, store: ObjectStore, weather: Weather, turn: Callable[[], Any], deadline: float) -> None:
         self._store, self._weather, self._turn, self._deadline = store, weather, turn, deadline
 
-    async def close(self) -> None:
-        """Nothing is open."""
-
-    async def _ask(
-        self,
-        method: str,
-        kind: Kind,  # noqa: ARG002 (as the real one)
-        path: str,
-        query: Mapping[str, str] | None = None,
-        body: Json | None = None,
-        **_: Any,
-    ) -> Json:
+    async def deliver(self, request: Request, what: str, last_check: Check | None) -> Json:  # noqa: ARG002 (nothing waits)
+        """Let the request and its answer take their time, or be lost."""
         await self._turn()
-        request, weather = Request.of(method, path, query or {}, body or {}), self._weather
+        weather = self._weather
         answered: asyncio.Future[Json | RefusalError] = asyncio.get_running_loop().create_future()
         if weather.lost_requests:
             weather.lost_requests -= 1
@@ -69,11 +60,11 @@ class Line(KubeClient):
             async with asyncio.timeout(self._deadline):
                 answer = await answered
         except TimeoutError:
-            raise UnavailableError(f"{method} {path}", "no answer", "it is tried again") from None
+            raise UnavailableError(what, "no answer", "it is tried again") from None
         finally:
             await self._turn()
         if isinstance(answer, RefusalError):
-            raise of_status(answer.status, f"{method} {path}", str(answer))
+            raise of_status(answer.status, what, str(answer))
         return answer
 
     def _arrives(self, request: Request, answered: asyncio.Future[Json | RefusalError]) -> None:
