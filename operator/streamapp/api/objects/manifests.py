@@ -98,9 +98,8 @@ def with_replicas(manifest: Manifest, replicas: int) -> Manifest:
 def is_ours(app: StreamApp | InvalidStreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
     """Tell whether a StatefulSet is controlled by this StreamApp, and made by this installation."""
     metadata = live.get("metadata", {})
-    owners = mappings(metadata.get("ownerReferences"))
-    controllers = [owner.get("uid") for owner in owners if owner.get("controller")]
-    return (controllers, mapping(metadata.get("labels")).get(OPERATOR_LABEL)) == ([app.metadata.uid], installation.name)
+    made_by = mapping(metadata.get("labels")).get(OPERATOR_LABEL)
+    return (_controllers(metadata), made_by) == ([app.metadata.uid], installation.name)
 
 
 def other_installation(
@@ -117,11 +116,15 @@ def other_installation(
     """
     metadata = mapping(resource.get("metadata"))
     made = mapping(mapping(statefulset).get("metadata"))
-    owners = [owner.get("uid") for owner in mappings(made.get("ownerReferences")) if owner.get("controller")]
     found = [mapping(metadata.get("labels")).get(OPERATOR_LABEL)]
-    if owners == [metadata.get("uid")]:
+    if _controllers(made) == [metadata.get("uid")]:
         found.append(mapping(made.get("labels")).get(OPERATOR_LABEL))
     return next((str(name) for name in found if name and name != installation.name), "")
+
+
+def _controllers(metadata: Mapping[str, Any]) -> list[Any]:
+    """The UIDs of the owners that control an object; there is at most one, but for what a stranger wrote."""
+    return [owner.get("uid") for owner in mappings(metadata.get("ownerReferences")) if owner.get("controller")]
 
 
 def template_is_written(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
