@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-model test-analytics test-lab test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-memory bench-assignor bench-analytics docs docs-check
+.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-hostile test-model test-analytics test-lab test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-memory bench-assignor bench-analytics docs docs-check
 
 ##@ Begin
 
@@ -58,6 +58,7 @@ test-unit: ## Unit tests, one worker for each core
 
 test: check test-java ## Tier 2, root, a good hour the first time: tier 1, slow unit tests, Java, Spark, the lab
 	$(MAKE) --no-print-directory test-slow
+	$(MAKE) --no-print-directory test-hostile
 	$(MAKE) --no-print-directory test-model CASES=300 STREAMS="3.8.1 4.2.1" BROKERS=4.2.1
 	$(UV) pytest -m "analytics and not cluster" tests/analytics
 	$(MAKE) --no-print-directory test-lab
@@ -68,6 +69,9 @@ test-slow: ## Unit tests that start processes, wait on real time or sweep faults
 test-java: ## Unit tests of the demo application, and of what runs inside an application's JVM
 	mvn --quiet --batch-mode --file examples/counter/pom.xml verify
 	mvn --quiet --batch-mode --file agent/pom.xml verify
+
+test-hostile: ## The agent in JVMs that make it hard: other versions of Java, other agents, missing modules (Java 17; 2 minutes)
+	$(UV) pytest $(WORKERS) -m hostile tests/hostile
 
 test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tables beside DuckDB's, killed at every stage (Java 17)
 	$(UV) pytest -m analytics tests/analytics

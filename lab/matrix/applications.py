@@ -77,7 +77,7 @@ class Application:
 
 def build(cell: Cell, application_id: str, versions: Versions, cache: Cache) -> Application:
     """Build what the cell runs, or find it in the cache; a LabError says what cannot be built."""
-    java = launchers.newer_java(cache) if cell.java == NEWER else bases.java_runtime(versions, cache)
+    java = launchers.other_java(NEWER, cache) if cell.java == NEWER else bases.java_runtime(versions, cache)
     starting = _starting(cell, versions, cache)
     return Application(cell, Names.of(cell.launcher, application_id), java, starting)
 

@@ -215,8 +215,8 @@ def test_a_port_where_nobody_listens_is_named() -> None:
         place = replace(AgentServer().place, port=bound.getsockname()[1])
         found = asyncio.run(read_from(place)())
     assert sentence(found, place) == (
-        "it cannot be connected to (Connection refused); see that the pod runs the agent, and that a network policy "
-        "lets the operator reach this port"
+        "it cannot be connected to (Connection refused); nothing listens there: look in the pod's log for lines of "
+        "`streamapp-agent`; the agent needs Java 17 or newer"
     )
 
 

@@ -5,6 +5,7 @@ proxy: a token is sent to the address of a pod and nowhere else.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -32,6 +33,9 @@ _ROTATED = (
     "that the operator has the key it was started with"
 )
 _UNREACHABLE = "see that the pod runs the agent, and that a network policy lets the operator reach this port"
+_NOBODY_LISTENS = (
+    "nothing listens there: look in the pod's log for lines of `streamapp-agent`; the agent needs Java 17 or newer"
+)
 
 
 class _NoAnswerError(Exception):
@@ -125,7 +129,8 @@ class AgentClient:
         except TimeoutError:
             raise _NoAnswerError(f"no whole answer within {self.deadline_seconds:g} s; {_UNREACHABLE}") from None
         except aiohttp.ClientConnectorError as error:
-            raise _NoAnswerError(f"it cannot be connected to ({_cause(error)}); {_UNREACHABLE}") from None
+            next_step = _NOBODY_LISTENS if error.os_error.errno == errno.ECONNREFUSED else _UNREACHABLE
+            raise _NoAnswerError(f"it cannot be connected to ({_cause(error)}); {next_step}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _NoAnswerError(f"the answer broke off ({_cause(error)}); look at the pod's log if it lasts") from None
 

@@ -18,7 +18,7 @@ FOLDER = Path("/run/process-0")
 def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cache:
     """Give a cache whose builders give the names of what they would build: Maven is not run in unit tests."""
     monkeypatch.setattr(bases, "java_runtime", lambda *_: Path("/java17"))
-    monkeypatch.setattr(launchers, "newer_java", lambda *_: Path("/java25"))
+    monkeypatch.setattr(launchers, "other_java", lambda version, _: Path(f"/java{version}"))
     monkeypatch.setattr(launchers, "plain", lambda streams, *_: [Path("counter.jar"), Path(f"/lib-{streams}/*")])
     monkeypatch.setattr(launchers, "word_count", lambda own, streams, *_: [Path(f"/{own}-{streams}/*")])
     for name in ("spring_boot", "quarkus"):

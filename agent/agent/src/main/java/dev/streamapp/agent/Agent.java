@@ -23,26 +23,16 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * The entry point of {@code -javaagent:streamapp-agent.jar}. It creates the parts and connects them.
- *
- * <p>A failure in here never stops the application: it starts as if the agent were absent.
+ * Creates the parts of the agent and connects them. {@link dev.streamapp.agent.premain.Premain} calls it by name, before the application's main.
  */
 public final class Agent {
 
     private Agent() {
     }
 
-    /** Called by the JVM before the application's main. */
-    public static void premain(String arguments, Instrumentation instrumentation) {
-        try {
-            start(Settings.of(System.getenv()), instrumentation);
-        } catch (Throwable e) {
-            // The application must start, whatever failed in the agent.
-            WarningLog.warn("the agent stays off", e);
-        }
-    }
-
-    private static void start(Settings settings, Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
+    /** Throws whatever keeps the agent from starting. The application then starts as if the agent were absent. */
+    public static void start(Instrumentation instrumentation) throws ReflectiveOperationException, IOException {
+        Settings settings = Settings.of(System.getenv());
         AnnouncementState announcementState = new AnnouncementState(System::nanoTime);
         AssignorRounds rounds = new AssignorRounds(System::nanoTime);
         AssignorInstaller assignor = new AssignorInstaller(instrumentation);
