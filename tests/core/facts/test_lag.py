@@ -13,6 +13,7 @@ from streamapp.core.facts.lag import (
     PartitionEnd,
     Unknown,
     copy_lag,
+    records_left,
     restore_size,
     task_lag,
     written_to,
@@ -114,6 +115,24 @@ def test_a_measured_lag_is_never_less_than_what_is_left_to_apply(
     plain = task_lag(TWO_STORES, position, ends(None, **blind))
     assert isinstance(plain, Measured)
     assert lag.records <= plain.records
+
+
+@given(
+    st.sampled_from([ONE_STORE, TWO_STORES, FROM_SOURCE]),
+    st.integers(0, 70),
+    st.dictionaries(st.sampled_from(["a", "b", "source"]), st.tuples(A_LOG, st.booleans())),
+    st.none() | st.integers(0, 70),
+)
+def test_what_is_left_without_a_value_is_the_lag(
+    task: TaskFacts, position: int, logs: dict[str, tuple[tuple[int, int, int, int], bool]], committed: int | None
+) -> None:
+    partitions = {
+        name: end(highest, start, last if looked else None)
+        for name, ((start, _, last, highest), looked) in logs.items()
+    }
+    known = ends(None if committed is None else {SOURCE: committed}, **partitions)
+    lag = task_lag(task, position, known)
+    assert records_left(task, position, known) == (lag.records if isinstance(lag, Measured) else None)
 
 
 def test_a_committed_offset_that_was_not_read_is_unknown_and_not_zero() -> None:

@@ -28,6 +28,7 @@ from streamapp.core.facts.lag import (
     Unknown,
     copy_lag,
     lag_to,
+    records_left,
     restore_size,
     tail_doubt,
     task_target,
@@ -159,14 +160,15 @@ class CopyMap:
     def _lagging_standbys(self, limit: int) -> tuple[int, frozenset[TaskId]]:
         """How many standbys are caught up; the tasks with one that is not, or of unknown lag."""
         if limit not in self._lagging_by_limit:
-            caught_up, lagging = 0, set()
+            count, lagging = 0, set[TaskId]()
             for tasks, holder in self._standbys:
-                for task in filter(None, map(self.task_set.get, tasks & self.task_set.stateful_ids)):
-                    if self._is_within(task, holder, limit):
-                        caught_up += 1
-                    else:
-                        lagging.add(task.id)
-            self._lagging_by_limit[limit] = caught_up, frozenset(lagging)
+                stateful = tasks & self.task_set.stateful_ids
+                behind = [
+                    task.id for task in self.task_set.facts_of(stateful) if not self._is_within(task, holder, limit)
+                ]
+                count += len(stateful) - len(behind)
+                lagging.update(behind)
+            self._lagging_by_limit[limit] = count, frozenset(lagging)
         return self._lagging_by_limit[limit]
 
     def _is_within(self, task: TaskFacts, holder: Holder, limit: int) -> bool:
@@ -174,8 +176,7 @@ class CopyMap:
         position = holder[1].get(task.id)
         if not isinstance(position, Applied):
             return is_caught_up(self._lag(task, holder), limit)
-        target = task_target(task, self.since.ends)
-        left = None if isinstance(target, Unknown) else target.records_left(position.offset_sum)
+        left = records_left(task, position.offset_sum, self.since.ends)
         return left is not None and left <= limit
 
     @cached_property

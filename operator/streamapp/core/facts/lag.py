@@ -138,6 +138,23 @@ def lag_to(target: TaskTarget | Unknown, position: int) -> Measured | Unknown:
     return Unknown(f"position {position} lies beyond the end {target.last}") if left is None else Measured(left)
 
 
+def records_left(task: TaskFacts, position: int, ends: EndOffsets) -> int | None:
+    """As `task_lag`, without a value for each of thousands; None where the lag is unknown.
+
+    Most tasks have one changelog, and its target needs no sums.
+    """
+    if len(task.changelogs) > 1 or task.source_changelogs:
+        lag = task_lag(task, position, ends)
+        return lag.records if isinstance(lag, Measured) else None
+    end = ends.partitions.get(task.changelogs[0])
+    if end is None or position > end.end:
+        return None
+    data_end = end.data_end
+    to_apply = data_end if isinstance(data_end, int) else end.end
+    start = max(end.log_start, position)
+    return to_apply - start if to_apply > start else 0
+
+
 def copy_lag(task: TaskFacts, positions: Mapping[TopicPartition, int], ends: EndOffsets) -> Measured | Unknown:
     """The lag of one copy whose position in each of the task's changelogs is known: the sum of what is left in each.
 

@@ -5,7 +5,7 @@ Made by `topology` from the text of `Topology#describe()` or, where that is safe
 group's assignment alone.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -98,6 +98,14 @@ class TaskSet:
     def get(self, task: TaskId) -> TaskFacts | None:
         """The facts of one task, or None where the topology has no such task."""
         return self._by_id.get(task)
+
+    def facts_of(self, tasks: Iterable[TaskId]) -> Iterator[TaskFacts]:
+        """The facts of several tasks.
+
+        Raises:
+            KeyError: The topology lacks one of them.
+        """
+        return map(self._by_id.__getitem__, tasks)
 
 
 @dataclass(frozen=True, slots=True)

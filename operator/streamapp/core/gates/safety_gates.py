@@ -102,7 +102,7 @@ def every_task_is_active_once(case: GateInput) -> Refusal | None:
         twice = sorted(task for task, members in holders.items() if len(members) > 1)
         return Refusal(Reason.TaskAssignedTwice, f"task {first_few(twice)}")
     task_set = case.task_set()
-    if isinstance(task_set, Refusal):
+    if isinstance(task_set, Refusal) or holders.keys() == task_set.ids:
         return None
     nowhere = sorted(task_set.ids.difference(holders))
     if nowhere:
