@@ -52,6 +52,7 @@ NAVIGATION = {
         "docs/how-to/plain-main",
         "docs/how-to/*",
         "docs/kafka-rights",
+        "docs/security",
         "SECURITY",
     ],
     "Reference": [

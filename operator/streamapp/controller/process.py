@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import kopf
@@ -43,10 +44,12 @@ from streamapp.controller.record.reader import RecordHistory
 from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.policy import Timing
+from streamapp.kafka.connection.answer_limits import AnswerLimits
 from streamapp.kube.client.client import Json, KubeClient, Login, login_of, own_configuration
 from streamapp.kube.client.errors import KubeError, UnavailableError
 from streamapp.kube.client.kinds import STREAM_APPS, Key, Kind
 from streamapp.kube.objects import from_json
+from streamapp.wire.byte_budget import ByteBudget
 
 log = structlog.get_logger()
 
@@ -243,9 +246,14 @@ class Operator:
     def _longest_pause(self, key: Key) -> float:
         return self._reconciler.longest_pause(key)
 
+    @cached_property
+    def _answer_limits(self) -> AnswerLimits:
+        """One for all applications: they share its budget."""
+        return AnswerLimits(most_bytes=self.settings.kafka_answer_bytes, budget=ByteBudget())
+
     def connect(self, cluster_access: ClusterAccess) -> ApplicationGroup:
         """Give the Kafka side of an application."""
-        return connect(cluster_access, self.settings.kafka_deadline_seconds)
+        return connect(cluster_access, self.settings.kafka_deadline_seconds, self._answer_limits)
 
 
 async def run(settings: Settings) -> None:

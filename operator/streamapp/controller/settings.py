@@ -49,6 +49,8 @@ class Settings:
     """For each request to the API server: longer than its own slow moments, shorter than a judgement's age."""
     kafka_deadline_seconds: float = 5.0
     """For each question to brokers: two of them must fit into the age that facts may have (10 s)."""
+    kafka_answer_bytes: int = 16_777_216
+    """The longest answer of a broker that is read. A description of 200 members of 5,000 tasks has about 5 MiB."""
     poll_idle_seconds: float = 10.0
     """Between two looks at a group that has converged. A member seen less than 10 s before its container ended is not
     evicted, so this bounds how young a pod may die and still be cleared away at once."""

@@ -5,7 +5,9 @@ cluster costs only its own application the deadline.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
 from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.pool import Pool
@@ -19,9 +21,10 @@ from streamapp.kafka.topics.topics import TopicReader
 class KafkaCluster:
     """A cluster and one group on it; connects at first use, from within the event loop."""
 
-    def __init__(self, settings: KafkaSettings, group_id: str) -> None:
+    def __init__(self, settings: KafkaSettings, group_id: str, limits: AnswerLimits = DEFAULT_LIMITS) -> None:
+        limits = replace(limits, owner=object())
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"kafka-{group_id}")
-        self._pool = Pool(settings, Connector(settings, self._executor))
+        self._pool = Pool(settings, Connector(settings, self._executor, limits))
         self.group = Coordinator(self._pool, group_id)
         """For `groups.read_group`, `offsets.committed`, `rebalance.trigger_rebalance` and `eviction.evict`."""
         self.topics = TopicReader(self._pool)

@@ -1,7 +1,7 @@
 """A cursor over one structure of big-endian Kafka bytes.
 
 Used by the decoders of this package only. Whatever the bytes say, reading ends in time and memory proportional to
-their number: a length is believed only after it was compared with what is left.
+their number: a length is believed only after it was compared with what is left. The number of elements is bounded, too.
 """
 
 import struct
@@ -13,6 +13,9 @@ from streamapp.wire.errors import UndecodableError
 
 T = TypeVar("T")
 
+MOST_ELEMENTS = 100_000
+"""Of all arrays in one structure together; a table of 5,000 tasks with two input topics and two standbys has 30,000."""
+
 
 class Reader:
     """Reads one structure from its first byte to its last; every failure is an `UndecodableError` with its place."""
@@ -21,6 +24,7 @@ class Reader:
         self._what = what
         self._data = data
         self._at = 0
+        self._elements = 0
         self._path: list[str] = []
         self.version: int | None = None
         """Set by the decoder as soon as it has read it; from then on part of every error."""
@@ -87,6 +91,9 @@ class Reader:
         count = self._length(field, self.int32(field), smallest)
         if count is None:
             self.fail(field, "null where an array must be")
+        self._elements += count
+        if self._elements > MOST_ELEMENTS:
+            self.fail(field, f"more than {MOST_ELEMENTS} elements, which is more than the operator keeps")
         elements = []
         for index in range(count):
             self._path.append(f"{field}[{index}]")

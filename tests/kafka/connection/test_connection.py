@@ -7,6 +7,7 @@ import ssl
 import struct
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kio.schema.errors import ErrorCode
 from kio.schema.find_coordinator.v4.request import FindCoordinatorRequest
 from kio.schema.find_coordinator.v4.response import FindCoordinatorResponse
+from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.metadata.v12.response import MetadataResponse
 from kio.schema.sasl_authenticate.v1.request import SaslAuthenticateRequest
 from kio.schema.sasl_authenticate.v1.response import SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1.response import SaslHandshakeResponse
 
-from streamapp.kafka.connection.connection import MAX_FRAME, Connection
+from streamapp.kafka.connection.answer_limits import AnswerLimits
+from streamapp.kafka.connection.connection import Connection
 from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.errors import (
+    AnswerTooLargeError,
     BrokerUnreachableError,
     BrokerUnsupportedError,
     InvalidSettingsError,
@@ -30,7 +35,11 @@ from streamapp.kafka.connection.errors import (
     NotAuthenticatedError,
     UnexpectedAnswerError,
 )
+from streamapp.kafka.connection.pool import MOST_BROKERS, Pool
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Sasl, Tls
+from streamapp.kafka.topics.topics import metadata
+from streamapp.wire.byte_budget import ByteBudget
+from tests.kafka.answers import cluster
 from tests.kafka.scripted import CloseConnectionError, ScriptedBroker, always, coordinator_answer, in_turn
 
 ASK = FindCoordinatorRequest(coordinator_keys=("app",))
@@ -144,7 +153,7 @@ NONSENSE: dict[str, tuple[bytes, str]] = {
     "a TLS alert": (b"\x15\x03\x03\x00\x02\x02\x46", "it seems to speak TLS"),
     "HTTP": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it does not seem to speak Kafka's protocol"),
     "a negative length": (struct.pack(">i", -1), "an answer of -1 bytes"),
-    "a length beyond all answers": (struct.pack(">i", MAX_FRAME + 1), f"an answer of {MAX_FRAME + 1} bytes"),
+    "a length beyond all answers": (struct.pack(">i", 2**24), "an answer of 16777216 bytes, at most 65536 are read"),
     "the answer to another request": (struct.pack(">ii", 10, 77) + bytes(6), "it answers request 77, not 1"),
     "too short an answer": (struct.pack(">ii", 5, 1) + bytes(1), "its ApiVersionsResponse cannot be read"),
     "too long an answer": (struct.pack(">ii", 12, 1) + bytes(8), "2 bytes left over"),
@@ -326,3 +335,66 @@ def test_a_key_without_its_password_is_a_matter_of_settings(server_side: ssl.SSL
 
 def test_text_that_is_no_certificate_is_a_matter_of_settings(server_side: ssl.SSLContext) -> None:
     failing(over_tls(server_side, Tls(trusted="not a certificate")), InvalidSettingsError)
+
+
+# Bounds
+
+
+def large_metadata(topics: int) -> MetadataResponse:
+    return cluster([Address("a", 1)], {f"topic-{number}": [0] for number in range(topics)})
+
+
+async def asked_for_topics(broker: ScriptedBroker, limits: AnswerLimits) -> MetadataResponse:
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False)
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        connection = await Connector(broker.settings(), executor, limits).connect(broker.address, "a-test")
+        try:
+            return await connection.ask(request, MetadataResponse)
+        finally:
+            connection.close()
+
+
+LIMITS: dict[str, tuple[AnswerLimits, str]] = {
+    "bytes": (AnswerLimits(most_bytes=100_000), "at most 100000 are read"),
+    "values": (AnswerLimits(most_values=1_000), "more than 1000 values"),
+    "all applications together": (AnswerLimits(budget=ByteBudget(100_000)), "need more memory than there is"),
+}
+
+
+@pytest.mark.parametrize(("limits", "why"), LIMITS.values(), ids=LIMITS.keys())
+def test_an_answer_beyond_a_limit_is_refused_and_its_connection_closed(limits: AnswerLimits, why: str) -> None:
+    async def main() -> MetadataResponse:
+        broker = ScriptedBroker({"Metadata": always(large_metadata(3_000))})
+        async with broker.running():
+            assert len((await asked_for_topics(broker, AnswerLimits())).topics) == 3_000
+            return await asked_for_topics(broker, limits)
+
+    assert why in failing(main, AnswerTooLargeError).why
+
+
+def test_a_broker_that_sent_too_much_is_not_asked_again_at_once() -> None:
+    async def main() -> int:
+        broker = ScriptedBroker({"Metadata": always(large_metadata(3_000))})
+        async with broker.running():
+            with ThreadPoolExecutor(max_workers=1) as executor:
+                limits = AnswerLimits(most_bytes=100_000)
+                pool = Pool(broker.settings(), Connector(broker.settings(), executor, limits))
+                for _ in range(5):
+                    with pytest.raises(AnswerTooLargeError):
+                        await metadata(pool, None)
+                pool.close()
+        return broker.names().count("Metadata")
+
+    assert asyncio.run(main()) == 1
+
+
+def test_a_cluster_that_names_brokers_without_end_is_not_followed() -> None:
+    async def main() -> None:
+        async with answering().running() as broker:
+            with ThreadPoolExecutor(max_workers=1) as executor:
+                pool = Pool(broker.settings(), Connector(broker.settings(), executor))
+                for port in range(1, MOST_BROKERS + 2):
+                    with suppress(BrokerUnreachableError):
+                        await pool.ask(Address("127.0.0.1", port), ASK, FindCoordinatorResponse)
+
+    assert "named 500 other addresses" in failing(main, UnexpectedAnswerError).why

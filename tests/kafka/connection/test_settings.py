@@ -173,3 +173,15 @@ def test_secrets_are_never_printed() -> None:
 def test_secrets_are_never_part_of_a_refusal() -> None:
     for properties, _ in REFUSED.values():
         assert "s3cret" not in str(refusal(properties))
+
+
+def test_a_login_that_takes_long_to_read_is_refused_for_its_length() -> None:
+    properties = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+    with pytest.raises(InvalidSettingsError, match="has 4097 characters, at most 4096 are read"):
+        read_settings("a:1", {**properties, "sasl.jaas.config": "a" * 4097})
+
+
+def test_a_value_of_a_megabyte_makes_a_short_error() -> None:
+    with pytest.raises(InvalidSettingsError) as caught:
+        read_settings("a:1", {"security.protocol": "x" * 1_000_000})
+    assert len(str(caught.value)) < 1_000

@@ -29,7 +29,8 @@ from streamapp.core.facts.topology import (
 )
 from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import KafkaCluster
-from streamapp.kafka.connection.errors import GroupNotClassicError, KafkaAccessError
+from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
+from streamapp.kafka.connection.errors import AnswerTooLargeError, GroupNotClassicError, KafkaAccessError
 from streamapp.kafka.connection.settings import KafkaSettings, read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict
 from streamapp.kafka.group.groups import DecodedGroup, read_group
@@ -42,8 +43,15 @@ from streamapp.wire.subscription import DecodedSubscription, PositionSum, Runnin
 
 log = structlog.get_logger()
 
+MOST_PARTITIONS = 100_000
+"""Of the source topics and changelogs of one application: ten times what 5,000 tasks with a store each have."""
+MOST_NAMES_LOGGED = 20
+"""Of the properties without meaning here; a Secret can have many thousands."""
 
-def connect(cluster_access: ClusterAccess, deadline_seconds: float) -> ApplicationGroup:
+
+def connect(
+    cluster_access: ClusterAccess, deadline_seconds: float, limits: AnswerLimits = DEFAULT_LIMITS
+) -> ApplicationGroup:
     """Give the Kafka side of an application; nothing is connected before the first look."""
     try:
         if cluster_access.fault is not None:
@@ -53,12 +61,16 @@ def connect(cluster_access: ClusterAccess, deadline_seconds: float) -> Applicati
             log.info(
                 "client properties without meaning here",
                 application=cluster_access.application_id,
-                names=settings.ignored,
+                names=settings.ignored[:MOST_NAMES_LOGGED],
             )
     except KafkaAccessError as error:
         return UnreachableGroup(str(error))
     return KafkaGroup(
-        settings, cluster_access.application_id, cluster_access.topology, deadline_seconds=deadline_seconds
+        settings,
+        cluster_access.application_id,
+        cluster_access.topology,
+        deadline_seconds=deadline_seconds,
+        limits=limits,
     )
 
 
@@ -103,8 +115,16 @@ class UnreachableGroup:
 class KafkaGroup:
     """One application's group and topics on one cluster."""
 
-    def __init__(self, settings: KafkaSettings, application_id: str, topology: str, *, deadline_seconds: float) -> None:
-        self._cluster = KafkaCluster(settings, application_id)
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        application_id: str,
+        topology: str,
+        *,
+        deadline_seconds: float,
+        limits: AnswerLimits = DEFAULT_LIMITS,
+    ) -> None:
+        self._cluster = KafkaCluster(settings, application_id, limits)
         self._application_id = application_id
         self._topology: Topology | TopologyUnknown | None = parse_topology(topology) if topology.strip() else None
         self._deadline_seconds = deadline_seconds
@@ -208,10 +228,16 @@ class KafkaGroup:
 
     async def _topics(self, sources: frozenset[str]) -> TopicEvidence:
         topics = self._cluster.topics
+        partitions = await topics.partition_counts(sources, self._deadline_seconds)
+        changelogs = await topics.changelogs(self._application_id, self._deadline_seconds)
+        count = sum(partitions.values()) + sum(changelogs.values())
+        if count > MOST_PARTITIONS:
+            what, why = f"application {self._application_id}: topics", f"they have {count} partitions together"
+            raise AnswerTooLargeError(what, why, f"at most {MOST_PARTITIONS} are watched for one application")
         return TopicEvidence(
             application_id=self._application_id,
-            partitions=await topics.partition_counts(sources, self._deadline_seconds),
-            changelogs=await topics.changelogs(self._application_id, self._deadline_seconds),
+            partitions=partitions,
+            changelogs=changelogs,
             other_applications=await self._cluster.prefixes.longer_ids(self._application_id, self._deadline_seconds),
         )
 

@@ -3,6 +3,9 @@
 Opened by `connector`, used by `pool` and `group.rebalance`. One request at a time: a request that fails or is cancelled
 closes the connection, so that a late answer is never taken for the next one. It retries nothing, knows nothing of the
 cluster, and has no deadline of its own: callers use `deadline.within`.
+
+Whoever can write a StreamApp chooses the broker, so every answer is bounded: by its request, more tightly before the
+broker has accepted our credentials, and by what all applications hold together.
 """
 
 import asyncio
@@ -22,18 +25,28 @@ from kio.serial.errors import SerialError
 from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 
+from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
 from streamapp.kafka.connection.errors import (
+    AnswerTooLargeError,
     BrokerUnreachableError,
     BrokerUnsupportedError,
     NotAuthenticatedError,
     UnexpectedAnswerError,
     cause,
 )
+from streamapp.kafka.connection.large_answers import TooManyValuesError, decode_in_thread
 from streamapp.kafka.connection.sasl import SaslError, exchange
 from streamapp.kafka.connection.settings import Address, Sasl
+from streamapp.wire.byte_budget import BudgetExceededError, Share
 
-MAX_FRAME = 100 * 1024 * 1024
-"""Bytes of the longest answer that is read; a description of 500 members of 5,000 tasks has about 30 MiB."""
+_CHUNK_BYTES = 64 * 1024
+_SMALL_BYTES = 64 * 1024
+"""An answer up to this size is decoded at once: 11,000 values of the shortest kind take some 40 ms."""
+_HEADER_BYTES = 1024
+"""More than any header of an answer has."""
+_NOT_KAFKA = "it does not seem to speak Kafka's protocol"
+_OTHER_PROTOCOLS = {0x15: "it seems to speak TLS", ord("H"): _NOT_KAFKA}
+"""By the first byte: a TLS alert, and `HTTP`."""
 
 Response = TypeVar("Response", bound=ResponsePayload)
 
@@ -42,9 +55,17 @@ class Connection:
     """A connected, authenticated broker."""
 
     def __init__(
-        self, address: Address, client_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        address: Address,
+        client_id: str,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        limits: AnswerLimits = DEFAULT_LIMITS,
     ) -> None:
         self.address = address
+        self._limits = limits
+        self._left_before_login: int | None = limits.before_login
+        """Bytes that the broker may still send before it has accepted our credentials; None after that."""
         self._client_id = client_id
         self._reader = reader
         self._writer = writer
@@ -66,6 +87,7 @@ class Connection:
         self._versions = {key.api_key: range(key.min_version, key.max_version + 1) for key in answer.api_keys}
         if sasl is not None:
             await self._authenticate(sasl)
+        self._left_before_login = None
 
     def knows(self, request: type[RequestPayload]) -> bool:
         """Whether the broker supports this version of this request."""
@@ -91,7 +113,9 @@ class Connection:
         self._correlation += 1
         frame = _encode(request, self._correlation, self._client_id)
         try:
-            return _decode(await self._round_trip(frame), self._correlation, response)
+            with self._limits.budget.share(self._limits.owner, self.close) as share:
+                body = await self._round_trip(frame, share)
+                return await _decode(body, self._correlation, response, self._limits.most_values)
         except asyncio.IncompleteReadError as error:
             raise self._unreachable("the broker closed the connection") from error
         except OSError as error:
@@ -99,23 +123,49 @@ class Connection:
         except (SerialError, LookupError, ValueError) as error:
             self.close()
             raise self._unexpected(f"its {response.__name__} cannot be read: {error}") from error
+        except TooManyValuesError as error:
+            self.close()
+            why = f"its {response.__name__} has more than {self._limits.most_values} values"
+            raise self._too_large(why) from error
+        except BudgetExceededError as error:
+            self.close()
+            raise self._too_large("the answers to all applications together need more memory than there is") from error
 
-    async def _round_trip(self, frame: bytes) -> bytes:
+    async def _round_trip(self, frame: bytes, share: Share) -> bytes:
         try:
             self._writer.write(frame)
             await self._writer.drain()
-            return await self._frame()
+            return await self._frame(share)
         except BaseException:
             self.close()
             raise
 
-    async def _frame(self) -> bytes:
+    async def _frame(self, share: Share) -> bytes:
         size = await self._reader.readexactly(4)
         (length,) = struct.unpack(">i", size)
-        if not 0 <= length <= MAX_FRAME:
-            hint = "it seems to speak TLS" if size[0] == 0x15 else "it does not seem to speak Kafka's protocol"
-            raise self._unexpected(f"an answer of {length} bytes: {hint}")
-        return await self._reader.readexactly(length)
+        if length < 0 or size[0] in _OTHER_PROTOCOLS:
+            raise self._unexpected(f"an answer of {length} bytes: {_OTHER_PROTOCOLS.get(size[0], _NOT_KAFKA)}")
+        most = self._most_bytes()
+        if length > most:
+            raise self._too_large(f"an answer of {length} bytes, at most {most} are read")
+        if self._left_before_login is not None:
+            self._left_before_login -= length
+        body = bytearray()
+        while len(body) < length:
+            # Counted as it arrives: a broker that announces much and sends nothing takes no room from others.
+            chunk = await self._reader.read(min(_CHUNK_BYTES, length - len(body)))
+            if not chunk:
+                if share.is_revoked:
+                    raise BudgetExceededError
+                raise asyncio.IncompleteReadError(bytes(body[:8]), length)
+            share.add(len(chunk))
+            body += chunk
+        return bytes(body)
+
+    def _most_bytes(self) -> int:
+        if self._left_before_login is None:
+            return self._limits.most_bytes
+        return min(self._limits.each_before_login, self._left_before_login)
 
     async def _authenticate(self, sasl: Sasl) -> None:
         handshake = await self._exchange(SaslHandshakeRequest(mechanism=sasl.mechanism), SaslHandshakeResponse)
@@ -143,6 +193,13 @@ class Connection:
     def _unexpected(self, why: str) -> UnexpectedAnswerError:
         return UnexpectedAnswerError(f"broker {self.address}", why, "check the port and security.protocol")
 
+    def _too_large(self, why: str) -> AnswerTooLargeError:
+        return AnswerTooLargeError(
+            f"broker {self.address}",
+            why,
+            "check that it is a Kafka broker; STREAMAPP_KAFKA_ANSWER_BYTES allows larger answers",
+        )
+
     def _not_authenticated(self, why: str) -> NotAuthenticatedError:
         return NotAuthenticatedError(
             f"broker {self.address}", why, "check sasl.mechanism and sasl.jaas.config in the Secret"
@@ -164,10 +221,12 @@ def _encode(request: RequestPayload, correlation: int, client_id: str) -> bytes:
     return struct.pack(">i", len(frame)) + frame
 
 
-def _decode(frame: bytes, correlation: int, response: type[Response]) -> Response:
-    header, header_size = entity_reader(response.__header_schema__)(frame, 0)
+async def _decode(frame: bytes, correlation: int, response: type[Response], most_values: int) -> Response:
+    header, header_size = entity_reader(response.__header_schema__)(frame[:_HEADER_BYTES], 0)
     if header.correlation_id != correlation:
         raise ValueError(f"it answers request {header.correlation_id}, not {correlation}")
+    if len(frame) > _SMALL_BYTES:
+        return await decode_in_thread(response, frame, header_size, most_values)
     answer, size = entity_reader(response)(frame, header_size)
     surplus = len(frame) - header_size - size
     if surplus:

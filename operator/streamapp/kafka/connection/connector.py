@@ -11,6 +11,7 @@ import tempfile
 from concurrent.futures import Executor
 from pathlib import Path
 
+from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
 from streamapp.kafka.connection.connection import Connection
 from streamapp.kafka.connection.errors import BrokerUnreachableError, InvalidSettingsError, cause
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
@@ -19,8 +20,9 @@ from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
 class Connector:
     """Knows the settings of one cluster and opens connections with them."""
 
-    def __init__(self, settings: KafkaSettings, executor: Executor) -> None:
+    def __init__(self, settings: KafkaSettings, executor: Executor, limits: AnswerLimits = DEFAULT_LIMITS) -> None:
         self.settings = settings
+        self._limits = limits
         self._executor = executor
         self._context: ssl.SSLContext | None = None
 
@@ -36,7 +38,7 @@ class Connector:
         except (OSError, UnicodeError) as error:
             advice = "check bootstrapServers, security.protocol, network policies and the brokers"
             raise _unreachable(address, cause(error), advice) from error
-        connection = Connection(address, client_id, reader, writer)
+        connection = Connection(address, client_id, reader, writer, self._limits)
         try:
             await connection.introduce(self.settings.sasl)
         except BaseException:

@@ -12,12 +12,16 @@
     ├── GroupNotClassicError      the group is not a Kafka Streams group of the classic protocol
     ├── BrokerUnsupportedError    the broker is too old for a request
     └── UnexpectedAnswerError     the broker answered something else
+        └── AnswerTooLargeError   the answer is larger than the operator takes
 
 Errors carry what failed, why, and what to do next; conditions and Events show them as they are. None ever carries a
-password or a key.
+password or a key. What a broker said in them is cut to a length that a status can have.
 """
 
 from dataclasses import dataclass
+
+LONGEST_CAUSE = 500
+"""Characters of a cause; a broker can send megabytes."""
 
 
 @dataclass
@@ -30,6 +34,11 @@ class KafkaAccessError(Exception):
     """The cause, in the broker's or the client's words."""
     next_step: str
     """What a person can do about it."""
+
+    def __post_init__(self) -> None:
+        """Cut what a broker said."""
+        if len(self.why) > LONGEST_CAUSE:
+            self.why = f"{self.why[:LONGEST_CAUSE]}…"
 
     def __str__(self) -> str:
         return f"{self.what}: {self.why} ({self.next_step})"
@@ -81,6 +90,10 @@ class BrokerUnsupportedError(KafkaAccessError):
 
 class UnexpectedAnswerError(KafkaAccessError):
     """The broker's answer cannot be used."""
+
+
+class AnswerTooLargeError(UnexpectedAnswerError):
+    """The broker's answer is larger than the operator takes."""
 
 
 def cause(error: BaseException) -> str:

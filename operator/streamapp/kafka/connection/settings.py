@@ -34,6 +34,8 @@ _TRANSLATED = {
     "ssl.key.password",
     _IDENTIFICATION,
 }
+_LONGEST_JAAS = 4096
+"""Characters of `sasl.jaas.config`."""
 _SECURITY_PREFIXES = ("sasl.", "ssl.", "security.")
 # TLS 1.2 and 1.3 are what both clients speak anyway.
 _HARMLESS = {"ssl.protocol", "ssl.enabled.protocols"}
@@ -161,6 +163,11 @@ def _sasl(properties: Mapping[str, str]) -> Sasl:
 
 def _login_options(jaas: str, module: str) -> dict[str, str]:
     """Read `<class> required key="value" …;`, the only form Kafka accepts."""
+    if len(jaas) > _LONGEST_JAAS:
+        raise _invalid(
+            f"sasl.jaas.config has {len(jaas)} characters, at most {_LONGEST_JAAS} are read",
+            "name the user and the password only",
+        )
     match = re.fullmatch(
         r"\s*(?P<module>[\w.$]+)\s+(?:required|requisite|sufficient|optional)\b(?P<options>.*);\s*", jaas, re.DOTALL
     )
@@ -168,7 +175,11 @@ def _login_options(jaas: str, module: str) -> dict[str, str]:
         raise _invalid(
             "sasl.jaas.config cannot be read", f'write ….{module} required username="…" password="…"; in one entry'
         )
+    # A name begins where no letter stands before it, and is never given back letter by letter: else the time is
+    # quadratic in the length of a text that someone else wrote, and the whole operator waits.
     pairs = re.findall(
-        r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|([^\s\"';]+))", match["options"], re.DOTALL
+        r"(?<!\w)(\w++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|([^\s\"';]+))",
+        match["options"],
+        re.DOTALL,
     )
     return {name: re.sub(r"\\(.)", r"\1", double or single or bare) for name, double, single, bare in pairs}

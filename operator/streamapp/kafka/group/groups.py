@@ -4,11 +4,12 @@ Called by `controller.apps.kafka_group` and by `rebalance`. A reading is one Des
 consistent. The broker returns members' metadata only in state Stable, and never a generation.
 """
 
+import asyncio
 from dataclasses import dataclass
 from enum import Enum
 
 from kio.schema.describe_groups.v5.request import DescribeGroupsRequest
-from kio.schema.describe_groups.v5.response import DescribedGroup, DescribeGroupsResponse
+from kio.schema.describe_groups.v5.response import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.streams_group_describe.v0.request import StreamsGroupDescribeRequest
 from kio.schema.streams_group_describe.v0.response import StreamsGroupDescribeResponse
@@ -17,8 +18,24 @@ from kio.schema.types import GroupId
 from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
-from streamapp.kafka.connection.errors import BrokerUnsupportedError, GroupNotClassicError, UnexpectedAnswerError
+from streamapp.kafka.connection.errors import (
+    AnswerTooLargeError,
+    BrokerUnsupportedError,
+    GroupNotClassicError,
+    UnexpectedAnswerError,
+)
+from streamapp.wire.errors import UndecodableError
 from streamapp.wire.members import DecodedMember, RawMember, decode_member
+
+MOST_MEMBERS = 5_000
+"""Of one group: 500 pods of ten stream threads."""
+MOST_ENTRIES = 100_000
+"""Positions, assigned tasks and standbys of all members of a group together: 20 for each of 5,000 tasks."""
+_LONGEST_NAME = 1_000
+"""Characters of an ID of a member; a client's ID has 249 at most, and the broker adds a UUID."""
+_LONGEST_SHOWN = 100
+_DECODED_AT_ONCE = 64 * 1024
+"""Bytes of all members' metadata together that are decoded in the event loop; more are decoded in a thread."""
 
 
 class ClassicGroupState(Enum):
@@ -68,7 +85,24 @@ async def read_group(coordinator: Coordinator, deadline_seconds: float) -> Decod
             f"its members speak {raw.protocol_type}/{raw.protocol}, not consumer/stream",
             "check spec.applicationId",
         )
-    return DecodedGroup(raw.group_id, raw.state, tuple(decode_member(member) for member in raw.members))
+    if sum(len(member.metadata) + len(member.assignment) for member in raw.members) <= _DECODED_AT_ONCE:
+        return _decoded(raw)
+    return await asyncio.to_thread(_decoded, raw)
+
+
+def _decoded(raw: RawGroup) -> DecodedGroup:
+    members, entries = [], 0
+    for raw_member in raw.members:
+        member = decode_member(raw_member)
+        if member.subscription is not None:
+            entries += len(member.subscription.info.positions)
+        if member.assignment is not None:
+            entries += len(member.assignment.active) + len(member.assignment.standby)
+        if entries > MOST_ENTRIES:
+            why = f"more than {MOST_ENTRIES} positions and tasks, which is more than the operator keeps"
+            raise UndecodableError(f"group {raw.group_id}", "members", None, why)
+        members.append(member)
+    return DecodedGroup(raw.group_id, raw.state, tuple(members))
 
 
 async def describe(coordinator: Coordinator, deadline_seconds: float) -> RawGroup:
@@ -90,6 +124,10 @@ def _raw(group_id: str, answer: DescribeGroupsResponse) -> RawGroup:
     (group,) = answer.groups
     if group.error_code is not ErrorCode.none:
         raise failure(group.error_code, f"group {group_id}: describe", f"DESCRIBE on group {group_id}")
+    if len(group.members) > MOST_MEMBERS:
+        raise _too_large(group_id, f"the group has {len(group.members)} members, at most {MOST_MEMBERS} are read")
+    if any(_longest_name(member) > _LONGEST_NAME for member in group.members):
+        raise _too_large(group_id, f"the ID of a member has more than {_LONGEST_NAME} characters")
     members = tuple(
         RawMember(
             member_id=member.member_id,
@@ -104,13 +142,22 @@ def _raw(group_id: str, answer: DescribeGroupsResponse) -> RawGroup:
     return RawGroup(group_id, _state(group), group.protocol_type, group.protocol_data, members)
 
 
+def _too_large(group_id: str, why: str) -> AnswerTooLargeError:
+    return AnswerTooLargeError(f"group {group_id}: describe", why, "see the broker's log")
+
+
+def _longest_name(member: DescribedGroupMember) -> int:
+    names = (member.member_id, member.group_instance_id or "", member.client_id, member.client_host)
+    return max(map(len, names))
+
+
 def _state(group: DescribedGroup) -> ClassicGroupState:
     try:
         return ClassicGroupState(group.group_state)
     except ValueError as error:
         raise GroupNotClassicError(
             f"group {group.group_id}: describe",
-            f"state {group.group_state!r} is none of a classic group",
+            f"state {group.group_state[:_LONGEST_SHOWN]!r} is none of a classic group",
             "check spec.applicationId and group.protocol",
         ) from error
 

@@ -34,6 +34,8 @@ WINDOWS = (1_000, 10_000, 100_000)
 ROUNDS = 24
 """Requests to one leader at most."""
 _PARTITION_BYTES, _ANSWER_BYTES = 1024 * 1024, 4 * 1024 * 1024
+_DECODED_AT_ONCE = 64 * 1024
+"""Bytes of records that are decoded in the event loop; more are decoded in a thread."""
 _READ_COMMITTED = i8(1)
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
 
@@ -77,7 +79,10 @@ class TailReader:
             if not waiting:
                 return
             answer = await self._pool.ask(leader, _fetch(waiting), FetchResponse)
-            _absorb(answer, waiting)
+            if _record_bytes(answer) <= _DECODED_AT_ONCE:
+                _absorb(answer, waiting)
+            else:
+                await asyncio.to_thread(_absorb, answer, waiting)
 
 
 @dataclass
@@ -188,6 +193,10 @@ def _fetch(looks: Iterable[_TailScan]) -> FetchRequest:
         topics=tuple(topics),
         forgotten_topics_data=(),
     )
+
+
+def _record_bytes(answer: FetchResponse) -> int:
+    return sum(len(each.records or b"") for topic in answer.responses for each in topic.partitions)
 
 
 def _absorb(answer: FetchResponse, looks: Sequence[_TailScan]) -> None:
