@@ -16,6 +16,7 @@ from aiohttp import web
 
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
 from streamapp.agents.client import AgentClient
+from streamapp.agents.turns import Turns
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
@@ -32,7 +33,7 @@ SHORT = 0.2
 
 @asynccontextmanager
 async def a_client(deadline_seconds: float = 2.0, at_once: int = 8) -> AsyncIterator[AgentClient]:
-    client = AgentClient(deadline_seconds, at_once, lambda: ASKED_AT)
+    client = AgentClient(deadline_seconds, Turns(at_once, at_once), lambda: ASKED_AT)
     try:
         yield client
     finally:

@@ -1,4 +1,4 @@
-"""Sends requests to agents: a deadline on each, a bound on every answer, a limit on how many at once.
+"""Sends requests to agents: a deadline on each, a bound on every answer, turns for all of them.
 
 The controller creates one per process. It retries nothing: the next pass asks again. It follows no redirect and uses no
 proxy: a token is sent to the address of a pod and nowhere else.
@@ -7,22 +7,29 @@ proxy: a token is sent to the address of a pod and nowhere else.
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import aiohttp
 
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
+from streamapp.agents.turns import ApplicationTurns, NoTurnError, Turns
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.wire.agent_report import MOST_BYTES, Expected, NotOurReportError, read_report
 from streamapp.wire.announcement import epoch_in, error_in
+from streamapp.wire.byte_budget import BudgetExceededError, ByteBudget, Share
 from streamapp.wire.errors import UndecodableError
+
+T = TypeVar("T")
 
 DEADLINE_SECONDS = 2.0
 """For a request, from the beginning of the connection to the last byte of the answer."""
-AT_ONCE = 128
-"""Requests that are under way together; those beyond wait for their turn before their deadline begins."""
+WAITING_DEADLINES = 2
+"""How many deadlines a request waits for its turn, before its own deadline begins."""
+_DECODED_AT_ONCE = 64 * 1024
+"""Bytes of a report that is decoded in the event loop; a longer one is decoded in a thread."""
 _REPORT = "/streamapp/v1/report"
 _LEAVING = "/streamapp/v1/leaving"
 _MOST_TOLD = 64 * 1024
@@ -42,6 +49,10 @@ class _NoAnswerError(Exception):
     """There is no answer that could be read; says why, and what to do."""
 
 
+class _SilentError(_NoAnswerError):
+    """The whole deadline passed."""
+
+
 @dataclass(frozen=True, slots=True)
 class _HttpAnswer:
     status: int
@@ -53,14 +64,11 @@ class AgentClient:
     """All agents."""
 
     deadline_seconds: float = DEADLINE_SECONDS
-    at_once: int = AT_ONCE
+    turns: Turns = field(default_factory=Turns)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    budget: ByteBudget = field(default_factory=ByteBudget)
+    """Of unfinished answers."""
     _session: aiohttp.ClientSession | None = field(default=None, init=False)
-    _turns: asyncio.Semaphore = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Open no connection yet."""
-        self._turns = asyncio.Semaphore(self.at_once)
 
     async def close(self) -> None:
         """Drop every connection."""
@@ -70,17 +78,42 @@ class AgentClient:
 
     async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:
         """Read the reports of all of these at the same time; one reading for each, in their order."""
-        return await asyncio.gather(*(self._read(address, application_id, token) for address in addresses))
+        turns = self._begin()
+
+        async def read(address: AgentAddress) -> AgentReading:
+            return await self._read(turns, address, application_id, token)
+
+        return await self._each(addresses, read)
 
     async def announce(
         self, addresses: Iterable[AgentAddress], announcement: bytes, token: str
     ) -> list[AnnouncementResult]:
         """Send the announcement to all of these at the same time; one result for each, in their order."""
-        return await asyncio.gather(*(self._announce(address, announcement, token) for address in addresses))
+        turns = self._begin()
 
-    async def _read(self, address: AgentAddress, application_id: str, token: str) -> AgentReading:
+        async def announce(address: AgentAddress) -> AnnouncementResult:
+            return await self._announce(turns, address, announcement, token)
+
+        return await self._each(addresses, announce)
+
+    def _begin(self) -> ApplicationTurns:
+        return self.turns.begin(WAITING_DEADLINES * self.deadline_seconds)
+
+    async def _each(
+        self, addresses: Iterable[AgentAddress], ask: Callable[[AgentAddress], Coroutine[None, None, T]]
+    ) -> list[T]:
+        """Ask all of these, and first those that answered last time: turns are given in this order."""
+        numbered = list(enumerate(addresses))
+        numbered.sort(key=lambda one: not self.turns.is_proven(one[1].pod_uid))
+        found = await asyncio.gather(*(ask(address) for _, address in numbered))
+        by_number = {number: result for (number, _), result in zip(numbered, found, strict=True)}
+        return [by_number[number] for number in range(len(numbered))]
+
+    async def _read(
+        self, turns: ApplicationTurns, address: AgentAddress, application_id: str, token: str
+    ) -> AgentReading:
         try:
-            async with self._turns:
+            async with turns.turn(address.pod_uid):
                 asked_at = self.now()
                 answer = await self._ask("GET", address, _REPORT, token, MOST_BYTES)
             if answer.status != 200:
@@ -88,22 +121,27 @@ class AgentClient:
             expected = Expected(
                 ordinal=address.ordinal, pod_uid=address.pod_uid, application_id=application_id, asked_at=asked_at
             )
-            report = read_report(answer.body, expected)
+            if len(answer.body) <= _DECODED_AT_ONCE:
+                report = read_report(answer.body, expected)
+            else:
+                report = await asyncio.to_thread(read_report, answer.body, expected)
         except NotOurReportError as error:
             return _silent(
                 address, f"{error}; see that the pod's `application.id` is {application_id}, in one instance"
             )
         except UndecodableError as error:
             return _silent(address, f"{error}; if the agent is newer than the operator, upgrade the operator")
-        except _NoAnswerError as error:
+        except (_NoAnswerError, NoTurnError) as error:
             return _silent(address, str(error))
         return AgentReading(report.report, report.topology)
 
-    async def _announce(self, address: AgentAddress, announcement: bytes, token: str) -> AnnouncementResult:
+    async def _announce(
+        self, turns: ApplicationTurns, address: AgentAddress, announcement: bytes, token: str
+    ) -> AnnouncementResult:
         try:
-            async with self._turns:
+            async with turns.turn(address.pod_uid):
                 answer = await self._ask("PUT", address, _LEAVING, token, _MOST_TOLD, announcement)
-        except _NoAnswerError as error:
+        except (_NoAnswerError, NoTurnError) as error:
             return AnnouncementResult(
                 ordinal=address.ordinal,
                 outcome=AnnouncementOutcome.FAILED,
@@ -119,15 +157,31 @@ class AgentClient:
     async def _ask(
         self, method: str, address: AgentAddress, path: str, token: str, most: int, body: bytes | None = None
     ) -> _HttpAnswer:
+        """Send one request, and remember whether the agent answers at all."""
+        try:
+            answer = await self._send(method, address, path, token, most, body)
+        except _SilentError as error:
+            self.turns.silent(address.pod_uid, str(error))
+            raise
+        self.turns.answered(address.pod_uid)
+        return answer
+
+    async def _send(
+        self, method: str, address: AgentAddress, path: str, token: str, most: int, body: bytes | None
+    ) -> _HttpAnswer:
         headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         headers |= {} if body is None else {"Content-Type": "application/json"}
         try:
             async with self._http_session().request(
                 method, f"http://{address.host}:{address.port}{path}", data=body, headers=headers, allow_redirects=False
             ) as response:
-                return _HttpAnswer(response.status, await _bounded(response, most))
+                with self.budget.share(token, response.close) as share:
+                    return _HttpAnswer(response.status, await _bounded(response, most, share))
         except TimeoutError:
-            raise _NoAnswerError(f"no whole answer within {self.deadline_seconds:g} s; {_UNREACHABLE}") from None
+            raise _SilentError(f"no whole answer within {self.deadline_seconds:g} s; {_UNREACHABLE}") from None
+        except BudgetExceededError:
+            why = "the reports of all agents together need more memory than there is"
+            raise _NoAnswerError(f"{why}; look at the sizes of the reports") from None
         except aiohttp.ClientConnectorError as error:
             next_step = _NOBODY_LISTENS if error.os_error.errno == errno.ECONNREFUSED else _UNREACHABLE
             raise _NoAnswerError(f"it cannot be connected to ({_cause(error)}); {next_step}") from None
@@ -147,7 +201,7 @@ class AgentClient:
         return self._session
 
 
-async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
+async def _bounded(response: aiohttp.ClientResponse, most: int, share: Share) -> bytes:
     """Read a body up to its limit; a longer body is not read to its end."""
     chunks, size = [], 0
     async for chunk in response.content.iter_any():
@@ -155,6 +209,7 @@ async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
         if size > most:
             response.close()
             raise _NoAnswerError(f"its answer is longer than {most} bytes; look at the agent's version")
+        share.add(len(chunk))
         chunks.append(chunk)
     return b"".join(chunks)
 

@@ -13,6 +13,12 @@ from pydantic_core import CoreSchema
 
 from streamapp.core.facts.agent_reports import AnnouncementState, AsideKind, Rebalance, TaskState
 
+MOST_TASKS = 5_000
+"""Of one report. A report is refused before its tasks are made where it has more."""
+_MOST_PARTS = 1_000
+"""Of any other list in a report."""
+_LONGEST_TOPOLOGY = 256 * 1024
+"""An agent leaves a longer one out."""
 MOST_MILLIS = 366 * 24 * 3600 * 1000
 """Of an age or a time to come; whatever is longer was not measured."""
 
@@ -37,6 +43,7 @@ class _NeverNull:
 
 _T = TypeVar("_T")
 Maybe = Annotated[_T | None, _NeverNull()]
+Bounded = Annotated[list[_T], Field(max_length=_MOST_PARTS)]
 
 
 def _no_truth_value(value: Any) -> Any:
@@ -106,7 +113,7 @@ class AnnouncementFields(_Fields):
 
     state: AnnouncementState
     epoch: Maybe[EpochFields] = None
-    process_ids: Maybe[list[str]] = None
+    process_ids: Maybe[Bounded[str]] = None
     rebalance: Maybe[Rebalance] = None
     expires_in_millis: Maybe[Millis] = None
 
@@ -139,7 +146,7 @@ class TaskFields(_Fields):
     id: str
     role: Literal["active", "standby"]
     state: Maybe[TaskState] = None
-    stores: Maybe[list[StoreFields]] = None
+    stores: Maybe[Bounded[StoreFields]] = None
 
 
 class ThreadFields(_Fields):
@@ -172,7 +179,7 @@ class InstanceFields(_Fields):
     client_id: Maybe[str] = None
     kafka_version: Maybe[str] = None
     client_state: ClientState
-    threads: Maybe[list[ThreadFields]] = None
+    threads: Maybe[Bounded[ThreadFields]] = None
     protocol: Maybe[Literal["classic", "streams"]] = None
     assignor: Maybe[AssignorFields] = None
     acceptable_recovery_lag: Maybe[Count] = None
@@ -183,12 +190,12 @@ class InstanceFields(_Fields):
     is_static: Maybe[bool] = None
     state_directory: Maybe[str] = None
     cleaned_tasks: Maybe[Positive] = None
-    defaults_given: Maybe[list[DefaultFields]] = None
+    defaults_given: Maybe[Bounded[DefaultFields]] = None
     state_bytes: Maybe[Count] = None
     free_bytes: Maybe[Count] = None
-    topology: Maybe[str] = None
-    tasks: Maybe[list[TaskFields]] = None
-    asides: list[AsideFields]
+    topology: Maybe[Annotated[str, Field(max_length=_LONGEST_TOPOLOGY)]] = None
+    tasks: Maybe[Annotated[list[TaskFields], Field(max_length=MOST_TASKS)]] = None
+    asides: Bounded[AsideFields]
 
 
 class ReportFields(_Fields):
@@ -197,5 +204,5 @@ class ReportFields(_Fields):
     version: Annotated[Literal[1], BeforeValidator(_no_truth_value)]
     agent: AgentFields
     announcement: AnnouncementFields
-    instances: list[InstanceFields]
-    asides: list[AsideFields]
+    instances: Bounded[InstanceFields]
+    asides: Bounded[AsideFields]

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TypeGuard
 
-from streamapp.core.facts.agent_reports import Rebalance
+from streamapp.core.facts.agent_reports import MOST_LEAVING, Rebalance
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import ProcessId
 
-MOST_PROCESSES = 1000
 LONGEST_TTL = timedelta(seconds=60)
 _LONGEST_ERROR = 300
 
@@ -25,8 +24,8 @@ def announcement(process_ids: Iterable[ProcessId], epoch: Epoch, rebalance: Reba
     """
     leaving = sorted(set(map(str, process_ids)))
     seconds = int(ttl / timedelta(seconds=1))
-    if len(leaving) > MOST_PROCESSES:
-        raise ValueError(f"announcement: {len(leaving)} processes, at most {MOST_PROCESSES} can be announced")
+    if len(leaving) > MOST_LEAVING:
+        raise ValueError(f"announcement: {len(leaving)} processes, at most {MOST_LEAVING} can be announced")
     if not timedelta(seconds=1) <= ttl <= LONGEST_TTL:
         raise ValueError(f"announcement: it cannot hold for {ttl}, only for 1 to {LONGEST_TTL.seconds} s")
     content = {

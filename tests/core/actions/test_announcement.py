@@ -187,6 +187,14 @@ def test_towards_zero_the_last_one_is_not_named() -> None:
     assert told(decision) == ((0, 1, 2), {1, 2}, NEXT, Reason.LearnersWanted)
 
 
+def test_of_more_processes_than_an_announcement_can_name_the_highest_ordinals_come_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("streamapp.core.actions.announcement.MOST_LEAVING", 1)
+    decision = decide(a_case(heard(EMPTY, EMPTY, EMPTY), desired=1, record=a_record(target=1)), POLICY)
+    assert told(decision) == ((0, 1, 2), {2}, NEXT, Reason.LearnersWanted)
+
+
 def test_a_pod_stays_named_until_it_is_gone() -> None:
     going = a_pod(2, terminating=True)
     step_progress = a_record(granted=2, step=a_step(from_replicas=3, to_replicas=2, observed=()), target=1)

@@ -18,12 +18,19 @@ from streamapp.core.actions.decision import Announce
 from streamapp.core.facts.agent_reports import AgentReply, AgentReport, AgentSilent
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import Pod
 from streamapp.kube.client.kinds import Key
+from streamapp.wire.agent_fields import MOST_TASKS
 from streamapp.wire.agent_token import token
 from streamapp.wire.announcement import announcement
 
 log = structlog.get_logger()
+
+FEWEST_TASKS = 100
+"""That every report can have, whatever is known of the application."""
+MOST_TASKS_OF_APPLICATION = 100_000
+"""In the reports of all pods together: 20 for each of 5,000 tasks."""
 
 
 @dataclass(slots=True)
@@ -44,7 +51,9 @@ class AgentGateway:
         keys = self.keys.read()
         return keys.why if isinstance(keys, NoKeys) else ""
 
-    async def read_reports(self, key: Key, streamapp: StreamApp, pods: Iterable[Pod]) -> list[AgentReading]:
+    async def read_reports(
+        self, key: Key, streamapp: StreamApp, pods: Iterable[Pod], task_set: TaskSet | TopologyUnknown
+    ) -> list[AgentReading]:
         """Ask the agents of all pods that run at the same time; one answer each, in the order of their ordinals."""
         running = sorted((pod for pod in pods if pod.is_running), key=lambda pod: pod.ordinal)
         keys = self.keys.read()
@@ -56,6 +65,7 @@ class AgentGateway:
                 addresses, streamapp.spec.application_id, token(keys[0], streamapp.metadata.uid)
             )
             readings = sorted([*readings, *without], key=lambda read: read.reply.ordinal)
+            readings = bounded(readings, task_set)
         for read in readings:
             self._count_reply(key, read.reply)
         return readings
@@ -112,6 +122,30 @@ class AgentGateway:
             self._silent[pod_key] = reply.why
         elif self._silent.pop(pod_key, None) is not None:
             log.info("agent reachable again", app=str(key), ordinal=reply.ordinal)
+
+
+def bounded(readings: Iterable[AgentReading], task_set: TaskSet | TopologyUnknown) -> list[AgentReading]:
+    """Take no report with more tasks than the application can have, nor so many reports that they fill the memory.
+
+    A new version of an application can have more tasks than the one that was read last, so twice as many are taken.
+    """
+    known = len(task_set.ids) if isinstance(task_set, TaskSet) else None
+    most = MOST_TASKS if known is None else max(FEWEST_TASKS, 2 * known)
+    left = MOST_TASKS_OF_APPLICATION
+    found = []
+    for read in readings:
+        count = len(read.reply.tasks or ()) if isinstance(read.reply, AgentReport) else 0
+        why = ""
+        if count > most:
+            why = f"its report has {count} tasks, and the application has {known}"
+        elif count > left:
+            why = f"the reports of all pods together have more than {MOST_TASKS_OF_APPLICATION} tasks"
+        if why:
+            found.append(AgentReading(AgentSilent(read.reply.ordinal, f"agent of ordinal {read.reply.ordinal}: {why}")))
+        else:
+            left -= count
+            found.append(read)
+    return found
 
 
 def moved_since(before: Mapping[Ordinal, AgentReport], now: Sequence[AgentReading]) -> str:

@@ -3,6 +3,7 @@
 Called by `reconcile.gather` as soon as the pods are read. A scale-up waits for no agent: such a pass polls none.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -50,8 +51,9 @@ class AgentPoller:
             return
         container = str(streamapp.spec.application_container["name"])
         pods = from_json.pods(live, key.name, statefulset["metadata"]["uid"], container)
-        readings = await self.agents.read_reports(key, streamapp, pods)
-        memory.reported_topology = common_topology(readings)
+        readings = await self.agents.read_reports(key, streamapp, pods, memory.task_set)
+        # A pod can report another long text in each pass, and parsing one takes its time.
+        memory.reported_topology = await asyncio.to_thread(common_topology, readings)
         memory.topology = memory.reported_topology or memory.topology
         ends = None
         if any(isinstance(read.reply, AgentReport) for read in readings):

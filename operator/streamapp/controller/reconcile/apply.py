@@ -295,7 +295,8 @@ class Applier:
         agent_views = views(gathered.snapshot, gathered.policy.timing)
         if not agent_views:
             return  # then it rests on the group, as without agents
-        now = await self._agents.read_reports(gathered.key, _valid(gathered), gathered.snapshot.workload.pods)
+        snapshot = gathered.snapshot
+        now = await self._agents.read_reports(gathered.key, _valid(gathered), snapshot.workload.pods, snapshot.task_set)
         moved = moved_since(agent_views[0].reports, now)
         if moved:
             raise ConflictError(what, moved, _TRY_AGAIN)

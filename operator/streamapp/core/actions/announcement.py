@@ -14,7 +14,7 @@ from streamapp.core.evidence.agent_views import has_lost_one
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_learners
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import is_another_assignor_at_work, is_on_demand, limit_in_doubt
-from streamapp.core.facts.agent_reports import AgentReport, AnnouncementState
+from streamapp.core.facts.agent_reports import MOST_LEAVING, AgentReport, AnnouncementState
 from streamapp.core.facts.hold_record import NO_EPOCH, Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
@@ -74,7 +74,9 @@ def named(evidence: Evidence, leaving: Leaving) -> frozenset[ProcessId]:
     }
     drained = _to_be_drained(leaving, processes) if _can_drain(evidence) else set()
     ordinals = gone_soon | (drained if _has_room(evidence, drained) else set())
-    found = frozenset(process for ordinal in ordinals if (process := processes.get(ordinal)) is not None)
+    # The highest first, which leave first; the others are named when these are gone.
+    known = [process for ordinal in sorted(ordinals, reverse=True) if (process := processes.get(ordinal)) is not None]
+    found = frozenset(known[:MOST_LEAVING])
     stay = {processes.get(pod.ordinal) for pod in snapshot.workload.pods if pod.is_running} - {None}
     return found if stay - found else frozenset()
 

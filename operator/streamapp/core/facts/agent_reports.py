@@ -73,6 +73,10 @@ class LocalTask:
     to apply."""
 
 
+MOST_LEAVING = 1_000
+"""Processes that one announcement can name; an agent takes no more."""
+
+
 class AnnouncementState(Enum):
     """What an agent takes to be the case."""
 
