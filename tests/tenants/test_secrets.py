@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.stage import a_stage
+from tests.tenants.stage import a_stage
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
 SECRETS = {
     "login": (PLAIN | {"sasl.jaas.config": f"X.PlainLoginModule required {'a' * 40_000};"}, "has 40029 characters"),
     "protocol": ({"security.protocol": "x" * 1_000_000}, "security.protocol is"),
-    "names": ({f"sasl.{number}.{'n' * 200}": "" for number in range(4_000)}, "cannot be honoured"),
+    "names": ({f"sasl.{number}.{'n' * 200}": "" for number in range(4_000)}, "use PEM text"),
 }
 
 

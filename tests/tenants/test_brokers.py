@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.brokers import (
+from tests.tenants.brokers import (
     API_VERSIONS,
     DESCRIBE_GROUPS,
     FIND_COORDINATOR,
@@ -16,7 +16,7 @@ from tests.hostile.brokers import (
     endless_api_versions,
     itself_as_coordinator,
 )
-from tests.hostile.stage import MOST_MIB, a_stage
+from tests.tenants.stage import MOST_MIB, a_stage
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 MIB = 1024 * 1024
