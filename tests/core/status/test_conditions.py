@@ -8,6 +8,7 @@ import pytest
 
 from streamapp.core.actions.decision import Answer, Condition
 from streamapp.core.decide import decide
+from streamapp.core.facts.group import GroupState
 from streamapp.core.facts.hold_record import Progress
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import OnTimeout, RolloutPolicy, ScalingPolicy
@@ -15,7 +16,19 @@ from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.workload import Volume
 from streamapp.core.reasons import Reason
-from tests.builders import POLICY, a_pod, a_reading, a_record, a_snapshot, a_step, ago, an_unreadable, pods, volumes
+from tests.builders import (
+    POLICY,
+    a_pod,
+    a_reading,
+    a_record,
+    a_snapshot,
+    a_step,
+    ago,
+    an_unreadable,
+    pods,
+    volumes,
+    without_subscriptions,
+)
 from tests.support import example, state_table
 
 TYPES = [
@@ -30,6 +43,10 @@ TYPES = [
     "AutoscalingHealthy",
 ]
 LAGGING = example.members(3, lag=500_000)
+OTHER_VOLUME = (*volumes(2), Volume(ordinal=Ordinal(2), process_id=example.process_id(9)))
+REBALANCING = a_reading(
+    without_subscriptions(example.members(3)), at=2, state=GroupState.PREPARING_REBALANCE, rebalance=None
+)
 STUCK = a_record(
     reason=Reason.NoProgress,
     progress=Progress(best=980_000, improved_at=ago(9000), waited=timedelta(hours=2), counted_at=ago(5)),
@@ -141,9 +158,27 @@ def test_a_condition_carries_the_particulars() -> None:
         ),
         pytest.param(
             "ProcessIdentityStable",
-            {"workload": {"volumes": (*volumes(2), Volume(ordinal=Ordinal(2), process_id=example.process_id(9)))}},
+            {"workload": {"volumes": OTHER_VOLUME}},
             ("False", "ProcessIdMismatch"),
             id="another process ID",
+        ),
+        pytest.param(
+            "ProcessIdentityStable",
+            {"readings": (REBALANCING, a_reading(example.members(3), at=30)), "workload": {"volumes": OTHER_VOLUME}},
+            ("False", "ProcessIdMismatch"),
+            id="another process ID, also while the group rebalances",
+        ),
+        pytest.param(
+            "ProcessIdentityStable",
+            {"readings": (REBALANCING,)},
+            ("Unknown", "GroupRebalancing"),
+            id="no process ID was ever shown",
+        ),
+        pytest.param(
+            "ProcessIdentityStable",
+            {"readings": (REBALANCING,), "workload": {"volumes": volumes(2)}},
+            ("False", "VolumeClaimMissing"),
+            id="a volume is not in view, while the group rebalances",
         ),
         pytest.param(
             "ProcessIdentityStable",

@@ -13,6 +13,7 @@ from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.idle_state import expired_pods
 from streamapp.core.evidence.learner_source import LearnersUnknown
 from streamapp.core.evidence.refusal import Refusal, first_few
+from streamapp.core.facts.group import GroupDescription, GroupState
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Raise, Snapshot
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
@@ -141,12 +142,15 @@ def _identity(findings: DecisionFacts) -> Condition:
         return _condition("ProcessIdentityStable", Answer.FALSE, Reason.IdleStateExpired, detail)
     if findings.snapshot.app.fault is not None and not findings.snapshot.workload.volumes:
         return _condition("ProcessIdentityStable", Answer.UNKNOWN, Reason.InvalidSpec, findings.snapshot.app.fault)
-    case = _case(findings)
-    unreadable = _unreadable(case)
-    if case is None or unreadable is not None:
+    latest = _case(findings)
+    unreadable = _unreadable(latest)
+    if latest is None or unreadable is not None:
         reason = Reason.BrokersUnreachable if unreadable is None else unreadable.reason
         return _condition("ProcessIdentityStable", Answer.UNKNOWN, reason)
-    refusal = first_refusal((no_process_id_is_duplicated, identity_holds), case)
+    at_rest = _case_at_rest(findings)
+    refusal = first_refusal((no_process_id_is_duplicated, identity_holds), at_rest or latest)
+    if refusal is None and at_rest is None:
+        return _condition("ProcessIdentityStable", Answer.UNKNOWN, Reason.GroupRebalancing)
     if refusal is None:
         return _state_on_disk(findings.snapshot)
     answer = Answer.UNKNOWN if refusal.reason is Reason.ProcessIdUnrecorded else Answer.FALSE
@@ -221,6 +225,16 @@ def _case(findings: DecisionFacts) -> GateInput | None:
         return None
     nobody = RemovalCandidate(RemovalKind.RESTART, ())
     return GateInput(evidence=findings.evidence, candidate=nobody, reading=latest)
+
+
+def _case_at_rest(findings: DecisionFacts) -> GateInput | None:
+    """The newest reading of a group that does not rebalance: while it does, no member shows its process ID."""
+    nobody = RemovalCandidate(RemovalKind.RESTART, ())
+    moving = {GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE}
+    for reading in findings.snapshot.readings:
+        if isinstance(reading.group, GroupDescription) and reading.group.state not in moving:
+            return GateInput(evidence=findings.evidence, candidate=nobody, reading=reading)
+    return None
 
 
 def _unreadable(case: GateInput | None) -> Refusal | None:
