@@ -15,6 +15,8 @@ from tests.support.example import NOW
 Json = dict[str, Any]
 CALM = 20.0
 """Seconds without a fault and without a change by the user, after which the status must be right."""
+LOOKED_AGAIN = 5.0
+"""Seconds after the end of a stabilization window in which the operator must have written the new target."""
 SLACK = 2.0
 """Seconds by which a time in the status can differ: it has whole seconds."""
 FAR = "9999-01-01T00:00:00Z"
@@ -92,8 +94,9 @@ class Explanation(Listener):
         if scale_down is None or not scale_down.get("reason") or not reason or not message:
             self._wrong(f"a scale-down is not explained: {scale_down}, ScaleDownHeld {held} {reason}")
             return
-        if scale_down["target"] != desired and not self._is_step_open():
-            self._wrong(f"the scale-down's target is {scale_down['target']}, not {desired}")
+        targets = self._possible_targets(app)
+        if scale_down["target"] not in targets and not self._is_step_open():
+            self._wrong(f"the scale-down's target is {scale_down['target']}, not one of {sorted(targets)}")
         lower = self.stage.ledger.lower_since
         if held == "True" and lower is not None:
             turned = next(one for one in status["conditions"] if one["type"] == "ScaleDownHeld")["lastTransitionTime"]
@@ -101,6 +104,14 @@ class Explanation(Listener):
         if _seconds(scale_down.get("estimatedCompletionTime", FAR)) < self.stage.now - CALM:
             self.stage.ledger.stake(8, "looks at an estimate that passed long ago")
         self._judge_by_lag(scale_down)
+
+    def _possible_targets(self, app: Json) -> set[int]:
+        """A scale-down goes no lower than what was desired at any time within its stabilization window."""
+        desired = int(app["spec"].get("replicas", 1))
+        window = int(app["spec"].get("scaleDown", {}).get("stabilizationWindow", "30s").removesuffix("s"))
+        states = self.stage.ledger.states_since(self.stage.now - window - LOOKED_AGAIN)
+        before = {int(one["spec"].get("replicas", 1)) for one in states if one is not None}
+        return {one for one in before if one >= desired}
 
     def _is_step_open(self) -> bool:
         """Whether a removal is not complete, which the status goes on to describe."""

@@ -70,6 +70,15 @@ FROZEN = Script(
     ending=0,
 )
 
+LOWER_AGAIN = Script(
+    "fewer still are desired while a window of 20 s keeps the former number",
+    "on demand",
+    (("wait", 0, 5), ("scale-down", 5, 5), ("scale", 2, 9), ("scale", 1, 45)),
+    ending=0,
+)
+FOUND = (LOWER_AGAIN,)
+"""What the machine found, in the product or in a judge."""
+
 TOUR = (DOWN, DOWN_UP, KILL, UP, BEHIND, MISMATCH, FORCED, DARK, FRESH_VOLUME, ON_DEMAND, HELD, FROZEN)
 
 

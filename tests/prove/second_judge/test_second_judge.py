@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.prove.second_judge.ledger import Figures
 from tests.prove.second_judge.machine import GUARANTEES, machine_of
 from tests.prove.second_judge.plants import PLANTED, Planted
-from tests.prove.second_judge.scripts import FROZEN, played, toured
+from tests.prove.second_judge.scripts import FOUND, FROZEN, Script, played, toured
 
 README = (Path(__file__).parents[3] / "README.md").read_text()
 PROMISES = README.split("\n## What it guarantees\n")[1].split("\n## ")[0]
@@ -44,6 +44,12 @@ def test_each_guarantee_is_judged_by_sentences_that_readme_has() -> None:
 def test_the_tour_puts_every_guarantee_at_stake_and_breaks_none() -> None:
     wrongs, figures = toured()
     assert (wrongs, by_guarantee(figures.stakes)) == ([], set(range(1, 9)))
+
+
+@pytest.mark.parametrize("script", FOUND, ids=lambda one: one.name)
+@pytest.mark.timeout(300)
+def test_what_the_machine_once_found_breaks_no_guarantee(script: Script) -> None:
+    assert played(script) == []
 
 
 def test_a_script_is_played_alike_each_time() -> None:
