@@ -1,4 +1,5 @@
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -261,6 +262,27 @@ WRITTEN = manifests.with_replicas(manifests.statefulset(a_streamapp(), HERE), 6)
 )
 def test_the_hash_tells_whether_the_template_is_written(changes: Json, is_written: bool) -> None:
     assert manifests.template_is_written(a_streamapp(changes), HERE, WRITTEN) is is_written
+
+
+def test_the_template_is_made_again_only_for_another_spec_or_other_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens, made = ["a"], Mock(wraps=manifests.statefulset)
+    monkeypatch.setattr(manifests, "statefulset", made)
+    here = Installation(name="blue", seed_image="seed:1", accepted=lambda _: tokens[-1])
+    agent = {"spec.agent.enabled": True}
+    first = manifests.statefulset(a_streamapp(agent), here)
+    written = [manifests.template_is_written(a_streamapp(agent), here, first) for _ in range(3)]
+    written.append(manifests.template_is_written(a_streamapp({**agent, "spec.state.mountPath": "/data"}), here, first))
+    tokens.append("b")
+    written.append(manifests.template_is_written(a_streamapp(agent), here, first))
+    assert (written, made.call_count) == ([True, True, True, False, False], 4)
+
+
+def test_an_installation_forgets_the_hash_of_the_oldest_streamapp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "MOST_HASHES", 2)
+    here = Installation(name="blue", seed_image="seed:1")
+    for uid in ("1", "2", "3"):
+        manifests.template_is_written(a_streamapp({"metadata.uid": uid}), here, WRITTEN)
+    assert list(here.hashes) == ["2", "3"]
 
 
 def test_a_newer_seeder_alone_restarts_nobody() -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from streamapp.api.names import (
@@ -28,12 +28,14 @@ from streamapp.api.names import (
 from streamapp.api.objects.agent_injection import accepted_by, inject
 from streamapp.api.objects.volume_init import seeder
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
-from streamapp.api.v1alpha1.spec import State
+from streamapp.api.v1alpha1.spec import State, StreamAppSpec
 from streamapp.api.validation.conflicts import FIRST_SEEDER, OWN_INIT_CONTAINERS
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.facts.ids import Ordinal, ProcessId
 
 Manifest = dict[str, Any]
+MOST_HASHES = 10_000
+"""StreamApps whose hash an installation remembers; the first one goes when there is another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,10 @@ class Installation:
     agent_pull_policy: str = "IfNotPresent"
     accepted: Callable[[str], str] = lambda _: ""
     """The hashes of the tokens that agents of a StreamApp accept, by its UID; empty while the operator has no key."""
+    hashes: dict[str, tuple[StreamAppSpec, str, str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """The last hash of each StreamApp by UID, with the spec and the accepted tokens that it was made of."""
 
 
 def statefulset(app: StreamApp, installation: Installation, live: Mapping[str, Any] | None = None) -> Manifest:
@@ -130,7 +136,7 @@ def _controllers(metadata: Mapping[str, Any]) -> list[Any]:
 def template_is_written(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> bool:
     """Tell whether the StatefulSet was last written from what the StreamApp says now."""
     written = mapping(live.get("metadata", {}).get("annotations")).get(TEMPLATE_HASH)
-    return bool(written == statefulset(app, installation, live)["metadata"]["annotations"][TEMPLATE_HASH])
+    return bool(written == _template_hash(app, installation, live))
 
 
 def service(app: StreamApp, installation: Installation) -> Manifest:
@@ -239,6 +245,19 @@ def _add_state(pod: Manifest, app: StreamApp, state: State, installation: Instal
     seeding = seeder(app, state, image=installation.seed_image, pull_policy=installation.seed_pull_policy)
     first = [{**seeding, "name": FIRST_SEEDER}] if app.spec.template["spec"].get("initContainers") else []
     pod["initContainers"] = [*first, *(pod.get("initContainers") or []), seeding]
+
+
+def _template_hash(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> str:
+    """Hash the template, or give the last hash: each pass asks, and making the template costs a tenth of a pass."""
+    uid, accepted = app.metadata.uid, installation.accepted(app.metadata.uid) or accepted_by(app, live)
+    known = installation.hashes.get(uid)
+    if known is not None and known[:2] == (app.spec, accepted):
+        return known[2]
+    made = str(statefulset(app, installation, live)["metadata"]["annotations"][TEMPLATE_HASH])
+    while len(installation.hashes) >= MOST_HASHES:
+        del installation.hashes[next(iter(installation.hashes))]
+    installation.hashes[uid] = app.spec, accepted, made
+    return made
 
 
 def _hash(spec: Manifest) -> str:

@@ -149,10 +149,9 @@ def _identity(findings: DecisionFacts) -> Condition:
         return _condition("ProcessIdentityStable", Answer.UNKNOWN, reason)
     at_rest = _case_at_rest(findings)
     refusal = first_refusal((no_process_id_is_duplicated, identity_holds), at_rest or latest)
-    if refusal is None and at_rest is None:
-        return _condition("ProcessIdentityStable", Answer.UNKNOWN, Reason.GroupRebalancing)
     if refusal is None:
-        return _state_on_disk(findings.snapshot)
+        unseen = _condition("ProcessIdentityStable", Answer.UNKNOWN, Reason.GroupRebalancing)
+        return unseen if at_rest is None else _state_on_disk(findings.snapshot)
     answer = Answer.UNKNOWN if refusal.reason is Reason.ProcessIdUnrecorded else Answer.FALSE
     return _condition("ProcessIdentityStable", answer, refusal.reason, refusal.detail)
 
