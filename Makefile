@@ -105,8 +105,10 @@ test-model: ## The model of the assignors beside the Java classes, CASES=10000 r
 
 ##@ Prove
 
-prove: ## Tier 3: sweep faults through the whole operator in virtual time, ten thousand runs and more, with their progress
-	$(UV) python -m tests.prove
+STORIES := 10500
+
+prove: ## Tier 3: sweep faults through the whole operator in virtual time, STORIES=10500 of them, with their progress
+	$(UV) python -m tests.prove --runs $(STORIES)
 
 prove-judge: ## Remove each safeguard of the operator in turn, and check that the sweep notices
 	$(UV) pytest -m judge tests/prove

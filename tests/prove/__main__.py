@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tests.prove.coverage import Coverage
+from tests.prove.judge_raises import WITHIN
 from tests.prove.play import Outcome, shrunk, told
 from tests.prove.scenes import SCENES
 from tests.prove.story import Story
@@ -39,6 +40,7 @@ def main(
     seconds = time.monotonic() - began
     console.print(_table(report))
     console.print("\n".join(Coverage(report.visited).lines()), markup=False)
+    console.print(_raises(report))
     console.print(f"{seconds:.0f} s for {report.seconds / 3600:.0f} hours of the worlds' time, seed {seed}")
     if report.shortest is not None:
         for failed in report.failed[:20]:
@@ -72,6 +74,19 @@ def _table(report: Report) -> Table:
     for kind, row in sorted(report.rows.items()):
         notes = (f"{row.notes[note]:,}" for _, note in _COLUMNS[2:-1])
         table.add_row(kind, f"{row.runs:,}", f"{row.hits:,}", *notes, f"{row.violations:,}")
+    return table
+
+
+def _raises(report: Report) -> Table:
+    """How long raises took: from the write of `spec.replicas` to the write of the StatefulSet."""
+    table = Table("a raise while", "raises", "median", "95 %", "worst", "limit", title="seconds until a raise was made")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for befell, limit in WITHIN.items():
+        delays = sorted(report.raises.get(befell, ()))
+        at = [delays[round(share * (len(delays) - 1))] for share in (0.5, 0.95, 1.0)] if delays else []
+        figures = [f"{seconds:.2f}" for seconds in at] or ["", "", ""]
+        table.add_row(befell, f"{len(delays):,}", *figures, f"{limit:g}")
     return table
 
 

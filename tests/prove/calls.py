@@ -86,6 +86,8 @@ class Switchboard:
     writer: "Process | None" = None
     """Whose write is being made right now."""
     disturbed: Callable[[], None] = lambda: None
+    struck: Callable[[Disturbance], None] = lambda _: None
+    """Told of each disturbance that took place."""
     chronicle: list[str] = field(default_factory=list)
     """What happened, in words; kept only where somebody will read it."""
     is_told: bool = False
@@ -132,6 +134,7 @@ class Switchboard:
         """Count it."""
         self.tell(f"*** {one}")
         self.hits[one.what] += 1
+        self.struck(one)
         self.disturbed()
 
     def tell(self, what: str) -> None:

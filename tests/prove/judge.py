@@ -18,6 +18,7 @@ from tests.kube.object_store import ObjectStore, Request
 from tests.prove.calls import Process, Switchboard
 from tests.prove.group import Group, GroupTruth, Member
 from tests.prove.judge_claims import ClaimJudge
+from tests.prove.judge_raises import RaiseJudge
 from tests.prove.kubelet import NAME, NAMESPACE, Nodes
 
 Json = dict[str, Any]
@@ -33,8 +34,6 @@ APART = 9.5
 """Two readings lie at least so far apart: 10 s between their ends, as seen by a poll of half a second."""
 APART_BY_AGENTS = 2.5
 """The same for two words of the agents."""
-GROWTH = 15.0
-"""A raise is granted within this, counted from the last disturbance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,8 @@ class Judge:
         self._seen: dict[int, Seen] = {}
         self._claims = ClaimJudge(lambda: store.get("streamapps", NAMESPACE, NAME))
         self._claims.said(store.get("streamapps", NAMESPACE, NAME) or {"spec": {}})
+        self.raises = RaiseJudge(board, now, self.wrong)
+        board.struck = self.raises.struck
         self.wished_at = 0.0
         """When the user last changed his mind."""
         store.changed.append(self._changed)
@@ -189,6 +190,7 @@ class Judge:
         was, now = before["spec"]["replicas"], body["spec"]["replicas"]
         if now > was:
             self.notes["grants"] += 1
+            self.raises.written(now)
         elif now < was:
             self.notes["removals"] += 1
             self._removal(writer, was, now, body)

@@ -18,6 +18,7 @@ from functools import cache
 
 import structlog
 
+from tests.prove.judge_raises import Delay
 from tests.prove.scenes import SCENES, Scene
 from tests.prove.story import Story
 from tests.prove.virtual_time import VirtualLoop, run
@@ -47,6 +48,8 @@ class Outcome:
     """Of the world's time."""
     visited: frozenset[str] = frozenset()
     """What it came past, as `coverage` names it."""
+    raises: tuple[Delay, ...] = ()
+    """How long each raise took, by what went wrong meanwhile."""
 
 
 def play(story: Story) -> Outcome:
@@ -131,7 +134,8 @@ class _Played:
     def _told(self, wrongs: tuple[str, ...]) -> Outcome:
         board, judge = self.world.board, self.world.judge
         visited = frozenset(judge.visited)
-        return Outcome(self.story, wrongs, judge.notes, board.hits, board.counts, self.loop.time(), visited)
+        raises = tuple(judge.raises.delays)
+        return Outcome(self.story, wrongs, judge.notes, board.hits, board.counts, self.loop.time(), visited, raises)
 
     def _arrived(self, site: str, number: int) -> None:
         """Everybody who branches off here does; each is waited for."""

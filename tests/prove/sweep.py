@@ -3,11 +3,13 @@
 import itertools
 import os
 import random
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
+from tests.prove.judge_raises import During
 from tests.prove.plans import WHOLE, mixtures, systematic
 from tests.prove.play import Outcome, play, play_family
 from tests.prove.scenes import SCENES
@@ -40,6 +42,8 @@ class Report:
     """Of all worlds together."""
     visited: Counter[str] = field(default_factory=Counter)
     """In how many stories each of what `coverage` names was visited."""
+    raises: dict[During, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Seconds that each raise took, by what went wrong meanwhile."""
 
     def add(self, outcome: Outcome) -> None:
         """Count one."""
@@ -49,6 +53,8 @@ class Report:
         row.notes.update(outcome.notes)
         self.seconds += outcome.seconds
         self.visited.update(outcome.visited)
+        for befell, seconds in outcome.raises:
+            self.raises[befell].append(seconds)
         if outcome.wrongs:
             row.violations += 1
             self.failed.append(outcome)
@@ -62,6 +68,18 @@ class Report:
     def shortest(self) -> Outcome | None:
         """The failure that is easiest to understand."""
         return min(self.failed, key=lambda one: (len(one.story.disturbances), one.seconds), default=None)
+
+
+def seed_of_commit() -> int:
+    """The seed of the commit that is checked out, so that each commit has stories of its own.
+
+    `STREAMAPP_PROVE_SEED` plays those of another commit again; without Git, it is always the same seed.
+    """
+    given = os.environ.get("STREAMAPP_PROVE_SEED")
+    if given is not None:
+        return int(given)
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return int(asked.stdout[:7] or "1", 16)
 
 
 def calls_of_scenes(names: Iterable[str]) -> dict[str, Counter[str]]:

@@ -5,7 +5,9 @@ runs of the same story are the same to the last step. There is no network in her
 """
 
 import asyncio
+import heapq
 from asyncio.base_events import BaseEventLoop
+from collections import deque
 from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -38,6 +40,10 @@ class _NoNetwork:
 class VirtualLoop(BaseEventLoop):
     """The loop."""
 
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
+    _stopping: bool
+
     def __init__(self) -> None:
         super().__init__()
         self.elapsed = 0.0
@@ -55,6 +61,26 @@ class VirtualLoop(BaseEventLoop):
         """The wall clock; each look is a little later, as it is everywhere else."""
         self.elapsed += 1e-6
         return NOW + timedelta(seconds=self.elapsed)
+
+    def _run_once(self) -> None:
+        """One round, as in the base class, but for the sockets: nothing waits there, and a sweep has millions."""
+        ready, timers = self._ready, self._scheduled
+        while timers and timers[0].cancelled():
+            heapq.heappop(timers)
+        if not ready and not self._stopping:
+            if not timers:
+                raise NothingLeftToDoError
+            self.elapsed = max(self.elapsed, timers[0].when())
+        end = self.elapsed + self._clock_resolution
+        while timers and timers[0].when() < end:
+            ready.append(heapq.heappop(timers))
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                handle._run()
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is left out when its time comes."""
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Remember what a callback raised; what ends with a task is the product's own to handle."""

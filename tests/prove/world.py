@@ -17,7 +17,7 @@ from tests.prove.calls import Switchboard
 from tests.prove.collector import Collector
 from tests.prove.group import Group, GroupTruth, Shape
 from tests.prove.instance import Instance, Lives
-from tests.prove.judge import GROWTH, Judge, everything_runs
+from tests.prove.judge import Judge, everything_runs
 from tests.prove.kubelet import BROKEN_IMAGE, NAME, NAMESPACE, Nodes, revision
 from tests.prove.nodes_truth import NodesTruth
 from tests.prove.scenes import STATE, Scene
@@ -62,7 +62,6 @@ class World:
         self.lives = Lives(self._process, loop, self.board)
         self.wished_first = self.desired()
         self.disturbed_at = loop.time()
-        self._growth: float | None = None
         self.group.completed.append(self._tell_generation)
 
     def _tell_generation(self) -> None:
@@ -170,22 +169,23 @@ class World:
 
     def _wish_for(self, replicas: int) -> None:
         if replicas != self.desired() and not self.is_deleted:
-            if replicas > self.statefulset()["spec"]["replicas"]:
-                self.judge.visited.add("guarantee 3")
             self._change(replicas=replicas)
-            self._growth = self.judge.wished_at = self.loop.time()
-            self.loop.call_later(GROWTH, self._must_have_grown)
+            self.judge.wished_at = self.loop.time()
+            self._await_raise()
 
-    def _must_have_grown(self) -> None:
+    def _await_raise(self) -> None:
         """Guarantee 3: a raise is never delayed."""
-        since = max(self._growth or 0.0, self.disturbed_at)
-        due = since + GROWTH + 10 * self.board.slowest(since)
-        if self.loop.time() < due - 0.01:
-            self.loop.call_at(due, self._must_have_grown)
+        current = self.statefulset()["spec"]["replicas"]
+        if self.is_deleted or self.app()["spec"].get("paused"):
+            self.judge.raises.stopped()
             return
-        granted = self.statefulset()["spec"]["replicas"]
-        if not self.is_deleted and granted < self.desired() and not self.app()["spec"].get("paused"):
-            self.judge.wrong(3, f"{self.desired()} are wished for since {since:.2f} s, {granted} are granted")
+        if self.desired() > current:
+            self.judge.visited.add("guarantee 3")
+        self._look_later(self.judge.raises.wished(self.desired(), current))
+
+    def _look_later(self, seconds: float | None) -> None:
+        if seconds is not None:
+            self.loop.call_later(seconds, lambda: self._look_later(self.judge.raises.look()))
 
     def _template(self, image: str) -> None:
         self._change(template={"spec": {"containers": [{"name": "app", "image": image}]}})
@@ -211,11 +211,16 @@ class World:
         if not self.is_deleted:
             self.collector.delete_app(self.app(), in_foreground=bool(in_foreground))
             self.judge.wished_at = self.loop.time()
+            self.judge.raises.stopped()
 
     def _pause(self, seconds: int) -> None:
-        self._change(paused=True)
+        self._set_paused(paused=True)
         self.judge.wished_at = self.loop.time()
-        self.loop.call_later(seconds, lambda: self._change(paused=False))
+        self.loop.call_later(seconds, lambda: self._set_paused(paused=False))
+
+    def _set_paused(self, *, paused: bool) -> None:
+        self._change(paused=paused)
+        self._await_raise()
 
     def _brokers_away(self, seconds: int) -> None:
         self.board.brokers_away = True

@@ -1,0 +1,121 @@
+"""What the judge asks of raises (guarantee 3): how long each took, by what went wrong meanwhile, and whether too long.
+
+A raise needs the StreamApp and the StatefulSet, so nothing that befalls pods, brokers or agents excuses a delay.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tests.prove.calls import Switchboard
+from tests.prove.story import Disturbance
+
+
+class During(StrEnum):
+    """What went wrong from shortly before the raise until it was made; the name of a distribution."""
+
+    NOTHING = "the leader leads, the event is delivered"
+    ERROR = "a request fails"
+    DEATH = "the leader dies or freezes"
+    SILENCE = "the event is lost or late"
+
+
+WITHIN = {During.NOTHING: 2.0, During.ERROR: 15.0, During.DEATH: 20.0, During.SILENCE: 60.0}
+"""Seconds within which a raise is made, counted from the last thing that went wrong; and two answers of the server."""
+ANSWERS = 2
+USUAL_ANSWER = 0.05
+"""Seconds that one answer takes at most where nothing makes the server slow: before a write and after it."""
+ECHO = 30.0
+"""Seconds after which something that went wrong before the raise has no effect any more."""
+
+Delay = tuple[During, float]
+
+
+def during(one: Disturbance) -> During:
+    """What a disturbance does to a raise."""
+    if one.what.startswith(("crash", "freeze")) or one.what == "die":
+        return During.DEATH
+    if one.site == "event" and one.what != "doubled":
+        return During.SILENCE
+    is_error = one.what[0].isdigit() or one.what in {"stale", "timeout-before", "timeout-after"}
+    return During.ERROR if is_error and one.site in {"read", "write"} else During.NOTHING
+
+
+@dataclass(slots=True)
+class Raise:
+    """One that is not made yet."""
+
+    at: float
+    to_replicas: int
+
+
+class RaiseJudge:
+    """One story's."""
+
+    def __init__(self, board: Switchboard, now: Callable[[], float], wrong: Callable[[int, str], None]) -> None:
+        self._board, self._now, self._wrong = board, now, wrong
+        self._open: Raise | None = None
+        self._struck: dict[During, float] = {}
+        self.delays: list[Delay] = []
+
+    def struck(self, one: Disturbance) -> None:
+        """Something went wrong, or the user did something."""
+        befell = during(one)
+        if befell is not During.NOTHING:
+            self._struck[befell] = self._now()
+
+    def wished(self, replicas: int, current: int) -> float | None:
+        """The user wants so many; give the seconds after which to look, where that is a raise."""
+        is_same = self._open is not None and self._open.to_replicas == replicas
+        if replicas <= current:
+            self._open = None
+        elif not is_same:
+            self._open = Raise(self._now(), replicas)
+            return self._due() - self._now()
+        return None
+
+    def stopped(self) -> None:
+        """The user wants no raise for now: the StreamApp is paused, or deleted."""
+        self._open = None
+
+    def written(self, replicas: int) -> None:
+        """The StatefulSet has so many replicas now."""
+        one = self._open
+        if one is not None and replicas >= one.to_replicas:
+            self._open, seconds = None, self._now() - one.at
+            self.delays.append((self._circumstances(one)[0], round(seconds, 3)))
+            if self._now() > self._due_of(one):
+                self._late(one, f"was made after {seconds:.2f} s")
+
+    def look(self) -> float | None:
+        """Look whether a raise is overdue; give the seconds after which to look again."""
+        one = self._open
+        if one is None:
+            return None
+        left = self._due_of(one) - self._now()
+        if left > 0:
+            return left + 0.001
+        self._open = None
+        self._late(one, "is not made")
+        return None
+
+    def _due(self) -> float:
+        return 0.0 if self._open is None else self._due_of(self._open) + 0.001
+
+    def _due_of(self, one: Raise) -> float:
+        answer = USUAL_ANSWER + self._board.slowest(one.at - ECHO)
+        befell = self._befell(one)
+        return max(max(one.at, at) + WITHIN[what] for what, at in befell.items()) + ANSWERS * answer
+
+    def _circumstances(self, one: Raise) -> tuple[During, float]:
+        """The worst that befell it, and when last."""
+        return max(self._befell(one).items(), key=lambda each: WITHIN[each[0]])
+
+    def _befell(self, one: Raise) -> dict[During, float]:
+        befell: dict[During, float] = {During.NOTHING: one.at}
+        befell.update((what, at) for what, at in self._struck.items() if at >= one.at - ECHO)
+        return befell
+
+    def _late(self, one: Raise, what: str) -> None:
+        befell = self._circumstances(one)[0]
+        self._wrong(3, f"the raise to {one.to_replicas} of {one.at:.2f} s {what} ({befell})")
