@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
@@ -180,6 +180,47 @@ def test_a_comparison_that_cannot_be_made_stops_nothing_and_is_made_again() -> N
         await bench.run(lambda: application(bench)["image"] == "app:1", 600)
 
     on_a_bench(play)
+
+
+def webhook(bench: Bench) -> list[float]:
+    """Write another image at each request, dry runs too; give the times of the requests that were none."""
+    sound, numbers, written = bench.server.answer, count(1), []
+
+    def answer(request: Request, as_of: int | None = None) -> Json:
+        if request.plural == "statefulsets" and "template" in request.body.get("spec", {}):
+            body = clone(request.body)
+            body["spec"]["template"]["spec"]["containers"][0]["image"] = f"mirror/app:{next(numbers)}"
+            request = replace(request, body=body)
+            if not request.query.get("dryRun"):
+                written.append(bench.clock.monotonic())
+        return sound(request, as_of)
+
+    bench.server.answer = answer  # type: ignore[method-assign]
+    return written
+
+
+def test_a_field_to_which_a_webhook_gives_another_value_each_time_is_put_back_ever_more_rarely() -> None:
+    async def play(bench: Bench) -> None:
+        written = webhook(bench)
+        set_image(bench, "app:by-hand")
+        for _ in range(150):
+            bench.clock.move(60)
+            await bench.make_pass()
+        pauses = [after - before for before, after in pairwise(written)]
+        assert len(written) <= 5
+        assert pauses == sorted(pauses)
+        assert pauses[-1] > 1200
+
+    on_a_bench(play, rollout={"policy": "Paused"})
+
+
+def test_a_field_that_did_not_stay_is_put_back_when_its_pause_is_over() -> None:
+    async def play(bench: Bench) -> None:
+        for image in ("app:first", "app:second"):
+            set_image(bench, image)
+            await bench.run(lambda: application(bench)["image"] == "app:1", 100)
+
+    on_a_bench(play, rollout={"policy": "Paused"})
 
 
 def test_a_statefulset_at_rest_is_compared_once_in_five_minutes() -> None:

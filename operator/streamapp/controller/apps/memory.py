@@ -50,10 +50,21 @@ class Compared:
 
     version: tuple[str, int, int]
     """UID and generation of the StatefulSet, and generation of the StreamApp."""
-    at: float
-    """On the monotonic clock."""
+    again_at: float
+    """When to compare again, whatever the version says; on the monotonic clock."""
     found: str
-    """The first field that differs; empty if none does."""
+    """The first field that differs and is to be put back; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """A field that another writer changed and that was put back."""
+
+    field: str
+    at: float
+    """When it was put back last, on the monotonic clock."""
+    times: int
+    """How often in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +141,8 @@ class Memory:
     unreported: Unreported = Unreported()
     compared: Compared | None = None
     """The last comparison of the StatefulSet with what the spec makes of it."""
+    put_back: PutBack | None = None
+    """The field that was put back last."""
 
     def forget_group(self) -> None:
         """Forget facts of another cluster or of another topology: no decision must use them."""
