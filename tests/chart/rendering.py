@@ -46,6 +46,8 @@ ALL_ON: Json = {
     "serviceAccount": {"annotations": {"example.org/role": "operator"}},
     "settings": {"pollIdleSeconds": 20, "leaseSeconds": 30},
     "clusterName": "north",
+    "kafka": {"allowedBrokers": ["*.kafka.svc:9092", "broker-1.example.org:9093"]},
+    "applicationIds": [{"pattern": "orders*", "namespaces": ["shop", "test"]}],
     "record": {
         "volume": {"existingClaim": "shared", "accessMode": "ReadWriteMany"},
         "kafka": {"bootstrapServers": "a:9092,b:9092", "topic": "flights", "configSecret": "record-client"},

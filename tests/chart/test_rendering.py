@@ -1,5 +1,7 @@
 """What Helm makes of the chart: the same on both versions, safe by default, and consistent."""
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +9,9 @@ import yaml
 
 from lab.settings import REPOSITORY
 from streamapp.api import crd, names
+from streamapp.controller.apps.bindings import Binding, Bindings
 from streamapp.controller.settings import Settings
+from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kube.objects.rights import RIGHTS, RightScope
 from tests.chart.rendering import ALL_ON, CASES, MINIMAL, NAMESPACED, Json, Rendered, attempt, refusal, render
 
@@ -204,10 +208,36 @@ def test_every_policy_is_bound_and_fails_closed() -> None:
         found = render(case)
         policies = {one["metadata"]["name"]: one["spec"] for one in found.of("ValidatingAdmissionPolicy")}
         bound = {one["spec"]["policyName"] for one in found.of("ValidatingAdmissionPolicyBinding")}
-        assert (
-            bound == set(policies) == {f"streamapp-operator-{part}" for part in ("statefulsets", "scale", "templates")}
-        )
+        parts = ["statefulsets", "scale", "templates", *(["tenants"] if case is ALL_ON else [])]
+        assert bound == set(policies) == {f"streamapp-operator-{part}" for part in parts}
         assert {spec["failurePolicy"] for spec in policies.values()} == {"Fail"}
+
+
+ADDRESSES = (
+    "a.kafka.svc:9092",
+    "A.kafka.svc:9092",
+    "a.kafka.svc:9093",
+    "a.kafka.svc.evil.org:9092",
+    "broker-1xexample.org:9093",
+)
+
+
+def test_the_policy_of_tenants_has_the_operators_own_lists() -> None:
+    found = render(ALL_ON)
+    settings = Settings.from_environment(environment_of(found))
+    brokers, ids = (
+        one["expression"]
+        for one in found.one("ValidatingAdmissionPolicy", "streamapp-operator-tenants")["spec"]["validations"]
+    )
+    expression = json.loads(re.findall(r'matches\((".*")\)', brokers)[0])
+    allowed = AllowedBrokers(settings.allowed_brokers)
+    for address in ADDRESSES:
+        host, _, port = address.rpartition(":")
+        assert bool(re.search(expression, address)) is allowed.allow(host, int(port)), address
+    assert Bindings.read(settings.application_ids) == Bindings((Binding("orders*", frozenset({"shop", "test"})),))
+    assert (
+        ids == '!object.spec.?applicationId.orValue("").matches("^orders.*$") || request.namespace in ["shop","test"]'
+    )
 
 
 def test_the_guard_watches_the_labels_and_records_that_the_operator_writes() -> None:

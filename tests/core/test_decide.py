@@ -59,6 +59,19 @@ TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY)
             {"app": {"conflicting": (OLDER,), "paused": True}}, ("Stalled", "ApplicationIdTaken"), id="a rival"
         ),
         pytest.param({"app": {"conflicting": (YOUNGER,)}}, ("Step", "Covered"), id="a younger rival waits for us"),
+        pytest.param(
+            {"app": {"conflicting": (OLDER,), "in_group": True}}, ("Step", "Covered"), id="an older one without members"
+        ),
+        pytest.param(
+            {"app": {"conflicting": (replace(OLDER, in_group=True),), "in_group": True}},
+            ("Stalled", "ApplicationIdTaken"),
+            id="an older one with members too",
+        ),
+        pytest.param(
+            {"app": {"conflicting": (replace(YOUNGER, in_group=True),)}},
+            ("Stalled", "ApplicationIdTaken"),
+            id="a younger one whose pods alone are in the group",
+        ),
         pytest.param({"app": {"conflicting": (TWIN,)}}, ("Stalled", "ApplicationIdTaken"), id="of twins one goes on"),
         pytest.param(
             {"app": {"deleting": True}, "desired": 5}, ("Paused", "BeingDeleted"), id="deletion before growth"

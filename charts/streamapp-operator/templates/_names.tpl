@@ -91,6 +91,12 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "streamapp-operator.se
 - {name: STREAMAPP_AGENT_IMAGE, value: {{ include "streamapp-operator.image" (dict "root" . "image" .Values.images.agent) | quote }}}
 - {name: STREAMAPP_AGENT_KEY_FILE, value: /etc/streamapp/agent/keys}
 - {name: STREAMAPP_CLUSTER_NAME, value: {{ .Values.clusterName | quote }}}
+- {name: STREAMAPP_ALLOWED_BROKERS, value: {{ join "," .Values.kafka.allowedBrokers | quote }}}
+{{- $bindings := list }}
+{{- range .Values.applicationIds }}
+{{- $bindings = append $bindings (printf "%s=%s" .pattern (join " " .namespaces)) }}
+{{- end }}
+- {name: STREAMAPP_APPLICATION_IDS, value: {{ join "," $bindings | quote }}}
 - {name: STREAMAPP_LOG_LEVEL, value: {{ .Values.logLevel | quote }}}
 {{- range $name, $value := .Values.settings }}
 - {name: {{ printf "STREAMAPP_%s" (snakecase $name | upper) }}, value: {{ $value | quote }}}

@@ -22,6 +22,7 @@ from streamapp.api.objects.manifests import Installation
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.keys import KeyFile, NoKeys
 from streamapp.controller.apps.apps import Applications, ClusterAccess
+from streamapp.controller.apps.bindings import Bindings
 from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.http import routes
@@ -44,6 +45,7 @@ from streamapp.controller.record.reader import RecordHistory
 from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.policy import Timing
+from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kafka.connection.answer_limits import AnswerLimits
 from streamapp.kube.client.client import Json, KubeClient, Login, login_of, own_configuration
 from streamapp.kube.client.errors import KubeError, UnavailableError
@@ -121,8 +123,7 @@ class Operator:
         self.namespaces = WatchedNamespaces(settings.namespaces or ALL, self.metrics)
         self.queue: KeyQueue[Key] = KeyQueue(self._pass, pauses, QueueMetrics(self.metrics), self._longest_pause)
         self._show_queue_and_lease()
-        pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
-        self.applications = Applications(self.connect, pace, self.queue.add, now, lambda: self.namespaces.unknown)
+        self.applications = self._no_applications()
         installation = _installation(settings, self.keys)
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now)
@@ -140,6 +141,12 @@ class Operator:
             self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership, self.namespaces
         )
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
+
+    def _no_applications(self) -> Applications:
+        settings = self.settings
+        pace = PollIntervals(settings.poll_idle_seconds, settings.poll_busy_seconds, settings.poll_rebalance_seconds)
+        bindings = Bindings.read(settings.application_ids)
+        return Applications(self.connect, pace, self.queue.add, self._now, lambda: self.namespaces.unknown, bindings)
 
     def _show_queue_and_lease(self) -> None:
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
@@ -253,7 +260,8 @@ class Operator:
 
     def connect(self, cluster_access: ClusterAccess) -> ApplicationGroup:
         """Give the Kafka side of an application."""
-        return connect(cluster_access, self.settings.kafka_deadline_seconds, self._answer_limits)
+        allowed = AllowedBrokers(self.settings.allowed_brokers)
+        return connect(cluster_access, self.settings.kafka_deadline_seconds, self._answer_limits, allowed)
 
 
 async def run(settings: Settings) -> None:

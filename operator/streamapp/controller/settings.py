@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from streamapp.controller.apps.bindings import Bindings
+
 PREFIX = "STREAMAPP_"
 
 
@@ -49,6 +51,12 @@ class Settings:
     """For each request to the API server: longer than its own slow moments, shorter than a judgement's age."""
     kafka_deadline_seconds: float = 5.0
     """For each question to brokers: two of them must fit into the age that facts may have (10 s)."""
+    allowed_brokers: tuple[str, ...] = ()
+    """Patterns `host:port` of the brokers that applications may use, separated by commas; `*` stands for any letters,
+    digits, dots and hyphens. Empty: every broker."""
+    application_ids: tuple[str, ...] = ()
+    """Application IDs that belong to namespaces, as `pattern=namespace namespace`, separated by commas. An ID that no
+    pattern has is free for all."""
     kafka_answer_bytes: int = 16_777_216
     """The longest answer of a broker that is read. A description of 200 members of 5,000 tasks has about 5 MiB."""
     poll_idle_seconds: float = 10.0
@@ -115,6 +123,12 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(sorted({name.strip() for name in text.split(",") if name.strip()}))
 
 
+def _bindings(text: str) -> tuple[str, ...]:
+    names = _names(text)
+    Bindings.read(names)
+    return names
+
+
 def _positive(text: str) -> float:
     number = float(text)
     if not 0 < number < 86_400:
@@ -137,4 +151,4 @@ def _count(text: str) -> int:
 
 
 _READERS_BY_TYPE: Mapping[type, Callable[[str], object]] = {tuple: _names, float: _positive, int: _count, str: str}
-_READERS: Mapping[str, Callable[[str], object]] = {"port": _port}
+_READERS: Mapping[str, Callable[[str], object]] = {"port": _port, "application_ids": _bindings}

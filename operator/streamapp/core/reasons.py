@@ -155,9 +155,10 @@ class Reason(Enum):
         event="ForeignStatefulSetFound",
     )
     ApplicationIdTaken = _user(
-        "An older StreamApp has the same application ID on the same Kafka cluster.",
+        "Another StreamApp has the same application ID on the same Kafka cluster. It is older, or only its pods are in "
+        "the group.",
         "Give one of them another application ID, or delete it.",
-        consequence="The operator acts on the older StreamApp only.",
+        consequence="The operator acts on the other StreamApp only.",
         is_warning=True,
         is_milestone=True,
         event="DuplicateApplicationIdFound",

@@ -99,11 +99,14 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
     )
 
 
-def as_rival(streamapp: StreamApp) -> ConflictingStreamApp:
+def as_rival(streamapp: StreamApp, *, in_group: bool = False) -> ConflictingStreamApp:
     """What another StreamApp is to one with the same application ID on the same Kafka cluster."""
     metadata = streamapp.metadata
     return ConflictingStreamApp(
-        name=f"{metadata.namespace}/{metadata.name}", uid=metadata.uid, created_at=metadata.creation_timestamp
+        name=f"{metadata.namespace}/{metadata.name}",
+        uid=metadata.uid,
+        created_at=metadata.creation_timestamp,
+        in_group=in_group,
     )
 
 

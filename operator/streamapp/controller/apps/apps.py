@@ -12,9 +12,11 @@ from typing import Any
 
 from streamapp.api.status.translate import as_rival
 from streamapp.api.validation.parse import StreamApp, parse
+from streamapp.controller.apps.bindings import FREE, Bindings
 from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
 from streamapp.controller.apps.memory import LastPass, Memory
 from streamapp.controller.ports import ApplicationGroup
+from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import Key
@@ -79,7 +81,10 @@ class Applications:
         request_pass: Callable[[Key], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         unlisted_namespaces: Callable[[], tuple[str, ...]] = lambda: (),
+        bindings: Bindings = FREE,
     ) -> None:
+        self.bindings = bindings
+        """Which namespaces may use which application IDs."""
         self.unlisted_namespaces = unlisted_namespaces
         """Names the watched namespaces whose StreamApps were never listed: what is known here is not all."""
         self._connect = connect
@@ -164,15 +169,41 @@ class Applications:
             self.forget(key)
 
     def conflicting(self, key: Key, streamapp: StreamApp) -> tuple[ConflictingStreamApp, ...]:
-        """Give the other StreamApps with the same application ID on the same Kafka cluster, as last received."""
-        others = (resource for other, resource in self._resources.items() if other != key)
-        return tuple(
-            as_rival(other)
-            for resource in others
-            if _names_application(resource, streamapp.spec.application_id)
-            for other in [parse(resource)]
-            if isinstance(other, StreamApp) and _brokers(other) & _brokers(streamapp)
-        )
+        """Give the other StreamApps with the same application ID on the same Kafka cluster, as last received.
+
+        Whose pods are in the group is read in this StreamApp's own reading of it: a rival can name a broker that lies.
+        """
+        own = self._applications.get(key)
+        found = []
+        for other_key, resource in self._resources.items():
+            if other_key == key or not _names_application(resource, streamapp.spec.application_id):
+                continue
+            other = parse(resource)
+            if not isinstance(other, StreamApp) or not _brokers(other) & _brokers(streamapp):
+                continue
+            if not self.bindings.fault(other_key.namespace, other.spec.application_id):
+                theirs = self._applications.get(other_key)
+                found.append(as_rival(other, in_group=_are_in_group(own, theirs)))
+        return tuple(found)
+
+    def is_in_group(self, key: Key) -> bool:
+        """Whether a member of the group runs in one of this application's own pods, as last read."""
+        own = self._applications.get(key)
+        return _are_in_group(own, own)
+
+
+def _are_in_group(reader: Application | None, owner: Application | None) -> bool:
+    """Whether members of the group that the reader has read last have the addresses of the owner's running pods.
+
+    Addresses only: a tenant can write process IDs on his own volumes, but no pod's address.
+    """
+    if reader is None or owner is None or owner.memory.workload is None or not reader.memory.readings:
+        return False
+    group = reader.memory.readings[0].group
+    if not isinstance(group, GroupDescription):
+        return False
+    hosts = {member.client_host for member in group.members}
+    return any(pod.is_running and not hosts.isdisjoint(pod.ips) for pod in owner.memory.workload.pods)
 
 
 def _names_application(resource: Mapping[str, Any], application_id: str) -> bool:

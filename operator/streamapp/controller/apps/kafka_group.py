@@ -29,6 +29,7 @@ from streamapp.core.facts.topology import (
 )
 from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import KafkaCluster
+from streamapp.kafka.connection.allowed_brokers import EVERY_BROKER, AllowedBrokers
 from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
 from streamapp.kafka.connection.errors import AnswerTooLargeError, GroupNotClassicError, KafkaAccessError
 from streamapp.kafka.connection.settings import KafkaSettings, read_settings
@@ -50,13 +51,16 @@ MOST_NAMES_LOGGED = 20
 
 
 def connect(
-    cluster_access: ClusterAccess, deadline_seconds: float, limits: AnswerLimits = DEFAULT_LIMITS
+    cluster_access: ClusterAccess,
+    deadline_seconds: float,
+    limits: AnswerLimits = DEFAULT_LIMITS,
+    allowed: AllowedBrokers = EVERY_BROKER,
 ) -> ApplicationGroup:
     """Give the Kafka side of an application; nothing is connected before the first look."""
     try:
         if cluster_access.fault is not None:
             return UnreachableGroup(cluster_access.fault)
-        settings = read_settings(cluster_access.bootstrap, dict(cluster_access.properties))
+        settings = read_settings(cluster_access.bootstrap, dict(cluster_access.properties), allowed)
         if settings.ignored:
             log.info(
                 "client properties without meaning here",

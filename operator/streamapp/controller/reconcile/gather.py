@@ -217,11 +217,22 @@ class Gatherer:
         memory = application.memory
         conflicting = self._applications.conflicting(key, streamapp) if isinstance(streamapp, StreamApp) else ()
         app = app_of(streamapp, history=memory.desired_samples, conflicting=conflicting)
-        app = replace(app, unlisted_namespaces=self._applications.unlisted_namespaces())
+        app = replace(
+            app,
+            unlisted_namespaces=self._applications.unlisted_namespaces(),
+            in_group=self._applications.is_in_group(key),
+            fault=app.fault or self._unbound(key, streamapp),
+        )
         refusal = memory.rejection
         if refusal is None or refusal.generation != app.generation or self._now() >= refusal.until:
             return app
         return replace(app, fault=app.fault or refusal.why)
+
+    def _unbound(self, key: Key, streamapp: StreamApp | InvalidStreamApp) -> str | None:
+        """Why the namespace cannot use the application ID."""
+        if not isinstance(streamapp, StreamApp):
+            return None
+        return self._applications.bindings.fault(key.namespace, streamapp.spec.application_id) or None
 
     async def _live(self, facts: ReplicaFacts, *, is_raised: bool) -> Live:
         """Read the rest of the objects; after a raise without agents and autoscalers, on which it has no effect yet."""

@@ -38,7 +38,7 @@ def spec_is_valid(subject: Subject) -> Found:
 
 def application_id_is_free(subject: Subject) -> Found:
     """No older StreamApp has the same application."""
-    conflicting_app = subject.snapshot.app.older_conflicting
+    conflicting_app = subject.snapshot.app.served_instead
     if conflicting_app is None:
         return ()
     return (Finding(diagnosis=Diagnosis.ApplicationIdTaken, detail=conflicting_app.name, source=FindingSource.SPEC),)

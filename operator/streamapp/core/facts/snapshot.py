@@ -64,6 +64,8 @@ class ConflictingStreamApp:
     name: str
     uid: str
     created_at: datetime
+    in_group: bool = False
+    """Whether its pods run members of the consumer group, as this application's own brokers say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,8 @@ class App:
     fault: str | None = None
     """What is wrong with the spec, as a sentence; None where it is valid."""
     conflicting: tuple[ConflictingStreamApp, ...] = ()
+    in_group: bool = False
+    """Whether own pods run members of the consumer group."""
     unlisted_namespaces: tuple[str, ...] = ()
     """Watched namespaces whose StreamApps this process has never listed: an older one with our ID can be there."""
     held_because: str | None = None
@@ -101,14 +105,13 @@ class App:
     """`status.stateful_set_replicas`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
 
     @property
-    def older_conflicting(self) -> ConflictingStreamApp | None:
-        """Who works on in our place: the oldest of those that were there before us."""
-        before = [
-            conflicting_app
-            for conflicting_app in self.conflicting
-            if (conflicting_app.created_at, conflicting_app.uid) < (self.created_at, self.uid)
-        ]
-        return min(before, key=lambda conflicting_app: (conflicting_app.created_at, conflicting_app.uid), default=None)
+    def served_instead(self) -> ConflictingStreamApp | None:
+        """Which StreamApp is served in our place: one whose pods are in the group, and among those the oldest."""
+
+        def rank(one: "App | ConflictingStreamApp") -> tuple[bool, datetime, str]:
+            return not one.in_group, one.created_at, one.uid
+
+        return min((one for one in self.conflicting if rank(one) < rank(self)), key=rank, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
 from streamapp.kafka.connection.connection import Connection
 from streamapp.kafka.connection.errors import BrokerUnreachableError, InvalidSettingsError, cause
-from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls
+from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls, check_allowed
 
 
 class Connector:
@@ -27,7 +27,8 @@ class Connector:
         self._context: ssl.SSLContext | None = None
 
     async def connect(self, address: Address, client_id: str) -> Connection:
-        """Open an authenticated connection; BrokerUnreachableError, NotAuthenticatedError or UnexpectedAnswerError."""
+        """Open an authenticated connection; the errors of a connection, or InvalidSettingsError."""
+        check_allowed(address, self.settings.allowed)  # brokers name others in their answers
         context = await self._tls_context()
         try:
             reader, writer = await self._connect(address, context)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from streamapp.kafka.connection.allowed_brokers import EVERY_BROKER, AllowedBrokers
 from streamapp.kafka.connection.errors import InvalidSettingsError
 
 _PROTOCOLS = {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
@@ -82,6 +83,8 @@ class KafkaSettings:
     bootstrap: tuple[Address, ...]
     tls: Tls | None = None
     sasl: Sasl | None = None
+    allowed: AllowedBrokers = EVERY_BROKER
+    """Where the operator may connect at all."""
     ignored: tuple[str, ...] = field(default=(), compare=False)
     """Names of properties that have no meaning for reading, sorted."""
 
@@ -89,7 +92,9 @@ class KafkaSettings:
         return ",".join(str(address) for address in self.bootstrap)
 
 
-def read_settings(bootstrap_servers: str, properties: Mapping[str, str]) -> KafkaSettings:
+def read_settings(
+    bootstrap_servers: str, properties: Mapping[str, str], allowed: AllowedBrokers = EVERY_BROKER
+) -> KafkaSettings:
     """Translate `spec.kafka`: InvalidSettingsError names every property that is wrong or cannot be honoured."""
     foreign = sorted(set(properties) - _TRANSLATED)
     refused = [name for name in foreign if name.startswith(_SECURITY_PREFIXES) and name not in _HARMLESS]
@@ -102,12 +107,26 @@ def read_settings(bootstrap_servers: str, properties: Mapping[str, str]) -> Kafk
     protocol = properties.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
         raise _invalid(f"security.protocol is {protocol!r}", f"use one of {', '.join(sorted(_PROTOCOLS))}")
+    bootstrap = _addresses(bootstrap_servers)
+    for address in bootstrap:
+        check_allowed(address, allowed)
     return KafkaSettings(
-        bootstrap=_addresses(bootstrap_servers),
+        bootstrap=bootstrap,
+        allowed=allowed,
         tls=_tls(properties) if protocol.endswith("SSL") else None,
         sasl=_sasl(properties) if protocol.startswith("SASL") else None,
         ignored=tuple(name for name in foreign if name not in refused),
     )
+
+
+def check_allowed(address: Address, allowed: AllowedBrokers) -> None:
+    """Raise InvalidSettingsError for an address that the administrator did not allow."""
+    if not allowed.allow(address.host, address.port):
+        raise InvalidSettingsError(
+            f"broker {address}",
+            "the administrator did not allow this address",
+            "name another broker, or ask for it in the chart value kafka.allowedBrokers",
+        )
 
 
 def _invalid(why: str, next_step: str) -> InvalidSettingsError:
