@@ -30,6 +30,7 @@ from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.gates import chains, coverage_gates, drain_gates, evaluate, safety_gates
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
+from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.evaluate import Approval
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import Json, KubeClient
@@ -91,6 +92,17 @@ def _no_fence() -> Iterator[Any]:
 
 def _one_reading() -> Iterator[Any]:
     yield patch.object(evaluate, "_agreed", lambda case, coverage: case.reading)
+
+
+def _old_positions() -> Iterator[Any]:
+    sound = evaluate._agreed
+
+    def agreed(case: GateInput, rules: Any) -> Any:
+        policy = case.policy
+        patient = replace(policy, timing=replace(policy.timing, position_age=timedelta(hours=1)))
+        return sound(replace(case, evidence=case.evidence.under(patient)), rules)
+
+    yield patch.object(evaluate, "_agreed", agreed)
 
 
 def _no_freshness() -> Iterator[Any]:
@@ -304,6 +316,7 @@ MUTANTS = (
     ),
     Mutant("ends are read before the join", _ends_before_join, "behind"),
     Mutant("one reading is enough", _one_reading),
+    Mutant("positions may be an hour old", _old_positions, "up-then-down-later"),
     Mutant("the write carries no version", _no_fence, "down-4-3", ("freeze",)),
     Mutant("an old judgement is sent", _no_freshness, "down-4-3", ("slow server",)),
     Mutant("nothing is read again before the removal", _no_second_look, "down-on-a-slow-server", ("wish",), "kafka"),

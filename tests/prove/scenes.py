@@ -107,6 +107,7 @@ SCENES = {
         Scene("node-lost", 3, _at((4, "wish", 2), (12, "lose", 1))),
         Scene("wiped-in-hold", 3, _at((4, "wish", 2), (8, "wipe", 0)), restore=2_000.0, share=0.3),
         Scene("wiped-slowly", 3, _at((4, "wish", 2), (8, "wipe", 0)), restore=500.0, share=0.1),
+        Scene("up-then-down-later", 3, _at((4, "wish", 4), (100, "wish", 2)), share=0.5),
         Scene("up-slowly-then-down", 2, _at((4, "wish", 4), (40, "wish", 2)), restore=2_000.0),
         _drain("drain-slowly", 3, _at((4, "wish", 2)), restore=4_000.0),
         Scene("static-members", 3, _at((4, "wish", 2), (10, "kill", 1)), static=True),

@@ -2,14 +2,15 @@
 
 import pytest
 
-from tests.prove.gate_mutants import LEDGER, Entry, Named, every_gate, is_caught, table, without
+from tests.prove.gate_mutants import LEDGER, Entry, Named, every_gate, is_caught, is_dangerous, table, without
 from tests.prove.play import play
 from tests.prove.refusals import counted
 from tests.prove.scenes import SCENES
 from tests.prove.story import Story
 
 CAUGHT = [named for named, entry in LEDGER.items() if entry.status == "caught"]
-EXPLAINED = [named for named, entry in LEDGER.items() if entry.status == "explained"]
+EXPLAINED = [named for named, entry in LEDGER.items() if entry.behind]
+AT_MOMENTS = [named for named, entry in LEDGER.items() if entry.moments]
 
 
 def name_of(named: Named) -> str:
@@ -22,7 +23,7 @@ def test_each_gate_of_each_chain_has_an_entry_and_nothing_else_has() -> None:
 
 def test_an_entry_names_a_scene_or_says_why_there_is_none() -> None:
     assert {bool(entry.scene) != bool(entry.why) for entry in LEDGER.values()} == {True}
-    assert {entry.scene for entry in LEDGER.values()} - {""} <= SCENES.keys()
+    assert {entry.story.scene for entry in LEDGER.values() if entry.scene} <= SCENES.keys()
 
 
 def test_each_gate_can_be_taken_away() -> None:
@@ -31,8 +32,8 @@ def test_each_gate_can_be_taken_away() -> None:
 
 def test_no_gate_that_was_shown_is_lost() -> None:
     """Raise these when a story shows one more gate; never lower them."""
-    assert (len(CAUGHT), len(EXPLAINED)) == (5, 5)
-    assert list(table())[-1] == f"mutants: {len(LEDGER)}, caught: 5, explained: 5, not shown: {len(LEDGER) - 10}"
+    assert (len(CAUGHT), len(EXPLAINED), len(AT_MOMENTS)) == (5, 5, 22)
+    assert list(table())[-1] == f"mutants: {len(LEDGER)}, caught: 5, explained: 27, not shown: {len(LEDGER) - 32}"
 
 
 def test_a_scene_shows_which_gates_refuse_in_it_alone() -> None:
@@ -56,3 +57,10 @@ def test_a_product_without_the_gate_fails_its_scene(named: Named) -> None:
 def test_only_without_the_gate_and_those_behind_it_the_scene_fails(named: Named) -> None:
     entry: Entry = LEDGER[named]
     assert [is_caught(entry, *entry.behind), is_caught(entry, named, *entry.behind)] == [False, True]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("named", AT_MOMENTS, ids=name_of)
+def test_where_all_that_the_gate_refuses_is_allowed_the_scene_fails(named: Named) -> None:
+    assert is_dangerous(LEDGER[named], named)
