@@ -141,8 +141,8 @@ def a_reading(
     return replace(example.reading(tuple(members), seconds(at), state), **changes)
 
 
-def an_unreadable(at: float = 1, reason: Reason = Reason.BrokersUnreachable) -> GroupReading:
-    return GroupReading(ended_at=ago(at), group=GroupUnreadable(reason, "timed out"), rebalance=None)
+def an_unreadable(at: float = 1, reason: Reason = Reason.BrokersUnreachable, *, streams: bool = False) -> GroupReading:
+    return GroupReading(ended_at=ago(at), group=GroupUnreadable(reason, "timed out", streams), rebalance=None)
 
 
 def a_join(members: Iterable[Member], *, settled: float = 3) -> ObservedRebalance:

@@ -58,7 +58,7 @@ class Entry:
     """What is known of the product without one gate."""
 
     scene: str = ""
-    """Where it shows that the gate is missing; with `behind`, where it shows that all of these are. A scene or a story."""
+    """Where it shows that the gate is missing; with `behind`, where it shows that all of these are. Or a story."""
     behind: tuple[Named, ...] = ()
     """The gates that stand behind it: without them alone the scene ends well, without all of them it does not."""
     moments: bool = False

@@ -302,9 +302,9 @@ class Reason(Enum):
     )
     GroupProtocolUnsupported = _facts(
         "The group does not use the classic group protocol, or it is migrating.",
-        "Keep `group.protocol=classic` to have scale-downs covered. Or let pods go on readiness alone, one at a time: "
-        "`rollout.policy: Immediate` for restarts; the annotation `streamapp.dev/override`, or `onTimeout: Proceed`, "
-        "for a scale-down.",
+        "Keep `group.protocol=classic` to have scale-downs covered. Or let pods go on readiness alone, one at a time, "
+        "where the group has the streams protocol: `rollout.policy: Immediate` for restarts; the annotation "
+        "`streamapp.dev/override`, or `onTimeout: Proceed`, for a scale-down.",
         consequence="Scale-ups continue; no pod is removed or restarted unless a user sets so.",
         gate="brokers_answered",
         hold_ends="It ends only by an override or by `onTimeout: Proceed`, which check the readiness of pods alone.",

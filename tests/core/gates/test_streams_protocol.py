@@ -15,7 +15,7 @@ from streamapp.core.facts.workload import Pod
 from streamapp.core.reasons import Reason
 from tests.builders import a_pod, a_record, a_snapshot, a_step, ago, an_unreadable, not_running, pods, seconds
 
-UNREAD = (an_unreadable(reason=Reason.GroupProtocolUnsupported),)
+UNREAD = (an_unreadable(reason=Reason.GroupProtocolUnsupported, streams=True),)
 AT_ONCE = ScalingPolicy(rollout=RolloutPolicy.IMMEDIATE)
 BY_POLICY = ScalingPolicy(scale_down=ScaleDownPolicy.IMMEDIATE, force_reason="cost")
 AFTER_A_MINUTE = ScalingPolicy(on_timeout=OnTimeout.PROCEED, timeout=seconds(60), force_reason="cost")
@@ -97,14 +97,26 @@ def test_a_timeout_that_has_not_passed_removes_none() -> None:
     [
         streams(changed={"p0": a_pod(0, ready=False)}),
         streams(workload={"read_at": ago(60)}),
-        streams(readings=(an_unreadable(at=60, reason=Reason.GroupProtocolUnsupported),)),
+        streams(readings=(an_unreadable(at=60, reason=Reason.GroupProtocolUnsupported, streams=True),)),
         streams(readings=(an_unreadable(),)),
+        streams(readings=(an_unreadable(reason=Reason.GroupProtocolUnsupported),)),
         streams(statefulset={"generation": 7}),
     ],
-    ids=["another is not ready", "old pods", "old group", "brokers are gone", "the last write is unseen"],
+    ids=[
+        "another is not ready",
+        "old pods",
+        "old group",
+        "brokers are gone",
+        "another client's group",
+        "the last write is unseen",
+    ],
 )
 def test_a_word_removes_no_pod_where_anything_else_is_in_doubt(snapshot: Snapshot) -> None:
     assert removals(snapshot, BY_POLICY) == []
+
+
+def test_an_immediate_rollout_restarts_no_pod_for_the_group_of_another_client() -> None:
+    assert restarts(rolling(readings=(an_unreadable(reason=Reason.GroupProtocolUnsupported),))) == []
 
 
 def test_the_last_pod_stays() -> None:

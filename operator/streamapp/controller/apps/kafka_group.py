@@ -31,7 +31,12 @@ from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.allowed_brokers import EVERY_BROKER, AllowedBrokers
 from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
-from streamapp.kafka.connection.errors import AnswerTooLargeError, GroupNotClassicError, KafkaAccessError
+from streamapp.kafka.connection.errors import (
+    AnswerTooLargeError,
+    GroupNotClassicError,
+    KafkaAccessError,
+    StreamsProtocolError,
+)
 from streamapp.kafka.connection.settings import KafkaSettings, read_settings
 from streamapp.kafka.group.eviction import MemberToEvict, evict
 from streamapp.kafka.group.groups import DecodedGroup, read_group
@@ -143,7 +148,8 @@ class KafkaGroup:
         try:
             self._last = await read_group(self._cluster.group, self._deadline_seconds)
         except GroupNotClassicError as error:
-            return Poll(core.GroupUnreadable(Reason.GroupProtocolUnsupported, str(error)))
+            is_streams = isinstance(error, StreamsProtocolError)
+            return Poll(core.GroupUnreadable(Reason.GroupProtocolUnsupported, str(error), is_streams))
         except KafkaAccessError as error:
             return Poll(core.GroupUnreadable(Reason.BrokersUnreachable, str(error)))
         except UndecodableError as error:

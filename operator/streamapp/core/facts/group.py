@@ -142,6 +142,8 @@ class GroupUnreadable:
     reason: Reason
     """`BrokersUnreachable`, `GroupUndecodable` or `GroupProtocolUnsupported`."""
     detail: str
+    is_of_streams_protocol: bool = False
+    """The brokers know the group as one of the streams protocol, so its members are this application's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +175,11 @@ class GroupReading:
 
     @property
     def shows_no_tasks(self) -> bool:
-        """Tell whether members and tasks of the group's protocol cannot be read, so that none can be covered."""
-        return isinstance(self.group, GroupUnreadable) and self.group.reason is Reason.GroupProtocolUnsupported
+        """Tell whether the group has the streams protocol, whose tasks cannot be read, so that none can be covered.
+
+        A group of another client, or one in a state that is not known, can be the wrong group: nothing rests on it.
+        """
+        return isinstance(self.group, GroupUnreadable) and self.group.is_of_streams_protocol
 
 
 MemberFingerprint = tuple[str, str | None, str, ProcessId | None, frozenset[TaskId], frozenset[TaskId]]

@@ -10,6 +10,7 @@
     ├── TemporarilyUnavailableError  a coordinator or leader moves or loads
     ├── RecordsTooLargeError      the topic takes no batch of this size
     ├── GroupNotClassicError      the group is not a Kafka Streams group of the classic protocol
+    │   └── StreamsProtocolError  it is one of the streams protocol
     ├── BrokerUnsupportedError    the broker is too old for a request
     └── UnexpectedAnswerError     the broker answered something else
         └── AnswerTooLargeError   the answer is larger than the operator takes
@@ -82,6 +83,10 @@ class RecordsTooLargeError(KafkaAccessError):
 
 class GroupNotClassicError(KafkaAccessError):
     """The group exists but not as a Kafka Streams group of the classic protocol."""
+
+
+class StreamsProtocolError(GroupNotClassicError):
+    """The group is a Kafka Streams group of the streams protocol."""
 
 
 class BrokerUnsupportedError(KafkaAccessError):

@@ -22,6 +22,7 @@ from streamapp.kafka.connection.errors import (
     AnswerTooLargeError,
     BrokerUnsupportedError,
     GroupNotClassicError,
+    StreamsProtocolError,
     UnexpectedAnswerError,
 )
 from streamapp.wire.errors import UndecodableError
@@ -174,7 +175,7 @@ async def _refuse_streams_protocol(coordinator: Coordinator) -> None:
     except BrokerUnsupportedError:
         return
     if any(group.error_code is ErrorCode.none for group in answer.groups):
-        raise GroupNotClassicError(
+        raise StreamsProtocolError(
             f"group {coordinator.group_id}: describe",
             "it uses the streams protocol (group.protocol=streams)",
             "its members and lag are not readable this way",
