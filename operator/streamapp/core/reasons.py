@@ -750,6 +750,11 @@ class Reason(Enum):
         gate="the_other_pods_are_ready",
         change_ends="It ends when every current replica is ready.",
     )
+    PodFails = _status(
+        "A pod does not run its application.",
+        "Read the pod's log with `kubectl logs --previous` and its Events with `kubectl describe pod`, and fix the "
+        "cause.",
+    )
     PodNotInGroup = _status(
         "A pod is ready, but has no member in the group.",
         "If it lasts, check its log: it is still starting, or has another application ID.",

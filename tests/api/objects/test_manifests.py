@@ -1,3 +1,4 @@
+from copy import deepcopy
 from typing import Any
 from unittest.mock import Mock
 
@@ -31,6 +32,7 @@ METADATA: Json = {
     },
     "ownerReferences": [OWNER],
 }
+LAST_WORDS = {"terminationMessagePolicy": "FallbackToLogsOnError"}
 SEEDER: Json = {
     "name": "streamapp-seed",
     "image": "registry.example/seed:1",
@@ -101,7 +103,7 @@ def test_a_streamapp_becomes_a_statefulset() -> None:
     assert whole == {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
-        "metadata": {**METADATA, "annotations": {"streamapp.dev/template-hash": "0feda05745e315358b27a8fa4ddb7b4e"}},
+        "metadata": {**METADATA, "annotations": {"streamapp.dev/template-hash": "6bcf5a8d2f4bb3353cd7d7449c2c46da"}},
         "spec": {
             "serviceName": "wordcount",
             "podManagementPolicy": "Parallel",
@@ -113,7 +115,7 @@ def test_a_streamapp_becomes_a_statefulset() -> None:
                     **user,
                     "initContainers": [SEEDER],
                     "containers": [
-                        {**app, "volumeMounts": [{"name": "state", "mountPath": "/var/lib/streams"}]},
+                        {**app, **LAST_WORDS, "volumeMounts": [{"name": "state", "mountPath": "/var/lib/streams"}]},
                         sidecar,
                     ],
                 },
@@ -132,6 +134,8 @@ def test_replicas_are_there_only_where_they_are_asked_for() -> None:
 
 
 def test_without_state_nothing_is_mounted_seeded_or_claimed() -> None:
+    user = a_streamapp().spec.template["spec"]
+    app, sidecar = user["containers"]
     spec = made({"spec.state": ABSENT})
     assert spec == {
         "serviceName": "wordcount",
@@ -140,9 +144,18 @@ def test_without_state_nothing_is_mounted_seeded_or_claimed() -> None:
         "selector": {"matchLabels": {"streamapp.dev/app": "wordcount"}},
         "template": {
             "metadata": {"labels": {"team": "words", "streamapp.dev/app": "wordcount"}},
-            "spec": a_streamapp().spec.template["spec"],
+            "spec": {**user, "containers": [{**app, **LAST_WORDS}, sidecar]},
         },
     }
+
+
+@pytest.mark.parametrize("policy", ["File", "FallbackToLogsOnError"])
+def test_the_users_own_termination_message_policy_stays(policy: str) -> None:
+    user = deepcopy(a_streamapp().spec.template["spec"])
+    user["containers"][0]["terminationMessagePolicy"] = policy
+    (app, sidecar) = made({"spec.template.spec": user})["template"]["spec"]["containers"]
+    assert app["terminationMessagePolicy"] == policy
+    assert "terminationMessagePolicy" not in sidecar
 
 
 def test_the_users_own_template_is_not_touched() -> None:

@@ -91,6 +91,18 @@ def test_a_pod_is_shown_with_its_process_its_tasks_and_what_becomes_of_it() -> N
     ]
 
 
+def test_why_pods_do_not_run_is_told_below_them_three_in_full() -> None:
+    status = held_status()
+    member = status["members"][0]
+    status["members"] = [{**member, "ordinal": number, "fault": f"pod {number} fails"} for number in range(5)]
+    text = screen(a_resource(status))
+    assert lines_of(text, "pod 0 f", "pod 2 f", "pod 3 f", "and 2") == [
+        "pod 0 fails",
+        "pod 2 fails",
+        "and 2 more pods with a fault",
+    ]
+
+
 def test_where_there_is_room_a_process_id_is_whole() -> None:
     whole = str(example.process_id(1))
     assert whole in screen(a_resource(held_status()), 140)

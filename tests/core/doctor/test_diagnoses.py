@@ -15,8 +15,9 @@ from streamapp.core.facts.lag import EndsUnreadable, PartitionEnd, Unknown
 from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread
+from streamapp.core.facts.workload import PodFault
 from streamapp.core.reasons import Reason
-from tests.builders import NOW, a_reading, ago, an_end, an_unreadable, volumes
+from tests.builders import NOW, a_pod, a_reading, ago, an_end, an_unreadable, pods, volumes
 from tests.core.doctor.subjects import (
     KEPT_SHORT,
     TOPIC,
@@ -30,6 +31,8 @@ from tests.core.doctor.subjects import (
     with_agents,
 )
 from tests.support import example
+
+CRASH = PodFault(reason="Error", container="app", exit_code=1, restarts=4, last_words="boom")
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,11 @@ STORIES: dict[Diagnosis, Story] = {
         with_static_members(with_agents(settings={"session_timeout": timedelta(minutes=5)})),
         with_static_members(WELL_WITH_AGENTS),
         "pod 0, 1, 2: session.timeout.ms is 300 s",
+    ),
+    Diagnosis.PodFails: Story(
+        a_patient(workload={"pods": pods(3, p1=a_pod(1, ready=False, fault=CRASH))}),
+        a_patient(workload={"pods": pods(3, p1=a_pod(1, ready=False))}),
+        "container app of pod 1 ended with exit code 1 (Error, 4 restarts): boom",
     ),
     Diagnosis.KilledBeforeClosed: Story(
         a_patient(container_ends=(an_end(1, exit_code=137, reason="Error"),)),

@@ -14,7 +14,7 @@ from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import OnTimeout, RolloutPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
-from streamapp.core.facts.workload import Volume
+from streamapp.core.facts.workload import PodFault, Volume
 from streamapp.core.reasons import Reason
 from tests.builders import (
     POLICY,
@@ -43,6 +43,7 @@ TYPES = [
     "AutoscalingHealthy",
 ]
 LAGGING = example.members(3, lag=500_000)
+CRASH = PodFault(reason="Error", container="app", exit_code=1, restarts=4, last_words="boom")
 OTHER_VOLUME = (*volumes(2), Volume(ordinal=Ordinal(2), process_id=example.process_id(9)))
 REBALANCING = a_reading(
     without_subscriptions(example.members(3)), at=2, state=GroupState.PREPARING_REBALANCE, rebalance=None
@@ -110,6 +111,12 @@ def test_a_condition_carries_the_particulars() -> None:
             {"workload": {"pods": pods(3, p0=a_pod(0, terminating=True))}},
             ("False", "PodsNotReady"),
             id="one is on its way out",
+        ),
+        pytest.param(
+            "Ready",
+            {"workload": {"pods": pods(3, p0=a_pod(0, ready=False, fault=CRASH))}},
+            ("False", "PodFails"),
+            id="one crashes",
         ),
         pytest.param("Ready", {"app": {"fault": "?"}}, ("False", "InvalidSpec"), id="the spec is invalid"),
         pytest.param(
@@ -287,3 +294,19 @@ def test_every_reason_has_a_note_and_a_next_step_that_end_as_sentences_do() -> N
 
 def test_reasons_fit_the_form_that_kubernetes_asks_of_a_condition() -> None:
     assert [reason.name for reason in Reason if not (reason.name.isalnum() and reason.name[0].isupper())] == []
+
+
+def test_a_crash_is_named_wherever_a_user_would_look_for_it() -> None:
+    """With nobody in the group and no pod ready, the pods are the cause and not the group."""
+    crashing = tuple(a_pod(number, ready=False, fault=CRASH) for number in range(3))
+    decision = decide(a_snapshot(desired=3, members=(), workload={"pods": crashing}), POLICY)
+    told = "container app of pod 0 ended with exit code 1 (Error, 4 restarts): boom; so it is with 2 more"
+    ready, converged = (next(one for one in decision.conditions if one.type == kind) for kind in ("Ready", "Converged"))
+    assert ready.detail == f"0 of 3 pods are ready; {told}"
+    assert converged.detail.endswith(told)
+
+
+def test_a_pod_that_a_hold_removes_may_crash() -> None:
+    crashing = pods(3, p2=a_pod(2, ready=False, fault=CRASH))
+    decision = decide(a_snapshot(desired=2, members=LAGGING, workload={"pods": crashing}), POLICY)
+    assert next(one for one in decision.conditions if one.type == "Ready").reason is not Reason.PodFails

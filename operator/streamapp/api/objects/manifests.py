@@ -223,6 +223,8 @@ def _template(app: StreamApp, installation: Installation, accepted: str) -> Mani
     template = deepcopy(app.spec.template)
     metadata = mapping(template.get("metadata"))
     template["metadata"] = {**metadata, "labels": {**mapping(metadata.get("labels")), APP_LABEL: app.metadata.name}}
+    # Without its last words, the status can tell of a container that crashed only the exit code.
+    _container_of(template["spec"], app).setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
     if app.spec.agent.enabled and accepted:
         image, policy = installation.agent_image, installation.agent_pull_policy
         inject(template["spec"], app, accepted, image=image, pull_policy=policy)
@@ -237,14 +239,20 @@ def _add_state(pod: Manifest, app: StreamApp, state: State, installation: Instal
     Init containers of the user can take days, or write files that hide the age of the state; where there are any, the
     volume is seeded before them, too.
     """
-    name = app.spec.application_container["name"]
-    container = next(one for one in pod["containers"] if one["name"] == name)
+    container = _container_of(pod, app)
     mounts = container.get("volumeMounts") or []
     if not any(mount.get("name") == state.claim_name for mount in mappings(mounts)):
         container["volumeMounts"] = [*mounts, {"name": state.claim_name, "mountPath": state.mount_path}]
     seeding = seeder(app, state, image=installation.seed_image, pull_policy=installation.seed_pull_policy)
     first = [{**seeding, "name": FIRST_SEEDER}] if app.spec.template["spec"].get("initContainers") else []
     pod["initContainers"] = [*first, *(pod.get("initContainers") or []), seeding]
+
+
+def _container_of(pod: Manifest, app: StreamApp) -> dict[str, Any]:
+    """The application's container in a copy of the template."""
+    name = app.spec.application_container["name"]
+    container: dict[str, Any] = next(one for one in pod["containers"] if one["name"] == name)
+    return container
 
 
 def _template_hash(app: StreamApp, installation: Installation, live: Mapping[str, Any]) -> str:

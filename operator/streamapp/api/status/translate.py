@@ -24,6 +24,7 @@ from streamapp.api.v1alpha1.status import (
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.actions.decision import Decision
 from streamapp.core.evidence.membership import MemberPlacement, place_members
+from streamapp.core.evidence.pod_faults import fault_of
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal, TaskId
@@ -213,9 +214,9 @@ class _Answer:
         volume = self.snapshot.workload.volume(ordinal)
         known = None if volume is None or volume.process_id is None else str(volume.process_id)
         claim = None if volume is None else self._claim(ordinal)
-        agent = self._agent(ordinal)
+        agent, fault = self._agent(ordinal), fault_of(ordinal, self.snapshot.workload)
         if attribution is None:
-            return MemberStatus(ordinal=ordinal, process_id=known, volume=claim, agent=agent)
+            return MemberStatus(ordinal=ordinal, process_id=known, volume=claim, agent=agent, fault=fault)
         members = attribution.members(ordinal)
         shown = {str(member.process_id) for member in members if member.process_id is not None}
         assigned = [member.assignment for member in members if member.assignment is not None]
@@ -226,6 +227,7 @@ class _Answer:
             active=len(frozenset[TaskId]().union(*(one.active for one in assigned))),
             learners=len(frozenset[TaskId]().union(*(one.standby for one in assigned))),
             agent=agent,
+            fault=fault,
         )
 
     def _agent(self, ordinal: Ordinal) -> AgentState | None:

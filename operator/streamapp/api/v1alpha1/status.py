@@ -150,6 +150,9 @@ class MemberStatus(ApiModel):
     agent: AgentState | None = None
     """Active: the agent answers and its task assignor is in use. Inactive: the agent answers, but its task assignor is
     not in use. Unreachable: the agent does not answer. Absent: the application has no agent."""
+    fault: Line | None = None
+    """Why the pod does not run its application: exit code, restarts and the end of the termination message. Absent: it
+    runs, or starts for the first time."""
 
 
 class LastStep(ApiModel):

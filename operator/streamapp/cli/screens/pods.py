@@ -14,6 +14,7 @@ _AGENT_STYLES = {AgentState.ACTIVE: "", AgentState.INACTIVE: "yellow", AgentStat
 _WIDE = 110
 """The width for whole process IDs."""
 _SHORT_ID = 8
+_MOST_FAULTS = 3
 
 
 def pods(view: AppView, width: int, most: int | None) -> RenderableType | None:
@@ -45,7 +46,7 @@ def pods(view: AppView, width: int, most: int | None) -> RenderableType | None:
             *([_agent(member)] if has_agents else []),
             Text(fate, style=style),
         )
-    return Group(table, *_left_out(view, members, shown))
+    return Group(table, *_left_out(view, members, shown), *_faults(members))
 
 
 def fate_of(view: AppView, member: MemberStatus) -> tuple[str, str]:
@@ -82,6 +83,15 @@ def _chosen(view: AppView, most: int | None) -> Sequence[MemberStatus]:
         return members
     leaving = sorted(members, key=lambda member: (fate_of(view, member)[0] in {"", "stays", "idle"}, member.ordinal))
     return sorted(leaving[:most], key=lambda member: member.ordinal)
+
+
+def _faults(members: Sequence[MemberStatus]) -> list[Text]:
+    """Why pods do not run: the first of them in full."""
+    told = [member.fault for member in members if member.fault is not None]
+    lines = [Text(fault, style="red") for fault in told[:_MOST_FAULTS]]
+    if len(told) > _MOST_FAULTS:
+        lines.append(Text(f"and {counted(len(told) - _MOST_FAULTS, 'more pod')} with a fault", style="red"))
+    return lines
 
 
 def _left_out(view: AppView, members: Sequence[MemberStatus], shown: Sequence[MemberStatus]) -> list[Text]:

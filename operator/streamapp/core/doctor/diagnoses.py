@@ -142,6 +142,12 @@ class Diagnosis(Enum):
 
     # Starting and stopping.
 
+    PodFails = (
+        Severity.ERROR,
+        "A pod does not run its application.",
+        "Its tasks move to the other pods, or wait; no scale-down can be covered while it restarts.",
+        "Read the log with `kubectl logs --previous` and the Events with `kubectl describe pod`, and fix the cause.",
+    )
     GracePeriodShort = (
         Severity.WARNING,
         "The termination grace period is short.",

@@ -40,6 +40,7 @@ CHECKS: tuple[tuple[Diagnosis, Check], ...] = (
     (Diagnosis.CloseWithoutLeave, agent_checks.close_leaves),
     (Diagnosis.HeartbeatSlow, agent_checks.heartbeats_are_quick),
     (Diagnosis.SessionTimeoutLong, agent_checks.static_sessions_are_short),
+    (Diagnosis.PodFails, resource_checks.pods_run),
     (Diagnosis.KilledBeforeClosed, resource_checks.containers_end_by_themselves),
     (Diagnosis.GracePeriodShort, resource_checks.grace_period_is_long_enough),
     (Diagnosis.NoReadinessProbe, resource_checks.readiness_is_probed),

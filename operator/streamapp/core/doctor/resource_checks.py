@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.core.doctor.subject import DEFAULT_GRACE_SECONDS, Found, PassFailure, Subject, TemplateFacts
+from streamapp.core.evidence.pod_faults import describe, faults
 from streamapp.core.facts.containers import ContainerEnd
 
 KILLED = 137
@@ -51,6 +52,19 @@ def statefulset_is_ours(subject: Subject) -> Found:
         return ()
     detail = f"StatefulSet {statefulset.uid} is not controlled by this StreamApp"
     return (Finding(diagnosis=Diagnosis.ForeignStatefulSet, detail=detail, source=FindingSource.KUBERNETES),)
+
+
+def pods_run(subject: Subject) -> Found:
+    """Every pod runs its application, or starts without a fault so far."""
+    return tuple(
+        Finding(
+            diagnosis=Diagnosis.PodFails,
+            detail=describe(ordinal, fault),
+            source=FindingSource.KUBERNETES,
+            ordinals=(ordinal,),
+        )
+        for ordinal, fault in sorted(faults(subject.snapshot.workload).items())
+    )
 
 
 def containers_end_by_themselves(subject: Subject) -> Found:

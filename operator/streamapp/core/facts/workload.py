@@ -33,6 +33,21 @@ class Container:
             raise ValueError("container: runs, but has no ID or never ran")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFault:
+    """Why a pod does not run its application, or why its container was started again, in the words of Kubernetes."""
+
+    reason: str
+    """Of a container that waits or has ended, such as CrashLoopBackOff or OOMKilled; or Unschedulable."""
+    container: str = ""
+    """The container that is meant; empty for a pod without a node."""
+    exit_code: int | None = None
+    """How its last run ended; None if it never ran."""
+    restarts: int = 0
+    last_words: str = ""
+    """The end of the container's termination message, or what the kubelet or the scheduler says."""
+
+
 class StateSeen(Enum):
     """What a seeder reported instead of the age of the state."""
 
@@ -68,6 +83,8 @@ class Pod:
     """It was made from a template with an agent; None: that is not known."""
     waits_since_seeding: SeederRun | None = None
     """The seeder ended, and the application has not started since; None: it has, or no seeder ended."""
+    fault: PodFault | None = None
+    """The last one; a pod that runs again keeps it until it is replaced."""
 
     @property
     def is_running(self) -> bool:

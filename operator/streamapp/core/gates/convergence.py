@@ -10,6 +10,7 @@ from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, LagSample, when_caught_up
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import is_on_demand
+from streamapp.core.evidence.pod_faults import first_fault
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.lag import EndOffsets
@@ -170,7 +171,9 @@ def _pod_that_is_missing(case: GateInput) -> Refusal | None:
         return Refusal(Reason.ReplicasPending, f"desired {desired}, current {granted}")
     pods, ready = len(snapshot.workload.pods), snapshot.workload.ready
     if pods != granted or ready != granted:
-        return Refusal(Reason.PodsNotReady, f"current {granted}, {pods} exist, {ready} are ready")
+        fault = first_fault(snapshot.workload)
+        detail = f"current {granted}, {pods} exist, {ready} are ready"
+        return Refusal(Reason.PodsNotReady, f"{detail}; {fault}" if fault else detail)
     placement = case.placement()
     if isinstance(placement, Refusal):
         return placement

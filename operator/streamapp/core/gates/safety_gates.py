@@ -8,6 +8,7 @@ asks all of them, and the first that refuses names the reason.
 from datetime import timedelta
 
 from streamapp.core.evidence.membership import members_of_running_pods, pods_without_volume, unrecorded
+from streamapp.core.evidence.pod_faults import first_fault
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import FollowUp, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
@@ -65,11 +66,11 @@ def group_is_stable(case: GateInput) -> Refusal | None:
     if isinstance(group, Refusal):
         return group
     if group.state in {GroupState.EMPTY, GroupState.DEAD}:
-        return Refusal(Reason.GroupEmpty)
+        return Refusal(Reason.GroupEmpty, first_fault(case.snapshot.workload))
     if group.state is not GroupState.STABLE:
         return Refusal(Reason.GroupRebalancing, group.state.value)
     if not group.members:
-        return Refusal(Reason.GroupEmpty)
+        return Refusal(Reason.GroupEmpty, first_fault(case.snapshot.workload))
     return None if group.is_decoded else Refusal(Reason.GroupUndecodable, "a member shows no subscription")
 
 

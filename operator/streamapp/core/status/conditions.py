@@ -12,6 +12,7 @@ from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.idle_state import expired_pods
 from streamapp.core.evidence.learner_source import LearnersUnknown
+from streamapp.core.evidence.pod_faults import first_fault
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupState
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
@@ -78,6 +79,9 @@ def _ready(findings: DecisionFacts) -> Condition:
     detail = f"{workload.ready} of {max(granted, desired, workload.ready)} pods are ready"
     if granted < desired or findings.outcome.verdict is Verdict.GROW:
         return _condition("Ready", Answer.FALSE, findings.outcome.reason, detail)
+    fault = first_fault(workload, below=_wanted(findings))
+    if fault:
+        return _condition("Ready", Answer.FALSE, Reason.PodFails, f"{detail}; {fault}")
     if _awaited(findings):
         return _condition("Ready", Answer.FALSE, Reason.PodsNotReady, detail)
     return _condition("Ready", Answer.TRUE, findings.outcome.reason, detail)
@@ -85,11 +89,17 @@ def _ready(findings: DecisionFacts) -> Condition:
 
 def _awaited(findings: DecisionFacts) -> int:
     """Count the remaining pods that are not ready; a pod that a hold removes need not become ready."""
-    workload, staying = findings.snapshot.workload, findings.outcome.staying
-    granted = 0 if workload.statefulset is None else workload.statefulset.replicas
-    wanted = granted if staying is None else min(granted, staying)
-    ready = [pod for pod in workload.pods if pod.ordinal < wanted and pod.ready and not pod.terminating]
+    wanted = _wanted(findings)
+    pods = findings.snapshot.workload.pods
+    ready = [pod for pod in pods if pod.ordinal < wanted and pod.ready and not pod.terminating]
     return wanted - len(ready)
+
+
+def _wanted(findings: DecisionFacts) -> int:
+    """Count the pods that remain."""
+    statefulset, staying = findings.snapshot.workload.statefulset, findings.outcome.staying
+    granted = 0 if statefulset is None else statefulset.replicas
+    return granted if staying is None else min(granted, staying)
 
 
 def _reconciling(findings: DecisionFacts) -> Condition:

@@ -21,6 +21,7 @@ from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal, ProcessId
 from streamapp.core.facts.workload import Budget, Container, Pod, SeederRun, StatefulSet, StateSeen, Volume
 from streamapp.kube.client.client import Json
+from streamapp.kube.objects.pod_faults import pod_fault
 
 _ORDINAL = re.compile(r"-(\d+)$", re.ASCII)
 
@@ -152,6 +153,7 @@ def _pod(pod: Json, container: str) -> Pod:
         container=_container(pod, container),
         has_agent=any(one["name"] == AGENT for one in pod["spec"].get("initContainers") or ()),
         waits_since_seeding=_waits_since_seeding(pod, container),
+        fault=pod_fault(pod, _application_of(pod["spec"]["containers"], container)),
     )
 
 

@@ -1,0 +1,68 @@
+"""Which pods do not run their application, and why, in one sentence each.
+
+Called by the conditions, the status and `doctor`. No gate reads it: that a pod is not ready, or not in the group, holds
+whatever the cause is.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.workload import Pod, PodFault, Workload
+
+_PROVES_ITSELF = timedelta(seconds=60)
+"""A container that was restarted repeatedly is believed to run after this long: without a readiness probe, Kubernetes
+calls it ready as soon as it starts."""
+_REPEATEDLY = 2
+
+
+def faults(workload: Workload) -> Mapping[Ordinal, PodFault]:
+    """The pods that do not run, or that crash again and again, with the cause. A pod that is being deleted has none."""
+    return {
+        pod.ordinal: pod.fault
+        for pod in workload.pods
+        if pod.fault is not None and not pod.terminating and _counts(pod, pod.fault, workload)
+    }
+
+
+def fault_of(ordinal: Ordinal, workload: Workload) -> str | None:
+    """What `faults` has of one pod, for a user; None if it has nothing."""
+    pod = workload.pod(ordinal)
+    if pod is None or pod.fault is None or pod.terminating or not _counts(pod, pod.fault, workload):
+        return None
+    return describe(ordinal, pod.fault)
+
+
+def describe(ordinal: Ordinal, fault: PodFault) -> str:
+    """The fault of one pod, for a user."""
+    words = f": {fault.last_words}" if fault.last_words else ""
+    if not fault.container:
+        return f"pod {ordinal} is on no node ({fault.reason}){words}"
+    subject = f"container {fault.container} of pod {ordinal}"
+    if fault.exit_code is None:
+        return f"{subject} does not start ({fault.reason}){words}"
+    restarts = f", {fault.restarts} {'restart' if fault.restarts == 1 else 'restarts'}" if fault.restarts else ""
+    return f"{subject} ended with exit code {fault.exit_code} ({fault.reason}{restarts}){words}"
+
+
+def first_fault(workload: Workload, below: int | None = None) -> str:
+    """The fault of the pod with the lowest ordinal, and how many more pods have one; empty if none has.
+
+    Args:
+        workload: The pods.
+        below: Only pods with a lower ordinal count.
+    """
+    counted = {ordinal: fault for ordinal, fault in faults(workload).items() if below is None or ordinal < below}
+    if not counted:
+        return ""
+    first = min(counted)
+    others = len(counted) - 1
+    more = f"; so it is with {others} more" if others else ""
+    return describe(first, counted[first]) + more
+
+
+def _counts(pod: Pod, fault: PodFault, workload: Workload) -> bool:
+    started = pod.container.running_since
+    if started is None or not pod.ready:
+        return True
+    return fault.restarts >= _REPEATEDLY and workload.read_at - started < _PROVES_ITSELF

@@ -1,0 +1,73 @@
+"""Why a pod does not run its application, from its status as the kubelet and the scheduler write it.
+
+Pure functions over the API server's JSON, called by `from_json`. For messages alone: nothing is decided by a fault.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from streamapp.core.facts.workload import PodFault
+from streamapp.kube.client.client import Json
+
+_HARMLESS = {"", "ContainerCreating", "PodInitializing"}
+"""Why a container waits that will start."""
+_MOST_WORDS = 200
+
+
+def pod_fault(pod: Json, application_container: str | None) -> PodFault | None:
+    """Give what keeps the application from running, or what ended its last run; None if nothing does.
+
+    Init containers come before the application; the containers that others inject count only while they wait or have
+    ended, since a pod with one of them down is not ready.
+    """
+    status = pod.get("status", {})
+    for init in status.get("initContainerStatuses") or ():
+        fault = _of_container(init, is_application=False)
+        if fault is not None:
+            return fault
+    others = []
+    for one in status.get("containerStatuses") or ():
+        is_application = one["name"] == application_container
+        fault = _of_container(one, is_application=is_application)
+        if fault is not None and is_application:
+            return fault
+        others.append(fault)
+    return next((fault for fault in others if fault is not None), None) or _unscheduled(status)
+
+
+def _of_container(status: Mapping[str, Any], *, is_application: bool) -> PodFault | None:
+    state, last = status.get("state", {}), status.get("lastState", {}).get("terminated", {})
+    ended = state.get("terminated", {})
+    waiting = state.get("waiting", {})
+    if "waiting" in state and waiting.get("reason", "") not in _HARMLESS:
+        return _fault(status, waiting["reason"], last, waiting.get("message", ""))
+    if ended and ended.get("exitCode") != 0:
+        return _fault(status, ended.get("reason", ""), ended)
+    if is_application and last and last.get("exitCode") != 0:
+        return _fault(status, last.get("reason", ""), last)
+    return None
+
+
+def _fault(status: Mapping[str, Any], reason: str, ended: Mapping[str, Any], instead: str = "") -> PodFault:
+    """The fault of a container, with the cause of its last end if that tells more than an error."""
+    cause = ended.get("reason", "")
+    return PodFault(
+        reason=cause if cause not in {"", "Error", "Completed"} else reason,
+        container=status["name"],
+        exit_code=ended.get("exitCode"),
+        restarts=status.get("restartCount", 0),
+        last_words=_end_of(ended.get("message", "") if ended else instead),
+    )
+
+
+def _unscheduled(status: Mapping[str, Any]) -> PodFault | None:
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return PodFault(reason=condition.get("reason", ""), last_words=_end_of(condition.get("message", "")))
+    return None
+
+
+def _end_of(message: str) -> str:
+    """The end of a text as one line: a stack trace or a log says last what it died of."""
+    line = "".join(letter for letter in " ".join(message.split()) if letter.isprintable())
+    return line if len(line) <= _MOST_WORDS else f"…{line[1 - _MOST_WORDS :]}"

@@ -1,0 +1,68 @@
+"""Which pods count as failing, and what is said of them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from streamapp.core.evidence.pod_faults import fault_of, faults, first_fault
+from streamapp.core.facts.ids import Ordinal
+from streamapp.core.facts.workload import Container, Pod, PodFault, Workload
+from tests.builders import a_pod, not_running, pods
+from tests.support import example
+
+KILLED = PodFault(reason="OOMKilled", container="app", exit_code=137, restarts=2, last_words="heap")
+NO_NODE = PodFault(reason="Unschedulable", last_words="0/2 nodes are available")
+NO_IMAGE = PodFault(reason="ErrImagePull", container="app")
+
+
+def workload(*changed: Pod) -> Workload:
+    return replace(example.workload(), pods=pods(3, **{f"p{pod.ordinal}": pod for pod in changed}))
+
+
+def running(seconds: float) -> Container:
+    return Container(id="c", running_since=example.workload().read_at - timedelta(seconds=seconds), ever_ran=True)
+
+
+@pytest.mark.parametrize(
+    ("pod", "counts"),
+    [
+        pytest.param(a_pod(1, fault=KILLED, container=not_running(), ready=False), True, id="it does not run"),
+        pytest.param(a_pod(1, fault=KILLED, container=running(900), ready=False), True, id="it is not ready"),
+        pytest.param(a_pod(1, fault=KILLED, container=running(20)), True, id="it has just been started again"),
+        pytest.param(a_pod(1, fault=KILLED, container=running(61)), False, id="it has run for a minute"),
+        pytest.param(a_pod(1, fault=replace(KILLED, restarts=1), container=running(20)), False, id="once is no loop"),
+        pytest.param(
+            a_pod(1, fault=KILLED, container=not_running(), terminating=True), False, id="it is being deleted"
+        ),
+        pytest.param(a_pod(1), False, id="it has no fault"),
+    ],
+)
+def test_a_fault_counts_while_the_pod_does_not_run_by_it(pod: Pod, counts: bool) -> None:
+    seen = workload(pod)
+    assert (Ordinal(1) in faults(seen)) is counts
+    assert (fault_of(Ordinal(1), seen) is not None) is counts
+    assert (first_fault(seen) != "") is counts
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (KILLED, "container app of pod 1 ended with exit code 137 (OOMKilled, 2 restarts): heap"),
+        (
+            replace(KILLED, restarts=1, last_words=""),
+            "container app of pod 1 ended with exit code 137 (OOMKilled, 1 restart)",
+        ),
+        (NO_NODE, "pod 1 is on no node (Unschedulable): 0/2 nodes are available"),
+        (NO_IMAGE, "container app of pod 1 does not start (ErrImagePull)"),
+    ],
+)
+def test_one_sentence_names_pod_container_and_cause(fault: PodFault, told: str) -> None:
+    assert fault_of(Ordinal(1), workload(a_pod(1, fault=fault, ready=False))) == told
+
+
+def test_of_several_the_lowest_is_told_and_the_others_are_counted() -> None:
+    both = workload(a_pod(1, fault=NO_NODE, ready=False), a_pod(2, fault=NO_IMAGE, ready=False))
+    assert first_fault(both).endswith("0/2 nodes are available; so it is with 1 more")
+    assert first_fault(both, below=1) == ""
+    assert first_fault(both, below=2).endswith("0/2 nodes are available")
