@@ -406,7 +406,7 @@ class Reason(Enum):
     AgentSilent = _agents(
         "An agent does not report, or its reports are old or incomplete.",
         "Check the log of the pod that the message names: the agent needs Java 17, and its lines begin with "
-        "`streamapp-agent`. Check whether the operator can reach the agent's port.",
+        "streamapp-agent. Check whether the operator can reach the agent's port.",
         consequence="Learners on demand need a report from every agent, so there are none.",
         gate="the_source_that_is_demanded_is_in_force",
         is_overridable=True,
