@@ -9,7 +9,8 @@ from prometheus_client.exposition import generate_latest
 _APP = ("namespace", "name")
 _TO = ("to",)
 _RECONCILE_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-
+_HOLD_SECONDS = (5, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
+_GAP_SECONDS = (0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 SUCCESS = "success"
 ERROR = "error"
@@ -41,6 +42,19 @@ class Metrics:
             _APP,
             registry=registry,
         )
+        self.hold_durations = Histogram(
+            "streamapp_hold_duration_seconds",
+            "Durations of ended holds, by outcome: `removed` (pods were removed) or `cancelled`.",
+            ("outcome",),
+            buckets=_HOLD_SECONDS,
+            registry=registry,
+        )
+        self.gaps = Histogram(
+            "streamapp_step_downtime_seconds",
+            "Longest downtime of a task in each completed step of a scale-down, at most.",
+            buckets=_GAP_SECONDS,
+            registry=registry,
+        )
         self.waiting_tasks = Gauge(
             "streamapp_hold_waiting_tasks",
             "Tasks without a caught-up copy that the next step of a scale-down waits for.",
@@ -67,7 +81,13 @@ class Metrics:
         )
         self.group_read_age = Gauge(
             "streamapp_group_read_age_seconds",
-            "Age of the last read of the consumer group.",
+            "Seconds since the consumer group was last read successfully, or since the first attempt.",
+            _APP,
+            registry=registry,
+        )
+        self.last_success = Gauge(
+            "streamapp_last_success_timestamp_seconds",
+            "Unix time of the last reconcile that read, decided, applied and reported without an error.",
             _APP,
             registry=registry,
         )
@@ -98,6 +118,9 @@ class Metrics:
 
     def _of_the_process(self, registry: CollectorRegistry) -> None:
         """The operator's own work."""
+        self.build_info = Gauge(
+            "streamapp_build_info", "1, with the version of the operator.", ("version",), registry=registry
+        )
         self.reconciles = Counter("streamapp_reconcile_total", "Reconciles, by result.", ("result",), registry=registry)
         self.reconcile_seconds = Histogram(
             "streamapp_reconcile_time_seconds", "Duration of reconciles.", buckets=_RECONCILE_SECONDS, registry=registry
@@ -162,7 +185,8 @@ class Metrics:
         """Remove the metrics of a deleted application."""
         of_apps = (
             *(self.replicas, self.hold_seconds, self.waiting_tasks, self.remaining_lag, self.converged),
-            *(self.condition, self.group_read_age, self.steps, self.removed, self.agent_requests, self.announcements),
+            *(self.condition, self.group_read_age, self.last_success, self.steps, self.removed),
+            *(self.agent_requests, self.announcements),
         )
         for metric in of_apps:
             metric.remove_by_labels({"namespace": namespace, "name": name})

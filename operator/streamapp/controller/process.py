@@ -26,7 +26,7 @@ from streamapp.controller.apps.bindings import Bindings
 from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.http import routes
-from streamapp.controller.http.answers import Answers
+from streamapp.controller.http.answers import Answers, release
 from streamapp.controller.http.probes import Health, serve
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.election import Elector, LeaseTiming
@@ -130,7 +130,7 @@ class Operator:
         self._reconciler = Reconciler(
             Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership),
             Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
-            Reporter(client, self.metrics, settings.instance),
+            Reporter(client, self.metrics, settings.instance, now),
             self.applications,
             now,
             self.recording.recorder,
@@ -149,6 +149,7 @@ class Operator:
         return Applications(self.connect, pace, self.queue.add, self._now, lambda: self.namespaces.unknown, bindings)
 
     def _show_queue_and_lease(self) -> None:
+        self.metrics.build_info.labels(release()).set(1)
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         self.metrics.leader.set_function(lambda: float(self.leadership.leads()))
         self.metrics.lease_transitions.set_function(lambda: self.leadership.transitions)

@@ -77,7 +77,7 @@ class Bench:
             self.client, self.applications, installation, self.clock.now, self.clock.monotonic, agents
         )
         self.applier = Applier(self.client, installation, self.metrics, self.clock.monotonic, agents)
-        reporter = Reporter(self.client, self.metrics, "test")
+        reporter = Reporter(self.client, self.metrics, "test", self.clock.now)
         self.reconciler = Reconciler(self.gatherer, self.applier, reporter, self.applications, recorder=self.recorder)
 
     async def stop(self) -> None:

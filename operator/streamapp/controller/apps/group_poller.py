@@ -126,6 +126,8 @@ class GroupPoller:
         rebalance = self._rebalance if is_stable else None
         group = sharing.shared_group(poll.group, self._memory.readings)
         reading = GroupReading(ended_at=ended_at, group=group, rebalance=rebalance)
+        if isinstance(group, GroupDescription):
+            self._memory.group_read_at = ended_at
         self._memory.rebalances = rebalance_trigger.seen(self._memory.rebalances, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._record_running(reading)

@@ -99,6 +99,8 @@ class Memory:
     """Of the StreamApp; another UID under the same name is another application."""
     desired_samples: list[DesiredSample] = field(default_factory=list)
     readings: tuple[GroupReading, ...] = ()
+    group_read_at: datetime | None = None
+    """When the group was last read successfully."""
     task_set: TaskSet | TopologyUnknown = field(default_factory=lambda: TopologyUnknown("The group was not read yet."))
     topic_configs: Mapping[str, TopicConfig | ConfigUnread] = field(default_factory=dict)
     """Of the topics behind the stores, as they were last read."""

@@ -3,8 +3,8 @@
 Called by `reconciler` at the end of every reconcile. Events and log lines report changes only.
 """
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
@@ -16,7 +16,7 @@ from streamapp.controller.apps.memory import Memory
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
-from streamapp.core.facts.hold_record import HoldRecord
+from streamapp.core.facts.hold_record import Hold, HoldRecord
 from streamapp.core.facts.snapshot import Raise
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.reasons import Reason
@@ -32,11 +32,22 @@ log = structlog.get_logger()
 class Reporter:
     """Reports for all applications; remembers what it logged last of each."""
 
-    def __init__(self, client: KubeClient, metrics: Metrics, instance: str) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        metrics: Metrics,
+        instance: str,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._client = client
         self._metrics = metrics
         self._instance = instance
+        self._now = now
         self._logged: dict[Key, tuple[Verdict, str]] = {}
+        self._holds: dict[Key, Hold] = {}
+        """The hold of each application, as last reported."""
+        self._shown: dict[Key, Memory] = {}
+        """Whose age of the group is shown."""
 
     async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
         """Report a decision.
@@ -44,10 +55,13 @@ class Reporter:
         Events are sent only if every step of the plan succeeded (`done`), or the replicas were raised before it.
         """
         self._measure(gathered, decision)
+        self._measure_ends(gathered, decision, gap)
         changed = self._log(gathered, decision)
         await self._write_status(gathered, decision, gap)
         if done or gathered.snapshot.raised is not None:
             await self._publish(gathered, decision, changed=changed)
+        if done:
+            self._metrics.last_success.labels(gathered.key.namespace, gathered.key.name).set(self._now().timestamp())
 
     async def report_raise(self, facts: ReplicaFacts, raised: Raise, unread: str) -> None:
         """Report a raise that was made in a pass which could read nothing else; `unread` says what and why."""
@@ -66,7 +80,8 @@ class Reporter:
 
     def forget(self, key: Key) -> None:
         """Drop the state of a deleted application."""
-        self._logged.pop(key, None)
+        for remembered in (self._logged, self._holds, self._shown):
+            remembered.pop(key, None)
         self._metrics.forget(key.namespace, key.name)
 
     def _log(self, gathered: Gathered, decision: Decision) -> bool:
@@ -142,9 +157,34 @@ class Reporter:
             for answer in Answer:
                 is_so = condition.status is answer
                 metrics.condition.labels(*labels, condition.type, answer.value).set(is_so)
-        latest = gathered.snapshot.latest
-        if latest is not None:
-            metrics.group_read_age.labels(*labels).set((now - latest.ended_at).total_seconds())
+        self._measure_group(gathered)
+
+    def _measure_group(self, gathered: Gathered) -> None:
+        """Show the age of the last successful reading as it is when Prometheus asks: no pass may come for long."""
+        key, memory = gathered.key, gathered.application.memory
+        labels = (key.namespace, key.name)
+        began_at = gathered.snapshot.now
+
+        def age() -> float:
+            return (self._now() - (memory.group_read_at or began_at)).total_seconds()
+
+        if self._shown.get(key) is not memory:
+            self._shown[key] = memory
+            self._metrics.group_read_age.labels(*labels).set_function(age)
+
+    def _measure_ends(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> None:
+        """Count holds and steps that have ended."""
+        key, now = gathered.key, gathered.snapshot.now
+        hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
+        before = self._holds.pop(key, None)
+        if before is not None and (hold is None or hold.id != before.id):
+            is_cancelled = any(event.reason is Reason.HoldCancelled for event in decision.events)
+            outcome = "cancelled" if is_cancelled else "removed"
+            self._metrics.hold_durations.labels(outcome).observe((now - before.since).total_seconds())
+        if hold is not None:
+            self._holds[key] = hold
+        if isinstance(gap, Gap):
+            self._metrics.gaps.observe(gap.at_most.total_seconds())
 
 
 def _granted(gathered: Gathered) -> int:
