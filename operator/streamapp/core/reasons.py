@@ -273,7 +273,9 @@ class Reason(Enum):
     )
     HoldRecordUnreadable = _earlier(
         "The operator cannot read the hold record on the StatefulSet.",
-        "If no pod is terminating and the group is stable, remove the annotation `streamapp.dev/hold-record`.",
+        "If an older operator runs than the one that wrote it, upgrade the operator. Else, if no pod is terminating "
+        "and the group is stable, label the namespace `streamapp.dev/guard=off`, remove the annotation "
+        "`streamapp.dev/hold-record`, and remove the label.",
         consequence="The record can hide an open step.",
         gate="no_earlier_step_is_open",
         hold_ends="It ends when the hold record is readable again or is removed.",
