@@ -5,7 +5,7 @@ The previous owner, or else the copy that is nearest to ready.
 
 from collections.abc import Callable, Iterable
 
-from streamapp.simulator.learner.draft import NONE, Draft
+from streamapp.simulator.learner.draft import FARTHEST, NONE, Draft
 
 
 def place_actives(draft: Draft, *, is_frozen: bool) -> None:
@@ -20,6 +20,8 @@ def place_actives(draft: Draft, *, is_frozen: bool) -> None:
             _settle(draft, task, draft.owner[task])
     # Tasks without a choice come first, so that the loads are known for the others.
     orphans = _without_placed(orphans, lambda task: _place(draft, task, _ready_and_staying(draft, task)))
+    if not is_frozen:
+        orphans = _without_placed(orphans, lambda task: _is_nearly_ready(draft, task) and _place_nearest(draft, task))
     orphans = _without_placed(orphans, lambda task: _place(draft, task, lambda one: draft.is_ready(task, one)))
     orphans = _without_placed(orphans, lambda task: _place_nearest(draft, task))
     for task in orphans:
@@ -50,6 +52,12 @@ def _place(draft: Draft, task: int, may: Callable[[int], bool]) -> bool:
     if process != NONE:
         _settle(draft, task, process)
     return process != NONE
+
+
+def _is_nearly_ready(draft: Draft, task: int) -> bool:
+    """Whether a copy that stays is within twice the limit."""
+    least = min((draft.lag(task, one) for one in draft.copies[task] if draft.stays[one]), default=FARTHEST)
+    return least < FARTHEST and least // 2 <= draft.settings.acceptable_lag
 
 
 def _place_nearest(draft: Draft, task: int) -> bool:

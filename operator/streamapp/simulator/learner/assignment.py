@@ -73,7 +73,7 @@ def assign(
     standbys = StandbyPlacement(draft, takeover)
     is_pending = takeover.is_pending
     if is_frozen:
-        standbys.keep_all()
+        standbys.keep_nearest()
     else:
         standbys.choose()
         if is_balanced and settings.levels_standbys:

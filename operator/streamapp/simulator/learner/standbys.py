@@ -44,15 +44,13 @@ class StandbyPlacement:
                 self._fill(task, chosen)
             self.holders.append(chosen)
 
-    def keep_all(self) -> None:
-        """Keep every copy: without a known plan a learner is no different from another copy."""
-        draft = self.draft
-        self.holders = [
-            [one for one in draft.copies[task] if one != draft.active[task] and draft.stays[one]]
-            if draft.is_stateful(task)
-            else []
-            for task in range(len(draft.tasks))
-        ]
+    def keep_nearest(self) -> None:
+        """Keep the nearest copies: the configured number, and one that may be a learner."""
+        draft, most = self.draft, self.draft.settings.standbys + 1
+        for task in range(len(draft.tasks)):
+            kept = [one for one in draft.copies[task] if one != draft.active[task] and draft.stays[one]]
+            kept.sort(key=lambda one, task=task: draft.lag(task, one))  # type: ignore[misc]
+            self.holders.append(kept[:most] if draft.is_stateful(task) else [])
 
     def _fill(self, task: int, chosen: list[int]) -> None:
         is_borrowed = self._is_borrowed(task)

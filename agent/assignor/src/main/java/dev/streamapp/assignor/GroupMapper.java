@@ -51,6 +51,15 @@ final class GroupMapper {
         });
     }
 
+    /**
+     * Return what of the announcement concerns this group: an announcement that names none of its processes is empty. An agent serves all
+     * applications of its JVM, so the others hear of one that leaves, too.
+     */
+    Announcement concerning(Announcement announcement) {
+        boolean names = announcement.state() != Announcement.State.SET || announcement.leaving().stream().anyMatch(processes::containsKey);
+        return names ? announcement : Announcement.empty();
+    }
+
     /** Return the group as values, with the weights that the user wants. */
     Group group(Announcement announcement, Settings settings, TaskWeights weights) {
         List<Task> listed = new ArrayList<>();

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.apache.kafka.streams.processor.TaskId;
@@ -93,16 +94,18 @@ public final class LearnerTaskAssignor implements TaskAssignor {
     private TaskAssignment assignWithLearners(ApplicationState state) {
         Bridge.ReceivedAnnouncement received = Bridge.readAnnouncement(settings.isEager());
         GroupMapper members = new GroupMapper(state);
-        AssignmentResult result = LearnerAssignment.assign(
-            members.group(received.announcement(), settings.with(state.assignmentConfigs()), settings.weights()));
-        TaskAssignment plain = finished(members, members.assignments(result), received.announcement(), result);
+        Announcement announcement = members.concerning(received.announcement());
+        AssignmentResult result = FollowUpInterval.applied(settings.applicationId(), announcement,
+            LearnerAssignment.assign(members.group(announcement, settings.with(state.assignmentConfigs()), settings.weights())),
+            TimeUnit.NANOSECONDS.toMillis(System.nanoTime()));
+        TaskAssignment plain = finished(members, members.assignments(result), announcement, result);
         AssignmentResult reported = result;
         TaskAssignment chosen = plain;
         if (TaskAssignmentUtils.validateTaskAssignment(state, plain) != AssignmentError.NONE) {
             chosen = previousOwners(state);
             reported = fellBack(result, "Kafka found the assignment wrong");
         } else {
-            chosen = withRacks(state, members, received.announcement(), result, plain);
+            chosen = withRacks(state, members, announcement, result, plain);
         }
         LOG.info("{} moved, {} learn, {} ready, follow-up {}{}", reported.moved(), reported.learning(false), reported.learning(true),
             reported.followUp(), reported.fellBack().isEmpty() ? "" : ", fell back: " + reported.fellBack());

@@ -127,6 +127,16 @@ class LearnerTaskAssignorTest {
     }
 
     @Test
+    void whoLeavesAnotherApplicationOfTheJvmLeavesThisOneInBalance() {
+        announce(leaving(7));
+        KafkaGroup group = new KafkaGroup().stateful("0_0", "0_1", "0_2", "0_3").member(1, Set.of("0_0", "0_1", "0_2", "0_3"), Map.of())
+            .member(2, Set.of(), Map.of("0_0", 0L, "0_1", 0L));
+        TaskAssignment made = assign(group, Map.of());
+        assertEquals("1: 0_2 0_3, 2: 0_0 0_1", told(made));
+        assertEquals(Map.of(), followUps(made));
+    }
+
+    @Test
     void anApplicationThatTakesItsWordBackIsAnnouncedNoMore() {
         announce(leaving(1));
         assertEquals("1: 0_0 0_1, 2: (0_0) (0_1) 0_2", told(assign(two(), Map.of())));

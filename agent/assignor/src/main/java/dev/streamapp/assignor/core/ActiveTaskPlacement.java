@@ -11,6 +11,9 @@ import java.util.function.IntPredicate;
  */
 final class ActiveTaskPlacement {
 
+    /** A copy within so many times the limit is nearly ready. */
+    private static final long NEARLY = 2;
+
     private final AssignmentDraft draft;
     private final boolean frozen;
 
@@ -41,6 +44,8 @@ final class ActiveTaskPlacement {
         }
         // Tasks without a choice come first, so that the loads are known for the others.
         orphans.removeIf(task -> placedWith(task, process -> draft.stays[process] && draft.isReady(task, process), "orphan, to a ready copy"));
+        // A learner just beside the limit: the leaving process has revoked the task already, so to give it back would cost two gaps.
+        orphans.removeIf(task -> isNearlyReady(task) && placedWithNearest(task));
         // A process that leaves but has the state is better than one that would restore for minutes: it still works, and a learner follows.
         orphans.removeIf(task -> placedWith(task, process -> draft.isReady(task, process), "orphan, only a leaving process has its state"));
         orphans.removeIf(this::placedWithNearest);
@@ -71,9 +76,19 @@ final class ActiveTaskPlacement {
         return process != AssignmentDraft.NONE;
     }
 
+    private boolean isNearlyReady(int task) {
+        long lag = nearest(task);
+        return !frozen && lag < Long.MAX_VALUE && lag / NEARLY <= draft.group.settings().acceptableLag();
+    }
+
+    /** Return the lag of the nearest copy that stays; the largest number if there is none or its lag is unknown. */
+    private long nearest(int task) {
+        return draft.copies(task).stream().filter(process -> draft.stays[process]).mapToLong(process -> draft.lag(task, process)).min()
+            .orElse(Long.MAX_VALUE);
+    }
+
     private boolean placedWithNearest(int task) {
-        long least = draft.copies(task).stream().filter(process -> draft.stays[process])
-            .mapToLong(process -> draft.lag(task, process)).min().orElse(0);
+        long least = nearest(task);
         IntPredicate nearest = process -> draft.stays[process] && draft.hasCopy(task, process) && draft.lag(task, process) == least;
         return placedWith(task, nearest, "orphan, to the copy nearest to ready");
     }

@@ -5,6 +5,7 @@ import dev.streamapp.assignor.core.model.Group;
 import dev.streamapp.assignor.core.model.Process;
 import dev.streamapp.assignor.core.model.Task;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -20,7 +21,7 @@ final class FallbackAssignment {
 
     private FallbackAssignment() {}
 
-    /** Return the previous owners plus placed orphans; every copy that stateful tasks had stays where it is. */
+    /** Return the previous owners plus placed orphans. Of the copies that a stateful task had, the configured number and one more stay. */
     static AssignmentResult of(Group group, String why) {
         Map<String, Set<String>> actives = new HashMap<>();
         group.processes().forEach(process -> actives.put(process.id(), new HashSet<>()));
@@ -54,16 +55,24 @@ final class FallbackAssignment {
 
     private static Map<String, AssignmentResult.Placement> placements(Group group, Map<String, Set<String>> actives) {
         Map<String, AssignmentResult.Placement> placements = new HashMap<>();
-        for (Process process : group.processes()) {
-            Set<String> standbys = new HashSet<>();
-            for (Task task : group.tasks()) {
-                boolean had = process.standbys().contains(task.id()) || process.actives().contains(task.id());
-                if (task.stateful() && had && !actives.get(process.id()).contains(task.id())) {
-                    standbys.add(task.id());
-                }
+        group.processes().forEach(process -> placements.put(process.id(), new AssignmentResult.Placement(actives.get(process.id()), new HashSet<>())));
+        for (Task task : group.tasks()) {
+            if (task.stateful()) {
+                group.processes().stream().filter(process -> holdsBeside(process, task, actives))
+                    .sorted(Comparator.comparingLong(process -> lag(process, task))).limit(group.settings().standbys() + 1L)
+                    .forEach(process -> placements.get(process.id()).standbys().add(task.id()));
             }
-            placements.put(process.id(), new AssignmentResult.Placement(actives.get(process.id()), standbys));
         }
         return placements;
+    }
+
+    private static boolean holdsBeside(Process process, Task task, Map<String, Set<String>> actives) {
+        boolean had = process.standbys().contains(task.id()) || process.actives().contains(task.id());
+        return had && !actives.get(process.id()).contains(task.id());
+    }
+
+    private static long lag(Process process, Task task) {
+        long lag = process.lags().getOrDefault(task.id(), Long.MAX_VALUE);
+        return lag == Process.RUNNING ? 0 : lag < 0 ? Long.MAX_VALUE : lag;
     }
 }

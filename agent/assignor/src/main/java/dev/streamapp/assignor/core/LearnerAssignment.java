@@ -59,7 +59,7 @@ public final class LearnerAssignment {
         StandbyTaskPlacement standbys = new StandbyTaskPlacement(draft, takeover);
         boolean pending = takeover.isPending();
         if (frozen) {
-            standbys.keepAll();
+            standbys.keepNearest();
         } else {
             standbys.choose();
             pending |= balanced && group.settings().levelsStandbys() && standbys.balance(takeover.free());

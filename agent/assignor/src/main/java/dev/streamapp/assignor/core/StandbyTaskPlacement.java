@@ -40,13 +40,19 @@ final class StandbyTaskPlacement {
         }
     }
 
-    /** Keep every copy: without a known plan a learner is no different from another copy. */
-    void keepAll() {
+    /**
+     * Keep the nearest copies of each task: the configured number, and one that may be a learner. Without a plan nothing tells a learner from
+     * another copy, nor from an old directory that no process feeds. Each kept copy restores, so to keep all of them could start restores all over
+     * the group.
+     */
+    void keepNearest() {
+        long most = draft.group.settings().standbys() + 1L;
         for (int task = 0; task < draft.tasks.length; task++) {
             int at = task;
             List<Integer> kept = new ArrayList<>();
             if (draft.isStateful(task)) {
-                draft.copies(task).stream().filter(process -> process != draft.active[at] && draft.stays[process]).forEach(kept::add);
+                draft.copies(task).stream().filter(process -> process != draft.active[at] && draft.stays[process]).boxed()
+                    .sorted(Comparator.comparingLong(process -> draft.lag(at, process))).limit(most).forEach(kept::add);
             }
             holders.add(kept);
         }

@@ -90,8 +90,12 @@ public final class Cluster {
         return lagsKnown ? lag : -3;
     }
 
+    long lag(String process, String task) {
+        return lag(nodes.get(process), task);
+    }
+
     boolean isReady(String process, String task) {
-        long lag = lag(nodes.get(process), task);
+        long lag = lag(process, task);
         return lag <= settings.acceptableLag() && lag != -3;
     }
 
