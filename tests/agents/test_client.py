@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from lab.settings import REPOSITORY
 from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementOutcome, AnnouncementResult
-from streamapp.agents.client import AgentClient
+from streamapp.agents.client import DEADLINE_SECONDS, AgentClient
 from streamapp.agents.turns import Turns
 from streamapp.core.facts.agent_reports import AgentReport, AgentSilent, Rebalance
 from streamapp.core.facts.hold_record import Epoch
@@ -334,3 +336,9 @@ def test_a_closed_client_opens_anew_when_it_is_asked_again() -> None:
                 await client.close()
 
     asyncio.run(play())
+
+
+def test_an_agent_gives_its_last_look_well_within_the_deadline_of_a_request() -> None:
+    source = REPOSITORY / "agent/agent/src/main/java/dev/streamapp/agent/report/Prober.java"
+    (waits,) = re.findall(r"TIMEOUT_MILLIS = (\d+);", source.read_text())
+    assert int(waits) / 1000 <= DEADLINE_SECONDS / 2

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from streamapp.core.evidence.membership import place_members
-from streamapp.core.facts.agent_reports import AgentReport, LocalTask, TaskState
+from streamapp.core.facts.agent_reports import AgentReport, LocalTask, TaskState, TaskTimes
 from streamapp.core.facts.group import GroupDescription, GroupReading, Member
 from streamapp.flightrecord.schema import GapLine, SampleSource
 from streamapp.flightrecord.task_gaps import TaskGapLog
@@ -42,6 +42,45 @@ def test_a_task_that_another_process_runs_may_have_stood_still_since_it_was_last
     assert heard(log, told(2, 0, t0=RUNS, t1=RUNS)) == []
     assert heard(log, told(4, 0, t0=RUNS), told(4.5, 1, t1=RUNS)) == [("0_1", 1, 0, 2.5)]
     assert heard(log, told(6, 0, t0=RUNS), told(6.5, 1, t1=RUNS)) == []
+
+
+def timed(report: AgentReport, started: float | None = None, stopped: float | None = None) -> AgentReport:
+    """With the times of task 0, in seconds after the start."""
+
+    def at(seconds: float | None) -> datetime | None:
+        return None if seconds is None else START + timedelta(seconds=seconds)
+
+    return replace(report, task_times=(TaskTimes(example.task(0), at(started), at(stopped)),))
+
+
+def exact(log: TaskGapLog, *reports: AgentReport) -> list[tuple[float | None, float | None]]:
+    """When the task stopped and began to run, in seconds after the start."""
+    lines = log.by_agents(HEAD, {report.ordinal: report for report in reports})
+    return [
+        tuple(None if one is None else (one - START).total_seconds() for one in (line.stopped_at, line.started_at))  # type: ignore[misc]
+        for line in lines
+    ]
+
+
+def test_agents_that_report_when_the_task_stopped_and_began_give_the_gap_as_a_figure() -> None:
+    log = TaskGapLog()
+    assert exact(log, timed(told(0, 0, t0=RUNS), started=-60)) == []
+    moved = timed(told(4, 0, t1=RUNS), started=-60, stopped=2.1), timed(told(4.5, 1, t0=RUNS), started=2.35)
+    assert exact(log, *moved) == [(2.1, 2.35)]
+
+
+def test_a_process_that_died_leaves_no_time_of_its_stop() -> None:
+    log = TaskGapLog()
+    exact(log, timed(told(0, 0, t0=RUNS), started=-60, stopped=-61))
+    assert exact(log, timed(told(4.5, 1, t0=RUNS), started=3)) == [(None, 3)]
+
+
+def test_the_time_of_an_earlier_stop_is_not_that_of_this_gap() -> None:
+    log = TaskGapLog()
+    exact(log, timed(told(0, 0, t0=RUNS), started=-60))
+    exact(log, timed(told(4, 0), stopped=2), timed(told(4.5, 1, t0=RUNS), started=2.5))
+    exact(log, timed(told(60, 1, t0=RUNS), started=2.5))
+    assert exact(log, timed(told(64, 2, t0=RUNS), started=63)) == [(None, 63)]
 
 
 def test_a_task_that_was_seen_restoring_stood_still_for_so_long_at_least() -> None:

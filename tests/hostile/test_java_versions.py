@@ -17,8 +17,8 @@ JAVA_8 = 52
 
 def test_a_jvm_that_is_too_old_runs_the_application_and_says_one_line(parts: Parts, tmp_path: Path) -> None:
     java = parts.java("11")
-    plain = jvms.run(jvms.command(parts, tmp_path, java, []), "start\n")
-    with_agent = jvms.run(jvms.command(parts, tmp_path, java, [f"-javaagent:{parts.agent}"]), "start\n")
+    plain = jvms.run(jvms.command(parts, tmp_path, [], java), "start\n")
+    with_agent = jvms.run(jvms.command(parts, tmp_path, [jvms.agent(parts)], java), "start\n")
     warning = "streamapp-agent: the agent stays off: it needs Java 17, and this JVM is Java 11.0.13\n"
     assert plain.seen == (7, "constructed CREATED\nstart REBALANCING\nclosed NOT_RUNNING\n", "begins\nends\n")
     assert with_agent.seen == (plain.code, plain.out, warning + plain.err)
@@ -27,8 +27,8 @@ def test_a_jvm_that_is_too_old_runs_the_application_and_says_one_line(parts: Par
 @pytest.mark.parametrize("version", ["17", "21", "25"])
 def test_the_output_and_the_exit_code_are_those_without_the_agent(version: str, parts: Parts, tmp_path: Path) -> None:
     java = parts.java(version)
-    plain = jvms.run(jvms.command(parts, tmp_path, java, []), "start\n")
-    with_agent = jvms.run(jvms.command(parts, tmp_path, java, [f"-javaagent:{parts.agent}"]), "start\n")
+    plain = jvms.run(jvms.command(parts, tmp_path, [], java), "start\n")
+    with_agent = jvms.run(jvms.command(parts, tmp_path, [jvms.agent(parts)], java), "start\n")
     assert plain.out == "constructed CREATED\nstart REBALANCING\nclosed NOT_RUNNING\n"
     assert with_agent.seen == plain.seen
 

@@ -10,7 +10,9 @@ from typing import Any
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from streamapp.core.facts.agent_reports import AsideKind
 from streamapp.core.facts.ids import Ordinal
+from streamapp.wire.agent_fields import What
 from streamapp.wire.agent_report import Expected
 from tests.streamapps import changed
 
@@ -78,6 +80,10 @@ FULL: Json = {
             "defaultsGiven": [{"name": "task.assignor.class", "value": "ours"}],
             "stateBytes": 200_000_000,
             "freeBytes": 1_000_000_000,
+            "taskTimes": [
+                {"id": "0_1", "startedAgoMillis": 60000},
+                {"id": "0_2", "startedAgoMillis": 90000, "stoppedAgoMillis": 1500},
+            ],
             "topology": "Topologies:\n   Sub-topology: 0\n",
             "tasks": [
                 {"id": "0_1", "role": "active", "state": "running", "stores": []},
@@ -118,10 +124,10 @@ def some(required: Json, optional: Json) -> st.SearchStrategy[Json]:
 
 ASIDES = some(
     {
-        "what": st.sampled_from(_REPORT["$defs"]["aside"]["properties"]["what"]["enum"]),
+        "what": st.sampled_from([one.value for one in What]) | TEXTS,
         "why": TEXTS,
     },
-    {"kind": st.sampled_from(_REPORT["$defs"]["aside"]["properties"]["kind"]["enum"])},
+    {"kind": st.sampled_from([one.value for one in AsideKind]) | TEXTS},
 )
 ROUNDS = some(
     {
@@ -155,11 +161,10 @@ def tasks(draw: st.DrawFn) -> list[Json]:
 
 def instances(application_ids: st.SearchStrategy[str]) -> st.SearchStrategy[Json]:
     """One instance."""
-    properties = _REPORT["$defs"]["instance"]["properties"]
     return some(
         {
             "applicationId": application_ids,
-            "clientState": st.sampled_from(properties["clientState"]["enum"]),
+            "clientState": st.sampled_from(["RUNNING", "REBALANCING"]) | TEXTS,
             "asides": st.lists(ASIDES, max_size=2),
         },
         {
@@ -180,6 +185,9 @@ def instances(application_ids: st.SearchStrategy[str]) -> st.SearchStrategy[Json
             "defaultsGiven": st.lists(some({"name": TEXTS, "value": TEXTS}, {}), max_size=2),
             "stateBytes": COUNTS,
             "freeBytes": COUNTS,
+            "taskTimes": st.lists(
+                some({"id": st.just("0_1")}, {"startedAgoMillis": MILLIS, "stoppedAgoMillis": MILLIS}), max_size=2
+            ),
             "topology": TEXTS,
             "tasks": tasks(),
         },

@@ -22,6 +22,7 @@ from streamapp.core.facts.agent_reports import (
     LocalTask,
     Rebalance,
     TaskState,
+    TaskTimes,
 )
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
@@ -76,6 +77,10 @@ EVERYTHING = ReadReport(
         ),
         state_bytes=200_000_000,
         free_bytes=1_000_000_000,
+        task_times=(
+            TaskTimes(TaskId(0, 1), ASKED_AT - timedelta(minutes=1), None),
+            TaskTimes(TaskId(0, 2), ASKED_AT - timedelta(seconds=90), ASKED_AT - timedelta(seconds=1.5)),
+        ),
     ),
     "Topologies:\n   Sub-topology: 0\n",
 )
@@ -116,6 +121,37 @@ def test_an_aside_of_the_assignor_says_that_it_is_not_at_work_whatever_else_is_s
     assert (report.is_ours, report.aside) == (
         False,
         AssignorInactive(AsideKind.OLDER_STREAMS, "3.7.1 has no such interface"),
+    )
+
+
+NEWER: dict[str, Any] = {
+    "instances.0.clientState": "PAUSED",
+    "instances.0.protocol": "later",
+    "instances.0.asides": [{"what": "probe", "why": "it is new"}],
+    "instances.0.assignor.lastRound.followUpFor": "balance",
+    "instances.0.assignor.lastRound.announcement": "later",
+}
+
+
+def test_words_that_a_newer_agent_or_kafka_has_do_not_make_it_silent() -> None:
+    report = read_report(body(changed(NEWER)), EXPECTED).report
+    assert (report.client_state, report.is_ours, report.aside) == ("PAUSED", True, None)
+    assert report.round is not None
+    assert (report.round.state, report.round.follow_up_is_watch) == (AnnouncementState.UNKNOWN, False)
+
+
+def test_an_unknown_state_of_a_task_or_of_the_announcement_is_not_known() -> None:
+    later = {"announcement": {"state": "later"}, "instances.0.tasks.0.state": "migrating"}
+    report = read_report(body(changed(later)), EXPECTED).report
+    assert report.heard.state is AnnouncementState.UNKNOWN
+    assert report.tasks is not None
+    assert report.tasks[0].state is None
+
+
+def test_an_unknown_kind_of_aside_is_a_failure() -> None:
+    aside = {"what": "assignor", "why": "oops", "kind": "NewerStreams"}
+    assert read_report(body(changed({"asides": [aside]})), EXPECTED).report.aside == AssignorInactive(
+        AsideKind.FAILED, "oops"
     )
 
 

@@ -215,6 +215,10 @@ class GapLine(Line):
     """The last time before `ts` that the task was seen running: the gap is at most the time between the two."""
     stood_seconds: Seconds
     """Time that the task was seen restoring in between: the gap is at least as long."""
+    stopped_at: Time | None = None
+    """When the process before stopped the task, after its commit; only agents report it."""
+    started_at: Time | None = None
+    """When this process began to run the task; with `stopped_at` the gap is a figure and no range."""
     source: SampleSource
 
 

@@ -2,6 +2,7 @@
 
 The operator does not watch a task all the time, so a gap is a range. It is at most the time from the last report of the
 task running to the first report of it running again. It is at least the time between reports of it restoring.
+Where agents report when a task stopped and began to run, the gap is the time between the two.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -20,6 +21,8 @@ from streamapp.flightrecord.schema import GapLine, SampleSource
 
 SET_BACK = timedelta(minutes=1)
 """A report that is older than the last one by more than this is not late: the clock was set back."""
+LATE = timedelta(seconds=2)
+"""Requests to two agents take so much more or less time to arrive, at most: longer ones have no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class TaskGapLog:
 
     _runs: dict[TaskId, _Run] = field(default_factory=dict)
     _source: SampleSource | None = None
+    _stops: dict[TaskId, datetime] = field(default_factory=dict)
+    """When a process last stopped each task, by its agent."""
     _group_state: tuple[object, ...] = ()
     """The part of the last reading that decides which member runs which task."""
     _read_at: datetime | None = None
@@ -56,16 +61,20 @@ class TaskGapLog:
     def by_agents(self, head: Head, reports: Mapping[Ordinal, AgentReport]) -> Iterator[GapLine]:
         """Give the gaps that fresh agent reports show; the same report a second time shows none."""
         self._use(SampleSource.AGENT)
+        for times in (times for report in reports.values() for times in report.task_times):
+            if times.stopped_at is not None:
+                self._stops[times.id] = max(times.stopped_at, self._stops.get(times.id, times.stopped_at))
         # By time: the report of the new runner must not come before that of the old one.
         for report in sorted(reports.values(), key=lambda report: report.as_of):
             if report.tasks is None or report.process_id is None:
                 continue
             runner = Runner(report.ordinal, str(report.process_id), report.incarnation)
+            starts = {times.id: times.started_at for times in report.task_times}
             for task in report.tasks:
                 if not task.is_active:
                     continue
                 if task.state is TaskState.RUNNING:
-                    yield from self._running_at(head, task.id, runner, report.as_of)
+                    yield from self._running_at(head, task.id, runner, report.as_of, starts.get(task.id))
                 elif task.state is TaskState.RESTORING:
                     self._restoring_at(task.id, report.as_of)
 
@@ -102,13 +111,16 @@ class TaskGapLog:
         """Begin anew if the source changes: agents and members identify a restart by different values."""
         if source is not self._source:
             self._runs, self._source, self._group_state, self._read_at = {}, source, (), None
+            self._stops = {}
 
     def _restoring_at(self, task: TaskId, at: datetime) -> None:
         run = self._runs.get(task)
         if run is not None and at > run.at:
             run.restoring = (at, at) if run.restoring is None else (run.restoring[0], max(run.restoring[1], at))
 
-    def _running_at(self, head: Head, task: TaskId, runner: Runner, at: datetime) -> Iterator[GapLine]:
+    def _running_at(
+        self, head: Head, task: TaskId, runner: Runner, at: datetime, started_at: datetime | None = None
+    ) -> Iterator[GapLine]:
         before = self._runs.get(task)
         if before is not None and before.at - SET_BACK < at <= before.at:
             return
@@ -119,6 +131,8 @@ class TaskGapLog:
         if before is None or at < before.at or self._source is None:
             return
         restoring = before.restoring
+        stopped_at = self._stops.get(task)
+        is_of_this_gap = stopped_at is not None and before.at - LATE <= stopped_at <= (started_at or at)
         yield GapLine(
             **head,
             seq=0,
@@ -128,5 +142,7 @@ class TaskGapLog:
             process_id=runner.process,
             last_ran_at=before.at,
             stood_seconds=0.0 if restoring is None else (restoring[1] - restoring[0]).total_seconds(),
+            stopped_at=stopped_at if is_of_this_gap else None,
+            started_at=started_at if started_at is not None and started_at >= before.at - LATE else None,
             source=self._source,
         )

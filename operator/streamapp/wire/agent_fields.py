@@ -4,6 +4,7 @@ Read by `agent_report` only. What is not known is left out of a report, so that 
 type, and fields that are not named here are those of a newer agent and mean nothing.
 """
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -77,9 +78,32 @@ class What(Enum):
     TOPOLOGY = "topology"
     PROCESS_ID = "processId"
     CONFIGURATION = "configuration"
+    OTHER = "other"
+    """One that a newer agent has."""
 
 
-ClientState = Literal["CREATED", "REBALANCING", "RUNNING", "PENDING_SHUTDOWN", "NOT_RUNNING", "PENDING_ERROR", "ERROR"]
+def _known(words: Iterable[str], otherwise: str | None) -> BeforeValidator:
+    """Read a word of a newer agent, or of a newer Kafka Streams, as `otherwise`: it must not make the agent silent."""
+    known = frozenset(words)
+
+    def read(word: object) -> object:
+        if word is None:
+            raise ValueError("it should be a word")
+        return word if not isinstance(word, str) or word in known else otherwise
+
+    return BeforeValidator(read)
+
+
+def _values(words: type[Enum]) -> Iterable[str]:
+    return (one.value for one in words)
+
+
+KnownWhat = Annotated[What, _known(_values(What), What.OTHER.value)]
+KnownKind = Annotated[AsideKind, _known(_values(AsideKind), AsideKind.FAILED.value)]
+KnownState = Annotated[AnnouncementState, _known(_values(AnnouncementState), AnnouncementState.UNKNOWN.value)]
+KnownTaskState = Annotated[TaskState | None, _known(_values(TaskState), None)]
+Protocol = Annotated[Literal["classic", "streams"] | None, _known(("classic", "streams"), None)]
+Purpose = Annotated[Literal["learning", "unknown", "expiry"] | None, _known(("learning", "unknown", "expiry"), None)]
 
 
 class EpochFields(_Fields):
@@ -92,9 +116,9 @@ class EpochFields(_Fields):
 class AsideFields(_Fields):
     """`aside`."""
 
-    what: What
+    what: KnownWhat
     why: str
-    kind: Maybe[AsideKind] = None
+    kind: Maybe[KnownKind] = None
 
 
 class AgentFields(_Fields):
@@ -111,7 +135,7 @@ class AgentFields(_Fields):
 class AnnouncementFields(_Fields):
     """`announcement`."""
 
-    state: AnnouncementState
+    state: KnownState
     epoch: Maybe[EpochFields] = None
     process_ids: Maybe[Bounded[str]] = None
     rebalance: Maybe[Rebalance] = None
@@ -122,13 +146,13 @@ class RoundFields(_Fields):
     """`round`."""
 
     age_millis: Millis
-    announcement: AnnouncementState
+    announcement: KnownState
     epoch: Maybe[EpochFields] = None
     moved: Count
     learning: Count
     ready: Maybe[Count] = None
     follow_up_millis: Maybe[Count] = None
-    follow_up_for: Maybe[Literal["learning", "unknown", "expiry"]] = None
+    follow_up_for: Purpose = None
     fell_back: str
 
 
@@ -145,8 +169,16 @@ class TaskFields(_Fields):
 
     id: str
     role: Literal["active", "standby"]
-    state: Maybe[TaskState] = None
+    state: KnownTaskState = None
     stores: Maybe[Bounded[StoreFields]] = None
+
+
+class TaskTimesFields(_Fields):
+    """One of `taskTimes`."""
+
+    id: str
+    started_ago_millis: Maybe[Millis] = None
+    stopped_ago_millis: Maybe[Millis] = None
 
 
 class ThreadFields(_Fields):
@@ -178,9 +210,9 @@ class InstanceFields(_Fields):
     process_id: Maybe[str] = None
     client_id: Maybe[str] = None
     kafka_version: Maybe[str] = None
-    client_state: ClientState
+    client_state: str
     threads: Maybe[Bounded[ThreadFields]] = None
-    protocol: Maybe[Literal["classic", "streams"]] = None
+    protocol: Protocol = None
     assignor: Maybe[AssignorFields] = None
     acceptable_recovery_lag: Maybe[Count] = None
     standby_replicas: Maybe[Count] = None
@@ -195,6 +227,7 @@ class InstanceFields(_Fields):
     free_bytes: Maybe[Count] = None
     topology: Maybe[Annotated[str, Field(max_length=_LONGEST_TOPOLOGY)]] = None
     tasks: Maybe[Annotated[list[TaskFields], Field(max_length=MOST_TASKS)]] = None
+    task_times: Maybe[Annotated[list[TaskTimesFields], Field(max_length=MOST_TASKS)]] = None
     asides: Bounded[AsideFields]
 
 

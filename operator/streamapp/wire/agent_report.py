@@ -18,6 +18,7 @@ from streamapp.core.facts.agent_reports import (
     AssignorRun,
     ClientSettings,
     LocalTask,
+    TaskTimes,
 )
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
@@ -29,6 +30,7 @@ from streamapp.wire.agent_fields import (
     ReportFields,
     RoundFields,
     TaskFields,
+    TaskTimesFields,
     What,
 )
 from streamapp.wire.errors import UndecodableError
@@ -125,6 +127,7 @@ def _report(fields: ReportFields, instance: InstanceFields, where: str, expected
         settings=_settings(instance),
         state_bytes=instance.state_bytes,
         free_bytes=instance.free_bytes,
+        task_times=tuple(_times(one, f"{where}.taskTimes", expected.asked_at) for one in instance.task_times or ()),
     )
 
 
@@ -207,6 +210,17 @@ def _task(fields: TaskFields, where: str) -> LocalTask:
         positions[store.store] = store.position
     is_active = fields.role == "active"
     return LocalTask(id=task, is_active=is_active, state=fields.state if is_active else None, positions=positions)
+
+
+def _times(fields: TaskTimesFields, where: str, asked_at: datetime) -> TaskTimes:
+    def before(millis: int | None) -> datetime | None:
+        return None if millis is None else asked_at - timedelta(milliseconds=millis)
+
+    try:
+        task = TaskId.parse(fields.id)
+    except ValueError as error:
+        raise _undecodable(f"{where}.id", str(error)[:_LONGEST_SHOWN]) from None
+    return TaskTimes(task, before(fields.started_ago_millis), before(fields.stopped_ago_millis))
 
 
 def _process_id(text: str, where: str) -> ProcessId:

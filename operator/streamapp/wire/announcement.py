@@ -12,7 +12,7 @@ from streamapp.core.facts.agent_reports import MOST_LEAVING, Rebalance
 from streamapp.core.facts.hold_record import Epoch
 from streamapp.core.facts.ids import ProcessId
 
-LONGEST_TTL = timedelta(seconds=60)
+LONGEST_TTL = timedelta(minutes=10)
 _LONGEST_ERROR = 300
 
 

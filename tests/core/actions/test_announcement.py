@@ -165,7 +165,7 @@ def test_another_assignor_in_one_pod_calls_it_off_and_silence_does_not() -> None
     assert told(decide(a_case(mixed, readings=ONCE), POLICY)) == ((0, 1, 2), set(), NEXT, Reason.AnnouncementWithdrawn)
     old = heard(renewed(expires_in=seconds(20)), renewed(), renewed())
     silent = AgentsSeen({**old.words, Ordinal(1): (AgentSilent(Ordinal(1), "refused"),)}, old.ends)
-    assert told(decide(a_case(silent, readings=ONCE), POLICY)) == ((0,), {2}, SEVEN, Reason.AnnouncementRenewed)
+    assert told(decide(a_case(silent, readings=ONCE), POLICY)) == ((0, 1), {2}, SEVEN, Reason.AnnouncementRenewed)
 
 
 def test_nothing_is_begun_while_an_agent_is_silent() -> None:
@@ -223,3 +223,13 @@ def test_an_old_report_tells_nothing_about_what_was_heard() -> None:
         for ordinal, said in agents.words.items()
     }
     assert announced(decide(a_case(AgentsSeen(old, agents.ends), desired=3), POLICY)) is None
+
+
+def test_processes_that_hold_no_task_are_named_for_minutes() -> None:
+    agents = heard(renewed(), renewed(), renewed())
+    emptied = tuple(replace(word, tasks=()) for word in agents.words[Ordinal(2)] if isinstance(word, AgentReport))
+    step = announced(
+        decide(a_case(AgentsSeen({**agents.words, Ordinal(2): emptied}, agents.ends), readings=ONCE), POLICY)
+    )
+    assert step is not None
+    assert (step.ttl, step.to, step.epoch) == (timedelta(minutes=8), (0, 1, 2), SEVEN)

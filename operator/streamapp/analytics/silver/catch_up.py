@@ -146,9 +146,11 @@ def downtime(samples: DataFrame, closed: DataFrame, gaps: DataFrame) -> DataFram
             gap_error_seconds, dt
         FROM {closed} WHERE worst_gap_seconds IS NOT NULL
         UNION ALL
-        SELECT cluster, namespace, app, uid, task, 'gap', NULL, last_ran_at, ts, most,
-            most - least(stood_seconds, most), dt
-        FROM (SELECT *, greatest(unix_micros(ts) - unix_micros(last_ran_at), 0L) / 1e6D AS most FROM {gaps})
+        SELECT cluster, namespace, app, uid, task, 'gap', NULL, if(exact IS NULL, last_ran_at, stopped_at),
+            if(exact IS NULL, ts, started_at), coalesce(exact, most),
+            if(exact IS NULL, most - least(stood_seconds, most), 0D), dt
+        FROM (SELECT *, greatest(unix_micros(ts) - unix_micros(last_ran_at), 0L) / 1e6D AS most,
+            greatest(unix_micros(started_at) - unix_micros(stopped_at), 0L) / 1e6D AS exact FROM {gaps})
         """,
         samples=samples,
         closed=closed,

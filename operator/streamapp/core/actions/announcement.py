@@ -1,11 +1,13 @@
 """Which processes leave, as the agents are told: level-triggered, from what they say they have heard.
 
 Nothing is remembered of what was sent. An epoch that every agent has with the wanted content is renewed; any other
-content needs a higher one, told to all. Whoever leaves stays named until its pod is gone, and never is everybody named.
+content needs a higher one, told to all. A running pod whose agent does not report is told whenever another is: an agent
+takes an announcement also while its report is slow, and the leader of the group may be among them. Whoever leaves
+stays named until its pod is gone, and never is everybody named.
 Called by `plan`; agents let an announcement expire, so that one of an operator that died is forgotten by itself.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -50,12 +52,13 @@ def announcement(evidence: Evidence, leaving: Leaving) -> Announce | None:
     is_news = highest is None or not _is_told(agents.values(), wanted, highest, evidence)
     epoch = _next(highest or NO_EPOCH, snapshot) if is_news or highest is None else highest
     has_heard = any(_has(one, wanted, snapshot.now, policy) for one in behind.values())
+    silent = {pod.ordinal for pod in snapshot.workload.pods if pod.is_running} - agents.keys()
     return Announce(
-        to=tuple(sorted(agents if is_news else behind)),
+        to=tuple(sorted({*(agents if is_news else behind), *silent})),
         process_ids=tuple(sorted(wanted)),
         epoch=epoch,
         rebalance=policy.rebalance,
-        ttl=policy.timing.announcement,
+        ttl=_lifetime(wanted, evidence),
         reason=_why(wanted, is_renewal=not is_news and has_heard),
     )
 
@@ -86,9 +89,11 @@ def soonest(evidence: Evidence) -> timedelta | None:
     snapshot, policy = evidence.snapshot, evidence.policy
     if not policy.agent:
         return None
-    half = policy.timing.announcement / 2
     left = [
-        max(timedelta(0), one.as_of + one.heard.expires_in - half - snapshot.now)
+        max(
+            timedelta(0),
+            one.as_of + one.heard.expires_in - _lifetime(one.heard.process_ids, evidence) / 2 - snapshot.now,
+        )
         for one in evidence.fresh_reports.values()
         if is_set(one, snapshot.now) and one.heard.expires_in is not None
     ]
@@ -156,10 +161,25 @@ def _behind(
         has_it = _has(one, wanted, snapshot.now, policy)
         if has_it and wanted:
             left = one.as_of + (one.heard.expires_in or timedelta(0)) - snapshot.now
-            has_it = one.heard.epoch == highest and left >= policy.timing.announcement / 2
+            has_it = one.heard.epoch == highest and left >= _lifetime(wanted, evidence) / 2
         if not has_it:
             found[ordinal] = one
     return found
+
+
+def _lifetime(leaving: Collection[ProcessId], evidence: Evidence) -> timedelta:
+    """How long it holds: longer where all who leave report that they hold no active task.
+
+    An operator that is away for a while would find their directories ready, and the assignor all tasks back on them.
+    """
+    timing = evidence.policy.timing
+    by_process = {one.process_id: one for one in evidence.fresh_reports.values()}
+    are_empty = all(_is_empty(by_process.get(process)) for process in leaving)
+    return timing.announcement_of_empty if leaving and are_empty else timing.announcement
+
+
+def _is_empty(report: AgentReport | None) -> bool:
+    return report is not None and report.tasks is not None and not any(task.is_active for task in report.tasks)
 
 
 def _has(report: AgentReport, wanted: frozenset[ProcessId], now: datetime, policy: ScalingPolicy) -> bool:

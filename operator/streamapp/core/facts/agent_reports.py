@@ -157,6 +157,20 @@ class AgentReport:
     """What its state takes on its volume."""
     free_bytes: int | None = None
     """What is free on that volume."""
+    task_times: tuple["TaskTimes", ...] = ()
+    """Of active tasks, also of those that the instance has no more; empty if the agent does not report times."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTimes:
+    """When an active task last began to run in one process, and when it last stopped there; None: not known.
+
+    By the operator's clock, earlier than the truth by at most the time that the request took to arrive.
+    """
+
+    id: TaskId
+    started_at: datetime | None
+    stopped_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

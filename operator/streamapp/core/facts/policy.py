@@ -76,7 +76,9 @@ class Timing:
     step_slow: timedelta = timedelta(minutes=10)
     """A step open for longer no longer keeps the disruption budget closed."""
     announcement: timedelta = timedelta(seconds=50)
-    """How long an announcement holds after it was last renewed; agents take a minute at most."""
+    """How long an announcement holds after it was last renewed; agents take ten minutes at most."""
+    announcement_of_empty: timedelta = timedelta(minutes=8)
+    """The same while the leaving processes hold no task: without it they would get tasks back, and lose them again."""
     record_gap: timedelta = timedelta(seconds=10)
     """The clock alone is written down no more often."""
     pass_gap: timedelta = timedelta(minutes=1)

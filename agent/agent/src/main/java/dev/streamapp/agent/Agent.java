@@ -6,6 +6,7 @@ import dev.streamapp.agent.assignor.AssignorRounds;
 import dev.streamapp.agent.config.Defaults;
 import dev.streamapp.agent.instance.Instances;
 import dev.streamapp.agent.instance.LeaveOnClose;
+import dev.streamapp.agent.instance.TaskTimes;
 import dev.streamapp.agent.instrument.Hook;
 import dev.streamapp.agent.instrument.KafkaTransformer;
 import dev.streamapp.agent.instrument.Registry;
@@ -18,12 +19,11 @@ import dev.streamapp.agent.server.TokenAuth;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * Creates the parts of the agent and connects them. {@link dev.streamapp.agent.premain.Premain} calls it by name, before the application's main.
+ * Creates the parts of the agent and connects them. {@link dev.streamapp.agent.loader.AgentLoader} calls it by name, before the application's main.
  */
 public final class Agent {
 
@@ -36,19 +36,28 @@ public final class Agent {
         AnnouncementState announcementState = new AnnouncementState(System::nanoTime);
         AssignorRounds rounds = new AssignorRounds(System::nanoTime);
         AssignorInstaller assignor = new AssignorInstaller(instrumentation);
-        Defaults defaults = new Defaults(settings.defaults(), assignor);
-        Instances instances = new Instances(defaults);
+        Instances instances = new Instances();
+        TaskTimes taskTimes = new TaskTimes(System::nanoTime);
         Prober prober = new Prober(instances::current);
-        ReportServerStarter server = new ReportServerStarter(settings, prober, () -> new ReportServer.Parts(
-                new TokenAuth(settings.tokenHashes()), prober, new Report(settings.podUid(), announcementState, rounds), instances,
+        ServerStart server = new ServerStart(settings, prober, () -> new ReportServer.Parts(
+                new TokenAuth(settings.tokenHashes()), prober, new Report(settings.podUid(), announcementState, rounds, taskTimes), instances,
                 new Health(instances::all, System::nanoTime), announcementState));
+        Defaults defaults = new Defaults(settings.defaults(), assignor, server::whyOff);
         LeaveOnClose leaveOnClose = new LeaveOnClose(defaults, announcementState, instances);
-        publish(Registry.open(instrumentation), announcementState, rounds, new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, server)));
-        instrumentation.addTransformer(new KafkaTransformer());
+        Hook hook = new Hook(new Hook.Parts(instances, defaults, leaveOnClose, assignor, taskTimes, server::begin));
+        if (publish(Registry.open(instrumentation), announcementState, rounds, hook)) {
+            instrumentation.addTransformer(new KafkaTransformer());
+        } else {
+            WarningLog.warn("another copy of the agent is at work in this JVM, this one stays off");
+        }
     }
 
-    /** Publishes the agent's functions to the assignor and the advices. The values use types of the JDK only. */
-    private static void publish(Map<String, Object> registry, AnnouncementState announcementState, AssignorRounds rounds, Hook hook) {
+    /**
+     * Publishes the agent's functions to the assignor and the advices. The values use types of the JDK only.
+     *
+     * @return false if another copy of the agent did so before
+     */
+    private static boolean publish(Map<String, Object> registry, AnnouncementState announcementState, AssignorRounds rounds, Hook hook) {
         Supplier<Map<String, Object>> announcement = () -> announcementState.now().asMap();
         Consumer<Map<String, Object>> round = result -> {
             try {
@@ -57,39 +66,11 @@ public final class Agent {
                 WarningLog.warn("the assignor's word about its round is not taken", e);
             }
         };
+        if (registry.putIfAbsent(Hook.KEY, hook) != null) {
+            return false;
+        }
         registry.put(Registry.ANNOUNCEMENT, announcement);
         registry.put(Registry.ROUND, round);
-        registry.put(Hook.KEY, hook);
-    }
-
-    /** Starts the server once, after the first instance, on a thread of the agent. */
-    private record ReportServerStarter(Settings settings, Prober prober, Supplier<ReportServer.Parts> parts, AtomicBoolean started) implements Runnable {
-
-        ReportServerStarter(Settings settings, Prober prober, Supplier<ReportServer.Parts> parts) {
-            this(settings, prober, parts, new AtomicBoolean());
-        }
-
-        @Override
-        public void run() {
-            if (started.compareAndSet(false, true) && settings.port().isPresent()) {
-                if (settings.tokenHashes().isEmpty()) {
-                    WarningLog.warn("STREAMAPP_AGENT_TOKEN_SHA256 is empty, the server stays off");
-                } else {
-                    prober.runLater(this::listen);
-                }
-            }
-        }
-
-        private void listen() {
-            try {
-                new ReportServer(settings.port().getAsInt(), parts.get());
-            } catch (IOException e) {
-                WarningLog.warn("the server stays off, port " + settings.port().getAsInt(), e);
-            } catch (NoClassDefFoundError e) {
-                WarningLog.warn("the server stays off, this Java runtime has no module jdk.httpserver");
-            } catch (RuntimeException | LinkageError e) {
-                WarningLog.warn("the server stays off", e);
-            }
-        }
+        return true;
     }
 }

@@ -207,13 +207,12 @@ class AgentIT {
     }
 
     @Test
-    void aRuntimeWithoutTheServersModuleHurtsNobody() throws IOException {
-        AppJvm.Plan plan = AppJvm.Plan.withoutBroker(folder);
+    void aJvmThatDidNotResolveTheServersModuleGetsItFromItsRuntime() throws IOException, InterruptedException {
+        AppJvm.Plan plan = AppJvm.Plan.withoutBroker(folder).defaults("assignor");
         plan.options.addAll(java.util.List.of("--limit-modules", "java.base,java.instrument,java.management,java.naming,java.security.sasl,java.sql"));
         try (AppJvm app = new AppJvm(plan)) {
-            app.awaitLine("constructed");
-            app.tell("close");
-            assertEquals("streamapp-agent: the server stays off, this Java runtime has no module jdk.httpserver\n", app.errors());
+            assertTrue(app.instance().getAsJsonObject("assignor").get("isOurs").getAsBoolean());
+            assertEquals("", app.errors());
         }
     }
 

@@ -210,7 +210,7 @@ final class AppJvm implements AutoCloseable {
     }
 
     JsonObject instance() throws IOException, InterruptedException {
-        return awaitInstance(Duration.ofSeconds(20), instance -> true);
+        return awaitInstance(Duration.ofSeconds(60), instance -> true);
     }
 
     boolean isAlive() {

@@ -87,7 +87,7 @@ class HttpRequestsIT {
 
     @Test
     void garbageIsSaidToBeGarbage() throws IOException, InterruptedException {
-        for (String body : List.of("", "{", "[]", "null", "[".repeat(100_000), "{\"epoch\": 1}", announcement(-1, 0, ""), announcement(1, 1, "\"x\""),
+        for (String body : List.of("", "{", "[]", "null", "[".repeat(100_000), "{\"epoch\": 1}", announcement(-1, 0, ""), announcement(1, 1, "\"x\""), announcement(1, Long.MAX_VALUE, ""),
                                    announcement(1, 1, "\"" + PROCESS + "\", \"" + PROCESS + "\""))) {
             HttpResponse<String> response = app.announce(body);
             assertEquals(400, response.statusCode(), body.substring(0, Math.min(80, body.length())));

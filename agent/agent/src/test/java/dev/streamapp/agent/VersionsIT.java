@@ -111,7 +111,10 @@ class VersionsIT {
                 announce(second, 2, leaver);
                 first.tell("close-within");
                 assertEquals(leaves ? 1 : 2, members(version), "members right after close()");
-                second.awaitInstance(Duration.ofSeconds(20), instance -> tasks(instance).equals(all("active running")));
+                JsonObject heir = second.awaitInstance(Duration.ofSeconds(20), instance -> tasks(instance).equals(all("active running")));
+                assertEquals(all("").keySet(), times(heir, "startedAgoMillis").keySet());
+                Map<String, Long> stopped = times(first.instance(), "stoppedAgoMillis");
+                assertEquals(all("").keySet(), stopped.keySet(), "what ran in the first process stopped there");
                 announce(second, 3, second.instance().get("processId").getAsString());
             }
         }
@@ -205,6 +208,17 @@ class VersionsIT {
             tasks.put(task.get("id").getAsString(), task.get("role").getAsString() + state);
         }
         return tasks;
+    }
+
+    /** By task, how long ago it started or stopped. */
+    private static Map<String, Long> times(JsonObject instance, String what) {
+        Map<String, Long> times = new TreeMap<>();
+        for (JsonElement element : instance.getAsJsonArray("taskTimes")) {
+            if (element.getAsJsonObject().has(what)) {
+                times.put(element.getAsJsonObject().get("id").getAsString(), element.getAsJsonObject().get(what).getAsLong());
+            }
+        }
+        return times;
     }
 
     private static Map<String, Long> positions(JsonObject instance) {

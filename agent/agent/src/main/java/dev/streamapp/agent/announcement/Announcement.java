@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
@@ -42,7 +43,9 @@ public record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds,
 
     private static final Pattern PROCESS_ID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
     private static final int MAX_PROCESSES = 1000;
-    private static final int MAX_TTL_SECONDS = 60;
+    private static final int MAX_TTL_SECONDS = 600;
+    /** The operator's counters follow its clock, in seconds. One from far ahead would refuse all later announcements for as long. */
+    private static final long MAX_SECONDS_AHEAD = TimeUnit.DAYS.toSeconds(1);
 
     boolean sameContent(Announcement other) {
         return rebalance.equals(other.rebalance) && Set.copyOf(processIds).equals(Set.copyOf(other.processIds));
@@ -64,11 +67,13 @@ public record Announcement(Epoch epoch, int ttlSeconds, List<String> processIds,
         JsonObject json = object(element, "the body", Set.of("epoch", "ttlSeconds", "processIds", "rebalance"));
         JsonObject epoch = object(json.get("epoch"), "epoch", Set.of("lease", "counter"));
         long ttl = number(json.get("ttlSeconds"), "ttlSeconds");
-        require(ttl >= 1 && ttl <= MAX_TTL_SECONDS, "ttlSeconds is not from 1 to 60");
+        require(ttl >= 1 && ttl <= MAX_TTL_SECONDS, "ttlSeconds is not from 1 to " + MAX_TTL_SECONDS);
+        Epoch offered = new Epoch(number(epoch.get("lease"), "lease"), number(epoch.get("counter"), "counter"));
+        require(offered.counter() <= TimeUnit.MILLISECONDS.toSeconds(System.currentTimeMillis()) + MAX_SECONDS_AHEAD,
+                "counter is more than a day ahead of this machine's clock");
         String rebalance = string(json.get("rebalance"), "rebalance");
         require(Set.of("Conservative", "Eager").contains(rebalance), "rebalance is neither Conservative nor Eager");
-        return new Announcement(new Epoch(number(epoch.get("lease"), "lease"), number(epoch.get("counter"), "counter")), (int) ttl,
-                                processIds(json.get("processIds")), rebalance);
+        return new Announcement(offered, (int) ttl, processIds(json.get("processIds")), rebalance);
     }
 
     private static List<String> processIds(JsonElement element) {

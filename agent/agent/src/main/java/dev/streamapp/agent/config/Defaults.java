@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * Decides which unset settings get another default.
@@ -26,13 +27,22 @@ public final class Defaults {
     private static final int HEARTBEATS_IN_A_SESSION = 3;
     private final Set<String> enabled;
     private final AssignorInstaller assignor;
+    private final Supplier<String> serverOff;
 
     /** The new values, by setting, and the limitations. */
     record Decision(Map<String, Object> given, List<Limitation> limitations) { }
 
-    public Defaults(Set<String> enabled, AssignorInstaller assignor) {
+    /**
+     * Takes what may be set.
+     *
+     * @param enabled names out of {@code assignor}, {@code heartbeat}, {@code leave}
+     * @param serverOff why the agent's server is off, empty if it listens. Nobody can announce anything to such an agent, and the group would be
+     *     mixed for nothing, so the settings stay. It may block for seconds and always returns the same.
+     */
+    public Defaults(Set<String> enabled, AssignorInstaller assignor, Supplier<String> serverOff) {
         this.enabled = enabled;
         this.assignor = assignor;
+        this.serverOff = serverOff;
     }
 
     public boolean enabled(String name) {
@@ -71,6 +81,8 @@ public final class Defaults {
             limitations.add(new Limitation("assignor", "this release does not know " + ASSIGNOR + " (it came with 3.8)", Limitation.Kind.OlderStreams));
         } else if (own != null) {
             limitations.add(new Limitation("assignor", "the application sets its own: " + className(own), Limitation.Kind.OwnAssignor));
+        } else if (!serverOff.get().isEmpty()) {
+            limitations.add(new Limitation("assignor", serverOff.get(), Limitation.Kind.Failed));
         } else {
             AssignorInstaller.Result result = assignor.install(loader);
             if (result.isInstalled()) {
@@ -86,6 +98,8 @@ public final class Defaults {
             limitations.add(new Limitation("heartbeat", "STREAMAPP_AGENT_DEFAULTS does not name it", Limitation.Kind.SwitchedOff));
         } else if (protocol(config).equals("streams")) {
             limitations.add(new Limitation("heartbeat", "with group.protocol=streams the broker sets it", Limitation.Kind.StreamsProtocol));
+        } else if (consumer.get(HEARTBEAT) == null && !serverOff.get().isEmpty()) {
+            limitations.add(new Limitation("heartbeat", serverOff.get(), Limitation.Kind.Failed));
         } else if (consumer.get(HEARTBEAT) == null) {
             long session = number(consumer.get(SESSION), sessionDefault);
             if (session >= (long) HEARTBEATS_IN_A_SESSION * HEARTBEAT_MILLIS) {

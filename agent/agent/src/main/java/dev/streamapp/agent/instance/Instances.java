@@ -18,16 +18,15 @@ public final class Instances {
 
     private static final int MAX_INSTANCES = 32;
     private static final Set<String> ENDED = Set.of("NOT_RUNNING", "ERROR");
-    private final Defaults defaults;
     private final List<Instance> instances = new ArrayList<>();
     private int unreported;
 
-    public Instances(Defaults defaults) {
-        this.defaults = defaults;
-    }
-
-    /** Adds an instance once. The constructors of KafkaStreams call each other, so each of them reports it. */
-    public void constructed(Object streams, Object[] arguments) {
+    /**
+     * Adds an instance once. The constructors of KafkaStreams call each other, so each of them reports it.
+     *
+     * @param defaults what the instance's configuration was completed by
+     */
+    public void constructed(Object streams, Object[] arguments, Defaults defaults) {
         synchronized (this) {
             if (find(streams) != null) {
                 return;

@@ -4,7 +4,10 @@ import dev.streamapp.agent.announcement.AnnouncementState;
 import dev.streamapp.agent.config.Defaults;
 import dev.streamapp.agent.kafka.KafkaApi;
 import dev.streamapp.agent.runtime.WarningLog;
+import java.lang.reflect.InaccessibleObjectException;
+import java.lang.reflect.Method;
 import java.time.Duration;
+import java.util.Optional;
 
 /** Closes an instance of a leaving process so that its member leaves the group at once. Kafka offers this from 4.2 on. */
 public final class LeaveOnClose {
@@ -37,17 +40,40 @@ public final class LeaveOnClose {
             return null;
         }
         try {
-            Class<?> options = kafka.type(KafkaApi.CLOSE_OPTIONS);
             Class<?> operations = kafka.type(KafkaApi.CLOSE_OPTIONS + "$GroupMembershipOperation");
             Object leave = operations.getField("LEAVE_GROUP").get(null);
-            Object chosen = options.getMethod("groupMembershipOperation", operations).invoke(null, leave);
-            if (timeout instanceof Duration) {
-                chosen = options.getMethod("withTimeout", Duration.class).invoke(chosen, timeout);
-            }
-            return kafka.type(KafkaApi.STREAMS).getMethod("close", options).invoke(streams, chosen);
+            Leaving leaving = new Leaving(kafka, streams, operations, leave);
+            return timeout instanceof Duration ? closeWithin((Duration) timeout, leaving) : closeWithoutLock(leaving);
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
             WarningLog.warn("an instance that leaves closes as others do: " + KafkaApi.reason(e));
             return null;
+        }
+    }
+
+    /** An instance, and Kafka's word for leaving the group. */
+    private record Leaving(KafkaApi kafka, Object streams, Class<?> operations, Object leave) { }
+
+    /** Calls the public method. It takes the monitor of the instance, as close(Duration) does by itself. */
+    private static Object closeWithin(Duration timeout, Leaving leaving) throws ReflectiveOperationException {
+        Class<?> options = leaving.kafka().type(KafkaApi.CLOSE_OPTIONS);
+        Object chosen = options.getMethod("groupMembershipOperation", leaving.operations()).invoke(null, leaving.leave());
+        if (timeout != null) {
+            chosen = options.getMethod("withTimeout", Duration.class).invoke(chosen, timeout);
+        }
+        return leaving.kafka().type(KafkaApi.STREAMS).getMethod("close", options).invoke(leaving.streams(), chosen);
+    }
+
+    /**
+     * Calls what close() itself calls. close(CloseOptions) takes the monitor of the instance, and start() holds it while a global store restores:
+     * close() would then wait for the end of the restore. The method is not public, so a release may lack it.
+     */
+    private static Object closeWithoutLock(Leaving leaving) throws ReflectiveOperationException {
+        try {
+            Method close = leaving.kafka().type(KafkaApi.STREAMS).getDeclaredMethod("close", Optional.class, leaving.operations());
+            close.setAccessible(true);
+            return close.invoke(leaving.streams(), Optional.empty(), leaving.leave());
+        } catch (NoSuchMethodException | InaccessibleObjectException e) {
+            return closeWithin(null, leaving);
         }
     }
 }

@@ -6,6 +6,7 @@ import dev.streamapp.agent.config.InstanceConfig;
 import dev.streamapp.agent.instance.CleanUpCounter;
 import dev.streamapp.agent.instance.Instances;
 import dev.streamapp.agent.instance.LeaveOnClose;
+import dev.streamapp.agent.instance.TaskTimes;
 import dev.streamapp.agent.kafka.KafkaApi;
 import dev.streamapp.agent.runtime.WarningLog;
 import java.util.function.BiFunction;
@@ -22,7 +23,8 @@ public final class Hook implements BiFunction<Object, Object, Object> {
     private final Parts parts;
 
     /** The parts of the agent that the advices reach. */
-    public record Parts(Instances instances, Defaults defaults, LeaveOnClose leaveOnClose, AssignorInstaller assignor, Runnable firstInstance) { }
+    public record Parts(Instances instances, Defaults defaults, LeaveOnClose leaveOnClose, AssignorInstaller assignor, TaskTimes taskTimes,
+                        Runnable firstInstance) { }
 
     public Hook(Parts parts) {
         this.parts = parts;
@@ -34,8 +36,8 @@ public final class Hook implements BiFunction<Object, Object, Object> {
             Object[] values = (Object[]) arguments;
             switch ((String) event) {
                 case "constructed" -> {
-                    parts.instances().constructed(values[0], (Object[]) values[1]);
                     parts.firstInstance().run();
+                    parts.instances().constructed(values[0], (Object[]) values[1], parts.defaults());
                 }
                 case "consumerConfigs" -> InstanceConfig.complete(parts.defaults(), values[0], values[1]);
                 case "close" -> {
@@ -48,6 +50,7 @@ public final class Hook implements BiFunction<Object, Object, Object> {
                 case "loadClass" -> {
                     return parts.assignor().definedClass((Class<?>) values[0]);
                 }
+                case "task" -> parts.taskTimes().changed(values[0], values[1]);
                 default -> { }
             }
         } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {

@@ -10,6 +10,7 @@ import dev.streamapp.agent.advice.CloseWithTimeoutAdvice;
 import dev.streamapp.agent.advice.ConstructorAdvice;
 import dev.streamapp.agent.advice.ConsumerConfigsAdvice;
 import dev.streamapp.agent.advice.LoadClassAdvice;
+import dev.streamapp.agent.advice.TaskStateAdvice;
 import dev.streamapp.agent.runtime.WarningLog;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
@@ -27,7 +28,7 @@ import net.bytebuddy.matcher.ElementMatcher;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Puts the advices into three classes of Kafka when they are loaded, in any class loader.
+ * Puts the advices into four classes of Kafka when they are loaded, in any class loader.
  *
  * <p>Byte Buddy is loaded only then, so a JVM without Kafka pays next to nothing.
  */
@@ -39,7 +40,8 @@ public final class KafkaTransformer implements ClassFileTransformer {
     private static final Map<String, List<String>> CLASSES = Map.of(
             "org/apache/kafka/streams/KafkaStreams", List.of("constructed", "closing", "closingWithin", "cleaningUp"),
             "org/apache/kafka/streams/StreamsConfig", List.of("consumerConfigs"),
-            "org/apache/kafka/common/utils/Utils", List.of("loadingClass"));
+            "org/apache/kafka/common/utils/Utils", List.of("loadingClass"),
+            "org/apache/kafka/streams/processor/internals/AbstractTask", List.of("taskState"));
 
     @Override
     public byte[] transform(ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] bytes) {
@@ -74,6 +76,7 @@ public final class KafkaTransformer implements ClassFileTransformer {
             case "cleaningUp" -> new Target(CleanUpAdvice.class, named("cleanUp").and(takesArguments(0)));
             case "consumerConfigs" -> new Target(ConsumerConfigsAdvice.class, named("getMainConsumerConfigs").and(takesArguments(3)));
             case "loadingClass" -> new Target(LoadClassAdvice.class, named("loadClass").and(takesArguments(String.class, Class.class)));
+            case "taskState" -> new Target(TaskStateAdvice.class, named("transitionTo").and(takesArguments(1)));
             default -> throw new IllegalArgumentException(key);
         };
     }

@@ -32,7 +32,7 @@ public final class Premain {
 
     private static void start(Instrumentation instrumentation) throws Throwable {
         try {
-            Class.forName("dev.streamapp.agent.Agent").getMethod("start", Instrumentation.class).invoke(null, instrumentation);
+            Class.forName("dev.streamapp.agent.loader.AgentLoader").getMethod("start", Instrumentation.class).invoke(null, instrumentation);
         } catch (InvocationTargetException e) {
             throw e.getCause();
         }

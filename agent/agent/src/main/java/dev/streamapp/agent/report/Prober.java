@@ -23,7 +23,8 @@ import java.util.function.Supplier;
 public final class Prober {
 
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
-    private static final long TIMEOUT_MILLIS = 2000;
+    /** The operator's whole request takes two seconds at most, connection and transfer included. */
+    private static final long TIMEOUT_MILLIS = 1000;
     private static final int QUEUE = 4;
     private final Supplier<List<Instance>> instances;
     private final ThreadPoolExecutor thread;
@@ -42,7 +43,7 @@ public final class Prober {
         thread.execute(work);
     }
 
-    /** Returns the newest probe available within two seconds. It is empty before the end of the first probe. */
+    /** Returns the newest probe available within a second. It is empty before the end of the first probe. */
     public Optional<Probe> probe() throws InterruptedException {
         CompletableFuture<Probe> awaited;
         synchronized (this) {

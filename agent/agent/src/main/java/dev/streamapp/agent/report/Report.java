@@ -5,6 +5,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import dev.streamapp.agent.announcement.AnnouncementState;
 import dev.streamapp.agent.assignor.AssignorRounds;
+import dev.streamapp.agent.instance.TaskTimes;
 import dev.streamapp.agent.kafka.Limitation;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
@@ -17,17 +18,23 @@ public final class Report {
     private final String incarnation = UUID.randomUUID().toString();
     private final AnnouncementState announcementState;
     private final AssignorRounds rounds;
+    private final TaskTimes taskTimes;
 
-    public Report(String podUid, AnnouncementState announcementState, AssignorRounds rounds) {
+    public Report(String podUid, AnnouncementState announcementState, AssignorRounds rounds, TaskTimes taskTimes) {
         this.podUid = podUid;
         String implementation = Report.class.getPackage().getImplementationVersion();
         this.version = implementation == null ? "unknown" : implementation;
         this.announcementState = announcementState;
         this.rounds = rounds;
+        this.taskTimes = taskTimes;
     }
 
-    /** Returns a report in the form of {@code report.schema.json}. */
-    public JsonObject of(Probe probe, boolean complete) {
+    /**
+     * Returns a report in the form of {@code report.schema.json}.
+     *
+     * @param askedAt when the request came, by System.nanoTime: the reader counts the times of tasks back from it
+     */
+    public JsonObject of(Probe probe, boolean complete, long askedAt) {
         JsonObject agent = new JsonObject();
         agent.addProperty("version", version);
         agent.addProperty("java", System.getProperty("java.version", "unknown"));
@@ -41,7 +48,7 @@ public final class Report {
         report.addProperty("version", 1);
         report.add("agent", agent);
         report.add("announcement", announcementState.now().json());
-        report.add("instances", withRounds(probe.instances()));
+        report.add("instances", withNews(probe.instances(), askedAt));
         JsonArray limitations = new JsonArray();
         if (!complete) {
             limitations.add(new Limitation("configuration", "an instance of this JVM could not be taken; this report does not show it", Limitation.Kind.Failed).json());
@@ -50,14 +57,16 @@ public final class Report {
         return report;
     }
 
-    private JsonArray withRounds(JsonArray instances) {
+    private JsonArray withNews(JsonArray instances, long askedAt) {
         JsonArray all = new JsonArray();
         for (JsonElement element : instances) {
-            JsonObject instance = element.getAsJsonObject();
+            JsonObject instance = element.getAsJsonObject().deepCopy();
             JsonObject round = rounds.last(instance.get("applicationId").getAsString());
             if (round != null && instance.has("assignor")) {
-                instance = instance.deepCopy();
                 instance.getAsJsonObject("assignor").add("lastRound", round);
+            }
+            if (instance.has("clientId")) {
+                instance.add("taskTimes", taskTimes.json(instance.get("clientId").getAsString(), askedAt));
             }
             all.add(instance);
         }

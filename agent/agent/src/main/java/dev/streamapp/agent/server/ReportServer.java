@@ -93,10 +93,11 @@ public final class ReportServer {
     }
 
     private Answer report() {
+        long askedAt = System.nanoTime();
         executor.requestWasRead();
         try {
             Optional<Probe> probe = parts.prober().probe();
-            return probe.map(known -> new Answer(200, parts.report().of(known, parts.instances().isComplete())))
+            return probe.map(known -> new Answer(200, parts.report().of(known, parts.instances().isComplete(), askedAt)))
                     .orElseGet(() -> Answer.error(503, "no look at the instances has ended yet"));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

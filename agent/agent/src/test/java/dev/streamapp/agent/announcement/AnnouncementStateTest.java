@@ -89,11 +89,12 @@ class AnnouncementStateTest {
     @ParameterizedTest
     @ValueSource(strings = {
         "{'epoch': {'lease': 1, 'counter': 2}, 'ttlSeconds': 0, 'processIds': [], 'rebalance': 'Eager'}",
-        "{'epoch': {'lease': 1, 'counter': 2}, 'ttlSeconds': 61, 'processIds': [], 'rebalance': 'Eager'}",
+        "{'epoch': {'lease': 1, 'counter': 2}, 'ttlSeconds': 601, 'processIds': [], 'rebalance': 'Eager'}",
         "{'epoch': {'lease': 1, 'counter': 2}, 'ttlSeconds': '9', 'processIds': [], 'rebalance': 'Eager'}",
         "{'epoch': {'lease': 1.5, 'counter': 2}, 'ttlSeconds': 9, 'processIds': [], 'rebalance': 'Eager'}",
         "{'epoch': {'lease': 1e99999, 'counter': 2}, 'ttlSeconds': 9, 'processIds': [], 'rebalance': 'Eager'}",
         "{'epoch': {'lease': 99999999999999999999, 'counter': 2}, 'ttlSeconds': 9, 'processIds': [], 'rebalance': 'Eager'}",
+        "{'epoch': {'lease': 1, 'counter': 9223372036854775807}, 'ttlSeconds': 9, 'processIds': [], 'rebalance': 'Eager'}",
         "{'epoch': {'lease': 1}, 'ttlSeconds': 9, 'processIds': [], 'rebalance': 'Eager'}",
         "{'epoch': {'lease': 1, 'counter': 2}, 'ttlSeconds': 9, 'processIds': null, 'rebalance': 'Eager'}",
         "{'epoch': {'lease': 1, 'counter': 2}, 'ttlSeconds': 9, 'processIds': [1], 'rebalance': 'Eager'}",

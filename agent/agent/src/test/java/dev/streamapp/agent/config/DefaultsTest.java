@@ -16,8 +16,10 @@ class DefaultsTest {
     private final Map<String, Object> config = new HashMap<>();
     private final Map<String, Object> consumer = new HashMap<>();
 
+    private String serverOff = "";
+
     private Defaults.Decision decide(Set<String> enabled) {
-        return new Defaults(enabled, new AssignorInstaller(null)).decide(config, consumer, 45_000, getClass().getClassLoader());
+        return new Defaults(enabled, new AssignorInstaller(null), () -> serverOff).decide(config, consumer, 45_000, getClass().getClassLoader());
     }
 
     private List<String> limitations(Set<String> enabled) {
@@ -67,5 +69,14 @@ class DefaultsTest {
         consumer.put("task.assignor.class", AssignorInstaller.NAME);
         assertEquals(List.of("heartbeat SwitchedOff"), limitations(Set.of("assignor")));
         assertEquals(Map.of(), decide(Set.of("assignor")).given());
+    }
+
+    @Test
+    void nothingIsGivenWhereTheServerIsOff() {
+        config.put("task.assignor.class", null);
+        serverOff = "the server stays off, port 1";
+        assertEquals(Map.of(), decide(ALL).given());
+        assertEquals(List.of("assignor Failed", "heartbeat Failed"), limitations(ALL));
+        assertEquals(serverOff, decide(ALL).limitations().get(0).why());
     }
 }

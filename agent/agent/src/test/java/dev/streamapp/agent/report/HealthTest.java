@@ -198,10 +198,11 @@ class HealthTest {
 
     @Test
     void anInstanceThatCouldNotBeTakenIsNotKnownToBeAtWork() throws InterruptedException {
-        Instances taken = new Instances(new Defaults(Set.of(), new AssignorInstaller(null)));
+        Instances taken = new Instances();
+        Defaults none = new Defaults(Set.of(), new AssignorInstaller(null), () -> "");
         FakeStreams fakeStreams = fakeStreams();
         fakeStreams.state = KafkaStreams.State.RUNNING;
-        taken.constructed(fakeStreams, new Object[] {new StreamsConfig(FakeStreams.settings(folder, 0))});
+        taken.constructed(fakeStreams, new Object[] {new StreamsConfig(FakeStreams.settings(folder, 0))}, none);
         Health ofTaken = new Health(taken::all, System::nanoTime);
         assertTrue(ofTaken.isReady());
         taken.constructed(new Object(), new Object[] {new StreamsConfig(FakeStreams.settings(folder, 1)) {
@@ -209,7 +210,7 @@ class HealthTest {
             public Map<String, ?> values() {
                 throw new IllegalStateException("another release");
             }
-        }});
+        }}, none);
         assertFalse(ofTaken.isReady());
     }
 

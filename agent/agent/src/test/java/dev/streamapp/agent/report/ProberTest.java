@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 class ProberTest {
@@ -30,5 +32,26 @@ class ProberTest {
         open.countDown();
         done.await();
         assertEquals(1, prober.probe().orElseThrow().sequence());
+    }
+
+    @Test
+    void aSlowLookIsAwaitedForASecondAndThenTheLastOneCounts() throws InterruptedException {
+        CountDownLatch open = new CountDownLatch(1);
+        AtomicBoolean slow = new AtomicBoolean();
+        Prober prober = new Prober(() -> {
+            try {
+                if (slow.get()) {
+                    open.await();
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return List.of();
+        });
+        assertEquals(1, prober.probe().orElseThrow().sequence());
+        slow.set(true);
+        TimeUnit.MILLISECONDS.sleep(1_050);
+        assertEquals(1, prober.probe().orElseThrow().sequence());
+        open.countDown();
     }
 }

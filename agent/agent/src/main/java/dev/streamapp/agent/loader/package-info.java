@@ -1,0 +1,2 @@
+/** The agent's own class loader. */
+package dev.streamapp.agent.loader;
