@@ -18,6 +18,8 @@ from types import ModuleType
 
 from kio.schema.api_versions.v0 import request as api_versions
 from kio.schema.api_versions.v0.response import ApiVersion, ApiVersionsResponse
+from kio.schema.api_versions.v3 import request as api_versions_v3
+from kio.schema.api_versions.v3 import response as v3
 from kio.schema.describe_configs.v4 import request as describe_configs
 from kio.schema.describe_groups.v5 import request as describe_groups
 from kio.schema.errors import ErrorCode
@@ -35,12 +37,14 @@ from kio.schema.produce.v9 import request as produce
 from kio.schema.sasl_authenticate.v1 import request as sasl_authenticate
 from kio.schema.sasl_handshake.v1 import request as sasl_handshake
 from kio.schema.streams_group_describe.v0 import request as streams_group_describe
+from kio.schema.streams_group_heartbeat.v0 import request as streams_group_heartbeat
 from kio.schema.types import BrokerId
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Sasl, Tls
+from streamapp.kafka.group import streams_describe_v1
 
 NO_THROTTLE = i32Timedelta.parse(timedelta(0))
 
@@ -72,6 +76,7 @@ def _requests(*modules: ModuleType) -> dict[tuple[int, int], type[RequestPayload
 
 KNOWN = _requests(
     api_versions,
+    api_versions_v3,
     describe_configs,
     describe_groups,
     fetch,
@@ -86,7 +91,9 @@ KNOWN = _requests(
     produce,
     sasl_authenticate,
     sasl_handshake,
+    streams_describe_v1,
     streams_group_describe,
+    streams_group_heartbeat,
 )
 
 
@@ -98,7 +105,9 @@ class ScriptedBroker:
     seen: list[Seen] = field(default_factory=list)
     port: int = 0
     hidden: frozenset[str] = frozenset()
-    """Requests that ApiVersions leaves out, as an old broker would."""
+    """Requests that ApiVersions leaves out, as an old broker would: all of a name, or `<name> <version>`."""
+    features: dict[str, int] = field(default_factory=lambda: {"metadata.version": 29})
+    """The highest level of each feature that it supports; by default those of Kafka 4.2."""
     _connections: int = 0
     _serving: set["asyncio.Task[None]"] = field(default_factory=set)
     """Kept alive here: a handler that waits for ever is referred to by nothing else."""
@@ -147,7 +156,7 @@ class ScriptedBroker:
         request, _ = entity_reader(request_type)(frame, size)
         self.seen.append(Seen(connection, header.client_id, request))
         handler = self.handlers.get(name_of(request_type))
-        if handler is None and request_type is api_versions.ApiVersionsRequest:
+        if handler is None and name_of(request_type) == "ApiVersions":
             handler = self._api_versions
         if handler is None:
             await asyncio.Event().wait()
@@ -160,13 +169,31 @@ class ScriptedBroker:
         writer.write(struct.pack(">i", buffer.tell()) + buffer.getvalue())
         await writer.drain()
 
-    async def _api_versions(self, _: RequestPayload) -> ApiVersionsResponse:
+    async def _api_versions(self, request: RequestPayload) -> ResponsePayload:
+        highest: dict[int, int] = {}
+        for (key, version), known in KNOWN.items():
+            if not self.hidden & {name_of(known), f"{name_of(known)} {version}"}:
+                highest[key] = max(version, highest.get(key, 0))
+        if not isinstance(request, api_versions_v3.ApiVersionsRequest):
+            old = (
+                ApiVersion(api_key=i16(key), min_version=i16(0), max_version=i16(version))
+                for key, version in highest.items()
+            )
+            return ApiVersionsResponse(error_code=ErrorCode.none, api_keys=tuple(old))
         keys = (
-            ApiVersion(api_key=i16(key), min_version=i16(0), max_version=i16(version))
-            for (key, version), request in KNOWN.items()
-            if name_of(request) not in self.hidden
+            v3.ApiVersion(api_key=i16(key), min_version=i16(0), max_version=i16(version))
+            for key, version in highest.items()
         )
-        return ApiVersionsResponse(error_code=ErrorCode.none, api_keys=tuple(keys))
+        features = (
+            v3.SupportedFeatureKey(name=name, min_version=i16(1), max_version=i16(level))
+            for name, level in self.features.items()
+        )
+        return v3.ApiVersionsResponse(
+            error_code=ErrorCode.none,
+            api_keys=tuple(keys),
+            throttle_time=NO_THROTTLE,
+            supported_features=tuple(features),
+        )
 
     def coordinates(self, *groups: str) -> None:
         """Say of itself that it coordinates these groups."""

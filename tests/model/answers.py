@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from streamapp.core.assignors import sticky
+from streamapp.core.assignors.group import Placement, Task
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.simulator import sticky, stock
-from streamapp.simulator.group import Placement, Task
+from streamapp.simulator import stock
 from streamapp.simulator.learner import assignment as learner
 from streamapp.simulator.learner.draft import Announcement, LearnerSettings, Leaving
 from tests.model.cases import Case, clients_of, tasks_of

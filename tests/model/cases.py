@@ -5,8 +5,8 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from streamapp.core.assignors.group import RUNNING, UNKNOWN, ClientState, Task
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.simulator.group import RUNNING, UNKNOWN, ClientState, Task
 
 Case = dict[str, Any]
 

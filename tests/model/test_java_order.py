@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from streamapp.simulator.java_order import HashOrder, PriorityQueue, hash_set_order, string_hash, uuid_hash
+from streamapp.core.assignors.java_order import HashOrder, PriorityQueue, hash_set_order, string_hash, uuid_hash
 
 
 @pytest.mark.parametrize(("text", "code"), [("", 0), ("a", 97), ("hello", 99162322), ("Aa", 2112), ("BB", 2112)])

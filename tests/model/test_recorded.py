@@ -2,8 +2,9 @@
 
 import pytest
 
+from streamapp.core.assignors import java_order, sticky
 from streamapp.core.facts.ids import ProcessId
-from streamapp.simulator import java_order, sticky, stock
+from streamapp.simulator import stock
 from tests.model import recorded
 from tests.model.kinds import KINDS, LEARNER, STICKY, STOCK, Kind
 

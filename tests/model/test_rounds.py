@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from streamapp.core.assignors.group import RUNNING, Copy, RackAwarenessNotModelledError, Task
+from streamapp.core.assignors.sticky import BrokerRelease, StickySettings
 from streamapp.core.facts.ids import TaskId
-from streamapp.simulator.group import RUNNING, Copy, RackAwarenessNotModelledError, Task
 from streamapp.simulator.learner.draft import Announcement, LearnerSettings, Leaving
 from streamapp.simulator.rounds import (
     Assignor,
@@ -17,7 +18,6 @@ from streamapp.simulator.rounds import (
     sticky_assignor,
     stock_assignor,
 )
-from streamapp.simulator.sticky import BrokerRelease, StickySettings
 from streamapp.simulator.stock import Release, StockSettings, assign
 from streamapp.simulator.world import Instance, Rates, World
 from tests.model.replays.scenes import ordered_id

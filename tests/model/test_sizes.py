@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
+from streamapp.core.assignors.group import ClientState, Task
 from streamapp.core.facts.ids import TaskId
 from streamapp.simulator import stock
-from streamapp.simulator.group import ClientState, Task
 from streamapp.simulator.sizes import even_sizes, nearest_even
 from tests.model.replays.scenes import ordered_id
 

@@ -9,6 +9,7 @@ never a number. Whatever cannot be seen holds. Each room imports only rooms belo
 `actions`   what to do: the hold, the open step, restarts, rebalances, announcements, and the plan of one pass.
 `gates`     whether pods may go: one function per question, and `chains` with every list of them.
 `evidence`  what the facts mean: who is where, what runs, which copies are caught up, how far the rest is.
+`assignors` the broker's assignor, as a function: who gets which task.
 `facts`     what was read, from Kubernetes, Kafka and the agents, and what the user chose.
 `reasons`   every reason, with all that is known of it.
 `reason_row` the fields in which that is said.

@@ -303,8 +303,8 @@ class Reason(Enum):
         hides_convergence=True,
     )
     GroupProtocolUnsupported = _facts(
-        "The group does not use the classic group protocol, or it is migrating.",
-        "Keep `group.protocol=classic` to have scale-downs covered. Or let pods go on readiness alone, one at a time, "
+        "The group is not one of Kafka Streams, or it is changing its group protocol.",
+        "Wait until all members use one protocol, or check `spec.applicationId`. Or let pods go on readiness alone, "
         "where the group has the streams protocol: `rollout.policy: Immediate` for restarts; the annotation "
         "`streamapp.dev/override`, or `onTimeout: Proceed`, for a scale-down.",
         consequence="Scale-ups continue; no pod is removed or restarted unless a user sets so.",
@@ -587,6 +587,28 @@ class Reason(Enum):
         gate="every_stateful_task_is_covered",
         is_overridable=True,
         wait_rank=1,
+    )
+    WouldMoveCold = _coverage(
+        "By the prediction of their assignor, the brokers would give a task to a pod without a caught-up copy of it.",
+        "Set the group's `streams.num.standby.replicas` to 2 at the broker, choose another number of replicas, or "
+        "override coverage for this hold with the annotation `streamapp.dev/override`.",
+        gate="brokers_choose_caught_up_copies",
+        is_overridable=True,
+        wait_rank=7,
+    )
+    BrokerAssignorUnknown = _coverage(
+        "The brokers assign the tasks of this group, and this operator does not know how.",
+        "Use brokers 4.2 to 4.4 with their default assignor, or upgrade the operator.",
+        gate="brokers_choose_caught_up_copies",
+        is_overridable=True,
+    )
+    PositionsNotReported = _coverage(
+        "The group uses the streams protocol, whose brokers do not report which tasks run and how far copies are.",
+        "Enable the agent (`agent.enabled`).",
+        consequence="Scale-downs and restarts are held; scale-ups continue.",
+        gate="positions_are_known",
+        is_overridable=True,
+        hides_convergence=True,
     )
     LearnersCatchingUp = _coverage(
         "Copies on the remaining pods are still behind.",

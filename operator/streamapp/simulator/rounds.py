@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from streamapp.core.assignors import sticky
+from streamapp.core.assignors.group import Assignment, ClientState, Copy, Placement, Task
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.simulator import sticky, stock
-from streamapp.simulator.group import Assignment, ClientState, Copy, Placement, Task
+from streamapp.simulator import stock
 from streamapp.simulator.learner import assignment as learner
 from streamapp.simulator.learner.draft import Announcement, LearnerSettings
 from streamapp.simulator.world import Rates, World

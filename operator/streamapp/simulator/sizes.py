@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from math import gcd
 
-from streamapp.simulator.group import Task
+from streamapp.core.assignors.group import Task
 
 
 def even_sizes(tasks: Iterable[Task], num_standby_replicas: int = 0, most: int | None = None) -> tuple[int, ...]:

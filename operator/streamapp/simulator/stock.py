@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from streamapp.core.assignors.group import Assignment, ClientState, Copy, Placement, RackAwarenessNotModelledError, Task
 from streamapp.core.facts.ids import TaskId
-from streamapp.simulator.group import Assignment, ClientState, Copy, Placement, RackAwarenessNotModelledError, Task
 from streamapp.simulator.stock_client import Client, ClientQueue
 from streamapp.simulator.stock_movements import CaughtUp, Movements
 

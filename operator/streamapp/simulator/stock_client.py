@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from streamapp.core.assignors.group import ClientState
+from streamapp.core.assignors.java_order import PriorityQueue, hash_set_order, uuid_hash
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.simulator.group import ClientState
-from streamapp.simulator.java_order import PriorityQueue, hash_set_order, uuid_hash
 
 
 @dataclass(slots=True, eq=False)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from streamapp.core.assignors.group import RUNNING
+from streamapp.core.assignors.java_order import PriorityQueue
 from streamapp.core.facts.ids import TaskId
-from streamapp.simulator.group import RUNNING
-from streamapp.simulator.java_order import PriorityQueue
 from streamapp.simulator.stock_client import Client, ClientQueue
 
 

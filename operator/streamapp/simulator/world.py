@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil
 
+from streamapp.core.assignors.group import NO_TASKS, RUNNING, ClientState, Copy, Placement, Task
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.simulator.group import NO_TASKS, RUNNING, ClientState, Copy, Placement, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

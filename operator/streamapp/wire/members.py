@@ -51,11 +51,12 @@ def decode_member(raw: RawMember) -> DecodedMember:
         what = f"member {raw.member_id}: {error.what}"
         raise UndecodableError(what, error.where, error.version, error.why) from error
     return DecodedMember(
-        raw.member_id, raw.instance_id, raw.client_id, _host(raw.client_host), subscription, assignment
+        raw.member_id, raw.instance_id, raw.client_id, host_of(raw.client_host), subscription, assignment
     )
 
 
-def _host(client_host: str) -> str:
+def host_of(client_host: str) -> str:
+    """Give the address in what a broker says of a member's host."""
     # Java prints `name/address` with either part possibly empty, and IPv6 addresses in full.
     address = client_host.rpartition("/")[2]
     try:

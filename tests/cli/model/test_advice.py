@@ -20,6 +20,7 @@ OF_KAFKA = {
     "kafka-streams-process-metadata",
     "num.standby.replicas",
     "session.timeout.ms",
+    "streams.num.standby.replicas",
     "Topology#describe()",
 }
 OF_KUBERNETES = {"maxReplicas", "ordinals.start", "scaleTargetRef"}

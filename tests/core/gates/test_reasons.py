@@ -207,7 +207,7 @@ def test_the_gate_of_an_overridable_reason_is_one_of_coverage(reason: Reason) ->
 
 
 def test_the_reasons_of_tasks_that_are_waited_for_have_each_their_rank() -> None:
-    waited_for = reasons_of("waits") | reasons_of("behind") | reasons_of("_waits")
+    waited_for = reasons_of("waits") | reasons_of("behind") | reasons_of("_waits") | reasons_of("cold_moves")
     assert rows("wait_rank") == waited_for
     assert sorted(reason.row.wait_rank for reason in waited_for) == list(range(1, len(waited_for) + 1))
 

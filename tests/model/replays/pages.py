@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from streamapp.core.assignors.group import Copy, Placement
 from streamapp.core.facts.ids import TaskId
-from streamapp.simulator.group import Copy, Placement
 from streamapp.simulator.kip429 import DraftRound, Share
 from streamapp.simulator.rounds import Round, moved, worst_share
 from tests.model.replays import scenes

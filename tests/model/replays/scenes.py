@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from streamapp.core.assignors.group import Task
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.simulator.group import Task
 from streamapp.simulator.kip429 import DraftGroup, DraftRound, Event, Kind
 from streamapp.simulator.learner.draft import Announcement, LearnerSettings
 from streamapp.simulator.rounds import Assignor, Pace, Play, learner_assignor, play, stock_assignor

@@ -2,8 +2,8 @@
 
 import pytest
 
+from streamapp.core.assignors.group import Placement
 from streamapp.core.facts.ids import ProcessId, TaskId
-from streamapp.simulator.group import Placement
 from streamapp.simulator.rounds import moved, worst_share
 from tests.model.replays import scenes
 from tests.model.replays.scenes import Scene, ordered_id

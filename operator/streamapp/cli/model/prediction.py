@@ -13,10 +13,10 @@ from streamapp.api.http.messages import Tasks
 from streamapp.api.validation.parse import StreamApp
 from streamapp.cli.errors import CliError
 from streamapp.cli.model.app_view import AppView
+from streamapp.core.assignors.group import Copy, Task
 from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
 from streamapp.core.facts.policy import LearnerSource
 from streamapp.core.facts.seeding import seeded_process_id
-from streamapp.simulator.group import Copy, Task
 from streamapp.simulator.learner.draft import Announcement, LearnerSettings, Leaving
 from streamapp.simulator.rounds import Assignor, Pace, Play, learner_assignor, moved, play, stock_assignor, worst_share
 from streamapp.simulator.sizes import even_sizes, nearest_even

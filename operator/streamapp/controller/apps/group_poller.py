@@ -80,6 +80,8 @@ class GroupPoller:
         self._before: _MemberJoins | None = None
         self._rebalance: ObservedRebalance | None = None
         self._triggered_at: datetime | None = None
+        self._epoch: int | None = None
+        """Of the streams group when its tasks were last read."""
         self._topology_read_at = datetime.min.replace(tzinfo=UTC)
         self._configs_read_at = self._topology_read_at
         self._is_busy = True
@@ -155,6 +157,9 @@ class GroupPoller:
         group = poll.group
         if not isinstance(group, GroupDescription):
             return  # nothing was seen; the next look is compared with the last one that saw something
+        if group.streams is not None:
+            await self._follow_epoch(group.streams.epoch, is_stable=group.state is GroupState.STABLE)
+            return
         if group.state is not GroupState.STABLE:
             empty = group.state in {GroupState.EMPTY, GroupState.DEAD}
             if empty or self._before is None:
@@ -170,6 +175,18 @@ class GroupPoller:
             self._rebalance = await self._observed_rebalance(
                 group, before.began_at, ended_at, frozenset(rejoined_members)
             )
+
+    async def _follow_epoch(self, epoch: int, *, is_stable: bool) -> None:
+        """Read the tasks anew with each epoch of a streams group; there are no joins, and nobody triggers a rebalance.
+
+        Members report no positions that ends could belong to: agents do, and the ends are read after their reports.
+        """
+        self._before, self._rebalance, self._triggered_at = None, None, None
+        now = self._now()
+        is_known = isinstance(self._memory.task_set, TaskSet)
+        is_due = epoch != self._epoch or (not is_known and now - self._topology_read_at >= TOPOLOGY_RETRY_AFTER)
+        if is_stable and is_due:
+            self._memory.task_set, self._epoch = await self._read_task_set(now), epoch
 
     async def _observed_rebalance(
         self, group: GroupDescription, looked_at: datetime, settled_at: datetime, rejoined_members: frozenset[str]

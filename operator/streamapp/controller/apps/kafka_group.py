@@ -26,6 +26,7 @@ from streamapp.core.facts.topology import (
     infer_universe,
     parse_topology,
     universe_of,
+    universe_of_broker,
 )
 from streamapp.core.reasons import Reason
 from streamapp.kafka.cluster import KafkaCluster
@@ -38,9 +39,10 @@ from streamapp.kafka.connection.errors import (
     StreamsProtocolError,
 )
 from streamapp.kafka.connection.settings import KafkaSettings, read_settings
-from streamapp.kafka.group.eviction import MemberToEvict, evict
+from streamapp.kafka.group.eviction import MemberToEvict, evict, evict_from_streams_group
 from streamapp.kafka.group.groups import DecodedGroup, read_group
 from streamapp.kafka.group.rebalance import ProbeNotRemoved, RebalanceSkipped, trigger_rebalance
+from streamapp.kafka.group.streams_groups import StreamsReading, read_streams_group
 from streamapp.kafka.topics.offsets import committed
 from streamapp.wire.assignment import DecodedAssignment, NoRebalanceScheduled
 from streamapp.wire.errors import UndecodableError
@@ -138,6 +140,8 @@ class KafkaGroup:
         self._topology: Topology | TopologyUnknown | None = parse_topology(topology) if topology.strip() else None
         self._deadline_seconds = deadline_seconds
         self._last: DecodedGroup | None = None
+        self._streams: StreamsReading | None = None
+        """The last reading of a group of the streams protocol; None for a classic group."""
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""
@@ -146,7 +150,7 @@ class KafkaGroup:
     async def describe(self) -> Poll:
         """Look at the group."""
         try:
-            self._last = await read_group(self._cluster.group, self._deadline_seconds)
+            return await self._described()
         except GroupNotClassicError as error:
             is_streams = isinstance(error, StreamsProtocolError)
             return Poll(core.GroupUnreadable(Reason.GroupProtocolUnsupported, str(error), is_streams))
@@ -154,6 +158,19 @@ class KafkaGroup:
             return Poll(core.GroupUnreadable(Reason.BrokersUnreachable, str(error)))
         except UndecodableError as error:
             return Poll(core.GroupUnreadable(Reason.GroupUndecodable, str(error)))
+
+    async def _described(self) -> Poll:
+        """Ask in the group's own protocol; only the broker says which one that is, and it can change."""
+        if self._streams is None:
+            try:
+                return await self._described_classic()
+            except StreamsProtocolError:
+                self._last = None
+        self._streams = await read_streams_group(self._cluster.group, self._deadline_seconds)
+        return await self._described_classic() if self._streams is None else Poll(self._streams.group)
+
+    async def _described_classic(self) -> Poll:
+        self._last = await read_group(self._cluster.group, self._deadline_seconds)
         members = self._last.members
         description = core.GroupDescription(
             core.GroupState(self._last.state.value), tuple(_member(member) for member in members)
@@ -162,17 +179,30 @@ class KafkaGroup:
         return Poll(description, joins)
 
     async def task_set(self) -> TaskSet | TopologyUnknown:
-        """Find out which tasks there are, from the text in the spec or from the last look."""
-        if isinstance(self._topology, TopologyUnknown):
-            return self._topology
+        """Find out which tasks there are: from the brokers, the text in the spec, or the last look."""
         try:
+            if self._streams is not None:
+                return await self._known_to_brokers(self._streams)
+            if isinstance(self._topology, TopologyUnknown):
+                return self._topology
             if self._topology is not None:
-                topics = await self._topics(self._topology.source_topics(self._application_id))
-                return universe_of(self._topology, topics)
+                return universe_of(self._topology, await self._topics_of(self._topology))
             evidence = _evidence(self._last)
             return infer_universe(evidence, await self._topics(evidence.subscribed))
         except KafkaAccessError as error:
             return TopologyUnknown(str(error))
+
+    async def _known_to_brokers(self, reading: StreamsReading) -> TaskSet | TopologyUnknown:
+        """The tasks by the topology that the brokers have; a text that is known must say the same."""
+        if reading.subtopologies is None:
+            return TopologyUnknown("the brokers miss topics of the topology; see the application's logs")
+        names = frozenset[str]().union(*(each.sources | each.changelogs for each in reading.subtopologies))
+        partitions = await self._cluster.topics.partition_counts(names, self._deadline_seconds)
+        by_text = None
+        if isinstance(self._topology, Topology):
+            found = universe_of(self._topology, await self._topics_of(self._topology))
+            by_text = found if isinstance(found, TaskSet) else None
+        return universe_of_broker(self._application_id, reading.subtopologies, partitions, by_text)
 
     async def ends(self, task_set: TaskSet) -> EndOffsets | EndsUnreadable:
         """Read the ends of all changelogs."""
@@ -232,9 +262,15 @@ class KafkaGroup:
         """Evict exactly these members from the group; KafkaStepError if it is unknown whether all are out."""
         targets = [MemberToEvict(member.id, member.instance_id) for member in members]
         try:
-            await evict(self._cluster.group, targets, f"streamapp-operator: {reason}", self._deadline_seconds)
+            if self._streams is not None:
+                await evict_from_streams_group(self._cluster.group, targets, self._deadline_seconds)
+            else:
+                await evict(self._cluster.group, targets, f"streamapp-operator: {reason}", self._deadline_seconds)
         except KafkaAccessError as error:
             raise KafkaStepError(str(error)) from error
+
+    async def _topics_of(self, topology: Topology) -> TopicEvidence:
+        return await self._topics(topology.source_topics(self._application_id))
 
     async def _topics(self, sources: frozenset[str]) -> TopicEvidence:
         topics = self._cluster.topics

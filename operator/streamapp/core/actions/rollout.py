@@ -136,7 +136,12 @@ class _Rollout(OfEvidence):
         if not policy.agent or pod.ordinal in self.evidence.fresh_reports:
             return False
         by_standbys = policy.source is not LearnerSource.ON_DEMAND and self._source() is LearnerSource.STANDBYS
-        return self._key_is_there() and not by_standbys
+        return self._key_is_there() and (not by_standbys or self._needs_agents())
+
+    def _needs_agents(self) -> bool:
+        """Tell whether the group itself shows no positions, so that standbys cannot be judged without agents."""
+        latest = self.evidence.of(self.latest)
+        return latest is not None and latest.group.streams is not None
 
     def _key_is_there(self) -> bool:
         """Without a key no template brings an agent that can be asked."""
@@ -145,7 +150,8 @@ class _Rollout(OfEvidence):
 
     def _waits_for_itself(self, pod: Pod, refusal: Refusal) -> Refusal | None:
         """Whether the rollout waits for what only the agents could report that it brings; says what it costs."""
-        if refusal.reason is not Reason.TopologyUnknown or not self._is_unheard(pod):
+        never_had_one = refusal.reason is Reason.AgentSilent and self._needs_agents() and not pod.has_agent
+        if not (refusal.reason is Reason.TopologyUnknown or never_had_one) or not self._is_unheard(pod):
             return None
         cost = cost_of_restart(self.evidence, pod.ordinal)
         return Refusal(Reason.FirstRestartUncovered, cost, needs_rebalance=False)

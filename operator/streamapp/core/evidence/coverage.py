@@ -9,7 +9,7 @@ an agent whose tasks the brokers have assigned to that pod. How far a copy is is
 of thousands of tasks nearly all run on a pod that stays.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -53,7 +53,8 @@ class TaskWait:
 
     task: TaskId
     reason: Reason
-    """`LearnersCatchingUp`, `LagLimitBelowRate`, `LagUnknown`, `NoLearners`, `LearnersNotPlaced`, `TasksRestoring`."""
+    """`LearnersCatchingUp`, `LagLimitBelowRate`, `LagUnknown`, `NoLearners`, `LearnersNotPlaced`, `TasksRestoring`,
+    `WouldMoveCold`."""
     best: Copy | None
     """The nearest copy that could take over; None where there is none."""
     records_to_go: int | None
@@ -139,6 +140,20 @@ class CopyMap:
         doubtful = (task for task in self.task_set.stateful if task.id not in run_on)
         waits = (self._wait(task, stays, limit) for task in doubtful)
         return tuple(wait for wait in waits if wait is not None)
+
+    def cold_moves(self, moves: Mapping[TaskId, Collection[Ordinal | None]], limit: int) -> tuple[TaskWait, ...]:
+        """The stateful tasks that would get a pod without a caught-up copy, in the order of their IDs.
+
+        Args:
+            moves: Every pod that a task could get; None for one that is not known.
+            limit: Records; a copy no further behind is caught up.
+        """
+        cold: list[TaskWait] = []
+        for task in self.task_set.stateful:
+            warm = {copy.ordinal for copy in self.copies(task) if is_caught_up(copy.lag, limit)}
+            if not warm.issuperset(moves.get(task.id, ())):
+                cold.append(TaskWait(task.id, Reason.WouldMoveCold, None, self._whole(task)))
+        return tuple(cold)
 
     def behind(self, limit: int, ordinal: Ordinal | None = None) -> tuple[TaskWait, ...]:
         """The stateful tasks that a pod restores, or has a standby of that is not caught up; of all pods or of one."""

@@ -125,6 +125,15 @@ def evictable(
     return tuple(found)
 
 
+def never_return(group: GroupDescription) -> bool:
+    """Tell whether a static member of an ended container stands in the way of its successor.
+
+    In a group of the streams protocol (Kafka 4.4) the coordinator refuses an instance id that was not released
+    (`UNRELEASED_INSTANCE_ID`), and the client takes that for fatal.
+    """
+    return group.streams is not None
+
+
 def _end_of(seen: ObservedMembers, ends: Sequence[ContainerEnd]) -> ContainerEnd | None:
     """The end of exactly that container. Of two reports the earlier one counts: it asks for more."""
     own = [

@@ -41,7 +41,7 @@ def shared_group(
     if decoded is None or not isinstance(group, GroupDescription):
         return group
     parts = _Parts(decoded.members)
-    return GroupDescription(group.state, tuple(parts.member(member) for member in group.members))
+    return replace(group, members=tuple(parts.member(member) for member in group.members))
 
 
 def shared_ends(ends: EndOffsets | EndsUnreadable, history: Sequence[GroupReading]) -> EndOffsets | EndsUnreadable:

@@ -15,13 +15,19 @@ from streamapp.core.reasons import Reason
 
 
 class GroupState(Enum):
-    """Kafka's states of a classic group."""
+    """Kafka's states of a classic group and of a group of the streams protocol."""
 
     STABLE = "Stable"
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
     EMPTY = "Empty"
     DEAD = "Dead"
+    NOT_READY = "NotReady"
+    """Streams: topics of the topology are missing."""
+    ASSIGNING = "Assigning"
+    """Streams: the target assignment is older than the group."""
+    RECONCILING = "Reconciling"
+    """Streams: a member has not reached the target assignment."""
 
 
 class FollowUp(Enum):
@@ -96,6 +102,8 @@ class Member:
     """None: the broker does not show it at present."""
     assignment: Assignment | None
     """None: it has none yet."""
+    streams: "StreamsMembership | None" = None
+    """What only a member of the streams protocol has."""
 
     @property
     def process_id(self) -> ProcessId | None:
@@ -103,12 +111,37 @@ class Member:
         return None if self.subscription is None else self.subscription.process_id
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsMembership:
+    """How far a member of the streams protocol is, and where the broker wants it to be."""
+
+    epoch: int
+    """The group epoch that the member has reached."""
+    target: Assignment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsGroup:
+    """What only a group of the streams protocol (KIP-1071) shows: there the broker assigns, and no member leads."""
+
+    epoch: int
+    """Grows with every change of members, topics or group configuration."""
+    assignment_epoch: int
+    """The group epoch that the target assignment is of."""
+    broker_release: str | None
+    """Kafka's release of the coordinator, such as `4.2`; None for one that is not known here."""
+    assignor: str | None = None
+    """The coordinator's assignor, as brokers from 4.4 on name it; older brokers have only `sticky`."""
+
+
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A successful DescribeGroups."""
+    """A successful DescribeGroups or StreamsGroupDescribe."""
 
     state: GroupState
     members: tuple[Member, ...] = ()
+    streams: StreamsGroup | None = None
+    """None: the group uses the classic protocol."""
 
     def __post_init__(self) -> None:
         """Sort by member ID, so that the order in which a broker lists them means nothing."""
@@ -126,8 +159,24 @@ class GroupDescription:
 
     @property
     def can_be_rebalanced(self) -> bool:
-        """Large enough for a probe member to join and leave; with a single member that was never tried."""
-        return len(self.members) > 1
+        """Large enough for a probe member to join and leave; with a single member that was never tried.
+
+        A group of the streams protocol rebalances by itself: no join of another member would tell anything new.
+        """
+        return len(self.members) > 1 and self.streams is None
+
+    @property
+    def unsettled(self) -> str:
+        """Why tasks of a Stable group can still move, as far as it shows; empty: each member has its target.
+
+        Only the streams protocol has a target. A classic group says it by follow-up rebalances.
+        """
+        if self.streams is None:
+            return ""
+        epoch = self.streams.epoch
+        if self.streams.assignment_epoch != epoch:
+            return f"the target assignment is of epoch {self.streams.assignment_epoch}, the group is at epoch {epoch}"
+        return next(filter(None, (_unsettled(member, epoch) for member in self.members)), "")
 
     @property
     def is_decoded(self) -> bool:
@@ -180,6 +229,15 @@ class GroupReading:
         A group of another client, or one in a state that is not known, can be the wrong group: nothing rests on it.
         """
         return isinstance(self.group, GroupUnreadable) and self.group.is_of_streams_protocol
+
+
+def _unsettled(member: Member, epoch: int) -> str:
+    streams = member.streams
+    if streams is None:
+        return f"member {member.id} shows no epoch"
+    if streams.epoch != epoch:
+        return f"member {member.id} is at epoch {streams.epoch} of {epoch}"
+    return "" if streams.target == member.assignment else f"member {member.id} does not have its target assignment"
 
 
 MemberFingerprint = tuple[str, str | None, str, ProcessId | None, frozenset[TaskId], frozenset[TaskId]]

@@ -1,8 +1,9 @@
 """Which tasks an application has, and which changelogs lie behind each: the task universe.
 
-Known from the topology, never from who happens to hold what: from the text of `Topology#describe()` that
-`spec.topology` carries, or, where that is safe, inferred from the group. Called by the gathering, once per topology. A
-changelog that is missing from the universe makes a lag look small, so whatever is in doubt is `TopologyUnknown`.
+Known from the topology, never from who happens to hold what: from the brokers where they assign (the streams protocol),
+from the text of `Topology#describe()` that `spec.topology` carries, or, where that is safe, inferred from the group.
+Called by the gathering, once per topology. A changelog that is missing from the universe makes a lag look small, so
+whatever is in doubt is `TopologyUnknown`.
 
 Facts of Kafka Streams this rests on: a sub-topology has as many tasks as its widest source topic has partitions; task p
 reads partition p of every source that has one; a logged store has the changelog `<application id>-<store>-changelog`
@@ -64,6 +65,17 @@ class Topology:
         """Give a topic's real name: internal topics carry the application id."""
         is_internal = topic.endswith(_INTERNAL_ENDS) or topic.startswith(_INTERNAL_START)
         return f"{application_id}-{topic}" if is_internal and topic in self.sinks else topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSubtopology:
+    """One sub-topology, with the names that topics have on the cluster."""
+
+    number: int
+    sources: frozenset[str]
+    """Topics that its tasks read, repartition topics among them."""
+    changelogs: frozenset[str]
+    """Topics behind its logged stores; a source topic where it serves as changelog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +162,73 @@ def infer_universe(group: GroupEvidence, topics: TopicEvidence) -> TaskSet | Top
         return TaskSet(tuple(tasks)) if group.active else TopologyUnknown(f"no task is assigned; {_TEXT}")
     except _DoubtError as doubt:
         return TopologyUnknown(str(doubt), may_show_after_a_join=isinstance(doubt, _NotShownError))
+
+
+def universe_of_broker(
+    application_id: str,
+    subtopologies: Iterable[BrokerSubtopology],
+    partitions: Mapping[str, int],
+    by_text: TaskSet | None,
+) -> TaskSet | TopologyUnknown:
+    """Join the broker's topology with the topics on the cluster.
+
+    Args:
+        application_id: The prefix of changelogs that Kafka Streams makes.
+        subtopologies: All of them.
+        partitions: Number of partitions of each topic that exists.
+        by_text: The universe by the text of the application's topology, if there is one: it alone names the store
+            behind a source topic, by which agents report positions.
+    """
+    try:
+        found = [task for each in subtopologies for task in _tasks_of_broker(application_id, each, partitions)]
+        if not found:
+            return TopologyUnknown("the brokers show a topology without tasks; check that the source topics exist")
+        universe = TaskSet(tuple(found))
+    except _DoubtError as doubt:
+        return TopologyUnknown(str(doubt))
+    if by_text is None:
+        return universe
+    if universe == by_text:
+        return by_text
+    return TopologyUnknown(
+        "spec.topology or the agents show other tasks or changelogs than the brokers; remove spec.topology, or finish "
+        "the rollout that changes the topology"
+    )
+
+
+def _tasks_of_broker(
+    application_id: str, each: BrokerSubtopology, partitions: Mapping[str, int]
+) -> Iterable[TaskFacts]:
+    absent = sorted((each.sources | each.changelogs) - partitions.keys())
+    if absent:
+        raise _DoubtError(f"topic {absent[0]} of sub-topology {each.number} is not on the cluster; create it, or wait")
+    width = max((partitions[topic] for topic in each.sources), default=0)
+    for topic in sorted(each.changelogs - each.sources):
+        if partitions[topic] != width:
+            raise _DoubtError(
+                f"{topic} has {partitions[topic]} partitions, sub-topology {each.number} has {width} tasks; "
+                "repartition the changelog as the application needs it"
+            )
+    for partition in range(width):
+        read = frozenset(TopicPartition(topic, partition) for topic in each.sources if partition < partitions[topic])
+        # A source topic that serves as changelog can be narrower than the sub-topology.
+        behind = {
+            _store_behind(topic, application_id): TopicPartition(topic, partition)
+            for topic in each.changelogs
+            if topic not in each.sources or TopicPartition(topic, partition) in read
+        }
+        yield TaskFacts(
+            id=TaskId(each.number, partition),
+            stateful=bool(behind),
+            changelogs=tuple(behind.values()),
+            source_partitions=tuple(read),
+            stores=behind,
+        )
+
+
+def _store_behind(topic: str, application_id: str) -> str:
+    """Name the store of a changelog; of a source topic nobody but the text knows it, so the topic's own name stands."""
+    return topic.removeprefix(f"{application_id}-").removesuffix("-changelog")
 
 
 _TEXT = "put the text of Topology#describe() into spec.topology, or enable the agent"

@@ -13,6 +13,7 @@ from streamapp.core.gates.agent_gates import (
 )
 from streamapp.core.gates.case import Gate
 from streamapp.core.gates.coverage_gates import (
+    brokers_choose_caught_up_copies,
     end_offsets_were_read,
     every_stateful_task_is_covered,
     positions_are_known,
@@ -106,6 +107,7 @@ COVERAGE_GATES: tuple[Gate, ...] = (
     positions_are_known,
     end_offsets_were_read,
     every_stateful_task_is_covered,
+    brokers_choose_caught_up_copies,
 )
 """For removals and restarts without draining; a user can override them."""
 

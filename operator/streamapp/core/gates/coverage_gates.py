@@ -6,14 +6,17 @@ alone ask about what would be lost, not about whether the facts can be trusted.
 
 from dataclasses import replace
 
+from streamapp.core.assignors.broker_moves import AssignorUnknown, moves_without
 from streamapp.core.evidence.coverage import TaskWait
 from streamapp.core.evidence.learner_source import another_assignor, limit_in_doubt, why_not_on_demand
-from streamapp.core.evidence.refusal import Refusal
+from streamapp.core.evidence.refusal import Refusal, first_few
+from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import Measured, Unknown
 from streamapp.core.facts.policy import Assignor, LearnerSource
 from streamapp.core.gates.candidates import RemovalKind
 from streamapp.core.gates.case import GateInput
+from streamapp.core.gates.safety_gates import not_reported
 from streamapp.core.reasons import Reason
 
 
@@ -65,6 +68,9 @@ def positions_are_known(case: GateInput) -> Refusal | None:
     """Agents tell the positions, or this process watched the join that they are from."""
     if case.view is not None:
         return None
+    group = case.group()
+    if isinstance(group, GroupDescription) and group.streams is not None:
+        return not_reported(case)
     rebalance = case.rebalance()
     return rebalance if isinstance(rebalance, Refusal) else None
 
@@ -89,11 +95,46 @@ def every_stateful_task_is_covered(case: GateInput) -> Refusal | None:
     return replace(refusal_of(waits), needs_rebalance=case.view is None) if waits else None
 
 
+def brokers_choose_caught_up_copies(case: GateInput) -> Refusal | None:
+    """In a group of the streams protocol the broker chooses: it is predicted to choose a caught-up copy for each task.
+
+    A standby on a pod that stays is not enough, since the assignor passes over one whose pod has its quota of tasks.
+    """
+    known, copies = case.known(), case.copies()
+    if isinstance(known, Refusal):
+        return known
+    group, task_set, placement = known
+    if group.streams is None:
+        return None
+    if isinstance(copies, Refusal):
+        return copies
+    leaving = {member.id for ordinal in case.candidate.ordinals for member in placement.members(ordinal)}
+    if not leaving or leaving == group.member_ids:
+        return None
+    moves = moves_without(group, task_set, frozenset(leaving))
+    if isinstance(moves, AssignorUnknown):
+        return Refusal(Reason.BrokerAssignorUnknown, moves.why, needs_rebalance=False)
+    ordinals = {member.process_id: one for one, found in placement.by_ordinal.items() for member in found}
+    cold = copies.cold_moves(
+        {task: {ordinals.get(to) for to in places} for task, places in moves.items()},
+        case.policy.acceptable_recovery_lag,
+    )
+    return _would_move_cold(cold) if cold else None
+
+
+def _would_move_cold(cold: tuple[TaskWait, ...]) -> Refusal:
+    records = [wait.records_to_go for wait in cold]
+    known = [count for count in records if count is not None]
+    restore = f"at most {sum(known)} records" if len(known) == len(cold) else "an unknown number of records"
+    detail = f"task {first_few([wait.task for wait in cold])} would restore {restore}"
+    return Refusal(Reason.WouldMoveCold, detail, cold, needs_rebalance=False)
+
+
 def _might_be_taken_up_again(task: TaskId, case: GateInput) -> bool:
     """Tell whether a pod that goes has state of the task on its disk, which the next rebalance could make use of."""
-    placement = case.placement()
-    if isinstance(placement, Refusal):
-        return True
+    placement, group = case.placement(), case.group()
+    if isinstance(placement, Refusal) or isinstance(group, Refusal) or group.streams is not None:
+        return True  # the streams protocol does not show what lies on disks
     leaving = (member for ordinal in case.candidate.ordinals for member in placement.members(ordinal))
     return any(member.subscription is None or task in member.subscription.offsets for member in leaving)
 

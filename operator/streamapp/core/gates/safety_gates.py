@@ -71,6 +71,8 @@ def group_is_stable(case: GateInput) -> Refusal | None:
         return Refusal(Reason.GroupRebalancing, group.state.value)
     if not group.members:
         return Refusal(Reason.GroupEmpty, first_fault(case.snapshot.workload))
+    if group.unsettled:
+        return Refusal(Reason.GroupRebalancing, group.unsettled)
     return None if group.is_decoded else Refusal(Reason.GroupUndecodable, "a member shows no subscription")
 
 
@@ -255,12 +257,22 @@ def every_task_says_it_runs(case: GateInput) -> Refusal | None:
         return group
     if isinstance(task_set, Refusal):
         return task_set
+    if case.view is None and group.streams is not None:
+        return Refusal(Reason.PositionsNotReported, not_reported(case).detail, needs_rebalance=False)
     running = case.running(group.member_ids - members_of_the_dead(case))
     if isinstance(running, Refusal):
         return running
     idle, by_agents = sorted(task_set.ids - running), case.view is not None
     reason = Reason.TasksRestoring if group.can_be_rebalanced or by_agents else Reason.RebalanceTriggerImpossible
     return Refusal(reason, f"task {first_few(idle)}", needs_rebalance=not by_agents) if idle else None
+
+
+def not_reported(case: GateInput) -> Refusal:
+    """Why nothing is known of running tasks and positions in a group of the streams protocol: only agents report it."""
+    quiet = case.evidence.agents_unavailable if case.policy.agent else None
+    if quiet is None:
+        return Refusal(Reason.PositionsNotReported, needs_rebalance=False)
+    return Refusal(quiet.reason, quiet.detail, needs_rebalance=False)
 
 
 def members_of_the_dead(case: GateInput) -> frozenset[str]:

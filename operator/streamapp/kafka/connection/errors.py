@@ -9,8 +9,8 @@
     ├── TopicUnknownError         a topic or partition is not on the cluster
     ├── TemporarilyUnavailableError  a coordinator or leader moves or loads
     ├── RecordsTooLargeError      the topic takes no batch of this size
-    ├── GroupNotClassicError      the group is not a Kafka Streams group of the classic protocol
-    │   └── StreamsProtocolError  it is one of the streams protocol
+    ├── GroupNotClassicError      the group is not a Kafka Streams group, or it changes its protocol
+    │   └── StreamsProtocolError  it is a group of the streams protocol
     ├── BrokerUnsupportedError    the broker is too old for a request
     └── UnexpectedAnswerError     the broker answered something else
         └── AnswerTooLargeError   the answer is larger than the operator takes
@@ -86,7 +86,7 @@ class GroupNotClassicError(KafkaAccessError):
 
 
 class StreamsProtocolError(GroupNotClassicError):
-    """The group is a Kafka Streams group of the streams protocol."""
+    """The group exists and uses the streams protocol (`group.protocol=streams`): `streams_groups` reads it."""
 
 
 class BrokerUnsupportedError(KafkaAccessError):

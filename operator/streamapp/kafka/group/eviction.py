@@ -1,4 +1,4 @@
-"""Evicts members from a classic group: frees the tasks of an ended container at once.
+"""Evicts members from a group: frees the tasks of an ended container at once.
 
 Called by the controller, and by `rebalance` for its own stale probe member. If the container of an evicted member still
 runs, its successor processes records twice. So the caller must know that exactly that container has ended; this module
@@ -12,7 +12,10 @@ from enum import Enum
 from kio.schema.errors import ErrorCode
 from kio.schema.leave_group.v5.request import LeaveGroupRequest, MemberIdentity
 from kio.schema.leave_group.v5.response import LeaveGroupResponse
+from kio.schema.streams_group_heartbeat.v0.request import StreamsGroupHeartbeatRequest
+from kio.schema.streams_group_heartbeat.v0.response import StreamsGroupHeartbeatResponse
 from kio.schema.types import GroupId
+from kio.static.primitive import i32
 
 from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.deadline import within
@@ -48,6 +51,8 @@ _RESULTS = {
     ErrorCode.unknown_member_id: EvictionResult.ALREADY_GONE,
     ErrorCode.fenced_instance_id: EvictionResult.REPLACED,
 }
+_LEAVES = i32(-1)
+"""The epoch of a member that leaves for good (KIP-1071); the coordinator asks for no other proof."""
 
 
 async def evict(
@@ -66,6 +71,45 @@ async def evict(
             request, LeaveGroupResponse, lambda a: [a.error_code, *(member.error_code for member in a.members)]
         )
     return leave_results(coordinator.group_id, members, answer)
+
+
+async def evict_from_streams_group(
+    coordinator: Coordinator, members: Sequence[MemberToEvict], deadline_seconds: float
+) -> Mapping[MemberToEvict, EvictionResult]:
+    """Remove the members from a group of the streams protocol, one heartbeat each; errors as `evict`.
+
+    LeaveGroup does not apply there. A heartbeat in a member's name with the epoch of one that leaves does, with READ on
+    the group: the coordinator assigns its tasks at the next heartbeat of another member.
+    """
+    found: dict[MemberToEvict, EvictionResult] = {}
+    what, right = f"group {coordinator.group_id}: evict", f"READ on group {coordinator.group_id}"
+    async with within(deadline_seconds, what):
+        for member in members:
+            request = _last_heartbeat(coordinator.group_id, member)
+            answer = await coordinator.ask(request, StreamsGroupHeartbeatResponse, lambda a: [a.error_code])
+            if answer.error_code is ErrorCode.group_id_not_found:
+                found[member] = EvictionResult.ALREADY_GONE
+            elif answer.error_code in _RESULTS:
+                found[member] = _RESULTS[answer.error_code]
+            else:
+                raise failure(answer.error_code, what, right)
+    return found
+
+
+def _last_heartbeat(group_id: str, member: MemberToEvict) -> StreamsGroupHeartbeatRequest:
+    return StreamsGroupHeartbeatRequest(
+        group_id=GroupId(group_id),
+        member_id=member.member_id,
+        member_epoch=_LEAVES,
+        endpoint_information_epoch=i32(-1),
+        instance_id=member.instance_id,
+        active_tasks=None,
+        standby_tasks=None,
+        warmup_tasks=None,
+        client_tags=None,
+        task_offsets=None,
+        task_end_offsets=None,
+    )
 
 
 def leave_request(group_id: str, members: Sequence[MemberToEvict], reason: str) -> LeaveGroupRequest:

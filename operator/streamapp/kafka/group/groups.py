@@ -76,8 +76,9 @@ class DecodedGroup:
 async def read_group(coordinator: Coordinator, deadline_seconds: float) -> DecodedGroup:
     """Read and decode the group.
 
-    A group that is not there reads as DEAD without members. Raises GroupNotClassicError for a group of the streams
-    protocol or of plain consumers, UndecodableError for a member whose bytes cannot be read, and KafkaAccessError.
+    A group that is not there reads as DEAD without members. Raises StreamsProtocolError for a group of the streams
+    protocol, GroupNotClassicError for one of plain consumers, UndecodableError for a member whose bytes cannot be read,
+    and KafkaAccessError.
     """
     raw = await describe(coordinator, deadline_seconds)
     if raw.protocol_type not in {"", "consumer"} or raw.protocol not in {"", "stream"}:
@@ -113,7 +114,7 @@ async def describe(coordinator: Coordinator, deadline_seconds: float) -> RawGrou
         answer = await coordinator.ask(request, DescribeGroupsResponse, lambda a: [g.error_code for g in a.groups])
         raw = _raw(coordinator.group_id, answer)
         if raw.state is ClassicGroupState.DEAD:
-            await _refuse_streams_protocol(coordinator)
+            await _point_to_streams_protocol(coordinator)
     return raw
 
 
@@ -163,7 +164,7 @@ def _state(group: DescribedGroup) -> ClassicGroupState:
         ) from error
 
 
-async def _refuse_streams_protocol(coordinator: Coordinator) -> None:
+async def _point_to_streams_protocol(coordinator: Coordinator) -> None:
     """Distinguish a missing group from one of the streams protocol: both describe as Dead."""
     request = StreamsGroupDescribeRequest(
         group_ids=(GroupId(coordinator.group_id),), include_authorized_operations=False
@@ -178,5 +179,5 @@ async def _refuse_streams_protocol(coordinator: Coordinator) -> None:
         raise StreamsProtocolError(
             f"group {coordinator.group_id}: describe",
             "it uses the streams protocol (group.protocol=streams)",
-            "its members and lag are not readable this way",
+            "read it with StreamsGroupDescribe",
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from streamapp.simulator.group import Assignment, ClientState, Copy, Placement, Task, in_order
+from streamapp.core.assignors.group import Assignment, ClientState, Copy, Placement, Task, in_order
 from streamapp.simulator.learner.actives import place_actives
 from streamapp.simulator.learner.balance import plan_balance
 from streamapp.simulator.learner.draft import Announcement, Draft, LearnerSettings, Leaving

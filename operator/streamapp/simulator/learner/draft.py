@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from streamapp.core.assignors.group import RUNNING, ClientState, Task
 from streamapp.core.facts.ids import ProcessId
-from streamapp.simulator.group import RUNNING, ClientState, Task
 
 NONE = -1
 UNKNOWN_LAG = -1

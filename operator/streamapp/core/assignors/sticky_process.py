@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from streamapp.core.assignors.java_order import HashOrder, PriorityQueue, string_hash
 from streamapp.core.facts.ids import TaskId
-from streamapp.simulator.java_order import HashOrder, PriorityQueue, string_hash
 
 
 @dataclass(slots=True, eq=False)

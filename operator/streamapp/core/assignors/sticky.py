@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from streamapp.core.assignors.group import NO_TASKS, Placement, RackAwarenessNotModelledError, Task
+from streamapp.core.assignors.java_order import HashOrder, PriorityQueue, string_hash
+from streamapp.core.assignors.sticky_process import StickyProcess
 from streamapp.core.facts.ids import TaskId
-from streamapp.simulator.group import NO_TASKS, Placement, RackAwarenessNotModelledError, Task
-from streamapp.simulator.java_order import HashOrder, PriorityQueue, string_hash
-from streamapp.simulator.sticky_process import StickyProcess
 
 
 class BrokerRelease(Enum):

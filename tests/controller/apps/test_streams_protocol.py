@@ -1,0 +1,159 @@
+"""A group of the streams protocol on its way to the core: recognised, followed by its epochs, evicted its own way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
+from streamapp.controller.apps.kafka_group import KafkaGroup
+from streamapp.controller.apps.memory import Memory
+from streamapp.controller.ports import Poll
+from streamapp.core.facts.containers import MemberKey
+from streamapp.core.facts.group import GroupDescription, GroupState, GroupUnreadable
+from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
+from streamapp.core.reasons import Reason
+from tests.kafka import answers
+from tests.kafka.group.test_streams_groups import OLD, a_group, a_member, heartbeat_answer
+from tests.kafka.scripted import ScriptedBroker, always, in_turn
+from tests.support import example
+from tests.support.streams import streams_group, streams_members
+
+DEAD = answers.described("Dead")
+
+
+def on_broker(broker: ScriptedBroker, work: Callable[[KafkaGroup], Awaitable[Any]], topology: str = "") -> Any:
+    async def main() -> Any:
+        async with broker.running():
+            broker.coordinates("app")
+            group = KafkaGroup(broker.settings(), "app", topology, deadline_seconds=5)
+            try:
+                return await work(group)
+            finally:
+                group.close()
+
+    return asyncio.run(main())
+
+
+def test_a_streams_group_is_asked_in_its_own_protocol_until_it_is_one_no_more() -> None:
+    gone = a_group(code=ErrorCode.group_id_not_found)
+    broker = ScriptedBroker(
+        {
+            "DescribeGroups": always(DEAD),
+            # Version 0 tells the kinds apart; the reading itself is another question.
+            "StreamsGroupDescribe": in_turn(*[a_group(a_member())] * 3, gone, gone),
+        },
+        hidden=OLD,
+    )
+
+    async def work(group: KafkaGroup) -> list[Poll]:
+        return [await group.describe() for _ in range(3)]
+
+    first, second, third = on_broker(broker, work)
+    for poll in (first, second):
+        assert isinstance(poll.group, GroupDescription)
+        assert poll.group.streams is not None
+        assert poll.joins == {}
+    assert third.group == GroupDescription(GroupState.DEAD)
+    describes = [name for name in broker.names() if name.endswith(("Groups", "Describe"))]
+    assert describes == [
+        *("DescribeGroups", "StreamsGroupDescribe", "StreamsGroupDescribe"),
+        "StreamsGroupDescribe",
+        *("StreamsGroupDescribe", "DescribeGroups", "StreamsGroupDescribe"),
+    ]
+
+
+@pytest.mark.guarantee(2)
+def test_a_group_that_migrates_is_not_read() -> None:
+    broker = ScriptedBroker(
+        {
+            "DescribeGroups": always(DEAD),
+            "StreamsGroupDescribe": in_turn(a_group(), a_group(a_member(is_classic=True))),
+        },
+        hidden=OLD,
+    )
+    poll = on_broker(broker, lambda group: group.describe())
+    assert isinstance(poll.group, GroupUnreadable)
+    assert poll.group.reason is Reason.GroupProtocolUnsupported
+    assert "still uses the classic protocol" in poll.group.detail
+
+
+def test_tasks_are_known_from_the_brokers_without_a_text() -> None:
+    counts = {"lines": [0] * 2, "app-words-repartition": [0] * 3, "app-counts-changelog": [0] * 3}
+    broker = ScriptedBroker(
+        {"DescribeGroups": always(DEAD), "StreamsGroupDescribe": always(a_group(a_member()))}, hidden=OLD
+    )
+
+    async def work(group: KafkaGroup) -> TaskSet | TopologyUnknown:
+        broker.handlers["Metadata"] = always(answers.cluster([broker.address], counts))
+        await group.describe()
+        return await group.task_set()
+
+    found = on_broker(broker, work)
+    assert isinstance(found, TaskSet), found
+    assert [str(task.id) for task in found.stateful] == ["0_0", "0_1", "0_2"]
+
+
+def test_a_member_is_evicted_by_its_last_heartbeat() -> None:
+    broker = ScriptedBroker(
+        {
+            "DescribeGroups": always(DEAD),
+            "StreamsGroupDescribe": always(a_group(a_member())),
+            "StreamsGroupHeartbeat": always(heartbeat_answer(ErrorCode.none)),
+        },
+        hidden=OLD,
+    )
+
+    async def work(group: KafkaGroup) -> None:
+        await group.describe()
+        await group.evict([MemberKey("m-1")], "its container ended")
+
+    on_broker(broker, work)
+    assert broker.names()[-1] == "StreamsGroupHeartbeat"
+
+
+class Epochs:
+    """A streams group, as its application's Kafka side shows it."""
+
+    def __init__(self) -> None:
+        self.epoch, self.state = 7, GroupState.STABLE
+        self.task_set_reads = 0
+        self.answer: TaskSet | TopologyUnknown = example.task_set()
+
+    async def describe(self) -> Poll:
+        group = replace(streams_group(), epoch=self.epoch, assignment_epoch=self.epoch)
+        return Poll(GroupDescription(self.state, streams_members(example.members(3)), group))
+
+    async def task_set(self) -> TaskSet | TopologyUnknown:
+        self.task_set_reads += 1
+        return self.answer
+
+    def __getattr__(self, name: str) -> Any:
+        """Nothing else is asked for."""
+        raise AssertionError(name)
+
+
+def test_the_tasks_are_read_anew_with_each_epoch_and_while_they_are_unknown() -> None:
+    clock = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
+    memory, group = Memory("u"), Epochs()
+    poller = GroupPoller(group, memory, PollIntervals(1, 1, 1), lambda: None, now=lambda: clock[0])
+
+    def after(seconds: float, **changes: Any) -> int:
+        vars(group).update(changes)
+        clock[0] += timedelta(seconds=seconds)
+        asyncio.run(poller.poll())
+        return group.task_set_reads
+
+    assert after(1) == 1
+    assert after(1) == 1
+    assert after(1, epoch=8, state=GroupState.RECONCILING) == 1
+    assert after(1, state=GroupState.STABLE, answer=TopologyUnknown("a topic is missing")) == 2
+    assert after(1) == 2
+    assert after(10, answer=example.task_set()) == 3
+    assert isinstance(memory.task_set, TaskSet)
+    assert after(60) == 3
+    assert all(reading.rebalance is None for reading in memory.readings)
