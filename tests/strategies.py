@@ -27,6 +27,8 @@ from streamapp.core.facts.hold_record import (
     HoldRecord,
     OpenStep,
     Progress,
+    RaisedStandbys,
+    RaiseState,
     RecordUnreadable,
 )
 from streamapp.core.facts.ids import Ordinal, TaskId
@@ -92,7 +94,16 @@ def hold_records() -> st.SearchStrategy[HoldRecord]:
         observed=st.lists(observed(), max_size=3).map(tuple),
     )
     epoch = st.builds(Epoch, lease=COUNTS, counter=COUNTS)
-    return st.builds(HoldRecord, epoch=epoch, hold=st.none() | hold, step=st.none() | step)
+    raised = st.builds(
+        RaisedStandbys,
+        before=st.none() | COUNTS,
+        instead_of=COUNTS,
+        is_second=st.booleans(),
+        to=COUNTS,
+        at=TIMES,
+        state=st.sampled_from(RaiseState),
+    )
+    return st.builds(HoldRecord, epoch=epoch, hold=st.none() | hold, step=st.none() | step, standbys=st.none() | raised)
 
 
 # Applications in trouble. A few numbers give the layout of the group; up to three troubles out of a list give the rest,

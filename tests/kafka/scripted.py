@@ -27,6 +27,7 @@ from kio.schema.fetch.v12 import request as fetch
 from kio.schema.find_coordinator.v4 import request as find_coordinator
 from kio.schema.find_coordinator.v4.response import Coordinator, FindCoordinatorResponse
 from kio.schema.heartbeat.v4 import request as heartbeat
+from kio.schema.incremental_alter_configs.v1 import request as incremental_alter_configs
 from kio.schema.join_group.v9 import request as join_group
 from kio.schema.leave_group.v5 import request as leave_group
 from kio.schema.list_groups.v4 import request as list_groups
@@ -82,6 +83,7 @@ KNOWN = _requests(
     fetch,
     find_coordinator,
     heartbeat,
+    incremental_alter_configs,
     join_group,
     leave_group,
     list_groups,

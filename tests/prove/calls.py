@@ -305,6 +305,10 @@ class PortedGroup:
         if isinstance(answer, str) or not answer:
             raise KafkaStepError(f"trigger rebalance: {answer}")
 
+    async def set_standbys(self, replicas: int | None) -> None:
+        """Never called: only groups of the streams protocol have this setting."""
+        raise AssertionError(f"set standbys of a classic group to {replicas}")
+
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Put members out."""
 

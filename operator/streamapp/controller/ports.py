@@ -51,6 +51,9 @@ class ApplicationGroup(Protocol):
     async def trigger_rebalance(self, like_member: str) -> None:
         """Trigger a rebalance with a probe member that copies this member; KafkaStepError if it failed."""
 
+    async def set_standbys(self, replicas: int | None) -> None:
+        """Set `streams.num.standby.replicas` of the group, or remove it; KafkaStepError if the brokers refuse."""
+
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Evict exactly these members from the group; KafkaStepError if it is unknown whether all are out."""
 

@@ -151,7 +151,9 @@ def _record_of_raise(
 ) -> HoldRecord | RecordUnreadable | None:
     if not isinstance(record, HoldRecord):
         return record
-    return None if record.step is None else HoldRecord(epoch=record.epoch.next(lease, now), hold=None, step=record.step)
+    if record.step is None and record.standbys is None:
+        return None
+    return HoldRecord(epoch=record.epoch.next(lease, now), hold=None, step=record.step, standbys=record.standbys)
 
 
 def _closed(step_progress: StepProgress | None, snapshot: Snapshot) -> CompletedStep | None:

@@ -127,6 +127,17 @@ class Reason(Enum):
         is_milestone=True,
         event="HoldCancelled",
     )
+    StandbysRaised = _changes(
+        "The operator raises `streams.num.standby.replicas` of the group, so that learners come on demand.",
+        consequence="It is put back when the scale-down or the rollout is over.",
+        is_milestone=True,
+        event="StandbysRaised",
+    )
+    StandbysRestored = _changes(
+        "The operator no longer raises `streams.num.standby.replicas` of the group.",
+        is_milestone=True,
+        event="StandbysRestored",
+    )
     LargeDrop = _changes(
         "Desired replicas fell by more than half at once.",
         "If this was a mistake, raise the replicas again: that cancels the hold at once.",
@@ -446,9 +457,14 @@ class Reason(Enum):
     )
     StreamsProtocol = _agents(
         "The application uses the streams group protocol, so the brokers assign tasks.",
-        "Keep `group.protocol=classic` to have learners on demand.",
+        "Choose OnDemand in `learners.source`: the operator then raises the group's standbys while they are needed.",
         gate="the_source_that_is_demanded_is_in_force",
         is_overridable=True,
+    )
+    StandbysNotRaisable = _agents(
+        "The operator cannot read or raise `streams.num.standby.replicas` of the group.",
+        "Grant DESCRIBE_CONFIGS and ALTER_CONFIGS on the group, or set that value at the broker.",
+        consequence="There are no learners on demand.",
     )
     UnknownLoader = _agents(
         "The agent cannot make the task assignor visible to the application's class loader.",

@@ -12,6 +12,7 @@ from streamapp.kafka.connection.connector import Connector
 from streamapp.kafka.connection.coordinator import Coordinator
 from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.connection.settings import KafkaSettings
+from streamapp.kafka.group.group_configs import GroupConfigs
 from streamapp.kafka.group.group_prefixes import PrefixReader
 from streamapp.kafka.topics.offsets import OffsetReader
 from streamapp.kafka.topics.tails import TailReader
@@ -27,6 +28,7 @@ class KafkaCluster:
         self._pool = Pool(settings, Connector(settings, self._executor, limits))
         self.group = Coordinator(self._pool, group_id)
         """For `groups.read_group`, `offsets.committed`, `rebalance.trigger_rebalance` and `eviction.evict`."""
+        self.configs = GroupConfigs(self._pool, group_id)
         self.topics = TopicReader(self._pool)
         self.prefixes = PrefixReader(self._pool)
         self.offsets = OffsetReader(self._pool)

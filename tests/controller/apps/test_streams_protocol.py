@@ -12,12 +12,19 @@ from kio.schema.errors import ErrorCode
 from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
 from streamapp.controller.apps.kafka_group import KafkaGroup
 from streamapp.controller.apps.memory import Memory
-from streamapp.controller.ports import Poll
+from streamapp.controller.ports import KafkaStepError, Poll
 from streamapp.core.facts.containers import MemberKey
-from streamapp.core.facts.group import GroupDescription, GroupState, GroupUnreadable
+from streamapp.core.facts.group import (
+    GroupDescription,
+    GroupState,
+    GroupUnreadable,
+    StandbySetting,
+    StandbySettingUnread,
+)
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
 from tests.kafka import answers
+from tests.kafka.group.test_group_configs import a_setting, a_write
 from tests.kafka.group.test_streams_groups import OLD, a_group, a_member, heartbeat_answer
 from tests.kafka.scripted import ScriptedBroker, always, in_turn
 from tests.support import example
@@ -46,6 +53,7 @@ def test_a_streams_group_is_asked_in_its_own_protocol_until_it_is_one_no_more() 
             "DescribeGroups": always(DEAD),
             # Version 0 tells the kinds apart; the reading itself is another question.
             "StreamsGroupDescribe": in_turn(*[a_group(a_member())] * 3, gone, gone),
+            "DescribeConfigs": always(a_setting("0", 5)),
         },
         hidden=OLD,
     )
@@ -85,7 +93,12 @@ def test_a_group_that_migrates_is_not_read() -> None:
 def test_tasks_are_known_from_the_brokers_without_a_text() -> None:
     counts = {"lines": [0] * 2, "app-words-repartition": [0] * 3, "app-counts-changelog": [0] * 3}
     broker = ScriptedBroker(
-        {"DescribeGroups": always(DEAD), "StreamsGroupDescribe": always(a_group(a_member()))}, hidden=OLD
+        {
+            "DescribeGroups": always(DEAD),
+            "StreamsGroupDescribe": always(a_group(a_member())),
+            "DescribeConfigs": always(a_setting("0", 5)),
+        },
+        hidden=OLD,
     )
 
     async def work(group: KafkaGroup) -> TaskSet | TopologyUnknown:
@@ -103,6 +116,7 @@ def test_a_member_is_evicted_by_its_last_heartbeat() -> None:
         {
             "DescribeGroups": always(DEAD),
             "StreamsGroupDescribe": always(a_group(a_member())),
+            "DescribeConfigs": always(a_setting("0", 5)),
             "StreamsGroupHeartbeat": always(heartbeat_answer(ErrorCode.none)),
         },
         hidden=OLD,
@@ -114,6 +128,30 @@ def test_a_member_is_evicted_by_its_last_heartbeat() -> None:
 
     on_broker(broker, work)
     assert broker.names()[-1] == "StreamsGroupHeartbeat"
+
+
+def test_a_refused_write_is_not_repeated_and_says_why() -> None:
+    broker = ScriptedBroker(
+        {
+            "DescribeGroups": always(DEAD),
+            "StreamsGroupDescribe": always(a_group(a_member())),
+            "DescribeConfigs": always(a_setting("0", 5)),
+            "IncrementalAlterConfigs": always(a_write(ErrorCode.group_authorization_failed)),
+        },
+        hidden=OLD,
+    )
+
+    async def work(group: KafkaGroup) -> list[object]:
+        before = await group.describe()
+        with pytest.raises(KafkaStepError, match="ALTER_CONFIGS on group app"):
+            await group.set_standbys(1)
+        polls = [before, await group.describe()]
+        return [poll.group.streams.standbys for poll in polls if isinstance(poll.group, GroupDescription)]  # type: ignore[union-attr]
+
+    before, after = on_broker(broker, work)
+    assert before == StandbySetting(0, is_set=False)
+    assert isinstance(after, StandbySettingUnread)
+    assert "ALTER_CONFIGS on group app" in after.detail
 
 
 class Epochs:

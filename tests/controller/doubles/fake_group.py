@@ -121,6 +121,10 @@ class FakeGroup:
         self.rebalances += 1
         self._rebalance()
 
+    async def set_standbys(self, replicas: int | None) -> None:
+        """Never called: only groups of the streams protocol have this setting."""
+        raise AssertionError(f"set standbys of a classic group to {replicas}")
+
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Put members out; note down whose container still runs."""
         if not self.is_reachable:

@@ -16,7 +16,12 @@ from streamapp.core.facts.group import Applied, Assignment, FollowUp, GroupState
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.topology import BrokerSubtopology
 from streamapp.kafka.cluster import KafkaCluster
-from streamapp.kafka.connection.errors import GroupNotClassicError, KafkaAccessError, NotAuthorisedError
+from streamapp.kafka.connection.errors import (
+    AnswerTooLargeError,
+    GroupNotClassicError,
+    KafkaAccessError,
+    NotAuthorisedError,
+)
 from streamapp.kafka.group import streams_describe_v1 as v1
 from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict_from_streams_group
 from streamapp.kafka.group.streams_groups import StreamsReading, read_streams_group
@@ -193,6 +198,23 @@ def test_a_group_with_a_classic_member_is_migrating() -> None:
 def test_what_kafka_streams_does_not_write_is_not_guessed(answer: Any) -> None:
     with pytest.raises(UndecodableError):
         read(answer)
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ([a_member()] * 5_001, "the group has 5001 members"),
+        ([a_member(process_id="p" * 1_001)], "more than 1000 characters"),
+        (
+            [a_member(assignment=given(tasks(*range(2_000))), target_assignment=given(tasks(*range(2_000))))] * 51,
+            "hold",
+        ),
+    ],
+    ids=["members", "names", "tasks"],
+)
+def test_an_answer_that_would_take_too_much_memory_is_refused(members: list[v0.Member], why: str) -> None:
+    with pytest.raises(AnswerTooLargeError, match=why):
+        read(a_group(*members))
 
 
 @pytest.mark.parametrize(

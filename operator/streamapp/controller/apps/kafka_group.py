@@ -4,8 +4,9 @@ Created by `apps.apps`, one per application. Kafka's errors end here: an unreada
 only a failed step raises.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
@@ -55,6 +56,8 @@ MOST_PARTITIONS = 100_000
 """Of the source topics and changelogs of one application: ten times what 5,000 tasks with a store each have."""
 MOST_NAMES_LOGGED = 20
 """Of the properties without meaning here; a Secret can have many thousands."""
+REFUSED_FOR_SECONDS = 60.0
+"""A write of a group's setting that brokers refused is not repeated before."""
 
 
 def connect(
@@ -118,6 +121,10 @@ class UnreachableGroup:
         """Refuse."""
         raise KafkaStepError(f"trigger rebalance like {like_member}: {self.why}")
 
+    async def set_standbys(self, replicas: int | None) -> None:
+        """Refuse."""
+        raise KafkaStepError(f"set standbys to {replicas}: {self.why}")
+
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Refuse."""
         raise KafkaStepError(f"evict {len(members)} members ({reason}): {self.why}")
@@ -142,6 +149,7 @@ class KafkaGroup:
         self._last: DecodedGroup | None = None
         self._streams: StreamsReading | None = None
         """The last reading of a group of the streams protocol; None for a classic group."""
+        self._refusal, self._refused_until = "", 0.0
 
     def close(self) -> None:
         """Drop every connection; waits for nothing."""
@@ -167,7 +175,19 @@ class KafkaGroup:
             except StreamsProtocolError:
                 self._last = None
         self._streams = await read_streams_group(self._cluster.group, self._deadline_seconds)
-        return await self._described_classic() if self._streams is None else Poll(self._streams.group)
+        if self._streams is None or self._streams.group.streams is None:
+            return await self._described_classic()
+        streams = replace(self._streams.group.streams, standbys=await self._standbys())
+        return Poll(replace(self._streams.group, streams=streams))
+
+    async def _standbys(self) -> core.StandbySetting | core.StandbySettingUnread:
+        """Read the group's standbys; for a while after a refused write they are unread, so that none is repeated."""
+        if time.monotonic() < self._refused_until:
+            return core.StandbySettingUnread(self._refusal)
+        try:
+            return await self._cluster.configs.standbys(self._deadline_seconds)
+        except KafkaAccessError as error:
+            return core.StandbySettingUnread(str(error))
 
     async def _described_classic(self) -> Poll:
         self._last = await read_group(self._cluster.group, self._deadline_seconds)
@@ -198,6 +218,7 @@ class KafkaGroup:
             return TopologyUnknown("the brokers miss topics of the topology; see the application's logs")
         names = frozenset[str]().union(*(each.sources | each.changelogs for each in reading.subtopologies))
         partitions = await self._cluster.topics.partition_counts(names, self._deadline_seconds)
+        _refuse_too_many(self._application_id, sum(partitions.values()))
         by_text = None
         if isinstance(self._topology, Topology):
             found = universe_of(self._topology, await self._topics_of(self._topology))
@@ -258,6 +279,14 @@ class KafkaGroup:
         if isinstance(outcome, ProbeNotRemoved):
             raise KafkaStepError(f"{what}: the probe member could not leave: {outcome.why}")
 
+    async def set_standbys(self, replicas: int | None) -> None:
+        """Set `streams.num.standby.replicas` of the group, or remove it; KafkaStepError if the brokers refuse."""
+        try:
+            await self._cluster.configs.set_standbys(replicas, self._deadline_seconds)
+        except KafkaAccessError as error:
+            self._refusal, self._refused_until = str(error), time.monotonic() + REFUSED_FOR_SECONDS
+            raise KafkaStepError(str(error)) from error
+
     async def evict(self, members: Sequence[MemberKey], reason: str) -> None:
         """Evict exactly these members from the group; KafkaStepError if it is unknown whether all are out."""
         targets = [MemberToEvict(member.id, member.instance_id) for member in members]
@@ -276,16 +305,19 @@ class KafkaGroup:
         topics = self._cluster.topics
         partitions = await topics.partition_counts(sources, self._deadline_seconds)
         changelogs = await topics.changelogs(self._application_id, self._deadline_seconds)
-        count = sum(partitions.values()) + sum(changelogs.values())
-        if count > MOST_PARTITIONS:
-            what, why = f"application {self._application_id}: topics", f"they have {count} partitions together"
-            raise AnswerTooLargeError(what, why, f"at most {MOST_PARTITIONS} are watched for one application")
+        _refuse_too_many(self._application_id, sum(partitions.values()) + sum(changelogs.values()))
         return TopicEvidence(
             application_id=self._application_id,
             partitions=partitions,
             changelogs=changelogs,
             other_applications=await self._cluster.prefixes.longer_ids(self._application_id, self._deadline_seconds),
         )
+
+
+def _refuse_too_many(application_id: str, count: int) -> None:
+    if count > MOST_PARTITIONS:
+        what, why = f"application {application_id}: topics", f"they have {count} partitions together"
+        raise AnswerTooLargeError(what, why, f"at most {MOST_PARTITIONS} are watched for one application")
 
 
 def _changelogs(task_set: TaskSet) -> tuple[frozenset[TopicPartition], frozenset[TopicPartition]]:

@@ -17,16 +17,20 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+import structlog
+
 from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, claim_of
 from streamapp.api.objects import drift, manifests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway, moved_since
+from streamapp.controller.apps.apps import Application
 from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
 from streamapp.controller.ports import ApplicationGroup, KafkaStepError
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
+from streamapp.core.actions import standbys
 from streamapp.core.actions.decision import (
     Announce,
     CloseBudget,
@@ -38,19 +42,23 @@ from streamapp.core.actions.decision import (
     Plan,
     RecordProcessId,
     RestartPod,
+    SetStandbys,
     Step,
     TriggerRebalance,
     WriteHoldRecord,
     WriteTemplate,
 )
 from streamapp.core.evidence.agent_views import views
-from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable
+from streamapp.core.facts.group import GroupDescription, StandbySetting
+from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RecordUnreadable
 from streamapp.core.facts.workload import Budget, Pod
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient
 from streamapp.kube.client.errors import ConflictError
 from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key
 from streamapp.kube.objects import claims, from_json, owned_objects, pods, statefulsets
+
+log = structlog.get_logger()
 
 _TRY_AGAIN = "it is read again and judged anew"
 COMPARE_OWNED_SECONDS = 60.0
@@ -91,6 +99,7 @@ class Applier:
             OpenBudget: self._open_budget,
             TriggerRebalance: self._trigger_rebalance,
             Announce: self._announce,
+            SetStandbys: self._set_standbys,
             RecordProcessId: self._record_process_id,
             WriteTemplate: self._write_template,
             RestartPod: self._restart,
@@ -193,6 +202,26 @@ class Applier:
         memory.owned_objects_written = (streamapp.metadata.generation, False)
         memory.owned_objects_compared_at = now
 
+    async def leave_group_as_it_was(self, key: Key, application: Application) -> None:
+        """Put the group's standbys back when the StreamApp is gone, and its StatefulSet with the record.
+
+        By memory alone: the record was on the StatefulSet. If the brokers do not answer, the log has what is left.
+        """
+        statefulset = None if application.memory.workload is None else application.memory.workload.statefulset
+        record = None if statefulset is None else statefulset.record
+        raised = record.standbys if isinstance(record, HoldRecord) else None
+        if raised is None or application.watch is None:
+            return
+        self._leadership.check()
+        group, why = application.watch.group, "the group's setting cannot be read"
+        described = (await group.describe()).group
+        if isinstance(described, GroupDescription) and described.streams is not None:
+            setting = described.streams.standbys
+            if isinstance(setting, StandbySetting):
+                why = await _written_back(group, raised) if standbys.is_ours(raised, setting) else ""
+        if why:
+            log.warning("raised standbys are left", app=str(key), before=raised.before, to=raised.to, error=why)
+
     async def _create(self, gathered: Gathered, step: CreateStatefulSet) -> None:
         await statefulsets.create(
             self._client, manifests.statefulset(_valid(gathered), self._installation), step.replicas
@@ -238,6 +267,9 @@ class Applier:
         if self._agents is not None:
             pods = gathered.snapshot.workload.pods
             await self._agents.announce(gathered.key, _valid(gathered), pods, step)
+
+    async def _set_standbys(self, gathered: Gathered, step: SetStandbys) -> None:
+        await _group(gathered).set_standbys(step.replicas)
 
     async def _evict(self, gathered: Gathered, steps: Plan) -> None:
         """Evict all members in one request, however many containers they were in."""
@@ -315,6 +347,15 @@ class Applier:
                 )
 
         return check
+
+
+async def _written_back(group: ApplicationGroup, raised: RaisedStandbys) -> str:
+    """Write the old value; give why the brokers did not take it."""
+    try:
+        await group.set_standbys(raised.before)
+    except KafkaStepError as error:
+        return str(error)
+    return ""
 
 
 def _growth_first(plan: Plan) -> tuple[Step, ...]:

@@ -87,6 +87,9 @@ class Reconciler:
             return self._leave(key, facts.name)
         self._left_to.pop(key, None)
         if facts is None:
+            application = self._applications.find(key)
+            if application is not None:
+                await self._applier.leave_group_as_it_was(key, application)
             self._applications.remove(key)
             self._reporter.forget(key)
             self._recorder.forget(key)

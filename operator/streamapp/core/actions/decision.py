@@ -114,6 +114,15 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetStandbys:
+    """Set `streams.num.standby.replicas` of the group: raise it for a hold, or put it back."""
+
+    replicas: int | None
+    """None removes the group's own value, so that the brokers' default applies."""
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evict:
     """LeaveGroup for exactly these members."""
 
@@ -158,6 +167,7 @@ Step = (
     | OpenBudget
     | TriggerRebalance
     | Announce
+    | SetStandbys
     | Evict
     | RecordProcessId
     | WriteTemplate

@@ -7,7 +7,7 @@ their way.
 
 from dataclasses import dataclass, replace
 
-from streamapp.core.actions import beside
+from streamapp.core.actions import beside, standbys
 from streamapp.core.actions.announcement import Leaving, announcement
 from streamapp.core.actions.decision import (
     BranchResult,
@@ -25,6 +25,7 @@ from streamapp.core.actions.decision import (
 from streamapp.core.actions.open_step import StepProgress
 from streamapp.core.actions.rebalance_trigger import Waiting, rebalance_for
 from streamapp.core.actions.rollout import Restart
+from streamapp.core.actions.standbys import StandbysNow
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
 from streamapp.core.evidence.idle_state import expired_pods
@@ -58,7 +59,7 @@ class PlanBuilder(OfEvidence):
         if self.outcome.verdict is Verdict.STALLED:
             return self.plan_of_closing()
         if self.outcome.verdict is Verdict.PAUSED:
-            return (*self.plan_of_closing(), *self._announcement())
+            return (*self.plan_of_closing(), *self._standbys().steps, *self._announcement())
         main = self._main(statefulset)
         takes_pods = self.outcome.grant is not None and self.outcome.grant.step is not None
         others = (
@@ -69,7 +70,7 @@ class PlanBuilder(OfEvidence):
         )
         # Nothing that may fail comes before a raise.
         ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
-        return (*ordered, *self._told(main), *self._rebalance(main))
+        return (*ordered, *self._standbys().steps, *self._told(main), *self._rebalance(main))
 
     def plan_of_closing(self) -> Plan:
         """Only what brings an open step to its end, and the record; all that a pause leaves."""
@@ -110,6 +111,7 @@ class PlanBuilder(OfEvidence):
         if statefulset is not None and statefulset.is_ours and statefulset.drift:
             news.append(Event(Reason.StatefulSetChanged, statefulset.drift))
         takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
+        news.extend(self._standbys().events)
         if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
             news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
         raised = self.snapshot.raised
@@ -181,10 +183,27 @@ class PlanBuilder(OfEvidence):
             step = self.step_progress.step
         if self.outcome.grant is not None and self.outcome.grant.step is not None:
             step = self.outcome.grant.step
-        if self.outcome.hold is None and step is None:
+        raised = self._standbys().record
+        if self.outcome.hold is None and step is None and raised is None:
             return None
-        epoch = NO_EPOCH if before is None else before.epoch
-        return HoldRecord(epoch=epoch.next(self.snapshot.lease, self.snapshot.now), hold=self.outcome.hold, step=step)
+        epoch = (NO_EPOCH if before is None else before.epoch).next(self.snapshot.lease, self.snapshot.now)
+        return HoldRecord(epoch=epoch, hold=self.outcome.hold, step=step, standbys=raised)
+
+    def _standbys(self) -> StandbysNow:
+        """What becomes of the group's standbys; nothing changes in a dry run and while the operator is stalled."""
+        is_idle = self.snapshot.app.dry_run or self.outcome.verdict is Verdict.STALLED
+        wanted = standbys.Wanted(
+            for_hold=self.outcome if self._is_held else None,
+            for_rollout=self.rollout if self.outcome.verdict is not Verdict.PAUSED else None,
+        )
+        return standbys.unchanged(self.evidence) if is_idle else standbys.standbys_now(self.evidence, wanted)
+
+    @property
+    def _is_held(self) -> bool:
+        """A hold goes on, or a step of it is open: what was raised for it stays raised."""
+        is_under_way = self.step_progress is not None or self.outcome.verdict is Verdict.STEP
+        is_off = self.outcome.verdict in {Verdict.PAUSED, Verdict.GROW}
+        return not is_off and (self.outcome.drained is not None or is_under_way)
 
     def _must_be_written(self, before: HoldRecord, wanted: HoldRecord) -> bool:
         """Each write wakes our own watch: unchanged content is not written, the clock alone not often."""

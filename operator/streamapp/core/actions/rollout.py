@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from streamapp.core.evidence.agent_views import silence
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
-from streamapp.core.evidence.learner_source import LearnersUnknown, source_in_force, why_not_on_demand
+from streamapp.core.evidence.learner_source import LearnersUnknown, source_in_force, streams_group, why_not_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.evidence.restart_cost import cost_of_restart
-from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.group import GroupReading, StandbySetting
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
 from streamapp.core.facts.workload import Pod, StatefulSet
@@ -256,9 +256,16 @@ class _Rollout(OfEvidence):
     def _waiver(self) -> CoverageOverride | None:
         if self.policy.rollout is RolloutPolicy.IMMEDIATE:
             return CoverageOverride(Reason.RestartUncovered)
-        if self.statefulset.replicas == 1 or self._source() is LearnerSource.NONE:
+        is_bare = self._source() is LearnerSource.NONE and not self._can_ask_for_standbys()
+        if self.statefulset.replicas == 1 or is_bare:
             return CoverageOverride(Reason.RestartWithoutLearners)
         return None
+
+    def _can_ask_for_standbys(self) -> bool:
+        """Tell whether brokers place standbys for the rollout, and agents report how far they are."""
+        streams = streams_group(self.evidence)
+        is_demanded = self.policy.source is LearnerSource.ON_DEMAND and self.evidence.agent_view is not None
+        return is_demanded and streams is not None and isinstance(streams.standbys, StandbySetting)
 
     def _source(self) -> LearnerSource | None:
         source = source_in_force(self.evidence).source

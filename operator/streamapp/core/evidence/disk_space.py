@@ -67,6 +67,34 @@ def room_for_learners(
     return Room(round(needed), free)
 
 
+def room_for_standbys(
+    reports: Mapping[Ordinal, AgentReport], task_set: TaskSet | TopologyUnknown, standbys: int
+) -> Room | RoomUnknown:
+    """What the tightest volume needs if each task has so many standbys, when one pod has left; and what it has.
+
+    Brokers spread copies by their number alone, so each volume must have room for an even share of all of them.
+
+    Args:
+        reports: The newest of every pod; at least two.
+        task_set: Which tasks have state; where that is unknown nothing is known.
+        standbys: Of each task.
+    """
+    if isinstance(task_set, TopologyUnknown) or len(reports) < 2:
+        return RoomUnknown(min(reports, default=Ordinal(0)))
+    share = -(-len(task_set.stateful) * (1 + standbys) // (len(reports) - 1))
+    held = {ordinal: sum(_has_state(task.id, task_set) for task in one.tasks or ()) for ordinal, one in reports.items()}
+    sizes = []
+    for ordinal, report in sorted(reports.items()):
+        if report.state_bytes is None or report.free_bytes is None:
+            return RoomUnknown(ordinal)
+        sizes.append(report.state_bytes / max(1, held[ordinal]))
+    rooms = [
+        Room(round(max(0, share - held[ordinal]) * max(sizes)), report.free_bytes or 0)
+        for ordinal, report in reports.items()
+    ]
+    return min(rooms, key=lambda room: room.free - room.needed)
+
+
 def _has_state(task: TaskId, task_set: TaskSet | TopologyUnknown) -> bool:
     if isinstance(task_set, TopologyUnknown):
         return True

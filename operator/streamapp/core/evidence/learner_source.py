@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.agent_reports import AgentReport, AsideKind, AssignorInactive
-from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState
+from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState, StandbySetting, StreamsGroup
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
@@ -52,8 +52,22 @@ def _source_in_force(evidence: Evidence) -> LearnerSourceStatus:
     missing = why_not_on_demand(evidence)
     if missing is None:
         return LearnerSourceStatus(LearnerSource.ON_DEMAND)
+    streams = streams_group(evidence)
+    if streams is not None and policy.source is LearnerSource.ON_DEMAND:
+        return LearnerSourceStatus(_shown_by_the_group(evidence), _not_raisable(streams))
     is_asked_for = policy.agent or policy.source is LearnerSource.ON_DEMAND
     return LearnerSourceStatus(_shown_by_the_group(evidence), missing if is_asked_for else None)
+
+
+def streams_group(evidence: Evidence) -> StreamsGroup | None:
+    """The group, as far as the streams protocol alone shows it; None for any other group."""
+    return None if evidence.latest is None else evidence.latest.group.streams
+
+
+def _not_raisable(streams: StreamsGroup) -> Refusal | None:
+    if isinstance(streams.standbys, StandbySetting):
+        return None
+    return Refusal(Reason.StandbysNotRaisable, streams.standbys.detail, needs_rebalance=False)
 
 
 def is_on_demand(evidence: Evidence) -> bool:

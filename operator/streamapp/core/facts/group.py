@@ -120,6 +120,22 @@ class StreamsMembership:
     target: Assignment
 
 
+@dataclass(frozen=True, slots=True)
+class StandbySetting:
+    """`streams.num.standby.replicas` of a group, as the brokers apply it."""
+
+    replicas: int
+    is_set: bool
+    """Set for this group; else the brokers' default applies."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandbySettingUnread:
+    """The brokers did not give it."""
+
+    detail: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroup:
     """What only a group of the streams protocol (KIP-1071) shows: there the broker assigns, and no member leads."""
@@ -132,6 +148,7 @@ class StreamsGroup:
     """Kafka's release of the coordinator, such as `4.2`; None for one that is not known here."""
     assignor: str | None = None
     """The coordinator's assignor, as brokers from 4.4 on name it; older brokers have only `sticky`."""
+    standbys: StandbySetting | StandbySettingUnread = StandbySettingUnread("it was not read")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from streamapp.core.facts.hold_record import (
     HoldRecord,
     OpenStep,
     Progress,
+    RaisedStandbys,
+    RaiseState,
     RecordUnreadable,
 )
 from streamapp.core.facts.ids import Ordinal
@@ -38,6 +40,8 @@ def encode(record: HoldRecord) -> str:
         body["hold"] = _hold_to_json(record.hold)
     if record.step is not None:
         body["step"] = _step_to_json(record.step)
+    if record.standbys is not None:
+        body["standbys"] = _standbys_to_json(record.standbys)
     return json.dumps(body, separators=(",", ":"), sort_keys=True)
 
 
@@ -65,6 +69,29 @@ def _record_from_json(body: Json) -> HoldRecord:
         epoch=Epoch(lease=int(lease), counter=int(counter)),
         hold=_hold_from_json(body["hold"]) if "hold" in body else None,
         step=_step_from_json(body["step"]) if "step" in body else None,
+        standbys=_standbys_from_json(body["standbys"]) if "standbys" in body else None,
+    )
+
+
+def _standbys_to_json(raised: RaisedStandbys) -> Json:
+    return {
+        "before": raised.before,
+        "insteadOf": raised.instead_of,
+        "isSecond": raised.is_second,
+        "to": raised.to,
+        "at": raised.at.isoformat(),
+        "state": raised.state.value,
+    }
+
+
+def _standbys_from_json(body: Json) -> RaisedStandbys:
+    return RaisedStandbys(
+        before=None if body["before"] is None else int(body["before"]),
+        instead_of=int(body["insteadOf"]),
+        is_second=body["isSecond"] is True,
+        to=int(body["to"]),
+        at=_time(body["at"]),
+        state=RaiseState(body["state"]),
     )
 
 

@@ -1,7 +1,8 @@
 """The hold record: the one durable memory of a scale-down, an annotation on the StatefulSet.
 
-Two parts that live apart: the hold (why pods are kept, since when, how far) and the open step (what was just taken away
-and is not finished). Nothing in it ever counts as "done": every step is judged afresh from live facts.
+Three parts that live apart: the hold (why pods are kept, since when, how far), the open step (what was just taken away
+and is not finished), and a setting of the group that must be put back. Nothing in it ever counts as "done": every step
+is judged afresh from live facts.
 
 `decide` decides what it shall say, `hold_annotation` turns it into text and back, the applier writes it.
 """
@@ -118,6 +119,33 @@ class OpenStep:
     observed: tuple[ObservedMembers, ...] = ()
 
 
+class RaiseState(Enum):
+    """How far a raise of the group's standbys is."""
+
+    WANTED = "wanted"
+    """Written or not: the brokers have not shown the raised value yet."""
+    SEEN = "seen"
+    """The brokers have shown it."""
+    FOREIGN = "foreign"
+    """Another hand has changed the setting since, and keeps it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaisedStandbys:
+    """`streams.num.standby.replicas` that the operator raised, so that it is put back whatever becomes of the hold."""
+
+    before: int | None
+    """What was set for the group; None: nothing, the brokers' default applied."""
+    instead_of: int
+    """What applied when this was written."""
+    is_second: bool = False
+    """The operator itself had set that before."""
+    to: int
+    at: datetime
+    """When this was written."""
+    state: RaiseState = RaiseState.WANTED
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldRecord:
     """Everything that is written down."""
@@ -125,17 +153,19 @@ class HoldRecord:
     epoch: Epoch
     hold: Hold | None = None
     step: OpenStep | None = None
+    standbys: RaisedStandbys | None = None
+    """A setting of the group that must be put back."""
 
     @property
     def without_clock(self) -> tuple[object, ...]:
         """What the record says without its clock and counter; if nothing else differs, a write is not urgent."""
         hold = self.hold
         if hold is None:
-            return (self.epoch.lease, self.step)
+            return (self.epoch.lease, self.step, self.standbys)
         # Whether the clock runs is kept, how far it ran is not.
         runs = hold.progress.counted_at is not None
         others = (getattr(hold, field.name) for field in fields(hold) if field.name != "progress")
-        return (self.epoch.lease, self.step, runs, *others)
+        return (self.epoch.lease, self.step, self.standbys, runs, *others)
 
 
 @dataclass(frozen=True, slots=True)

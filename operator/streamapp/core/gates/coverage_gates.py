@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from streamapp.core.assignors.broker_moves import AssignorUnknown, moves_without
 from streamapp.core.evidence.coverage import TaskWait
-from streamapp.core.evidence.learner_source import another_assignor, limit_in_doubt, why_not_on_demand
+from streamapp.core.evidence.learner_source import another_assignor, limit_in_doubt, streams_group, why_not_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import TaskId
@@ -58,8 +58,13 @@ def agents_tell(case: GateInput) -> Refusal | None:
 
 
 def the_source_that_is_demanded_is_in_force(case: GateInput) -> Refusal | None:
-    """Where the user demands learners on demand, no pod goes by another rule; restarts may, to bring agents in."""
+    """Where the user demands learners on demand, no pod goes by another rule; restarts may, to bring agents in.
+
+    In a group of the streams protocol learners are standbys that brokers place on demand: coverage asks for them.
+    """
     if case.policy.source is not LearnerSource.ON_DEMAND or case.candidate.kind is RemovalKind.RESTART:
+        return None
+    if streams_group(case.evidence) is not None:
         return None
     return why_not_on_demand(case.evidence)
 

@@ -32,7 +32,7 @@ MOST_MEMBERS = 5_000
 """Of one group: 500 pods of ten stream threads."""
 MOST_ENTRIES = 100_000
 """Positions, assigned tasks and standbys of all members of a group together: 20 for each of 5,000 tasks."""
-_LONGEST_NAME = 1_000
+LONGEST_NAME = 1_000
 """Characters of an ID of a member; a client's ID has 249 at most, and the broker adds a UUID."""
 _LONGEST_SHOWN = 100
 _DECODED_AT_ONCE = 64 * 1024
@@ -127,9 +127,9 @@ def _raw(group_id: str, answer: DescribeGroupsResponse) -> RawGroup:
     if group.error_code is not ErrorCode.none:
         raise failure(group.error_code, f"group {group_id}: describe", f"DESCRIBE on group {group_id}")
     if len(group.members) > MOST_MEMBERS:
-        raise _too_large(group_id, f"the group has {len(group.members)} members, at most {MOST_MEMBERS} are read")
-    if any(_longest_name(member) > _LONGEST_NAME for member in group.members):
-        raise _too_large(group_id, f"the ID of a member has more than {_LONGEST_NAME} characters")
+        raise too_large(group_id, f"the group has {len(group.members)} members, at most {MOST_MEMBERS} are read")
+    if any(_longest_name(member) > LONGEST_NAME for member in group.members):
+        raise too_large(group_id, f"the ID of a member has more than {LONGEST_NAME} characters")
     members = tuple(
         RawMember(
             member_id=member.member_id,
@@ -144,7 +144,8 @@ def _raw(group_id: str, answer: DescribeGroupsResponse) -> RawGroup:
     return RawGroup(group_id, _state(group), group.protocol_type, group.protocol_data, members)
 
 
-def _too_large(group_id: str, why: str) -> AnswerTooLargeError:
+def too_large(group_id: str, why: str) -> AnswerTooLargeError:
+    """Build the error for an answer that would take too much memory."""
     return AnswerTooLargeError(f"group {group_id}: describe", why, "see the broker's log")
 
 

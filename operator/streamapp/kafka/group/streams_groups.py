@@ -21,6 +21,7 @@ from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import BrokerUnsupportedError, StreamsProtocolError, unexpected
 from streamapp.kafka.group import streams_describe_v1 as v1
 from streamapp.kafka.group import streams_values
+from streamapp.kafka.group.groups import LONGEST_NAME, MOST_ENTRIES, MOST_MEMBERS, too_large
 from streamapp.kafka.group.streams_values import DescribedGroup
 
 _NONE_THERE = {ErrorCode.group_id_not_found, ErrorCode.unsupported_version}
@@ -53,6 +54,7 @@ async def read_streams_group(coordinator: Coordinator, deadline_seconds: float) 
             return None
         if group is None:
             return None
+        _refuse_too_much(coordinator.group_id, group)
         _refuse_classic_members(coordinator.group_id, group)
         release = await _broker_release(coordinator)
     return StreamsReading(streams_values.description(group, release), streams_values.subtopologies(group))
@@ -98,6 +100,35 @@ async def _broker_release(coordinator: Coordinator) -> str | None:
     if release == "4.3" and highest.get(int(v1.StreamsGroupDescribeRequest.__api_key__)) == 1:
         return None  # between the releases
     return release
+
+
+def _refuse_too_much(group_id: str, group: DescribedGroup) -> None:
+    """Bound what is kept of an answer, as for a classic group."""
+    if len(group.members) > MOST_MEMBERS:
+        raise too_large(group_id, f"the group has {len(group.members)} members, at most {MOST_MEMBERS} are read")
+    names = (
+        len(name)
+        for member in group.members
+        for name in (
+            member.member_id,
+            member.instance_id or "",
+            member.client_id,
+            member.client_host,
+            member.process_id,
+        )
+    )
+    if max(names, default=0) > LONGEST_NAME:
+        raise too_large(group_id, f"the ID of a member has more than {LONGEST_NAME} characters")
+    entries = sum(map(_entries, group.members))
+    if entries > MOST_ENTRIES:
+        raise too_large(group_id, f"its members hold {entries} tasks and positions, at most {MOST_ENTRIES} are kept")
+
+
+def _entries(member: v0.Member) -> int:
+    both = (member.assignment, member.target_assignment)
+    tasks = (task for each in both for task in (*each.active_tasks, *each.standby_tasks, *each.warmup_tasks))
+    # The target is kept as the assignment itself where both are equal, as they nearly always are.
+    return sum(len(task.partitions) for task in tasks) // 2 + len(member.task_offsets)
 
 
 def _refuse_classic_members(group_id: str, group: DescribedGroup) -> None:

@@ -1,0 +1,158 @@
+"""Learners on demand in a group of the streams protocol: the group's standbys, raised for a hold or a rollout.
+
+Brokers place standbys within seconds after `streams.num.standby.replicas` of the group is raised, without a restart.
+The hold record has the old value before the first write, so that whoever decides next puts it back: when nothing needs
+the standbys any more, or when they are called off. A value that another hand set meanwhile stays. Called by `plan`.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from streamapp.core.actions.decision import BranchResult, Event, SetStandbys
+from streamapp.core.actions.rollout import Restart
+from streamapp.core.evidence.disk_space import RoomUnknown, room_for_standbys
+from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.refusal import Refusal
+from streamapp.core.facts.group import StandbySetting, StreamsGroup
+from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RaiseState
+from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
+from streamapp.core.reasons import Reason
+
+MOST = 2
+"""What brokers allow by default (`group.streams.max.standby.replicas`)."""
+LATE = timedelta(seconds=30)
+"""A write that was sent can reach the brokers as late: until then it is not known that there is nothing to put back."""
+
+_HELPED = {Reason.NoLearners, Reason.WouldMoveCold}
+"""What another standby can bring."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What could need more standbys."""
+
+    for_hold: BranchResult | None
+    """The branch, while a hold goes on."""
+    for_rollout: Restart | Refusal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandbysNow:
+    """What becomes of the group's standbys with this decision."""
+
+    record: RaisedStandbys | None
+    """What must stand in the hold record."""
+    steps: tuple[SetStandbys, ...] = ()
+    """What is written to the brokers now: only what the record has had since an earlier pass."""
+    events: tuple[Event, ...] = ()
+
+
+def unchanged(evidence: Evidence) -> StandbysNow:
+    """Leave everything as it is."""
+    return StandbysNow(record=_on_record(evidence))
+
+
+def standbys_now(evidence: Evidence, wanted: Wanted) -> StandbysNow:
+    """Raise, keep or put back."""
+    raised, setting = _on_record(evidence), _setting(evidence)
+    if setting is None:
+        return unchanged(evidence)
+    missing = _missing(evidence, wanted)
+    if raised is None:
+        return StandbysNow(record=None) if missing is None else _first_raise(evidence, setting, missing)
+    raised = _as_seen(raised, setting)
+    if _is_needed(evidence, wanted):
+        return _kept(evidence, raised, setting, missing)
+    return _put_back(evidence, raised, setting)
+
+
+def is_ours(raised: RaisedStandbys, setting: StandbySetting) -> bool:
+    """Tell whether the brokers show a value that the operator wrote, so that the old one must be put back."""
+    written = {raised.to, raised.instead_of} if raised.is_second else {raised.to}
+    return raised.state is not RaiseState.FOREIGN and setting.is_set and setting.replicas in written
+
+
+def _first_raise(evidence: Evidence, setting: StandbySetting, missing: Refusal) -> StandbysNow:
+    if not _can_rise(evidence, setting):
+        return StandbysNow(record=None)
+    raised = RaisedStandbys(
+        before=setting.replicas if setting.is_set else None,
+        instead_of=setting.replicas,
+        to=setting.replicas + 1,
+        at=evidence.snapshot.now,
+    )
+    why = f"{setting.replicas} to {raised.to}: {missing.reason.name}"
+    return StandbysNow(record=raised, events=(Event(Reason.StandbysRaised, why),))
+
+
+def _kept(evidence: Evidence, raised: RaisedStandbys, setting: StandbySetting, missing: Refusal | None) -> StandbysNow:
+    if raised.state is RaiseState.WANTED:
+        is_on_record = _on_record(evidence) == raised
+        step = SetStandbys(replicas=raised.to, reason=Reason.StandbysRaised)
+        return StandbysNow(record=raised, steps=(step,) if is_on_record else ())
+    is_more_wanted = missing is not None and missing.reason is Reason.WouldMoveCold
+    if raised.state is RaiseState.SEEN and is_more_wanted and _can_rise(evidence, setting):
+        to, now = raised.to + 1, evidence.snapshot.now
+        more = replace(raised, instead_of=raised.to, is_second=True, to=to, at=now, state=RaiseState.WANTED)
+        return StandbysNow(record=more, events=(Event(Reason.StandbysRaised, f"{raised.to} to {to}"),))
+    return StandbysNow(record=raised)
+
+
+def _put_back(evidence: Evidence, raised: RaisedStandbys, setting: StandbySetting) -> StandbysNow:
+    """Write the old value until the brokers show it, or another hand's; a raise that is on its way is waited for."""
+    if is_ours(raised, setting):
+        return StandbysNow(record=raised, steps=(SetStandbys(replicas=raised.before, reason=Reason.StandbysRestored),))
+    if raised.state is RaiseState.WANTED and evidence.snapshot.now - raised.at < LATE:
+        return StandbysNow(record=raised)
+    is_as_before = (setting.replicas if setting.is_set else None) == raised.before
+    left = "" if is_as_before else ", which another hand has set"
+    return StandbysNow(record=None, events=(Event(Reason.StandbysRestored, f"{setting.replicas}{left}"),))
+
+
+def _as_seen(raised: RaisedStandbys, setting: StandbySetting) -> RaisedStandbys:
+    """The record, brought up to what the brokers show."""
+    if raised.state is RaiseState.FOREIGN:
+        return raised
+    if setting == StandbySetting(raised.to, is_set=True):
+        return replace(raised, state=RaiseState.SEEN)
+    is_unwritten = raised.state is RaiseState.WANTED and setting.replicas == raised.instead_of
+    return raised if is_unwritten else replace(raised, state=RaiseState.FOREIGN)
+
+
+def _is_needed(evidence: Evidence, wanted: Wanted) -> bool:
+    is_rolling = wanted.for_rollout is not None and evidence.policy.rollout is RolloutPolicy.WHEN_CAUGHT_UP
+    return evidence.policy.source is LearnerSource.ON_DEMAND and (wanted.for_hold is not None or is_rolling)
+
+
+def _missing(evidence: Evidence, wanted: Wanted) -> Refusal | None:
+    """What is waited for, if another standby can bring it."""
+    if not _is_needed(evidence, wanted):
+        return None
+    of_hold = None if wanted.for_hold is None else wanted.for_hold.could_be_rebalanced
+    of_rollout = wanted.for_rollout if isinstance(wanted.for_rollout, Refusal) else None
+    return next((one for one in (of_hold, of_rollout) if one is not None and one.reason in _HELPED), None)
+
+
+def _can_rise(evidence: Evidence, setting: StandbySetting) -> bool:
+    """One more standby of each task is allowed, and every volume has room for its share of all of them."""
+    statefulset = evidence.snapshot.workload.statefulset
+    if setting.replicas >= MOST or statefulset is None or statefulset.replicas <= setting.replicas + 1:
+        return False
+    room = room_for_standbys(evidence.fresh_reports, evidence.snapshot.task_set, setting.replicas + 1)
+    return not isinstance(room, RoomUnknown) and room.is_enough
+
+
+def _on_record(evidence: Evidence) -> RaisedStandbys | None:
+    statefulset = evidence.snapshot.workload.statefulset
+    record = None if statefulset is None else statefulset.record
+    return record.standbys if isinstance(record, HoldRecord) else None
+
+
+def _setting(evidence: Evidence) -> StandbySetting | None:
+    """What the brokers show now; None where that is not known, or the group is not of the streams protocol."""
+    latest, newest = evidence.latest, evidence.snapshot.latest
+    streams: StreamsGroup | None = None if latest is None else latest.group.streams
+    if streams is None or newest is None or not isinstance(streams.standbys, StandbySetting):
+        return None
+    is_fresh = evidence.snapshot.now - newest.ended_at <= evidence.policy.timing.fact_age
+    return streams.standbys if is_fresh else None

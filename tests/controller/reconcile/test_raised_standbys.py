@@ -1,0 +1,72 @@
+"""Raised standbys of a streams group when the StreamApp, and with it the hold record, is gone."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streamapp.controller.metrics import Metrics
+from streamapp.controller.ports import KafkaStepError, Poll
+from streamapp.controller.reconcile.apply import Applier
+from streamapp.core.facts.group import GroupDescription, GroupState, StandbySetting, StandbySettingUnread
+from streamapp.core.facts.hold_record import Epoch, HoldRecord, RaisedStandbys, RaiseState
+from streamapp.kube.client.kinds import Key
+from tests.builders import ago
+from tests.support import example
+from tests.support.streams import streams_group
+
+SEEN = RaisedStandbys(before=None, instead_of=0, to=1, at=ago(20), state=RaiseState.SEEN)
+
+
+@dataclass
+class Group:
+    """The brokers' side: one setting."""
+
+    setting: StandbySetting | StandbySettingUnread
+    is_refused: bool = False
+    written: list[int | None] = field(default_factory=list)
+
+    async def describe(self) -> Poll:
+        streams = replace(streams_group(), standbys=self.setting)
+        return Poll(GroupDescription(GroupState.EMPTY, (), streams))
+
+    async def set_standbys(self, replicas: int | None) -> None:
+        if self.is_refused:
+            raise KafkaStepError("no right")
+        self.written.append(replicas)
+
+
+def ended(group: Group, raised: RaisedStandbys | None) -> list[int | None]:
+    """End an application whose last record had that raise; give what was written to the brokers."""
+    record = None if raised is None else HoldRecord(epoch=Epoch(lease=0, counter=1), standbys=raised)
+    workload = example.workload()
+    assert workload.statefulset is not None
+    memory = SimpleNamespace(workload=replace(workload, statefulset=replace(workload.statefulset, record=record)))
+    application: Any = SimpleNamespace(memory=memory, watch=SimpleNamespace(group=group))
+    nothing: Any = None
+    applier = Applier(nothing, nothing, Metrics())
+    asyncio.run(applier.leave_group_as_it_was(Key("shop", "counter"), application))
+    return group.written
+
+
+@pytest.mark.guarantee(2)
+def test_what_the_operator_set_is_put_back() -> None:
+    assert ended(Group(StandbySetting(1, is_set=True)), SEEN) == [None]
+    assert ended(Group(StandbySetting(1, is_set=True)), replace(SEEN, before=0)) == [0]
+
+
+@pytest.mark.guarantee(2)
+def test_what_another_hand_set_stays_and_so_does_what_nobody_raised() -> None:
+    assert ended(Group(StandbySetting(2, is_set=True)), SEEN) == []
+    assert ended(Group(StandbySetting(0, is_set=False)), SEEN) == []
+    assert ended(Group(StandbySetting(1, is_set=True)), None) == []
+
+
+@pytest.mark.parametrize(
+    "group", [Group(StandbySettingUnread("no answer")), Group(StandbySetting(1, is_set=True), is_refused=True)]
+)
+def test_what_cannot_be_put_back_is_in_the_log(group: Group, log_lines: list[Any]) -> None:
+    assert ended(group, SEEN) == []
+    assert [line["event"] for line in log_lines] == ["raised standbys are left"]
