@@ -62,6 +62,18 @@ def observed() -> st.SearchStrategy[ObservedMembers]:
     )
 
 
+def raised_standbys() -> st.SearchStrategy[RaisedStandbys]:
+    return st.builds(
+        RaisedStandbys,
+        before=st.none() | COUNTS,
+        instead_of=COUNTS,
+        is_second=st.booleans(),
+        to=COUNTS,
+        at=TIMES,
+        state=st.sampled_from(RaiseState),
+    )
+
+
 def hold_records() -> st.SearchStrategy[HoldRecord]:
     progress = st.builds(
         Progress,
@@ -94,16 +106,9 @@ def hold_records() -> st.SearchStrategy[HoldRecord]:
         observed=st.lists(observed(), max_size=3).map(tuple),
     )
     epoch = st.builds(Epoch, lease=COUNTS, counter=COUNTS)
-    raised = st.builds(
-        RaisedStandbys,
-        before=st.none() | COUNTS,
-        instead_of=COUNTS,
-        is_second=st.booleans(),
-        to=COUNTS,
-        at=TIMES,
-        state=st.sampled_from(RaiseState),
+    return st.builds(
+        HoldRecord, epoch=epoch, hold=st.none() | hold, step=st.none() | step, standbys=st.none() | raised_standbys()
     )
-    return st.builds(HoldRecord, epoch=epoch, hold=st.none() | hold, step=st.none() | step, standbys=st.none() | raised)
 
 
 # Applications in trouble. A few numbers give the layout of the group; up to three troubles out of a list give the rest,

@@ -46,6 +46,7 @@ from streamapp.core.facts.hold_record import Hold, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import App, Raise, Snapshot
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.facts.workload import StatefulSet
 from streamapp.core.gates import convergence
 from streamapp.core.reasons import Reason
@@ -257,8 +258,16 @@ def _with_what_the_rollout_waits_for(outcome: BranchResult, rollout: Restart | R
 
 
 def _warnings(draft: PlanBuilder) -> tuple[Event, ...]:
-    found = (state_age.warning(draft.snapshot), _unchecked_room(draft))
+    found = (state_age.warning(draft.snapshot), _unchecked_room(draft), _cold_scale_up(draft))
     return (*filter(None, found), *autoscaling.warnings(draft.snapshot, draft.outcome.hold))
+
+
+def _cold_scale_up(draft: PlanBuilder) -> Event | None:
+    """While replicas rise in a group whose brokers warm nothing up: what the new pods will cost."""
+    is_cold = draft.outcome.verdict is Verdict.GROW and learner_source.streams_group(draft.evidence) is not None
+    task_set = draft.snapshot.task_set
+    has_state = not isinstance(task_set, TaskSet) or bool(task_set.stateful)
+    return Event(Reason.ColdScaleUp, draft.outcome.detail) if is_cold and has_state else None
 
 
 def _unchecked_room(draft: PlanBuilder) -> Event | None:

@@ -523,6 +523,13 @@ class Reason(Enum):
         is_helped_by_rebalance=True,
         moves_tasks=True,
     )
+    ColdScaleUp = _coverage(
+        "The brokers give tasks to new pods at once, before the new pods have any state.",
+        "Scale up before the load comes; each task that moves is silent until its state is restored.",
+        consequence="With the streams group protocol brokers make no warm-ups up to Kafka 4.4.",
+        is_warning=True,
+        event="ColdScaleUpStarted",
+    )
     DiskRoomUnknown = _agents(
         "The free space on the volumes of the remaining pods is unknown and was not checked.",
         "No action needed if you know that learners fit; the operator checks it if agents report the free space.",

@@ -167,6 +167,15 @@ def test_a_settled_group_with_caught_up_copies_is_converged() -> None:
     assert (told(steady), steady.convergence.is_converged) == (("Steady", "Steady"), True)
 
 
+def test_a_scale_up_is_not_delayed_and_says_that_new_pods_begin_without_state() -> None:
+    growing = a_case(desired=4, record=None)
+    decision = decide(growing, POLICY)
+    assert [step.to_replicas for step in decision.plan if isinstance(step, GrantReplicas)] == [4]
+    assert [event.detail for event in decision.warnings if event.reason is Reason.ColdScaleUp] == ["3 to 4"]
+    classic = decide(a_snapshot(desired=4, record=None), ScalingPolicy())
+    assert not [event for event in classic.warnings if event.reason is Reason.ColdScaleUp]
+
+
 # Restarts
 
 

@@ -23,6 +23,7 @@ from streamapp.kafka.connection.errors import (
     NotAuthorisedError,
 )
 from streamapp.kafka.group import streams_describe_v1 as v1
+from streamapp.kafka.group import streams_groups
 from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict_from_streams_group
 from streamapp.kafka.group.streams_groups import StreamsReading, read_streams_group
 from streamapp.wire.errors import UndecodableError
@@ -203,16 +204,17 @@ def test_what_kafka_streams_does_not_write_is_not_guessed(answer: Any) -> None:
 @pytest.mark.parametrize(
     ("members", "why"),
     [
-        ([a_member()] * 5_001, "the group has 5001 members"),
+        ([a_member()] * 4, "the group has 4 members, at most 3"),
         ([a_member(process_id="p" * 1_001)], "more than 1000 characters"),
-        (
-            [a_member(assignment=given(tasks(*range(2_000))), target_assignment=given(tasks(*range(2_000))))] * 51,
-            "hold",
-        ),
+        ([a_member(assignment=given(tasks(0, 1, 2, 3)), target_assignment=given(tasks(0, 1, 2, 3)))] * 3, "15 tasks"),
     ],
     ids=["members", "names", "tasks"],
 )
-def test_an_answer_that_would_take_too_much_memory_is_refused(members: list[v0.Member], why: str) -> None:
+def test_an_answer_that_would_take_too_much_memory_is_refused(
+    members: list[v0.Member], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams_groups, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(streams_groups, "MOST_ENTRIES", 10)
     with pytest.raises(AnswerTooLargeError, match=why):
         read(a_group(*members))
 

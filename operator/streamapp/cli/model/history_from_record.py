@@ -24,7 +24,7 @@ _STALLED = "Stalled"
 _FAILED = "FAILED"
 _OVERRIDDEN = "OverriddenBy"
 _SHOWN_STEPS = frozenset(
-    {"CreateStatefulSet", "GrantReplicas", "RestartPod", "WriteTemplate", "TriggerRebalance", "Evict"}
+    {"CreateStatefulSet", "GrantReplicas", "RestartPod", "WriteTemplate", "TriggerRebalance", "SetStandbys", "Evict"}
 )
 """Steps that change the application; the others are the operator's bookkeeping, shown only if they fail."""
 _DETAIL_STEPS = frozenset({"TriggerRebalance"})
