@@ -64,6 +64,7 @@ NAVIGATION = {
         "docs/metrics",
         "docs/flight-record",
         "docs/analytics",
+        "docs/gold",
         "docs/values",
         "docs/glossary",
     ],

@@ -1,5 +1,7 @@
 """One Spark for all tests of the pipeline, and one made-up record that went through it as a whole."""
 
+import gzip
+import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,13 +11,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamapp.analytics.bronze.ingest import Ingest, bronze
+from streamapp.analytics.bronze.ingest import Ingest, Ingested, bronze
 from streamapp.analytics.build import Build, Built
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.spark.session import Engine, open_session
 from streamapp.analytics.synthetic.fleet import Fleet
 from streamapp.analytics.synthetic.generate import write_record
 from tests.analytics.support.disorder import disorder
+from tests.analytics.support.histories import TOLD, told
 
 ODD = 12
 """Applications to which everything odd happens, beside the fleet."""
@@ -53,3 +56,25 @@ def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Whol
     root = place / "tables"
     Ingest(spark, bronze(root), Stages(), NOW).run([place / "record"])
     return Whole(place / "record", tuple(files), root, Build(spark, root, Stages()).run())
+
+
+@pytest.fixture(scope="session")
+def drawn(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ingested]:
+    """The tables of histories drawn by hand, each told several times, in files with odd names and one torn line."""
+    place = tmp_path_factory.mktemp("histories")
+    # Characters that Spark takes for patterns, that it encodes, and that it does not; a copy that has only begun.
+    record = place / "dt=2026-11-05 [1] {a,b} jürgen+100%"
+    record.mkdir()
+    (place / "link").symlink_to(record)
+    texts = told("n")
+    texts.insert(3, '{"kind": "sample", torn')
+    texts.append(json.dumps({**json.loads(texts[-1]), "seq": 999, "namespace": "novel", "novel": {"a": [1]}}))
+    others = [text for namespace in TOLD if namespace != "n" for text in told(namespace)]
+    (record / "record.jsonl.gz").write_bytes(gzip.compress(("\n".join(texts) + "\n").encode()))
+    (record / "told-again.jsonl.gz").write_bytes(gzip.compress(("\n".join(others) + "\n").encode()))
+    (record / "without-lines.jsonl.gz").write_bytes(gzip.compress(b""))
+    (record / "begun.jsonl.gz").touch()
+    (record / ".draft.jsonl.gz").write_text("torn")
+    done = Ingest(spark, bronze(place), Stages(), NOW, most_bad=0.5).run([place / "link"])
+    Build(spark, place, Stages()).run()
+    return place, done

@@ -88,7 +88,6 @@ STAGES = (
     "silver: learners and holds",
     "silver: steps",
     "silver: commit",
-    "gold: lag by hour",
     "gold: figures by day",
     "gold: commit",
 )

@@ -18,21 +18,21 @@ from pyspark.sql import functions as F
 
 from streamapp.analytics.bronze.ingest import WRITERS, bronze
 from streamapp.analytics.errors import AnalyticsError
-from streamapp.analytics.gold import convergence, daily
-from streamapp.analytics.incremental import Limits, known_before, limits_in, reached
+from streamapp.analytics.gold import convergence, daily, downtime
+from streamapp.analytics.incremental import Limits, differing, known_before, limits_in, reached
 from streamapp.analytics.progress import Stages
-from streamapp.analytics.silver import catch_up, lag, states, steps
+from streamapp.analytics.silver import catch_up, lag, outages, states, steps
 from streamapp.analytics.silver.episodes import Facts, episodes
 from streamapp.analytics.tables.bronze_schemas import LINE, QUARANTINE, TABLES
 from streamapp.analytics.tables.derived_schemas import GOLD, KEY, SILVER
 from streamapp.analytics.tables.store import Days, Store, Version, merged, new_run, stale_days
 
-DEFINITIONS: Final = 4
+DEFINITIONS: Final = 5
 """Rises with each change of what a column means or how it is computed: all of silver and gold is then built again."""
 SAMPLES: Final = TABLES["sample"]
 MOST_AT_HAND: Final = 8
 """Days whose copies, some hundred bytes each, are held in every task's memory."""
-DAILY: Final = ("s_seen", "s_behind", "s_learner_sample")
+DAILY: Final = ("s_seen", "s_learner_sample")
 """Tables of which each day needs its own lines only."""
 WHOLE: Final = ("s_config", "g_restore_profile")
 """Tables whose rows are not of one day, and are kept or computed all together."""
@@ -91,7 +91,7 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
 
 def _files(table: str) -> int:
     """Files a run writes of a table at most: the large ones keep both halves of a small machine at work."""
-    return 8 if table in {*DAILY, "g_lag_hourly"} else 1
+    return 8 if table in DAILY else 1
 
 
 def silver(root: Path) -> Store:
@@ -156,9 +156,12 @@ class Build:
             return kept, set()
         draft = _Draft(self.spark, store, kept)
         with self.stages.stage("silver: configuration"):
-            before, known = limits_in(draft.read("s_config")), known_before(draft.read("s_seen"), min(changed))
+            before, known = draft.read("s_config"), known_before(draft.read("s_seen"), min(changed))
             draft.put({"s_config": (lambda: self._with_day(lag.config(source.read("b_config"))), None)})
-            changed = reached(changed, set(days), Limits(before, limits_in(draft.read("s_config")), known))
+            after = draft.read("s_config")
+            apps = differing(before, after).persist()
+            limits = Limits(limits_in(before, apps), limits_in(after, apps), known)
+            changed = reached(changed, set(days), limits)
         _Silver(source, draft, changed, set(days), self.stages).write()
         with self.stages.stage("silver: commit"):
             version = store.commit(replace(draft.version, built_from=days, definitions=DEFINITIONS))
@@ -177,13 +180,12 @@ class Build:
         settled = _shift(made.kept_from, 1) if made.kept_from else ""
         draft = _Draft(self.spark, store, kept, settled=min(settled, source.version.kept_from))
         base = _Draft(self.spark, silver(self.root), made)
-        lagged = lag.lagged(source.read(SAMPLES, changed))
-        with self.stages.stage("gold: lag by hour"):
-            draft.put({"g_lag_hourly": (lambda: daily.lag_hourly(lagged), changed)})
         with self.stages.stage("gold: figures by day"):
             draft.put({table: (compute, None) for table, compute in _figures(base).items()})
         with self.stages.stage("gold: commit"):
-            return store.commit(replace(draft.version, built_from=days, definitions=DEFINITIONS)), changed
+            version = store.commit(replace(draft.version, built_from=days, definitions=DEFINITIONS))
+            store.publish(version)
+        return version, changed
 
 
 def _figures(base: _Draft) -> dict[str, Callable[[], DataFrame]]:
@@ -193,6 +195,7 @@ def _figures(base: _Draft) -> dict[str, Callable[[], DataFrame]]:
             convergence.restore_profile(read("s_learner_stint"), read("s_pod_interval"))
         ),
         "g_convergence_daily": lambda: convergence.convergence_daily(read("s_scale_episode")),
+        "g_downtime_daily": lambda: downtime.downtime_daily(read("s_outage"), read("s_seen"), read("s_config")),
         "g_hold_blame": lambda: convergence.hold_blame(read("s_hold_interval")),
         "g_skew_daily": lambda: daily.skew_daily(read("s_assignment_interval")),
         "g_autoscaler_daily": lambda: daily.autoscaler_daily(
@@ -232,20 +235,17 @@ class _Silver:
             self._sessions(first, later)
         with self.stages.stage("silver: steps"):
             self._episodes(later)
+            self._outages(first, later)
 
     def _daily(self) -> None:
         lines = self.source.read
         others = [lines(table, self.changed).select(*KEY, "ts", "dt") for table in TABLES.values() if table != SAMPLES]
         samples = lines(SAMPLES, self.changed)
         limits = lag.limits(self.draft.read("s_config"))
-        with (
-            _kept(lag.copies(lag.judged(samples, limits))) as copies,
-            _kept(lag.judged(self._noted(samples, copies), limits)) as judged,
-        ):
+        with _kept(lag.copies(lag.judged(samples, limits))) as copies:
             self.draft.put(
                 {
-                    "s_learner_sample": (lambda: lag.learner_samples(judged), self.changed),
-                    "s_behind": (lambda: lag.behind(judged), self.changed),
+                    "s_learner_sample": (lambda: lag.judged(self._chosen(samples, copies), limits), self.changed),
                     "s_seen": (
                         lambda: lag.seen(copies, reduce(DataFrame.unionByName, others)),
                         self.changed,
@@ -253,9 +253,9 @@ class _Silver:
                 }
             )
 
-    def _noted(self, samples: DataFrame, copies: DataFrame) -> DataFrame:
+    def _chosen(self, samples: DataFrame, copies: DataFrame) -> DataFrame:
         """Each task goes through its samples with all copies at hand, as long as these are of few days."""
-        return lag.noted(samples, F.broadcast(copies) if len(self.changed) <= MOST_AT_HAND else copies)
+        return lag.learner_samples(samples, F.broadcast(copies) if len(self.changed) <= MOST_AT_HAND else copies)
 
     def _states(self, first: str, later: set[str]) -> None:
         seen = self.draft.read("s_seen")
@@ -315,6 +315,10 @@ class _Silver:
                 return first
             first = found[0]
 
+    def _marks(self, later: set[str]) -> DataFrame:
+        lines = self.source.read
+        return steps.losses(lines("b_recorder", later), lines("b_decision", later))
+
     def _episodes(self, later: set[str]) -> None:
         lines = self.source.read
         changes = steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
@@ -326,8 +330,14 @@ class _Silver:
             rebalances=self.draft.read("s_rebalance", later),
             steps=lines("b_step", later),
             downtime=self.draft.read("s_downtime", later),
-            marks=lines("b_recorder", later),
+            marks=self._marks(later),
         )
         # Whatever happened meanwhile is looked up for each event: they are few, and found once.
         with _kept(events) as kept:
             self.draft.put({"s_scale_episode": (lambda: episodes(kept, facts), later)})
+
+    def _outages(self, first: str, later: set[str]) -> None:
+        read, context = self.draft.read, {*later, _shift(first, -1)}
+        changes = outages.pod_changes(read("s_pod_interval", context))
+        why = outages.causes(changes, read("s_scale_episode", context), read("s_rebalance", context))
+        self.draft.put({"s_outage": (lambda: outages.outages(read("s_downtime", context), why, read("s_seen")), later)})

@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +21,7 @@ from rich.table import Table
 
 from streamapp.analytics.bronze.ingest import MOST_BAD, Ingest, Ingested, bronze, record_files
 from streamapp.analytics.bronze.kafka import JARS_VARIABLE, Topic, connector_jars, ingest_topic, properties_in
-from streamapp.analytics.build import Build, Built, require_bronze
+from streamapp.analytics.build import Build, Built, gold, require_bronze, silver
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.expire import Keep, Removed, remove_old
 from streamapp.analytics.progress import Bars, Lines, Stages
@@ -33,6 +33,7 @@ from streamapp.analytics.spark.session import Engine, close_session, cores_of, o
 from streamapp.analytics.synthetic.fleet import Fleet
 from streamapp.analytics.synthetic.generate import write_record
 from streamapp.analytics.tables.bronze_schemas import QUARANTINE
+from streamapp.analytics.tables.readers import FORMATS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -86,6 +87,8 @@ def require_tables_folder(root: Path) -> None:
 
 
 def _print_ingest(done: Ingested) -> None:
+    for one in done.damaged:
+        click.echo(f"warning: damaged file {one}; look at the disk it came from", err=True)
     if not done.files:
         click.echo(f"nothing new: all {done.known_files} files were read before")
         return
@@ -277,6 +280,40 @@ def _written(
 def _size(path: Path) -> str:
     size = path.stat().st_size
     return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"
+
+
+@analytics.command(short_help="Print what to change, and why.")
+@ROOT
+@click.option("--days", default=28, show_default=True, type=click.IntRange(1), help="Last days to look at.")
+@click.option("--app", default="", metavar="NAMESPACE/NAME", help="Of this application alone.")
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def advise(root: Path, days: int, app: str, is_json: bool) -> None:
+    """Print what to change of each application, the figures it rests on, and what to look at first."""
+    found = page.all_advice(read_tables(root, days))
+    chosen = {title: pieces for title, pieces in found.items() if app in {"", title}}
+    if not chosen:
+        raise AnalyticsError(app or str(root), "no such application is in the tables", "see `report` for their names")
+    if is_json:
+        told = {title: [asdict(one) for one in pieces] for title, pieces in chosen.items()}
+        click.echo(json.dumps(told, indent=1, allow_nan=False))
+        return
+    for title, pieces in chosen.items():
+        for one in pieces:
+            click.echo(f"{title}: {one.text}")
+
+
+@analytics.command(short_help="Print how other programs read the tables.")
+@ROOT
+@click.option("--layer", type=click.Choice(["bronze", "silver", "gold"]), default="gold", show_default=True)
+@click.option("--for", "program", type=click.Choice([*FORMATS]), default="json", show_default=True)
+def tables(root: Path, layer: str, program: str) -> None:
+    """Print the files of the newest version of a layer, or the statements that name them to another program.
+
+    Trino reads the folder gold/current, and so only gold.
+    """
+    if program == "trino" and layer != "gold":
+        raise click.UsageError("Trino reads a folder, and only gold has one: leave out --layer.")
+    click.echo(FORMATS[program]({"bronze": bronze, "silver": silver, "gold": gold}[layer](root)))
 
 
 @analytics.command(short_help="All three at one start: ingest, build, report.")

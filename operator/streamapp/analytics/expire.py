@@ -67,6 +67,8 @@ def remove_old(root: Path, keep: Keep) -> Removed:
     unbuilt = {day for made in versions[1:] for day in stale_days(days, made, versions[0].kept_from)}
     firsts = first_days(keep, max(days), unbuilt)
     done = [_cut(*one) for one in zip(stores, versions, firsts, strict=True)]
+    if done[2] != versions[2]:
+        stores[2].publish(done[2])
     counts = [len(_days(old) - _days(new)) for old, new in zip(versions, done, strict=True)]
     return Removed(_firsts(tuple(done)), (counts[0], counts[1], counts[2]))
 

@@ -28,7 +28,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The configuration of all applications before a build, and after."""
+    """The configuration before a build, and after, of the applications of which it is not the same."""
 
     before: frozenset[Limit]
     after: frozenset[Limit]
@@ -36,15 +36,37 @@ class Limits:
     """Applications with lines from before the first day that changed."""
 
 
-def limits_in(config: DataFrame) -> frozenset[Limit]:
-    """Read `s_config`."""
+def limits_in(config: DataFrame, apps: DataFrame) -> frozenset[Limit]:
+    """Read `s_config`, of some applications."""
     # As text: Python would give times in the zone of this machine.
     times = [F.date_format(name, "yyyy-MM-dd HH:mm:ss.SSSSSS").alias(name) for name in ("valid_from", "valid_to")]
-    rows = config.select(*KEY, *times, "acceptable_recovery_lag", "stateful_tasks").collect()
+    rows = (
+        config.join(apps, [*KEY], "left_semi")
+        .select(*KEY, *times, "acceptable_recovery_lag", "stateful_tasks")
+        .collect()
+    )
     return frozenset(
         Limit(tuple(row[name] for name in KEY), row["valid_from"], row["valid_to"], row[-2], tuple(row[-1] or ()))
         for row in rows
     )
+
+
+def differing(before: DataFrame, after: DataFrame) -> DataFrame:
+    """The applications whose configuration is another one in one `s_config` than in the other.
+
+    What stays the same reaches nowhere, and is most of a fleet's history: it never comes to the driver.
+    """
+    digests = [
+        config.groupBy(*KEY).agg(
+            F.count(F.lit(1)).alias("n"),
+            F.bit_xor(F.xxhash64("valid_from", "valid_to", "acceptable_recovery_lag", "stateful_tasks")).alias(
+                "digest"
+            ),
+        )
+        for config in (before, after)
+    ]
+    alone = digests[0].unionByName(digests[1]).groupBy(*KEY, "n", "digest").agg(F.count(F.lit(1)).alias("times"))
+    return alone.where("times = 1").select(*KEY).distinct()
 
 
 def known_before(seen: DataFrame, day: str) -> frozenset[App]:

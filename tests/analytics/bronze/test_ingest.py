@@ -116,18 +116,26 @@ def test_which_numbers_were_read_is_known_to_the_line(spark: SparkSession, tmp_p
     assert sorted(there) == [0, 1, 2, 3, 4, 6, 7, 8, 40_000, 40_001]
 
 
-@pytest.mark.parametrize(
-    "content", [b'{"kind":"sample"}\n', gzip.compress(b"{}\n" * 9999)[:-20]], ids=["no gzip", "torn"]
-)
-def test_a_damaged_file_is_named_and_nothing_is_left_of_the_run(
-    spark: SparkSession, tmp_path: Path, content: bytes
-) -> None:
-    write(tmp_path / "record", "a", [plain(sample(0))])
-    (tmp_path / "record" / "b.jsonl.gz").write_bytes(content)
-    with pytest.raises(AnalyticsError, match=r"b\.jsonl\.gz: it is damaged: .*move it away"):
-        ingest(spark, tmp_path / "t", tmp_path / "record")
-    assert not bronze(tmp_path / "t").current().number
-    assert not list((tmp_path / "t" / "bronze").glob("*/run=*"))
+def test_damaged_files_are_named_and_stop_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    record, root = tmp_path / "record", tmp_path / "t"
+    write(record, "a", [plain(sample(0))])
+    write(record, "b", [plain(sample(seq)) for seq in range(1, 9)])
+    torn = gzip.compress("".join(f"{plain(sample(seq))}\n" for seq in range(10, 4000)).encode())[:-2000]
+    (record / "b.jsonl.gz").write_bytes(torn)
+    (record / "c.jsonl.gz").write_bytes(b'{"kind":"sample"}\n')
+    write(record, "d", [plain(sample(5000))])
+    done = ingest(spark, root, record)
+    assert (done.files, done.bad, done.doubled) == (4, 0, 0)
+    numbers = sorted(row["seq"] for row in records(root, "b_sample"))
+    assert (numbers[:2], numbers[-1]) == ([0, 10], 5000)
+    assert numbers[1:-1] == list(range(10, numbers[-2] + 1)), "the whole lines before the tear"
+    assert len(numbers) > 1000
+    told = sorted(bronze(root).current().damaged.values())
+    assert sorted(done.damaged) == told
+    assert told[0].startswith(f"{record}/b.jsonl.gz: {len(numbers) - 2} whole lines were read before the damage: ")
+    assert told[1].startswith(f"{record}/c.jsonl.gz: 0 whole lines")
+    assert not list((root / "bronze" / "staging").glob("*"))
+    assert (ingest(spark, root, record).files, len(bronze(root).current().damaged)) == (0, 2)
 
 
 @pytest.mark.parametrize("more", [{"v": 2}, {"v": 2, "ordinal": "two"}, {"v": 2, "kind": "gap"}])

@@ -27,7 +27,7 @@ Line = tuple[float, str, dict[str, Any]]
 def _config(rng: Random, at: float) -> Line:
     told = {"generation": rng.randint(1, 3), "applicationId": "a", "acceptableRecoveryLag": rng.choice((0, 100, 1000))}
     policy = {"stabilizationSeconds": 0.0, "timeoutSeconds": 0.0, "scaleDownPolicy": "Hold"}
-    return at, "config", {**told, **policy, "statefulTasks": rng.choice((TASKS, TASKS[:4], TASKS[1:3], []))}
+    return at, "config", {**told, **policy, "tasks": 6, "statefulTasks": rng.choice((TASKS, TASKS[:4], TASKS[1:3], []))}
 
 
 def _layouts(rng: Random, times: list[float]) -> Iterator[Line]:
@@ -55,7 +55,17 @@ def _pods(rng: Random, times: list[float]) -> Iterator[Line]:
             "processId": rng.choice((f"p{ordinal}", f"p{ordinal}", "", f"q{ordinal}")),
             "volume": rng.choice(("v", "w", "")),
         }
+        identity |= {"revision": rng.choice(("", "1", "1", "2")), "containerId": rng.choice(("", "c", "c", "d"))}
         yield at, "pod", {"ordinal": ordinal, "podUid": f"u{rng.randrange(3)}", **flags, **identity}
+
+
+def _gaps(rng: Random, times: list[float]) -> Iterator[Line]:
+    """Tasks that did not run for a while; of some it is not known for how long at least."""
+    for at in times:
+        most = rng.choice((0.5, 5.0, 900.0, 9000.0))
+        if at > most:
+            told = {"task": rng.choice(TASKS), "ordinal": 0, "processId": "p0", "lastRanAt": _time(at - most)}
+            yield at, "gap", {**told, "stoodSeconds": rng.choice((0.0, most / 2, most)), "source": "AGENT"}
 
 
 def _steps(rng: Random, times: list[float]) -> Iterator[Line]:
@@ -77,7 +87,12 @@ def _steps(rng: Random, times: list[float]) -> Iterator[Line]:
             names = rng.sample(TASKS, rng.randint(0, 3)) if held else []
             blocking = [{"task": task, **({"ordinal": 0} if rng.random() < 0.5 else {})} for task in names]
             reason = rng.choice(("LearnersCatchingUp", "FactsStale", "ReadingsPending"))
-            why = {"verdict": "Hold", "reason": reason, "blocking": blocking, "blockingCount": len(blocking)}
+            why = {
+                "verdict": "Hold",
+                "reason": reason,
+                "blocking": blocking,
+                "blockingCount": len(blocking) + rng.choice((0, 0, 2)) * bool(blocking),
+            }
             yield look, "decision", {**why, **counts, **converged, **held}
             if is_last and wish < old:
                 done = {"step": "GrantReplicas", "outcome": rng.choice(("DONE", "FAILED")), "reason": "Covered"}
@@ -119,7 +134,13 @@ def _life(rng: Random, began: float, ended: float) -> list[Line]:
     wishes = times(6)
     wishes += [at + rng.uniform(0.001, 1) for at in wishes if rng.random() < 0.3]
     found = [_config(rng, at) for at in times(2)]
-    found += [*_layouts(rng, times(6)), *_pods(rng, times(12)), *_steps(rng, wishes), *_copies(rng, times(6, 1))]
+    found += [
+        *_layouts(rng, times(6)),
+        *_pods(rng, times(12)),
+        *_gaps(rng, times(5)),
+        *_steps(rng, wishes),
+        *_copies(rng, times(6, 1)),
+    ]
     found = [line for line in found if line[0] < SPAN - 2]
     # What is told last has no length yet: nobody can say what it is worth, and the other engine counts it all the same.
     last = max((at for at, *_ in found), default=began)

@@ -106,16 +106,21 @@ def demo_silver(first: str, second: str) -> Rows:
     }
 
 
+DOWNTIME: dict[str, Any] = {"tasks": 4, "task_s": 1920.0, "n": 2, "at_least_s": 1.5, "at_most_s": 2.25, "open": 0}
+DOWNTIME |= {"by_cause": {"scale": 2.0, "crash": 0.25}, "worst_s": 1.25, "worst_task": "0_1"}
+
+
 def demo_gold(first: str) -> Rows:
     """Gold of the demo: only the first application has all of it."""
     rates = {"n_stints": 1, "rate_p10": 25_000.0, "rate_p50": 25_000.0, "rate_p90": 25_000.0, "updated": at(70)}
     rates |= {"rate_mean": 25_000.0, "rate_learned": 25_000.0}
-    blame = {"critical_n": 1, "holds": 1}
+    blame = {"critical_n": 1, "holds": 1, "sole_s": 0.0}
     return {
         "g_hold_blame": [
             _of(first, reason="LearnersCatchingUp", task="0_1", ordinal=1, blame_s=50.125, **blame),
             _of(first, reason="FactsStale", blame_s=10.0, **blame),
         ],
+        "g_downtime_daily": [_of(first, **DOWNTIME)],
         "g_convergence_daily": [
             _of(first, direction=way, n=1, n_converged=1, n_censored=0, km_p50=took, km_p90=took, slo_met=True)
             for way, took in (("up", 70.0), ("down", 65.0))

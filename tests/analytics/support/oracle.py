@@ -72,8 +72,10 @@ SELECT l.k, l.t, (SELECT count(*) FROM move m WHERE m.k = l.k AND m.t = l.t) AS 
 FROM layout l WHERE l.old_epoch <> l.epoch AND l.old_held <> l.held;
 CREATE TABLE event AS
 WITH lined AS (
-    SELECT *, coalesce(lag(new_replicas) OVER (PARTITION BY k ORDER BY t, recorder, seq), old_replicas) AS old
-    FROM b_scale),
+    SELECT *, lag(new_replicas) OVER w AS was,
+        CASE WHEN was = new_replicas AND lag(recorder) OVER w <> recorder THEN was
+        WHEN old_replicas IS NULL THEN was ELSE old_replicas END AS old
+    FROM b_scale WINDOW w AS (PARTITION BY k ORDER BY t, recorder, seq)),
 changes AS (SELECT k, t, seq, old, new_replicas AS new FROM lined WHERE old <> new_replicas)
 SELECT *, CASE WHEN new > old THEN 'up' ELSE 'down' END AS direction, lead(t) OVER w AS t_next, lead(new) OVER w
     AS n_next,
@@ -163,6 +165,57 @@ def _split(source: str, columns: str) -> str:
         FROM (SELECT *, unnest(generate_series(t // {DAY}, (stop - 1) // {DAY})) AS d FROM {source} WHERE stop > t))"""
 
 
+OUTAGES = f"""
+CREATE TABLE restoring AS
+WITH told AS (
+    SELECT *, t // {DAY} AS d, state = 'RESTORING' AS stands FROM b_sample
+    WHERE role = 'ACTIVE' AND state IS NOT NULL),
+runs AS (
+    SELECT *, coalesce(lag(stands) OVER w, false) AS stood FROM told
+    WINDOW w AS (PARTITION BY k, task, d ORDER BY t, seq)),
+numbered AS (
+    SELECT *, count(*) FILTER (stands AND NOT stood) OVER (PARTITION BY k, task, d ORDER BY t, seq) AS run FROM runs)
+SELECT k, task, min(t) AS stop, max(t) AS back, max(t) FILTER (NOT stands) AS again, max(interval_seconds) AS err
+FROM numbered WHERE stands OR stood GROUP BY k, task, d, run;
+CREATE TABLE replaced AS
+WITH alive AS (
+    SELECT p.*, coalesce(lead(t) OVER w, e.t_end) AS until FROM b_pod p JOIN app_end e USING (k)
+    WINDOW w AS (PARTITION BY k, ordinal ORDER BY t, recorder, seq)),
+lined AS (
+    SELECT *, lag(pod_uid) OVER w AS old_uid, lag(revision) OVER w AS old_revision, lag(container_id) OVER w AS old_box
+    FROM alive WHERE until > t WINDOW w AS (PARTITION BY k, ordinal ORDER BY t, recorder, seq))
+SELECT k, t, t AS u, CASE WHEN old_uid = pod_uid THEN 1 WHEN revision <> old_revision AND revision <> ''
+    AND old_revision <> '' THEN 2 ELSE 4 END AS place
+FROM lined WHERE old_uid <> pod_uid OR (container_id <> old_box AND container_id <> '' AND old_box <> '');
+CREATE TABLE outage AS
+WITH gaps AS (
+    SELECT k, task, last_ran_at_us AS stop, t AS back, greatest(t - last_ran_at_us, 0) / 1e6 AS most,
+        greatest(0, least(stood_seconds, most)) AS least,
+        false AS is_open, true AS begins
+    FROM (SELECT *, epoch_us(last_ran_at) AS last_ran_at_us FROM b_gap)),
+seams AS (
+    SELECT *, coalesce(again IS NULL AND lead(stop) OVER w - back <= 600e6 AND lead(d) OVER w = d + 1, false)
+        AS goes_on,
+        coalesce(lag(again) OVER w IS NULL AND stop - lag(back) OVER w <= 600e6 AND lag(d) OVER w = d - 1, false)
+            AS goes_back
+    FROM (SELECT *, back // {DAY} AS d FROM restoring) WINDOW w AS (PARTITION BY k, task ORDER BY stop)),
+cut AS (
+    SELECT k, task, if(goes_back, d * {DAY}, stop) AS stop, if(goes_on, (d + 1) * {DAY}, back) AS back, again,
+        if(goes_on, 0, err) AS err, goes_on, NOT goes_back AS begins FROM seams),
+alone AS (
+    SELECT k, task, stop, back, (back - stop) / 1e6 AS most, greatest(0, most - err) AS least,
+        again IS NULL AND NOT goes_on AND (
+            SELECT max(t_last) FROM app_day a WHERE a.k = r.k AND a.d - r.back // {DAY} IN (0, 1)) - back <= 600e6,
+        begins
+    FROM cut r WHERE NOT EXISTS (
+        FROM gaps g WHERE g.k = r.k AND g.task = r.task AND g.stop <= r.back AND g.back >= r.stop)),
+why AS (
+    FROM replaced UNION ALL SELECT k, t, t_end, 3 FROM edge UNION ALL SELECT k, t, t, 5 FROM rebalance)
+SELECT *, ['crash', 'rollout', 'scale', 'eviction', 'rebalance', 'unknown'][coalesce((
+    SELECT min(place) FROM why w WHERE w.k = o.k AND w.t <= o.back + 30e6 AND w.u >= o.stop - 30e6), 6)] AS cause
+FROM (FROM gaps UNION ALL FROM alone) o;
+"""
+
 DECISIONS = """
 CREATE TABLE decided AS
 SELECT d.*, coalesce(lead(t) OVER (PARTITION BY k ORDER BY t, recorder, seq), e.t_end) AS stop
@@ -170,13 +223,27 @@ FROM b_decision d JOIN app_end e USING (k);
 """
 
 GOLD = {
-    "g_lag_hourly": f"""
-        SELECT k, t // {DAY} AS d, task, role, make_timestamptz(t // 3600000000 * 3600000000) AS hour, count(*) AS n,
-            count(DISTINCT process_id) AS copies, avg(lag) AS mean, max(lag) AS max,
-            CASE WHEN bool_or(source = 'AGENT') THEN
-                least(1, sum(least(interval_seconds, 3600)) FILTER (source = 'AGENT') / 3600
-                    / count(DISTINCT process_id) FILTER (source = 'AGENT')) END AS completeness
-        FROM lagged WHERE lag IS NOT NULL AND NOT coalesce(runs, false) GROUP BY ALL""",
+    "g_downtime_daily": f"""
+        WITH daily AS (SELECT k, t // {DAY} AS d, min(t) AS t0, max(t) AS t1 FROM every GROUP BY ALL),
+        sized AS (
+            SELECT *, (SELECT max_by(c.tasks, c.t) FROM b_config c WHERE c.k = y.k AND c.t <= y.t1) AS tasks
+            FROM daily y),
+        pieces AS (SELECT *, unnest(generate_series(stop // {DAY}, back // {DAY})) AS d FROM outage),
+        parts AS (SELECT *, if(back = stop, 1, (least(back, (d + 1) * {DAY}) - greatest(stop, d * {DAY}))
+            / (back - stop)) AS share FROM pieces),
+        causes AS (
+            SELECT k, d, cause, sum(most * share) AS most, sum(least * share) AS least, max(most) AS worst,
+                count(*) FILTER (begins AND d = stop // {DAY}) AS n, count(*) FILTER (is_open) AS open
+            FROM parts WHERE share > 0 GROUP BY ALL),
+        worst AS (
+            SELECT k, d, max(task) AS task FROM parts p WHERE share > 0 AND most = (
+                SELECT max(most) FROM parts q WHERE q.k = p.k AND q.d = p.d AND q.share > 0) GROUP BY ALL)
+        SELECT k, d, tasks, tasks * (t1 - t0) / 1e6 AS task_s, coalesce(sum(c.n), 0) AS n,
+            coalesce(sum(c.least), 0) AS at_least_s,
+            coalesce(sum(c.most), 0) AS at_most_s,
+            map_from_entries(coalesce(list((cause, c.most)) FILTER (cause IS NOT NULL), [])) AS by_cause,
+            max(c.worst) AS worst_s, any_value(w.task) AS worst_task, coalesce(sum(open), 0) AS open
+        FROM sized LEFT JOIN causes c USING (k, d) LEFT JOIN worst w USING (k, d) GROUP BY k, d, t0, t1, tasks""",
     "g_restore_profile": """
         WITH rated AS (
             SELECT s.*, restored / spent AS rate, split_part(task, '_', 1) AS sub
@@ -193,33 +260,58 @@ GOLD = {
         profile AS (
             SELECT k, scope, sub, of_task, of_volume, count(*) AS n_stints, quantile_cont(rate, 0.1) AS rate_p10,
                 quantile_cont(rate, 0.5) AS rate_p50, quantile_cont(rate, 0.9) AS rate_p90,
-                sum(w * rate) / sum(w) AS rate_mean, max(newest) AS newest FROM scoped GROUP BY ALL)
-        SELECT k, newest // 86400000000 AS d, scope, sub AS subtopology, of_task AS task, of_volume AS volume, n_stints,
+                sum(w * rate) / sum(w) AS rate_mean, max(newest) AS newest,
+                sum(w * ln(greatest(rate, 1))) / sum(w) AS m,
+                greatest(0, sum(w * ln(greatest(rate, 1)) ** 2) / sum(w) - m ** 2) AS v
+            FROM scoped GROUP BY ALL),
+        kin AS (
+            SELECT p.k, p.scope, p.sub, p.of_task, p.of_volume, sum(q.n_stints) - any_value(p.n_stints) AS others,
+                var_pop(q.m) AS apart, sum(q.n_stints * q.v) / sum(q.n_stints) AS inside,
+                if(others > 0, (sum(q.n_stints * q.m) - any_value(p.n_stints * p.m)) / others, any_value(p.m)) AS pool,
+                if(apart > 1e-12, least(5, inside / apart), 5) AS pull
+            FROM profile p JOIN profile q ON p.k = q.k AND p.scope = q.scope AND p.sub = q.sub GROUP BY ALL)
+        SELECT profile.k, newest // 86400000000 AS d, profile.scope, profile.sub AS subtopology,
+            profile.of_task AS task, profile.of_volume AS volume, n_stints,
             rate_p10, rate_p50, rate_p90, rate_mean, make_timestamptz(newest) AS updated,
-            CASE WHEN scope = 'subtopology' THEN rate_mean ELSE (n_stints * rate_mean + 5 * (SELECT q.rate_mean
-                FROM profile q WHERE q.k = p.k AND q.sub = p.sub AND q.scope = 'subtopology')) / (n_stints + 5) END
-                AS rate_learned
-        FROM profile p""",
+            exp((n_stints * m + pull * pool) / (n_stints + pull)) AS rate_learned
+        FROM profile JOIN kin USING (k, scope, sub)
+        WHERE kin.of_task IS NOT DISTINCT FROM profile.of_task
+            AND kin.of_volume IS NOT DISTINCT FROM profile.of_volume""",
     "g_convergence_daily": CONVERGENCE,
     "g_hold_blame": f"""
-        WITH looks AS (SELECT *, b - a AS span FROM {_split("decided", "k, hold_id, reason, blocking")}
-            WHERE coalesce(hold_id, '') <> ''),
-        named AS (SELECT k, hold_id, d, max(a) AS last FROM looks WHERE len(blocking) > 0 GROUP BY ALL),
+        WITH pieces AS (
+            SELECT *, b - a AS span, verdict = 'Hold' AND coalesce(hold_id, '') = '' AS plain
+            FROM {_split("decided", "k, verdict, desired, hold_id, reason, blocking, blocking_count")}),
+        marked AS (
+            SELECT *, coalesce(lag(plain) OVER w AND lag(desired) OVER w = desired, false) AS same FROM pieces
+            WINDOW w AS (PARTITION BY k, d ORDER BY a)),
+        looks AS (
+            SELECT *, greatest(coalesce(blocking_count, 0), coalesce(len(blocking), 0)) AS m,
+                if(plain, 'nameless '
+                    || count(*) FILTER (NOT same) OVER (PARTITION BY k, d ORDER BY a), hold_id) AS hold
+            FROM marked),
+        held AS (SELECT * FROM looks WHERE verdict = 'Hold' OR coalesce(hold_id, '') <> ''),
+        named AS (SELECT k, hold, d, max(a) AS last FROM held WHERE len(blocking) > 0 GROUP BY ALL),
         blame AS (
-            SELECT k, d, hold_id, reason, blocking[i].task AS task, blocking[i].ordinal AS ordinal,
-                least(span, 300e6) / len(blocking) / 1e6 AS s, i = 1 AND a = last AS critical
-            FROM (SELECT *, unnest(range(1, len(blocking) + 1)) AS i FROM looks LEFT JOIN named USING (k, hold_id, d))
+            SELECT k, d, hold, reason, blocking[i].task AS task, blocking[i].ordinal AS ordinal,
+                least(span, 300e6) / m / 1e6 AS s, if(m = 1, s, 0) AS sole, i = 1 AND a = last AS critical
+            FROM (SELECT *, unnest(range(1, len(blocking) + 1)) AS i FROM held LEFT JOIN named USING (k, hold, d))
             UNION ALL
-            SELECT k, d, hold_id, reason, NULL, NULL, least(span, 300e6) / 1e6, false FROM looks
-            WHERE coalesce(len(blocking), 0) = 0
+            SELECT k, d, hold, reason, NULL, NULL, least(span, 300e6) / 1e6
+                * if(m = 0, 1, (m - coalesce(len(blocking), 0)) / m), 0, false
+            FROM held WHERE m = 0 OR m > coalesce(len(blocking), 0)
             UNION ALL
-            SELECT k, d, hold_id, 'Unrecorded', NULL, NULL, (span - 300e6) / 1e6, false FROM looks WHERE span > 300e6)
-        SELECT k, d, reason, task, ordinal, sum(s) AS blame_s,
-            count(DISTINCT hold_id) FILTER (critical) AS critical_n, count(DISTINCT hold_id) AS holds
+            SELECT k, d, hold, 'Unrecorded', NULL, NULL, (span - 300e6) / 1e6, 0, false FROM held WHERE span > 300e6)
+        SELECT k, d, reason, task, ordinal, sum(s) AS blame_s, sum(sole) AS sole_s,
+            count(DISTINCT hold) FILTER (critical) AS critical_n, count(DISTINCT hold) AS holds
         FROM blame GROUP BY ALL""",
     "g_skew_daily": f"""
-        WITH stateful AS (SELECT k, t, stateful_tasks AS tasks FROM b_config
-            UNION ALL SELECT k, -1, arg_min(stateful_tasks, t) FROM b_config GROUP BY k),
+        WITH known AS (SELECT k, t, first_value(if(len(stateful_tasks) > 0, stateful_tasks, NULL) IGNORE NULLS) OVER (
+                PARTITION BY k ORDER BY t DESC, recorder DESC, seq DESC
+                ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS tasks FROM b_config),
+        stateful AS (SELECT * FROM known UNION ALL
+            SELECT k, -1, if(len(arg_min(stateful_tasks, t)) > 0, arg_min(stateful_tasks, t), NULL)
+            FROM b_config GROUP BY k),
         loads AS (
             SELECT l.k, d, a, b, list_transform(holders, lambda h: if(len(s.tasks) > 0,
                     len(list_intersect(h.active, s.tasks)), len(h.active))) AS n,
@@ -227,11 +319,12 @@ GOLD = {
             FROM {_split("layout", "k, holders")} l
                 ASOF LEFT JOIN stateful s ON l.k = s.k AND l.b > s.t),
         told AS (
-            SELECT *, list_sum(n) AS total, list_transform(list_zip(n, w), lambda z: z[1] / z[2]) AS x,
+            SELECT *, list_sum(n) AS total, list_transform(list_zip(n, w), lambda z: ceil(z[1] / z[2])) AS x,
+                ceil(total / list_sum(w)) AS best,
                 list_sort(n) AS o,
                 len(n) AS m, (b - a) / 1e6 AS s FROM loads),
         judged AS (
-            SELECT *, list_max(n) / total AS share, list_max(x) / list_avg(x) AS imb,
+            SELECT *, list_max(n) / total AS share, list_max(x) / best AS imb,
                 list_sum(list_transform(range(1, m + 1), lambda i: (2 * i - m - 1) * o[i])) / (m * total) AS gini
             FROM told WHERE total > 0)
         SELECT k, d, sum(share * s) / sum(s) AS max_share, sum(imb * s) / sum(s) AS imbalance,
@@ -271,7 +364,7 @@ GOLD = {
 
 
 def recompute(root: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every table of gold, sketches left out, by the days and applications of `reading.records`."""
+    """The rows of every table of gold, by the days and applications of `reading.records`."""
     duck = duckdb.connect()
     duck.execute("SET TimeZone = 'UTC'")
     for table in TABLES.values():
@@ -281,7 +374,7 @@ def recompute(root: Path) -> dict[str, list[dict[str, Any]]]:
             f"FROM read_parquet(?, hive_partitioning = false) WHERE app <> '' OR '{table}' = 'b_recorder'",
             [files(root, table)],
         )
-    for script in (LINES, SAMPLES, STEPS, DECISIONS):
+    for script in (LINES, SAMPLES, STEPS, OUTAGES, DECISIONS):
         duck.execute(script)
     found = {}
     for table, text in GOLD.items():

@@ -4,12 +4,10 @@ Called by the command line. A run that fails, or is killed, leaves no row that c
 same tables, in whatever portions they come.
 """
 
-import gzip
 import hashlib
 import os
 import re
 import shutil
-import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +26,7 @@ from pyspark.sql import functions as F
 
 from streamapp.analytics.bronze.parsing import BAD, SAMPLE
 from streamapp.analytics.bronze.quality import NEWER
+from streamapp.analytics.bronze.salvage import is_whole, salvage
 from streamapp.analytics.bronze.staging import Staging, order
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages
@@ -68,6 +67,8 @@ class Ingested:
     version: Version
     too_old: int = 0
     """Lines of days that bronze has removed."""
+    damaged: tuple[str, ...] = ()
+    """Files that could be read in part only, each with what was taken in of it."""
 
 
 def bronze(root: Path) -> Store:
@@ -111,7 +112,7 @@ class Ingest:
         """Take in the files that were not read before.
 
         Raises:
-            AnalyticsError: nothing to read, a damaged file, too many bad lines, another run at the same time.
+            AnalyticsError: nothing to read, too many bad lines, another run at the same time.
         """
         with self.stages.stage("bronze: find files"):
             before = self.store.current()
@@ -119,8 +120,9 @@ class Ingest:
         if not fresh:
             return Ingested(0, known, 0, 0, 0, 0, before)
         inputs = {digest: str(path) for digest, path in fresh.items()}
-        done = self._take(lambda staging: self._stage(fresh, staging), before, inputs)
-        return replace(done, files=len(fresh), known_files=known)
+        damaged: dict[str, str] = {}
+        done = self._take(lambda staging: damaged.update(self._stage(fresh, staging)), before, inputs, damaged)
+        return replace(done, files=len(fresh), known_files=known, damaged=tuple(damaged.values()))
 
     def take(self, lines: DataFrame) -> Ingested:
         """Take in lines from elsewhere: `value`, `file` (begins with `kafka:`), `line`.
@@ -128,10 +130,19 @@ class Ingest:
         Raises:
             AnalyticsError: too many bad lines, another run at the same time.
         """
-        return self._take(lambda staging: staging.write(lines, self.now), self.store.current(), {})
+        return self._take(lambda staging: staging.write(lines, self.now), self.store.current(), {}, {})
 
-    def _take(self, stage: Callable[[Staging], None], before: Version, inputs: Mapping[str, str]) -> Ingested:
-        """Stage, judge, write and commit; whatever happens before the last of these changes nothing."""
+    def _take(
+        self,
+        stage: Callable[[Staging], None],
+        before: Version,
+        inputs: Mapping[str, str],
+        damaged: Mapping[str, str],
+    ) -> Ingested:
+        """Stage, judge, write and commit; whatever happens before the last of these changes nothing.
+
+        `damaged` is filled by `stage`.
+        """
         run = new_run()
         staging = Staging(self.spark, self.store.folder / "staging" / f"run={run}")
         try:
@@ -153,6 +164,7 @@ class Ingest:
             after = replace(
                 after,
                 inputs={**before.inputs, **inputs},
+                damaged={**before.damaged, **damaged},
                 recorders={**before.recorders, **_joined(before.recorders, found.spans)},
                 lines=before.lines + found.rows,
             )
@@ -170,27 +182,46 @@ class Ingest:
         fresh = {digest: path for digest, path in found.items() if digest not in before.inputs}
         return fresh, len(files) - len(fresh)
 
-    def _stage(self, fresh: Mapping[str, Path], staging: Staging) -> None:
-        """Read every line of the files once."""
-        paths = [re.sub(_PATTERN, r"\\\1", _as_spark_has_it(path)) for path in fresh.values()]
+    def _stage(self, fresh: Mapping[str, Path], staging: Staging) -> dict[str, str]:
+        """Read every line of the files once; give the damaged files by digest, each with what is wrong.
+
+        Of a damaged file the whole lines before the damage are read: one torn file must not stop all others.
+        """
+        try:
+            self._read(list(fresh.values()), staging)
+        except (PySparkException, Py4JJavaError) as error:
+            torn = {digest: path for digest, path in fresh.items() if not is_whole(path)}
+            if not torn:
+                raise
+            shutil.rmtree(staging.folder)
+            why = first_line(error) if len(torn) == 1 else "it cannot be read to its end"
+            return self._stage_rest(fresh, torn, why, staging)
+        return {}
+
+    def _stage_rest(
+        self, fresh: Mapping[str, Path], torn: Mapping[str, Path], why: str, staging: Staging
+    ) -> dict[str, str]:
+        place = staging.folder / "salvaged"
+        place.mkdir(parents=True)
+        readable, told = [path for digest, path in fresh.items() if digest not in torn], {}
+        for digest, path in torn.items():
+            whole = place / f"{digest[:12]}-{path.name}"
+            lines = salvage(path, whole)
+            told[digest] = f"{path}: {lines} whole lines were read before the damage: {why}"
+            readable.append(whole)
+        self._read(readable, staging)
+        return told
+
+    def _read(self, files: Sequence[Path], staging: Staging) -> None:
+        paths = [re.sub(_PATTERN, r"\\\1", _as_spark_has_it(path)) for path in files]
         # Where each file is a partition, the number of a row there is that of its line.
         number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROWS)) + 1
         lines = self.spark.read.text(paths).select(
             "value", F.col("_metadata.file_path").alias("file"), number.alias("line")
         )
-        pieces = (
-            sum(path.stat().st_size for path in fresh.values()) // PIECE
-            + 2 * self.spark.sparkContext.defaultParallelism
-        )
-        try:
-            with _a_partition_each(self.spark):
-                staging.write(lines.coalesce(pieces), self.now)
-        except (PySparkException, Py4JJavaError) as error:
-            damaged = next((path for path in fresh.values() if not _is_whole(path)), None)
-            if damaged is None:
-                raise
-            why = f"it is damaged: {first_line(error)}"
-            raise AnalyticsError(str(damaged), why, "move it away, and look at the disk it came from") from error
+        pieces = sum(path.stat().st_size for path in files) // PIECE + 2 * self.spark.sparkContext.defaultParallelism
+        with _a_partition_each(self.spark):
+            staging.write(lines.coalesce(pieces), self.now)
 
     def _judge(self, staging: Staging, found: "_Told") -> None:
         """See that not too many lines are bad, and that none is of a version that this program does not know.
@@ -360,13 +391,3 @@ def _plain_uri(told: str) -> str:
 def _as_spark_has_it(path: Path) -> str:
     """Absolute and without dots; links stay links, or the name would not be known again."""
     return os.path.abspath(path)  # noqa: PTH100 - Path's own way follows links
-
-
-def _is_whole(path: Path) -> bool:
-    try:
-        with gzip.open(path) as file:
-            while file.read(1 << 20):
-                pass
-    except (OSError, EOFError, zlib.error):
-        return False
-    return True

@@ -1,1 +1,1 @@
-"""Gold: figures by hour, day and application, made of silver; `g_lag_hourly` of bronze."""
+"""Gold: figures by day and application, made of silver."""

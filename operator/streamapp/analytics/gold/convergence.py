@@ -8,7 +8,9 @@ SLO_SECONDS = {"up": 900, "down": 1800}
 """Within which 95 of 100 steps should have converged."""
 HALF_LIFE_DAYS = 14
 SHRINK = 5
-"""Stints that what is known of the whole subtopology counts for, beside a task's or a volume's own."""
+"""Stints, at most, that what is known of the siblings counts for, beside a task's or a volume's own."""
+SAME = 1e-12
+"""Variance of logarithms below which siblings are all alike."""
 
 
 def _survival(episodes: DataFrame) -> DataFrame:
@@ -67,10 +69,10 @@ def convergence_daily(episodes: DataFrame) -> DataFrame:
 
 
 def hold_blame(holds: DataFrame) -> DataFrame:
-    """`g_hold_blame`: seconds of holding by day, reason and task."""
+    """`g_hold_blame`: seconds of holding by day, reason and task; `sole_s` of them for this task alone."""
     return query(
         """
-        SELECT cluster, namespace, app, uid, dt, reason, task, ordinal, sum(share_s) AS blame_s,
+        SELECT cluster, namespace, app, uid, dt, reason, task, ordinal, sum(share_s) AS blame_s, sum(sole_s) AS sole_s,
             count_if(critical) AS critical_n, count(DISTINCT hold_id) AS holds
         FROM {holds} GROUP BY cluster, namespace, app, uid, dt, reason, task, ordinal
         """,
@@ -98,34 +100,51 @@ def _rated(stints: DataFrame, pods: DataFrame) -> DataFrame:
     )
 
 
-def restore_profile(stints: DataFrame, pods: DataFrame) -> DataFrame:
-    """`g_restore_profile`: slots a second by subtopology, and of it by task and by volume; stints of grade A and B.
-
-    `rate_mean` weighs recent stints more; `rate_learned` is drawn towards the subtopology where there are few.
-    """
+def _profiles(rated: DataFrame) -> DataFrame:
+    """Rates by scope, with the mean (`own`) and the variance (`spread`) of their logarithms."""
     return query(
-        f"""
+        """
         WITH scoped AS (
-            SELECT *, explode(array(
+            SELECT *, ln(greatest(gross_rate, 1D)) AS log, explode(array(
                 struct('subtopology' AS scope, cast(NULL AS string) AS of_task, cast(NULL AS string) AS of_volume),
                 struct('task' AS scope, task AS of_task, cast(NULL AS string) AS of_volume),
                 struct('volume' AS scope, cast(NULL AS string) AS of_task, volume AS of_volume))) AS s
-            FROM {{rated}}),
-        profiles AS (
-            SELECT cluster, namespace, app, uid, s.scope AS scope, subtopology, s.of_task AS task, s.of_volume
-                AS volume,
-                count(*) AS n_stints, percentile(gross_rate, array(0.1D, 0.5D, 0.9D)) AS rates,
-                sum(weight * gross_rate) / sum(weight) AS rate_mean, max(updated) AS updated
-            FROM scoped WHERE s.scope <> 'volume' OR s.of_volume IS NOT NULL
-            GROUP BY cluster, namespace, app, uid, s.scope, subtopology, s.of_task, s.of_volume)
-        SELECT cluster, namespace, app, uid, p.scope, subtopology, p.task, p.volume, p.n_stints, p.rate_mean, p.updated,
+            FROM {rated})
+        SELECT cluster, namespace, app, uid, s.scope AS scope, subtopology, s.of_task AS task, s.of_volume AS volume,
+            count(*) AS n_stints, percentile(gross_rate, array(0.1D, 0.5D, 0.9D)) AS rates,
+            sum(weight * gross_rate) / sum(weight) AS rate_mean, sum(weight * log) / sum(weight) AS own,
+            greatest(sum(weight * log * log) / sum(weight) - pow(sum(weight * log) / sum(weight), 2), 0D) AS spread,
+            max(updated) AS updated
+        FROM scoped WHERE s.scope <> 'volume' OR s.of_volume IS NOT NULL
+        GROUP BY cluster, namespace, app, uid, s.scope, subtopology, s.of_task, s.of_volume
+        """,
+        rated=rated,
+    )
+
+
+def restore_profile(stints: DataFrame, pods: DataFrame) -> DataFrame:
+    """`g_restore_profile`: slots a second by subtopology, and of it by task and by volume; stints of grade A and B.
+
+    `rate_mean` weighs recent stints more. `rate_learned` is the geometric mean, drawn towards that of the siblings: by
+    so many stints as siblings differ less from each other than stints of one of them do, `SHRINK` at most. So a sick
+    volume keeps its own rate, and does not count for that of others.
+    """
+    return query(
+        f"""
+        WITH pooled AS (
+            SELECT *, (sum(n_stints) OVER w) - n_stints AS others,
+                (sum(n_stints * own) OVER w) - n_stints * own AS of_others,
+                var_pop(own) OVER w AS apart,
+                (sum(n_stints * spread) OVER w) / (sum(n_stints) OVER w) AS inside
+            FROM {{profiles}} WINDOW w AS (PARTITION BY cluster, namespace, app, uid, scope, subtopology)),
+        drawn AS (
+            SELECT *, CASE WHEN others > 0 THEN of_others / others ELSE own END AS pool,
+                CASE WHEN apart > {SAME}D THEN least({SHRINK}D, inside / apart) ELSE {SHRINK}D END AS pull
+            FROM pooled)
+        SELECT cluster, namespace, app, uid, scope, subtopology, task, volume, n_stints, rate_mean, updated,
             rates[0] AS rate_p10, rates[1] AS rate_p50, rates[2] AS rate_p90,
-            CASE WHEN p.scope = 'subtopology' THEN p.rate_mean
-                ELSE (p.n_stints * p.rate_mean + {SHRINK} * pool.rate_mean) / (p.n_stints + {SHRINK}) END
-                    AS rate_learned
-        FROM profiles p JOIN (
-            SELECT cluster, namespace, app, uid, subtopology, rate_mean FROM profiles WHERE scope = 'subtopology') pool
-            USING (cluster, namespace, app, uid, subtopology)
+            exp((n_stints * own + pull * pool) / (n_stints + pull)) AS rate_learned
+        FROM drawn
         """,  # noqa: S608 - only our own numbers are put in
-        rated=_rated(stints, pods),
+        profiles=_profiles(_rated(stints, pods)),
     )

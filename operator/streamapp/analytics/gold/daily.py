@@ -1,4 +1,4 @@
-"""Gold by hour and day: lag, skew, churn, the autoscaler."""
+"""Gold by day: skew, churn, the autoscaler."""
 
 from typing import Final
 
@@ -7,44 +7,27 @@ from pyspark.sql import DataFrame
 from streamapp.analytics.spark.sql import query
 
 SKEWED: Final = 1.5
-"""The imbalance above which an application counts as badly spread."""
-
-
-def lag_hourly(lagged: DataFrame) -> DataFrame:
-    """`g_lag_hourly`: the lag of copies, with a sketch (KLL, k = 200) that can be merged further.
-
-    `completeness` is of what agents tell; null where only members told, at joins, between which nothing is expected.
-    """
-    return query(
-        """
-        SELECT cluster, namespace, app, uid, dt, task, role,
-            timestamp_seconds(floor(unix_seconds(ts) / 3600) * 3600) AS hour,
-            count(*) AS n, size(collect_set(process_id)) AS copies, avg(lag) AS mean, max(lag) AS max,
-            kll_sketch_agg_bigint(lag) AS kll,
-            CASE WHEN count_if(source = 'AGENT') > 0 THEN
-                least(1D, sum(CASE WHEN source = 'AGENT' THEN least(interval_seconds, 3600D) END) / 3600
-                    / size(collect_set(CASE WHEN source = 'AGENT' THEN process_id END))) END AS completeness
-        FROM {lagged} WHERE lag IS NOT NULL AND NOT (role = 'ACTIVE' AND coalesce(state, '') = 'RUNNING')
-        GROUP BY cluster, namespace, app, uid, dt, task, role, floor(unix_seconds(ts) / 3600)
-        """,
-        lagged=lagged,
-    )
+"""Tasks of the busiest thread, over those of the best spread, above which an application counts as badly spread."""
 
 
 def skew_daily(assignments: DataFrame) -> DataFrame:
-    """`g_skew_daily`: how unevenly stateful active tasks were spread over processes, weighted by time."""
+    """`g_skew_daily`: how unevenly stateful active tasks were spread over processes, weighted by time.
+
+    `imbalance` compares the busiest thread with the best spread that is possible: 6 tasks on 5 threads cannot do better
+    than 2 on one of them.
+    """
     return query(
         f"""
         WITH loads AS (
             SELECT cluster, namespace, app, uid, dt, t_start, t_end, stateful_active AS n,
-                stateful_active / greatest(threads, 1) AS load,
+                ceil(stateful_active / greatest(threads, 1)) AS load, greatest(threads, 1) AS threads,
                 row_number() OVER (PARTITION BY cluster, namespace, app, uid, t_start
                     ORDER BY stateful_active, process_id) AS nth
             FROM {{assignments}}),
         layouts AS (
             SELECT cluster, namespace, app, uid, dt, t_start,
                 max(unix_micros(t_end) - unix_micros(t_start)) / 1e6D AS seconds,
-                max(n) / sum(n) AS max_share, max(load) / avg(load) AS imbalance,
+                max(n) / sum(n) AS max_share, max(load) / ceil(sum(n) / sum(threads)) AS imbalance,
                 2 * sum(nth * n) / (count(*) * sum(n)) - (count(*) + 1) / count(*) AS gini
             FROM loads GROUP BY cluster, namespace, app, uid, dt, t_start HAVING sum(n) > 0)
         SELECT cluster, namespace, app, uid, dt, sum(max_share * seconds) / sum(seconds) AS max_share,

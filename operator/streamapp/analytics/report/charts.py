@@ -8,6 +8,7 @@ import altair as alt
 
 from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.series import PHASES
+from streamapp.analytics.silver.outages import CAUSES
 
 UNIT: Final = "{unit}"
 """Stands in titles for the unit that the data says."""
@@ -109,6 +110,20 @@ def _gaps(_reasons: Sequence[str]) -> Any:
     return alt.layer(span, most).properties(height=alt.Step(22))
 
 
+def _downtime(_reasons: Sequence[str]) -> Any:
+    return (
+        alt.Chart(alt.NamedData("downtime"))
+        .mark_bar()
+        .encode(
+            x=alt.X("day:O", title="day (UTC)", axis=alt.Axis(labelOverlap=True, labelAngle=0)),
+            y=alt.Y("stood:Q", title=f"tasks stood ({UNIT})"),
+            color=alt.Color("cause:N", title="cause", scale=alt.Scale(domain=[*CAUSES, "unknown"])),
+            tooltip=["day:N", "cause:N", alt.Tooltip("text:N", title="at most")],
+        )
+        .properties(height=180)
+    )
+
+
 def _phases(_reasons: Sequence[str]) -> Any:
     return (
         alt.Chart(alt.NamedData("phases"))
@@ -164,7 +179,7 @@ def _skew(_reasons: Sequence[str]) -> Any:
         .mark_line(interpolate="step-after", point=alt.OverlayMarkDef(size=18))
         .encode(
             x=_time("t"),
-            y=alt.Y("imbalance:Q", title="busiest process over mean (ratio)", scale=alt.Scale(zero=False, domainMin=1)),
+            y=alt.Y("imbalance:Q", title="busiest thread over best (ratio)", scale=alt.Scale(zero=False, domainMin=1)),
             tooltip=["t_utc:N", "imbalance:Q", alt.Tooltip("share:Q", format=".0%"), "members:Q"],
         )
         .add_params(_zoom())
@@ -248,6 +263,13 @@ CHARTS: Final[dict[str, Chart]] = {
         "gaps",
         _gaps,
     ),
+    "downtime": Chart(
+        "Downtime",
+        "Seconds in which tasks did not run, summed over tasks, at most, by day and by what stopped them.",
+        "No task was seen to stop.",
+        "downtime",
+        _downtime,
+    ),
     "phases": Chart(
         "Where the time went",
         "The phases of each step (UTC, replicas), from the change of the desired replicas to convergence or to the "
@@ -282,7 +304,7 @@ CHARTS: Final[dict[str, Chart]] = {
     ),
     "skew": Chart(
         "Spread of tasks",
-        "Stateful tasks per thread on the busiest process over the mean one; 1 is even, above "
+        "Stateful tasks of the busiest thread over those of the best spread; 1 is the optimum, above "
         f"{SKEWED:g} counts as bad.",
         "Which process ran which task is not in the record.",
         "skew",

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from streamapp.analytics.report.ledger import Downtime, Month, downtime, months
+from streamapp.analytics.report.rows import AppRows, Key, Row
 from streamapp.analytics.report.steps import StepCost, step_costs
 from streamapp.analytics.report.survival import Point, quantile, survival
-from streamapp.analytics.report.tables import OF_GOLD, OF_SILVER, Key, Row, Tables
+from streamapp.analytics.report.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,14 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The reason and task of the longest wait."""
+    """The task that holds would gain most without: the only one that blocked for longest, or last most often."""
 
-    reason: str = ""
     task: str | None = None
     ordinal: int | None = None
-    seconds: float = 0.0
+    sole_s: float = 0.0
+    """Seconds in which it was the only one."""
+    last: int = 0
+    """Holds of which it was the furthest behind at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class ReportedApp:
     """One application."""
 
     key: Key
-    rows: Mapping[str, list[Row]]
+    rows: AppRows
     """Its rows of each table that a report reads."""
     first: datetime
     last: datetime
@@ -49,6 +53,8 @@ class ReportedApp:
     """Oldest first."""
     gap: StepCost | None
     """The step with the longest gap."""
+    downtime: Downtime
+    months: tuple[Month, ...]
     totals: Mapping[str, int]
     """Sums over days of the counts in `g_autoscaler_daily` and `g_churn_daily`."""
     imbalance: float | None
@@ -93,22 +99,28 @@ SUMMED = {
 
 
 def applications(tables: Tables) -> list[ReportedApp]:
-    """All applications: those held longest first, then those with the longest gap."""
-    by_table = {table: tables.of(table) for table in (*OF_SILVER, *OF_GOLD)}
-    apps = [
-        _application(key, {table: rows.get(key, []) for table, rows in by_table.items()}) for key in by_table["s_seen"]
-    ]
-    return sorted(apps, key=lambda app: (-app.held_s, -app.gap_s, app.key))
+    """All applications: those with tasks that do not run now, then by downtime, by holds, and by the longest gap."""
+    apps = [_application(key, tables.of(key)) for key in tables.rows["s_seen"].spans]
+    return sorted(apps, key=lambda app: (-app.downtime.open, -app.downtime.at_most_s, -app.held_s, -app.gap_s, app.key))
 
 
-def _application(key: Key, rows: Mapping[str, list[Row]]) -> ReportedApp:
+def _worst(blame: Iterable[Row]) -> Blame:
+    sums: dict[tuple[str, int | None], list[float]] = defaultdict(lambda: [0.0, 0])
+    for row in blame:
+        if row["task"] is not None:
+            own = sums[row["task"], row["ordinal"]]
+            own[0] += row["sole_s"] or 0.0
+            own[1] += row["critical_n"]
+    # What is equal otherwise has no worst one: the name then decides nothing that is said.
+    found = max(sums.items(), key=lambda item: (item[1], str(item[0])), default=None)
+    return Blame() if found is None else Blame(*found[0], found[1][0], int(found[1][1]))
+
+
+def _application(key: Key, rows: AppRows) -> ReportedApp:
     blame = rows["g_hold_blame"]
     by_reason: dict[str, float] = defaultdict(float)
-    by_what: dict[tuple[str, str | None, int | None], float] = defaultdict(float)
     for row in blame:
         by_reason[row["reason"]] += row["blame_s"]
-        by_what[row["reason"], row["task"], row["ordinal"]] += row["blame_s"]
-    worst = max(by_what.items(), key=lambda item: (item[1], str(item[0])), default=None)
     steps = step_costs(rows)
     seen = [step for step in steps if step.gap_s is not None]
     grades = Counter(row["grade"] for row in rows["s_learner_stint"] if row["grade"])
@@ -121,9 +133,11 @@ def _application(key: Key, rows: Mapping[str, list[Row]]) -> ReportedApp:
         down=direction(rows["s_scale_episode"], "down"),
         held_s=sum(by_reason.values()),
         held_by_reason=dict(by_reason),
-        worst=Blame(*worst[0], worst[1]) if worst else Blame(),
+        worst=_worst(blame),
         steps=tuple(steps),
         gap=max(seen, key=lambda step: step.gap_s or 0.0, default=None),
+        downtime=downtime(rows["g_downtime_daily"]),
+        months=tuple(months(rows["g_downtime_daily"])),
         totals=totals(rows),
         imbalance=_weighted(rows["g_skew_daily"]),
         grades={grade: grades[grade] for grade in sorted(grades)},
@@ -143,7 +157,7 @@ def direction(episodes: Iterable[Row], way: str) -> Direction:
     return Direction(len(steps), converged, quantile(survival(steps), 0.5))
 
 
-def totals(rows: Mapping[str, list[Row]]) -> dict[str, int]:
+def totals(rows: AppRows) -> dict[str, int]:
     """Sums over days."""
     return {name: sum(row[name] or 0 for row in rows[table]) for table, names in SUMMED.items() for name in names}
 
@@ -153,7 +167,7 @@ def _weighted(rows: list[Row]) -> float | None:
     return float(sum(row["imbalance"] * row["seen_s"] for row in rows) / seen) if seen else None
 
 
-def _unknown(rows: Mapping[str, list[Row]], costs: list[StepCost], grades: Mapping[str, int]) -> tuple[str, ...]:
+def _unknown(rows: AppRows, costs: list[StepCost], grades: Mapping[str, int]) -> tuple[str, ...]:
     """The figures of an application that are unknown, and why."""
     steps = rows["s_scale_episode"]
     notes = []
@@ -186,10 +200,10 @@ def _unknown(rows: Mapping[str, list[Row]], costs: list[StepCost], grades: Mappi
     return tuple(notes)
 
 
-def _absent(rows: Mapping[str, list[Row]]) -> list[str]:
+def _absent(rows: AppRows) -> list[str]:
     words: dict[str, Any] = {
         "s_config": "The configuration is not in the record: every lag counts as behind.",
         "s_assignment_interval": "Which process ran which task is not in the record.",
         "s_decision_interval": "No decision is in the record: current replicas and holds are unknown.",
     }
-    return [text for table, text in words.items() if not rows[table]]
+    return [text for table, text in words.items() if not rows.has(table)]

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.amounts import answer, count, duration, hours, rate, ratio, share
-from streamapp.analytics.report.tables import Row, shown
+from streamapp.analytics.report.rows import Row
+from streamapp.analytics.report.tables import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,11 @@ def _shares(value: Any) -> str:
     return ", ".join(f"{name} {share(part)}" for name, part in parts if part >= 0.005) or "—"
 
 
+def _causes(value: Any) -> str:
+    parts = sorted(dict(value or {}).items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts) or "—"
+
+
 def _signed_pod(value: int | None) -> str:
     return "—" if value is None else f"{value}"
 
@@ -114,6 +120,37 @@ LISTINGS: Final[dict[str, Listing]] = {
         ),
         ("t_resume", "task"),
     ),
+    "g_downtime_daily": Listing(
+        "Downtime by day",
+        "downtime",
+        _columns(
+            ("dt", "day (UTC)", text),
+            ("tasks", "tasks", count),
+            ("task_s", "observed (task-seconds)", count),
+            ("n", "times", count),
+            ("at_least_s", "stood at least", duration),
+            ("at_most_s", "stood at most", duration),
+            ("by_cause", "by cause", _causes),
+            ("worst_s", "longest", duration),
+            ("worst_task", "task", text),
+            ("open", "still standing", count),
+        ),
+        ("dt",),
+    ),
+    "s_outage": Listing(
+        "Times in which a task did not run",
+        "downtime",
+        _columns(
+            ("t_stop", "not before (UTC)", _when),
+            ("t_end", "until (UTC)", _when),
+            ("task", "task", text),
+            ("cause", "cause", text),
+            ("at_least_s", "at least", duration),
+            ("at_most_s", "at most", duration),
+            ("is_open", "still standing", answer),
+        ),
+        ("t_end", "task"),
+    ),
     "g_hold_blame": Listing(
         "Blame by day",
         "blame",
@@ -123,6 +160,7 @@ LISTINGS: Final[dict[str, Listing]] = {
             ("task", "task", text),
             ("ordinal", "pod", _signed_pod),
             ("blame_s", "held", duration),
+            ("sole_s", "alone", duration),
             ("critical_n", "times last", count),
             ("holds", "holds", count),
         ),
@@ -169,7 +207,7 @@ LISTINGS: Final[dict[str, Listing]] = {
         _columns(
             ("dt", "day (UTC)", text),
             ("max_share", "largest part on one process", share),
-            ("imbalance", "busiest over mean (ratio)", ratio),
+            ("imbalance", "busiest over best (ratio)", ratio),
             ("gini", "Gini (ratio)", ratio),
             ("bad_s", f"above {SKEWED:g} for", duration),
             ("seen_s", "observed for", duration),

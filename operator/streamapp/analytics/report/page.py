@@ -4,11 +4,13 @@ Called by the command line. What is too much for a page is left out, the oldest 
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -20,14 +22,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from streamapp.analytics.gold.daily import SKEWED
-from streamapp.analytics.report.amounts import UNKNOWN, count, duration, unit
+from streamapp.analytics.report.advice.model import Advice
+from streamapp.analytics.report.advice.rules import advice
+from streamapp.analytics.report.amounts import UNKNOWN, count, duration, share, unit
+from streamapp.analytics.report.amounts import gap as amount
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
 from streamapp.analytics.report.facts import ReportedApp, applications
 from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
+from streamapp.analytics.report.rows import Key, Row
 from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
 from streamapp.analytics.report.series import BARS, MOST_REASONS, OTHER, Drawn, Series, named, series, survival_rows
 from streamapp.analytics.report.steps import meanings, step_figures
-from streamapp.analytics.report.tables import OF_GOLD, Row, Tables, shown
+from streamapp.analytics.report.tables import OF_GOLD, Tables, shown
 
 MOST_APPS: Final = 150
 """Applications with a page of their own; the others stand in the fleet's table."""
@@ -37,7 +43,9 @@ MOST_LISTED: Final = 4_000
 """Rows of each kind of table, in a whole report."""
 TOP: Final = 20
 """Applications in a chart of the fleet."""
-OF_APP: Final = ("timeline", "gaps", "phases", "blame", "survival", "rates", "skew", "rebalances", "autoscaler")
+OF_APP: Final = (
+    *("timeline", "downtime", "gaps", "phases", "blame", "survival", "rates", "skew", "rebalances", "autoscaler"),
+)
 OF_FLEET: Final = ("fleet_held", "fleet_gap", "survival")
 
 
@@ -119,9 +127,29 @@ def _gap(app: ReportedApp) -> str:
     return app.gap.gap if app.gap else UNKNOWN
 
 
+def _stood(app: ReportedApp) -> str:
+    """Task-seconds without processing, as the range that they are."""
+    lost = app.downtime
+    words = amount(lost.at_most_s, lost.at_most_s - lost.at_least_s) if lost.n else "no task"
+    return f"{words}, {lost.open} still" if lost.open else words
+
+
+def _burn(app: ReportedApp) -> str:
+    """The part of the newest month's budget that is used."""
+    return share(app.months[-1].burn) if app.months else UNKNOWN
+
+
+def anchor(key: Key) -> str:
+    """The name of an application's part of the page: the same on every day."""
+    plain = "-".join(re.sub("[^A-Za-z0-9.]+", "-", word).strip("-") for word in key[1:3])
+    return f"app-{plain}-{sha256('/'.join(key).encode()).hexdigest()[:6]}"
+
+
 def _tiles(app: ReportedApp) -> list[tuple[str, str]]:
     """The most important figures."""
     return [
+        ("tasks stood", _stood(app)),
+        ("used of the month's budget", _burn(app)),
         ("scale-ups converged", f"{app.up.converged} of {app.up.steps}"),
         ("half of them within", duration(app.up.median_s) if app.up.steps else "—"),
         ("scale-downs converged", f"{app.down.converged} of {app.down.steps}"),
@@ -136,14 +164,14 @@ def _tiles(app: ReportedApp) -> list[tuple[str, str]]:
 
 
 def _settings(app: ReportedApp) -> list[tuple[str, str]]:
-    if not app.rows["s_config"]:
+    if not app.rows.has("s_config"):
         return []
     newest: Row = max(app.rows["s_config"], key=lambda row: row["valid_from"])
     words = ("application_id", "image", "tasks", "learner_source", "standby_replicas", "acceptable_recovery_lag")
     return [(name.replace("_", " "), exact(newest[name]) or UNKNOWN) for name in (*words, "scale_down_policy")]
 
 
-def _page(report: Report, app: ReportedApp, number: int, reasons: Sequence[str]) -> tuple[dict[str, Any], Series]:
+def _page(report: Report, app: ReportedApp, reasons: Sequence[str]) -> tuple[dict[str, Any], Series]:
     """The values of an application for the template."""
     share_of = max(1, len(report.paged))
     drawn = series(app, reasons, max(100, MOST_DRAWN // share_of // 10))
@@ -153,10 +181,11 @@ def _page(report: Report, app: ReportedApp, number: int, reasons: Sequence[str])
         if app.rows[table]:
             tables.setdefault(how.under, []).append(listed(table, app.rows[table], most))
     page = {
-        "id": f"app-{number}",
+        "id": anchor(app.key),
         "app": app,
         "title": app.name,
         "sentence": sentence(app),
+        "advice": [one for one in advice(app.rows) if not one.is_empty],
         "tiles": _tiles(app),
         "settings": _settings(app),
         "charts": [(name, CHARTS[name]) for name in OF_APP],
@@ -176,8 +205,8 @@ def html(report: Report) -> str:
     reasons = report.reasons()
     fleet = _fleet_series(report, reasons)
     pages, data = [], {"fleet": {"data": fleet.data, "units": fleet.units}}
-    for number, app in enumerate(report.paged):
-        page, drawn = _page(report, app, number, reasons)
+    for app in report.paged:
+        page, drawn = _page(report, app, reasons)
         pages.append(page)
         data[page["id"]] = {"data": drawn.data, "units": drawn.units}
     environment = Environment(
@@ -200,6 +229,9 @@ def html(report: Report) -> str:
         span=span(report.apps),
         made=shown(report.made, seconds=False),
         gap=_gap,
+        stood=_stood,
+        burn=_burn,
+        anchor=anchor,
         specifications={name: {"data": CHARTS[name].data, "spec": s} for name, s in specifications(reasons).items()},
         palettes={"light": LIGHT, "dark": DARK},
         libraries={"Altair": alt.__version__, "Vega-Lite": alt.SCHEMA_VERSION.lstrip("v")},
@@ -226,10 +258,13 @@ def figures(report: Report) -> dict[str, Any]:
                 "first": app.first.isoformat(),
                 "last": app.last.isoformat(),
                 "sentence": sentence(app),
+                "advice": [asdict(one) for one in advice(app.rows)],
                 "not_known": list(app.unknown),
                 "up": asdict(app.up),
                 "down": asdict(app.down),
                 "held_s": app.held_s,
+                "downtime": asdict(app.downtime),
+                "months": [{**asdict(month), "burn": month.burn} for month in app.months],
                 "grades": dict(app.grades),
                 "steps": [{**_plain([cost.row])[0], **step_figures(cost)} for cost in app.steps],
                 "gaps": _plain(app.rows["s_downtime"]),
@@ -249,6 +284,11 @@ def _plain(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [{name: value(item) for name, item in row.items()} for row in rows]
 
 
+def all_advice(tables: Tables) -> dict[str, list[Advice]]:
+    """The advice for each application by its namespace and name, also where there is nothing to advise."""
+    return {f"{key[1]}/{key[2]}": advice(tables.of(key)) for key in sorted(tables.rows["s_seen"].spans)}
+
+
 def markdown(report: Report, most: int = 20) -> str:
     """A summary for a pull request or a chat."""
 
@@ -257,11 +297,13 @@ def markdown(report: Report, most: int = 20) -> str:
         return escape(text, quote=False).replace("|", "\\|").replace("\n", " ")
 
     lines = ["# What scaling cost", "", cell(fleet_sentence(report.apps, report.tables)) if report.apps else "", ""]
-    lines += ["| application | up | down | held | longest gap | reversed |", "| --- | --- | --- | --- | --- | --- |"]
+    lines += ["| application | stood | up | down | held | longest gap | reversed |", f"|{' --- |' * 7}"]
     for app in report.apps[:most]:
         up, down = (f"{way.converged}/{way.steps}, P50 {duration(way.median_s)}" for way in (app.up, app.down))
         turned = f"{app.totals['reversals']}/{app.totals['events']}"
-        lines.append(f"| {cell(app.title)} | {up} | {down} | {duration(app.held_s)} | {_gap(app)} | {turned} |")
+        lines.append(
+            f"| {cell(app.title)} | {_stood(app)} | {up} | {down} | {duration(app.held_s)} | {_gap(app)} | {turned} |"
+        )
     if len(report.apps) > most:
         lines += ["", f"{len(report.apps) - most} more applications are in the page."]
     notes = [*caveats(report.tables), *(f"{app.name}: {note}" for app in report.apps[:most] for note in app.unknown)]

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
+from math import ceil
 from typing import Any, Final
 
 from streamapp.analytics.report.amounts import duration, unit
 from streamapp.analytics.report.facts import ReportedApp, curve
-from streamapp.analytics.report.tables import Row, millis, shown
+from streamapp.analytics.report.rows import Row
+from streamapp.analytics.report.tables import millis, shown
 
 Drawn = list[dict[str, Any]]
 PHASES: Final = ("grant", "hold", "schedule", "start", "join", "drain", "restore", "probe", "settle")
@@ -44,6 +46,7 @@ def series(app: ReportedApp, reasons: Sequence[str], most: int) -> Series:
     _in_unit(drawn, "phases", _phases(steps[-BARS:]), ("from", "to"), most)
     if len(steps) > BARS:
         drawn.left_out["phases"] = len(steps) - BARS
+    _in_unit(drawn, "downtime", _downtime(app), ("stood",), most)
     drawn.put("rates", _rates(app), most)
     drawn.put("stints", _stints(app), most)
     _in_unit(drawn, "blame", _blame(app, reasons), ("held",), min(most, BARS))
@@ -85,9 +88,9 @@ def _holds(decisions: Iterable[Row], reasons: Sequence[str]) -> Drawn:
     """The times of each hold with one reason."""
     drawn: Drawn = []
     for row in sorted(decisions, key=lambda row: row["t_start"]):
-        if not row["hold_id"]:
+        if not row["hold_id"] and row["verdict"] != "Hold":
             continue
-        span = {"from": millis(row["t_start"]), "to": millis(row["t_end"]), "hold": row["hold_id"]}
+        span = {"from": millis(row["t_start"]), "to": millis(row["t_end"]), "hold": row["hold_id"] or ""}
         last = drawn[-1] if drawn else {}
         if (last.get("to"), last.get("hold"), last.get("why")) == (span["from"], span["hold"], row["reason"]):
             last["to"] = span["to"]
@@ -117,6 +120,16 @@ def _gaps(app: ReportedApp) -> Drawn:
         }
         for cost in app.steps
         if cost.gap_s is not None
+    ]
+
+
+def _downtime(app: ReportedApp) -> Drawn:
+    """Task-seconds without processing by day and cause, at most."""
+    rows = sorted(app.rows["g_downtime_daily"], key=lambda row: row["dt"])
+    return [
+        {"day": row["dt"], "cause": cause, "stood": seconds, "text": duration(seconds)}
+        for row in rows
+        for cause, seconds in dict(row["by_cause"] or {}).items()
     ]
 
 
@@ -188,9 +201,10 @@ def _skew(assignments: Iterable[Row]) -> Drawn:
         tasks = sum(row["stateful_active"] for row in members)
         if not tasks:
             continue
-        loads = [row["stateful_active"] / max(row["threads"], 1) for row in members]
+        threads = [max(row["threads"], 1) for row in members]
+        busiest = max(ceil(row["stateful_active"] / own) for row, own in zip(members, threads, strict=True))
         values = {
-            "imbalance": round(max(loads) * len(loads) / sum(loads), 4),
+            "imbalance": round(busiest / ceil(tasks / sum(threads)), 4),
             "share": round(max(row["stateful_active"] for row in members) / tasks, 4),
             "members": len(members),
         }

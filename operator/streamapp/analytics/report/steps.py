@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamapp.analytics.report.amounts import duration, gap
-from streamapp.analytics.report.tables import Row
+from streamapp.analytics.report.rows import Row
 from streamapp.core.reasons import Reason
 
 
@@ -80,9 +80,9 @@ MOST_TASKS = 3
 MOST_REASONS = 4
 
 
-def step_costs(rows: Mapping[str, list[Row]]) -> list[StepCost]:
+def step_costs(rows: Mapping[str, Sequence[Row]]) -> list[StepCost]:
     """All steps of an application, oldest first."""
-    decisions = [row for row in rows["s_decision_interval"] if row["hold_id"]]
+    decisions = [row for row in rows["s_decision_interval"] if row["hold_id"] or row["verdict"] == "Hold"]
     episodes = sorted(rows["s_scale_episode"], key=lambda row: row["t_event"])
     return [_cost(row, decisions, rows["s_hold_interval"]) for row in episodes]
 

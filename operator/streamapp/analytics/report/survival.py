@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streamapp.analytics.report.tables import Row
+from streamapp.analytics.report.rows import Row
 
 
 @dataclass(frozen=True, slots=True)

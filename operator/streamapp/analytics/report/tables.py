@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 from importlib.metadata import version as installed
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamapp.analytics.bronze.ingest import bronze
 from streamapp.analytics.build import DEFINITIONS, WHOLE, gold, silver
 from streamapp.analytics.errors import AnalyticsError
+from streamapp.analytics.report.rows import AppRows, ByApp, Key, Row, by_app
 from streamapp.analytics.tables.bronze_schemas import QUARANTINE
-from streamapp.analytics.tables.derived_schemas import GOLD, KEY
+from streamapp.analytics.tables.derived_schemas import GOLD
 from streamapp.analytics.tables.store import Spans, Store, Version, stale_days
-
-Row = Mapping[str, Any]
-Key = tuple[str, ...]
-"""An application: cluster, namespace, app, uid."""
 
 OF_SILVER: Final = (
     "s_seen",
@@ -28,14 +28,14 @@ OF_SILVER: Final = (
     "s_decision_interval",
     "s_scale_episode",
     "s_downtime",
+    "s_outage",
     "s_hold_interval",
     "s_learner_stint",
     "s_assignment_interval",
     "s_rebalance",
 )
-OF_GOLD: Final = tuple(table for table in GOLD if table != "g_lag_hourly")
-"""Lag by hour is too much for a page, and the only table of gold that a report leaves out."""
-WIDE: Final = {"blocking", "holders", "kll"}
+OF_GOLD: Final = tuple(GOLD)
+WIDE: Final = {"blocking", "holders"}
 """Columns that no figure of the report needs."""
 
 
@@ -43,7 +43,7 @@ WIDE: Final = {"blocking", "holders", "kll"}
 class Tables:
     """What was read."""
 
-    rows: Mapping[str, list[Row]]
+    rows: Mapping[str, ByApp]
     """By table."""
     days: tuple[str, ...]
     """UTC days that are in the report."""
@@ -55,18 +55,19 @@ class Tables:
     """In bronze, of all days."""
     unbuilt: int = 0
     """Days of bronze that silver and gold do not know yet, or know otherwise."""
+    damaged: tuple[str, ...] = ()
+    """Files of the record that could be read in part only, of all days, with what is wrong."""
+    is_mixed: bool = False
+    """Whether silver was built from other lines than gold."""
     dropped: int = 0
     """Lines that recorders say they lost on these days."""
     missing: int = 0
     """Numbers of lines, of all days, between those that bronze has read."""
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, table: str) -> dict[Key, list[Row]]:
-        """The rows of a table by application."""
-        by_app: dict[Key, list[Row]] = {}
-        for row in self.rows.get(table, []):
-            by_app.setdefault(tuple(row[name] or "" for name in KEY), []).append(row)
-        return by_app
+    def of(self, key: Key) -> AppRows:
+        """The rows of an application."""
+        return AppRows({table: rows.of(key) for table, rows in self.rows.items()})
 
 
 def read_tables(root: Path, days: int) -> Tables:
@@ -83,13 +84,13 @@ def read_tables(root: Path, days: int) -> Tables:
     _require(root, of_bronze, of_gold)
     every = sorted({day for table, of_table in of_silver.tables.items() if table not in WHOLE for day in of_table})
     chosen = every[-days:]
-    rows = {table: _rows(silver(root), of_silver, table, chosen) for table in OF_SILVER}
-    rows |= {table: _rows(gold(root), of_gold, table, chosen) for table in OF_GOLD}
-    # Kept under the day since when it holds, which may be long before.
-    rows["s_config"] = _in_force(_rows(silver(root), of_silver, "s_config"), chosen)
     # Learned from all days, and kept under the day of its last stint.
-    rows["g_restore_profile"] = _rows(gold(root), of_gold, "g_restore_profile")
-    recorders = _rows(bronze(root), of_bronze, "b_recorder", chosen)
+    of_days = {**dict.fromkeys((*OF_SILVER, *OF_GOLD), chosen), "g_restore_profile": None}
+    rows = {table: by_app(_columns(silver(root), of_silver, table, of_days[table])) for table in OF_SILVER}
+    rows |= {table: by_app(_columns(gold(root), of_gold, table, of_days[table])) for table in OF_GOLD}
+    # Kept under the day since when it holds, which may be long before.
+    rows["s_config"] = by_app(_in_force(_columns(silver(root), of_silver, "s_config"), chosen))
+    recorders: list[Row] = _columns(bronze(root), of_bronze, "b_recorder", chosen).to_pylist()
     return Tables(
         rows=rows,
         days=tuple(chosen),
@@ -97,6 +98,8 @@ def read_tables(root: Path, days: int) -> Tables:
         bad_lines=of_bronze.count(QUARANTINE),
         lines=sum(of_bronze.count(table) for table in of_bronze.tables),
         unbuilt=len(stale_days(of_bronze.days(QUARANTINE), of_gold, of_bronze.kept_from)),
+        damaged=tuple(of_bronze.damaged.values()),
+        is_mixed=of_silver.built_from != of_gold.built_from,
         dropped=sum(row["dropped"] or 0 for row in recorders),
         missing=missing(of_bronze.recorders),
         versions={
@@ -127,20 +130,21 @@ def _require(root: Path, of_bronze: Version, of_gold: Version) -> None:
         raise AnalyticsError(str(root), why, f"run `streamapp-analytics build --root {root}` first")
 
 
-def _in_force(configs: list[Row], days: list[str]) -> list[Row]:
+def _in_force(configs: pa.Table, days: list[str]) -> pa.Table:
     """Those that hold at some time of these days."""
-    if not days:
-        return []
+    if not days or not len(configs):
+        return configs.slice(0, 0)
     first = datetime.fromisoformat(days[0]).replace(tzinfo=UTC)
-    return [row for row in configs if row["dt"] <= days[-1] and (row["valid_to"] is None or row["valid_to"] > first)]
+    is_later = pc.or_kleene(pc.is_null(configs["valid_to"]), pc.greater(configs["valid_to"], pa.scalar(first)))
+    return configs.filter(
+        pc.and_(pc.less_equal(configs["dt"].cast(pa.string()), days[-1]), pc.fill_null(is_later, False))
+    )
 
 
-def _rows(store: Store, version: Version, table: str, days: list[str] | None = None) -> list[Row]:
+def _columns(store: Store, version: Version, table: str, days: list[str] | None = None) -> pa.Table:
     """The rows of some days, or of all."""
     live = {day: runs for day, runs in version.tables.get(table, {}).items() if days is None or day in days}
-    columns = store.arrow(replace(version, tables={table: live}), table)
-    rows: list[Row] = columns.drop_columns([name for name in columns.column_names if name in WIDE]).to_pylist()
-    return rows
+    return store.arrow(replace(version, tables={table: live}), table, but=WIDE)
 
 
 def millis(time: datetime) -> int:

@@ -81,6 +81,26 @@ def _restored(events: DataFrame, stints: DataFrame) -> DataFrame:
     )
 
 
+def _things(facts: Facts) -> DataFrame:
+    """Rebalances, steps and gaps, once for each `day` that they touch; `least` is what a gap took at least."""
+    return query(
+        """
+        SELECT *, explode(sequence(to_date(least(began, ts)), to_date(ts))) AS day FROM (
+            SELECT cluster, namespace, app, uid, ts AS began, ts, 'rebalance' AS what,
+                cast(tasks_moved AS double) AS amount, cast(NULL AS double) AS least
+            FROM {rebalances}
+            UNION ALL SELECT cluster, namespace, app, uid, ts, ts, 'grant', 1D, NULL FROM {steps}
+            WHERE step = 'GrantReplicas' AND outcome = 'DONE'
+            UNION ALL SELECT cluster, namespace, app, uid, t_stop, t_resume, source, downtime_s,
+                greatest(downtime_s - err_s, 0D)
+            FROM {downtime} WHERE source IN ('step', 'gap'))
+        """,
+        rebalances=facts.rebalances,
+        steps=facts.steps,
+        downtime=facts.downtime,
+    )
+
+
 def _counted(events: DataFrame, facts: Facts) -> DataFrame:
     """What happened within each: rebalances, tasks that moved, steps, the worst gap.
 
@@ -89,21 +109,12 @@ def _counted(events: DataFrame, facts: Facts) -> DataFrame:
     """
     return query(
         """
-        WITH things AS (
-            SELECT cluster, namespace, app, uid, ts AS began, ts, 'rebalance' AS what,
-                cast(tasks_moved AS double) AS amount, cast(NULL AS double) AS least
-            FROM {rebalances}
-            UNION ALL SELECT cluster, namespace, app, uid, ts, ts, 'grant', 1D, NULL FROM {steps}
-            WHERE step = 'GrantReplicas' AND outcome = 'DONE'
-            UNION ALL SELECT cluster, namespace, app, uid, t_stop, t_resume, source, downtime_s,
-                greatest(downtime_s - err_s, 0D)
-            FROM {downtime} WHERE source IN ('step', 'gap')),
-        within AS (
+        WITH within AS (
             SELECT /*+ BROADCAST(e) */ e.event_id, e.cluster, what, ts, amount,
                 CASE WHEN began >= e.t_event AND ts <= e.t_end THEN least ELSE least * 0 END AS surely
-            FROM things t JOIN {events} e
+            FROM {things} t JOIN {events} e
                 ON t.cluster = e.cluster AND t.namespace = e.namespace AND t.app = e.app AND t.uid = e.uid
-                AND to_date(t.ts) = to_date(e.on_day) AND t.ts > e.t_event AND t.began <= e.t_end),
+                AND t.day = to_date(e.on_day) AND t.ts > e.t_event AND t.began <= e.t_end),
         counts AS (
             SELECT event_id, cluster, max(CASE WHEN what = 'rebalance' THEN ts END) AS t_probed,
                 count_if(what = 'rebalance') AS rebalances,
@@ -117,20 +128,19 @@ def _counted(events: DataFrame, facts: Facts) -> DataFrame:
         SELECT *, worst_gap_s - worst_least AS worst_gap_err_s FROM counts
         """,
         events=events,
-        rebalances=facts.rebalances,
-        steps=facts.steps,
-        downtime=facts.downtime,
+        things=_things(facts),
     )
 
 
 def _lost(events: DataFrame, marks: DataFrame) -> DataFrame:
-    """Lines that recorders of the cluster say they lost meanwhile."""
+    """Lines that the application's recorders say they lost meanwhile."""
     return query(
         """
         SELECT /*+ BROADCAST(m) */ e.event_id, e.cluster, sum(m.dropped) AS lost_lines
         FROM {events} e JOIN {marks} m
-            ON m.cluster = e.cluster AND m.dt = e.on_day AND m.ts > e.t_event AND m.ts <= e.t_end
-        WHERE m.mark = 'DROPPED' GROUP BY e.event_id, e.cluster
+            ON m.cluster = e.cluster AND m.namespace = e.namespace AND m.app = e.app AND m.uid = e.uid
+            AND m.dt = e.on_day AND m.ts > e.t_event AND m.ts <= e.t_end
+        GROUP BY e.event_id, e.cluster
         """,
         events=events,
         marks=marks,
@@ -175,10 +185,12 @@ def episodes(events: DataFrame, facts: Facts) -> DataFrame:
     ):
         told = told.join(F.broadcast(more), ["event_id", "cluster"], "left")
     seconds = (F.unix_micros("t_end") - F.unix_micros("t_event")) / F.lit(1e6)
-    counts = {name: F.coalesce(F.col(name), F.lit(0)) for name in ("rebalances", "moved_tasks", "steps", "lost_lines")}
+    counts = {name: F.coalesce(F.col(name), F.lit(0)) for name in ("rebalances", "moved_tasks", "steps")}
     return told.withColumns(
         {
             **counts,
+            # A change of the desired replicas that no line shows is one lost line at least.
+            "lost_lines": F.coalesce(F.col("lost_lines"), F.lit(0)) + F.col("has_jumped").cast("int"),
             "restored": F.coalesce(F.col("restored"), F.lit(0)),
             "phases": F.when(F.col("direction") == "up", _phases(UP)).otherwise(_phases(DOWN)),
             "observed_s": seconds,

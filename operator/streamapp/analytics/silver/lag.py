@@ -1,27 +1,31 @@
-"""Silver from the samples of copies, each day by itself: the copies behind, and their samples."""
+"""Silver from the configuration, and from the samples of copies: each day by itself."""
 
 from pyspark.sql import DataFrame
 
 from streamapp.analytics.spark.sql import query
 
+CARRIED = ("tasks", "stateful_tasks", "learner_source", "standby_replicas")
+"""Settings that a recorder learns only after its start: while it leaves one out, the last known value is in force."""
+
 
 def config(lines: DataFrame) -> DataFrame:
     """`s_config`: what an application goes by, from one change to the next; a repetition is no change."""
+    window = "PARTITION BY cluster, namespace, app, uid ORDER BY ts, recorder, seq"
+    told = {"stateful_tasks": "CASE WHEN size(stateful_tasks) > 0 THEN stateful_tasks END"}
+    told["learner_source"] = "nullif(learner_source, '')"
+    known = ", ".join(f"last({told.get(name, name)}, true) OVER ({window}) AS {name}" for name in CARRIED)
     return query(
-        """
-        WITH told AS (
+        f"""
+        WITH carried AS (SELECT * EXCEPT ({", ".join(CARRIED)}), {known} FROM {{lines}}),
+        told AS (
             SELECT *, to_json(struct(
-                application_id, image, tasks, stateful_tasks, threads, acceptable_recovery_lag, learner_source,
-                standby_replicas, stabilization_seconds, timeout_seconds, scale_down_policy, settle_seconds, paused,
-                dry_run)) AS said
-            FROM {lines}),
-        marked AS (
-            SELECT *, lag(said) OVER (PARTITION BY cluster, namespace, app, uid ORDER BY ts, recorder, seq) AS before
-            FROM told)
-        SELECT *, ts AS valid_from,
-            lead(ts) OVER (PARTITION BY cluster, namespace, app, uid ORDER BY ts, recorder, seq) AS valid_to
+                application_id, image, tasks, stateful_tasks, acceptable_recovery_lag, learner_source,
+                standby_replicas, stabilization_seconds, timeout_seconds, scale_down_policy, paused, dry_run)) AS said
+            FROM carried),
+        marked AS (SELECT *, lag(said) OVER ({window}) AS before FROM told)
+        SELECT *, ts AS valid_from, lead(ts) OVER ({window}) AS valid_to
         FROM marked WHERE before IS NULL OR before <> said
-        """,
+        """,  # noqa: S608 - only our own names are put in
         lines=lines,
     )
 
@@ -67,13 +71,12 @@ def judged(samples: DataFrame, limits: DataFrame) -> DataFrame:
 
 
 def copies(judged: DataFrame) -> DataFrame:
-    """Each copy on each day: its first and last sample, how many, whether it had to learn, or was far behind once."""
+    """Each copy on each day: its first and last sample, how many, and whether it had to learn."""
     return query(
         """
         SELECT cluster, namespace, app, uid, task, ordinal, process_id, dt, min(ts) AS first, max(ts) AS last,
-            count(*) AS lines, coalesce(bool_or(lag > 0.1 * coalesce(lag_limit, 0)), false) AS trails,
-            coalesce(bool_or(lag > coalesce(lag_limit, 0)), false) OR coalesce(bool_or(state = 'RESTORING'), false)
-                AS learns
+            count(*) AS lines, coalesce(bool_or(lag > coalesce(lag_limit, 0)), false)
+                OR coalesce(bool_or(state = 'RESTORING'), false) AS learns
         FROM {judged} GROUP BY cluster, namespace, app, uid, task, ordinal, process_id, dt
         """,
         judged=judged,
@@ -95,26 +98,16 @@ def seen(copies: DataFrame, lines: DataFrame) -> DataFrame:
     )
 
 
-def noted(samples: DataFrame, copies: DataFrame) -> DataFrame:
-    """The samples that `behind` and `learner_samples` choose from, with their `copy`: few of all."""
+def learner_samples(samples: DataFrame, copies: DataFrame) -> DataFrame:
+    """`s_learner_sample`: a day's samples of copies that were behind or restoring, the first and last of others."""
     return query(
         """
-        SELECT s.*, struct(c.first, c.last, c.learns) AS copy
+        SELECT s.*
         FROM {samples} s JOIN {copies} c
             ON s.cluster = c.cluster AND s.namespace = c.namespace AND s.app = c.app AND s.uid = c.uid
             AND s.task = c.task AND s.ordinal = c.ordinal AND s.process_id = c.process_id AND s.dt = c.dt
-        WHERE c.learns OR c.trails OR s.ts = c.first OR s.ts = c.last
+        WHERE c.learns OR s.ts = c.first OR s.ts = c.last
         """,
         samples=samples,
         copies=copies,
     )
-
-
-def behind(judged: DataFrame) -> DataFrame:
-    """`s_behind`: samples further behind than a tenth of the limit; where no limit is known, than nothing."""
-    return query("SELECT * FROM {judged} WHERE lag > 0.1 * coalesce(lag_limit, 0)", judged=judged)
-
-
-def learner_samples(judged: DataFrame) -> DataFrame:
-    """`s_learner_sample`: a day's samples of copies that were behind or restoring, the first and last of others."""
-    return query("SELECT * FROM {judged} WHERE copy.learns OR ts = copy.first OR ts = copy.last", judged=judged)

@@ -5,7 +5,7 @@ Every table has `dt` beside these, the UTC day that a row belongs to and is rewr
 
 from typing import Final
 
-from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from streamapp.analytics.tables.bronze_schemas import BLOCKER, DOUBLE, FLAG, HOLDER, LONG, TEXT, TEXTS, TIME
 
@@ -30,21 +30,16 @@ SILVER: Final = {
         image=TEXT,
         tasks=LONG,
         stateful_tasks=TEXTS,
-        threads=LONG,
         acceptable_recovery_lag=LONG,
         learner_source=TEXT,
         standby_replicas=LONG,
         stabilization_seconds=SECONDS,
         timeout_seconds=SECONDS,
         scale_down_policy=TEXT,
-        settle_seconds=SECONDS,
         paused=FLAG,
         dry_run=FLAG,
     ),
     "s_seen": _table(t_first=TIME, t_last=TIME, lines=LONG),
-    "s_behind": _table(
-        **_COPY, ts=TIME, offset=LONG, end_offset=LONG, lag=LONG, lag_limit=LONG, interval_seconds=SECONDS, epoch=LONG
-    ),
     "s_learner_sample": _table(
         **_COPY,
         state=TEXT,
@@ -69,6 +64,7 @@ SILVER: Final = {
         hold_since=TIME,
         target=LONG,
         blocking=ArrayType(BLOCKER),
+        blocking_count=LONG,
         converged=FLAG,
         converging_reason=TEXT,
         eta_seconds=SECONDS,
@@ -82,6 +78,8 @@ SILVER: Final = {
         pod_uid=TEXT,
         is_gone=FLAG,
         node=TEXT,
+        revision=TEXT,
+        container_id=TEXT,
         is_scheduled=FLAG,
         is_ready=FLAG,
         is_terminating=FLAG,
@@ -113,6 +111,7 @@ SILVER: Final = {
         task=TEXT,
         ordinal=LONG,
         share_s=SECONDS,
+        sole_s=SECONDS,
         critical=FLAG,
     ),
     "s_assignment_interval": _table(
@@ -156,19 +155,30 @@ SILVER: Final = {
         worst_gap_err_s=SECONDS,
         lost_lines=LONG,
     ),
+    "s_outage": _table(
+        task=TEXT,
+        source=TEXT,
+        t_stop=TIME,
+        t_end=TIME,
+        at_least_s=SECONDS,
+        at_most_s=SECONDS,
+        cause=TEXT,
+        begins=FLAG,
+        is_open=FLAG,
+    ),
 }
 
 GOLD: Final = {
-    "g_lag_hourly": _table(
-        task=TEXT,
-        role=TEXT,
-        hour=TIME,
+    "g_downtime_daily": _table(
+        tasks=LONG,
+        task_s=SECONDS,
         n=LONG,
-        copies=LONG,
-        mean=DOUBLE,
-        max=LONG,
-        kll=BinaryType(),
-        completeness=DOUBLE,
+        at_least_s=SECONDS,
+        at_most_s=SECONDS,
+        by_cause=MapType(TEXT, DOUBLE),
+        worst_s=SECONDS,
+        worst_task=TEXT,
+        open=LONG,
     ),
     "g_restore_profile": _table(
         scope=TEXT,
@@ -194,7 +204,9 @@ GOLD: Final = {
         phase_share=MapType(TEXT, DOUBLE),
         slo_met=FLAG,
     ),
-    "g_hold_blame": _table(reason=TEXT, task=TEXT, ordinal=LONG, blame_s=SECONDS, critical_n=LONG, holds=LONG),
+    "g_hold_blame": _table(
+        reason=TEXT, task=TEXT, ordinal=LONG, blame_s=SECONDS, sole_s=SECONDS, critical_n=LONG, holds=LONG
+    ),
     "g_skew_daily": _table(max_share=DOUBLE, imbalance=DOUBLE, gini=DOUBLE, seen_s=SECONDS, bad_s=SECONDS),
     "g_autoscaler_daily": _table(
         events=LONG,

@@ -6,6 +6,7 @@ is absent: a reader sees whole versions, of two runs at once one loses, and one 
 manifest names. `CURRENT` names the newest manifest for people and other programs; the number is what counts here.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -33,6 +34,9 @@ KEPT: Final = 3
 RUBBISH_AGE: Final = 24 * 3600
 """Seconds after which a folder that no manifest names any more is removed: no run takes that long, and no reader."""
 
+NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
+"""What a file system says that cannot link."""
+
 Days = Mapping[str, tuple[str, ...]]
 """Runs that hold a day's rows, by day."""
 
@@ -51,6 +55,8 @@ class Version:
     """By table and `run/day`."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Names of the files that were read, by the SHA-256 of their content; bronze only."""
+    damaged: Mapping[str, str] = field(default_factory=dict)
+    """Files that could be read in part only, as in `inputs`, with their names and what is wrong; bronze only."""
     recorders: Spans = field(default_factory=dict)
     """Which lines of each recorder were read, good or bad; bronze only."""
     lines: int = 0
@@ -144,6 +150,7 @@ class Store:
             tables={table: {day: tuple(runs) for day, runs in days.items()} for table, days in told["tables"].items()},
             rows=told["rows"],
             inputs=told["inputs"],
+            damaged=told.get("damaged", {}),
             recorders={who: tuple((low, high) for low, high in spans) for who, spans in told["recorders"].items()},
             lines=told["lines"],
             built_from={day: tuple(runs) for day, runs in told["built_from"].items()},
@@ -166,20 +173,22 @@ class Store:
         read = spark.read.schema(schema).option("basePath", str(self.folder / table)).parquet(*paths)
         return read.select(schema.names)
 
-    def arrow(self, version: Version, table: str) -> pa.Table:
-        """The same without Spark, for who reads small tables: all rows, with `dt`, in no order."""
+    def arrow(self, version: Version, table: str, but: Collection[str] = ()) -> pa.Table:
+        """The same without Spark, in no order: all rows, with `dt`; texts once each, and without some columns."""
+        names = [name for name in self.schemas[table].names if name not in but]
+        texts = [field.name for field in self.schemas[table] if isinstance(field.dataType, StringType)]
         parts = []
         for day, runs in sorted(version.tables.get(table, {}).items()):
             for file in (
                 file for run in runs for file in sorted((self._run(table, run) / f"dt={day}").glob("*.parquet"))
             ):
                 try:
-                    rows = pq.ParquetFile(file).read()
+                    rows = pq.ParquetFile(file, read_dictionary=texts).read(names)
                 except pa.ArrowException as error:
                     step = "look at the disk it lies on; `build --full` makes silver and gold anew from bronze"
                     raise AnalyticsError(str(file), f"it is damaged: {error}", step) from error
-                parts.append(rows.append_column("dt", pa.repeat(day, len(rows))))
-        return pa.concat_tables(parts) if parts else pa.table({name: [] for name in (*self.schemas[table].names, "dt")})
+                parts.append(rows.append_column("dt", pa.repeat(day, len(rows)).dictionary_encode()))
+        return pa.concat_tables(parts) if parts else pa.table({name: [] for name in (*names, "dt")})
 
     def write(self, frame: DataFrame, table: str, run: str) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
         """Write rows that have a column `dt`; give the run by day, and the rows by `run/day`."""
@@ -228,18 +237,36 @@ class Store:
             self._tidy(told)
         return told
 
+    def publish(self, version: Version) -> Path:
+        """Show a version's files alone, without folders of runs, under `current`: for programs that read a folder.
+
+        `current` is replaced as a whole; who has listed the older one can read it until `KEPT` versions later.
+        """
+        views, pointer = self.folder / "views", self.folder / "current"
+        place = views / str(version.number)
+        draft = views / f".{uuid4().hex}"
+        for table, days in version.tables.items():
+            (draft / table).mkdir(parents=True)
+            for day, runs in days.items():
+                (draft / table / f"dt={day}").mkdir()
+                for run in runs:
+                    for file in (self._run(table, run) / f"dt={day}").glob("*.parquet"):
+                        _same(file, draft / table / f"dt={day}" / f"{run}-{file.name}")
+        shutil.rmtree(place, ignore_errors=True)
+        draft.rename(place)
+        _point(pointer, place)
+        for old in views.glob("[0-9]*"):
+            if int(old.name) <= version.number - KEPT:
+                shutil.rmtree(old, ignore_errors=True)
+        return pointer
+
     def _name(self, told: Version) -> None:
         """Write the manifest: all that it names is on the disk, and so is it before it has its name."""
         path = self._manifest(told.number)
-        draft = path.with_name(f".{uuid4().hex}")
-        draft.write_text(json.dumps(asdict(told), indent=1, sort_keys=True))
-        _to_disk(draft)
         try:
-            os.link(draft, path)  # Fails where the name exists: the only step that makes rows count.
+            _create(path, json.dumps(asdict(told), indent=1, sort_keys=True))
         except FileExistsError:
             raise self._too_late(told) from None
-        finally:
-            draft.unlink()
         _to_disk(path.parent)
         pointer = self.folder / f".{uuid4().hex}"
         pointer.write_text(f"{told.number}\n")
@@ -315,6 +342,53 @@ def _nothing(spark: SparkSession, schema: StructType) -> DataFrame:
 
 def _with_day(schema: StructType) -> StructType:
     return StructType([*schema.fields, StructField("dt", StringType())])
+
+
+def _create(path: Path, text: str) -> None:
+    """Write a file that nobody can see half, or only under a lock where the file system has no hard links.
+
+    Raises:
+        FileExistsError: it is there already.
+    """
+    draft = path.with_name(f".{uuid4().hex}")
+    draft.write_text(text)
+    _to_disk(draft)
+    try:
+        os.link(draft, path)  # Fails where the name exists: the only step that makes rows count.
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        # SMB and file systems on object stores. A run killed in here leaves a damaged manifest, which is named.
+        with path.open("x") as file:
+            file.write(text)
+        _to_disk(path)
+    finally:
+        draft.unlink()
+
+
+def _same(file: Path, name: Path) -> None:
+    """Give a file another name, or copy it where the file system has no hard links."""
+    try:
+        os.link(file, name)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        shutil.copyfile(file, name)
+
+
+def _point(pointer: Path, place: Path) -> None:
+    """Make a name stand for a folder beside it; where the file system has no such names, put a copy there."""
+    draft = pointer.with_name(f".{uuid4().hex}")
+    try:
+        draft.symlink_to(place.relative_to(pointer.parent))
+        draft.replace(pointer)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        shutil.rmtree(pointer, ignore_errors=True)
+        shutil.copytree(place, pointer)
 
 
 def _to_disk(path: Path) -> None:
