@@ -23,8 +23,8 @@ from streamapp.api.v1alpha1.status import (
 )
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.actions.decision import Decision
+from streamapp.core.evidence.failing_pods import fault_of
 from streamapp.core.evidence.membership import MemberPlacement, place_members
-from streamapp.core.evidence.pod_faults import fault_of
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal, TaskId

@@ -28,7 +28,7 @@ from streamapp.core.actions.rollout import Restart
 from streamapp.core.actions.standbys import StandbysNow
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
-from streamapp.core.evidence.idle_state import expired_pods
+from streamapp.core.evidence.failing_pods import expired_pods
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.hold_record import NO_EPOCH, HoldRecord, RecordUnreadable
 from streamapp.core.facts.ids import Ordinal

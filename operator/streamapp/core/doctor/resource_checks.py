@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from streamapp.core.doctor.diagnoses import Diagnosis, Finding, FindingKind, FindingSource
 from streamapp.core.doctor.subject import DEFAULT_GRACE_SECONDS, Found, PassFailure, Subject, TemplateFacts
-from streamapp.core.evidence.pod_faults import describe, faults
+from streamapp.core.evidence.failing_pods import describe, faults
 from streamapp.core.facts.containers import ContainerEnd
 
 KILLED = 137

@@ -9,8 +9,8 @@ from streamapp.core.evidence.agent_views import AgentView
 from streamapp.core.evidence.coverage import CopyMap, TaskWait
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate, LagSample, when_caught_up
 from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.failing_pods import first_fault
 from streamapp.core.evidence.learner_source import is_on_demand
-from streamapp.core.evidence.pod_faults import first_fault
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupReading
 from streamapp.core.facts.lag import EndOffsets

@@ -7,8 +7,8 @@ asks all of them, and the first that refuses names the reason.
 
 from datetime import timedelta
 
+from streamapp.core.evidence.failing_pods import first_fault
 from streamapp.core.evidence.membership import members_of_running_pods, pods_without_volume, unrecorded
-from streamapp.core.evidence.pod_faults import first_fault
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import FollowUp, GroupState
 from streamapp.core.facts.hold_record import HoldRecord, RecordUnreadable

@@ -10,9 +10,8 @@ from streamapp.core.actions.decision import Answer, BranchResult, Condition, Ver
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence import learner_source
 from streamapp.core.evidence.evidence import Evidence, OfEvidence
-from streamapp.core.evidence.idle_state import expired_pods
+from streamapp.core.evidence.failing_pods import expired_pods, first_fault
 from streamapp.core.evidence.learner_source import LearnersUnknown
-from streamapp.core.evidence.pod_faults import first_fault
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription, GroupState
 from streamapp.core.facts.policy import LearnerSource, ScalingPolicy

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from streamapp.core.evidence.pod_faults import fault_of, faults, first_fault
+from streamapp.core.evidence.failing_pods import fault_of, faults, first_fault
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.workload import Container, Pod, PodFault, Workload
 from tests.builders import a_pod, not_running, pods

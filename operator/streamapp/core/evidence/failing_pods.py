@@ -1,15 +1,19 @@
-"""Which pods do not run their application, and why, in one sentence each.
+"""Pods that do not run their application: those that fail, and those whose state became too old while they waited.
 
-Called by the conditions, the status and `doctor`. No gate reads it: that a pod is not ready, or not in the group, holds
-whatever the cause is.
+No gate reads a fault: that a pod is not ready, or not in the group, holds whatever the cause is. The conditions, the
+status and `doctor` name it. State is judged by the seeder, and only once: init containers do not run again while the
+application's container waits for its image, a ConfigMap or a Secret. So `actions.plan` replaces such a pod.
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.workload import Pod, PodFault, Workload
+from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.workload import Pod, PodFault, StateSeen, Workload
 
+UNREPORTED_LIMIT = timedelta(hours=1)
+"""So long a pod can wait whose seeder did not report the age of the state."""
 _PROVES_ITSELF = timedelta(seconds=60)
 """A container that was restarted repeatedly is believed to run after this long: without a readiness probe, Kubernetes
 calls it ready as soon as it starts."""
@@ -66,3 +70,23 @@ def _counts(pod: Pod, fault: PodFault, workload: Workload) -> bool:
     if started is None or not pod.ready:
         return True
     return fault.restarts >= _REPEATEDLY and workload.read_at - started < _PROVES_ITSELF
+
+
+def expired_pods(snapshot: Snapshot) -> tuple[Pod, ...]:
+    """The pods that have not started since their seeder ended, and whose state is older than `state.maxIdleTime` now.
+
+    Such a pod has no running container, so deleting it takes nothing away. The seeder of the next one removes the
+    state.
+    """
+    limit, statefulset = snapshot.app.max_idle_time, snapshot.workload.statefulset
+    if limit is None or statefulset is None or not statefulset.is_ours:
+        return ()
+    return tuple(pod for pod in snapshot.workload.pods if _is_expired(pod, limit, snapshot.now))
+
+
+def _is_expired(pod: Pod, limit: timedelta, now: datetime) -> bool:
+    run = pod.waits_since_seeding
+    if run is None or pod.terminating or pod.container.running_since is not None or run.idle is StateSeen.NONE:
+        return False
+    left = min(UNREPORTED_LIMIT, limit) if isinstance(run.idle, StateSeen) else limit - run.idle
+    return now - run.ended_at >= left
