@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,16 @@ def test_a_folder_shows_the_newest_version_alone(root: Path) -> None:
         assert counted(root) == ROWS["g_hold_blame"]
     assert sorted(path.name for path in (store.folder / "views").iterdir()) == ["4", "5", "6"]
     assert {path.name for path in (store.folder / "current").iterdir()} == set(ROWS)
+
+
+def test_a_copy_of_the_tables_can_be_gone_on_from(root: Path, tmp_path: Path) -> None:
+    gold(root).publish(gold(root).current())
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    assert not (copy / "gold" / "current").is_symlink()
+    store = gold(copy)
+    store.publish(store.commit(store.current()))
+    assert (counted(copy), (store.folder / "current").is_symlink()) == (ROWS["g_hold_blame"], True)
 
 
 def test_a_file_system_without_links_does_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -383,6 +383,8 @@ def _point(pointer: Path, place: Path) -> None:
     draft = pointer.with_name(f".{uuid4().hex}")
     try:
         draft.symlink_to(place.relative_to(pointer.parent))
+        if pointer.is_dir() and not pointer.is_symlink():
+            shutil.rmtree(pointer)  # A copy of the tables has a folder there, which no name can replace.
         draft.replace(pointer)
     except OSError as error:
         if error.errno not in NO_LINKS:
