@@ -285,8 +285,8 @@ class Reason(Enum):
     HoldRecordUnreadable = _earlier(
         "The operator cannot read the hold record on the StatefulSet.",
         "If an older operator runs than the one that wrote it, upgrade the operator. Else, if no pod is terminating "
-        "and the group is stable, label the namespace `streamapp.dev/guard=off`, remove the annotation "
-        "`streamapp.dev/hold-record`, and remove the label.",
+        "and the group is stable, run `kubectl label namespace NAMESPACE streamapp.dev/guard=off`, remove the "
+        "annotation `streamapp.dev/hold-record`, and remove the label.",
         consequence="The record can hide an open step.",
         gate="no_earlier_step_is_open",
         hold_ends="It ends when the hold record is readable again or is removed.",

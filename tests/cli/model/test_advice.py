@@ -30,6 +30,7 @@ COMMANDS = {
     '--from-literal=keys="$(openssl rand -hex 32)"',
     "kubectl describe pod",
     "kubectl get pvc",
+    "kubectl label namespace NAMESPACE streamapp.dev/guard=off",
     "kubectl logs --previous",
     "kubectl get statefulset NAME --output=yaml --show-managed-fields",
     """kubectl patch streamapp NAME --type=merge --patch '{"spec":{"rollout":{"policy":"Immediate"}}}'""",
