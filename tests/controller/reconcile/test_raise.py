@@ -207,9 +207,13 @@ def deleted(bench: Bench) -> None:
 
 
 def taken(bench: Bench) -> None:
+    """An older StreamApp has the application ID, and pods in the group."""
     older = {"name": "older", "namespace": NAMESPACE, "uid": "0", "creationTimestamp": "2020-01-01T00:00:00Z"}
     metadata = {**(bench.server.get("streamapps", NAMESPACE, NAME) or {})["metadata"], **older}
-    bench.applications.remember_resource(type(KEY)(NAMESPACE, "older"), {**a_stream_app(), "metadata": metadata})
+    key, own = type(KEY)(NAMESPACE, "older"), bench.applications.find(KEY)
+    assert own is not None
+    bench.applications.remember_resource(key, {**a_stream_app(), "metadata": metadata})
+    bench.applications.get(key, older["uid"]).memory.workload = own.memory.workload
     bench.desired(6)
 
 
