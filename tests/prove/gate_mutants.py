@@ -147,6 +147,7 @@ ALONE = "in some scenes it refuses alone, and no guarantee breaks without it"
 REPORTS = "it only reports, and no guarantee rests on it"
 CLOSES = "it closes a step, and no guarantee breaks in the scenes if that is early"
 UNTRIED = "no scene is made for it yet"
+STREAMS = "the world has no group of the streams protocol"
 ORDER = "the order of the branches in `decide` asks about the step before"
 
 LEDGER: Mapping[Named, Entry] = {
@@ -197,6 +198,7 @@ LEDGER: Mapping[Named, Entry] = {
     ("COVERAGE_GATES", "positions_are_known"): Entry("behind", moments=True),
     ("COVERAGE_GATES", "end_offsets_were_read"): Entry("behind", moments=True),
     ("COVERAGE_GATES", "every_stateful_task_is_covered"): Entry("behind"),
+    ("COVERAGE_GATES", "brokers_choose_caught_up_copies"): Entry(why=STREAMS),
     ("LEARNER_GATES", "topology_is_known"): Entry("drain-rollout", moments=True),
     ("LEARNER_GATES", "tasks_move_to_caught_up_copies"): Entry("drain-rollout", moments=True),
     ("LEARNER_GATES", "learners_have_room"): Entry(why=NEVER),
@@ -236,10 +238,10 @@ LEDGER: Mapping[Named, Entry] = {
     ("DRAINED_REMOVAL_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
     ("NEVER_RAN_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
     ("REPLACEMENT_GATES", "ordinals_begin_at_zero"): Entry(why=UNTRIED),
-    ("READINESS_GATES", "facts_are_fresh"): Entry(why=UNTRIED),
-    ("READINESS_GATES", "statefulset_is_observed"): Entry(why=UNTRIED),
-    ("READINESS_GATES", "retention_is_in_force"): Entry(why=UNTRIED),
-    ("READINESS_GATES", "the_other_pods_are_ready"): Entry(why=UNTRIED),
+    ("READINESS_GATES", "facts_are_fresh"): Entry(why=STREAMS),
+    ("READINESS_GATES", "statefulset_is_observed"): Entry(why=STREAMS),
+    ("READINESS_GATES", "retention_is_in_force"): Entry(why=STREAMS),
+    ("READINESS_GATES", "the_other_pods_are_ready"): Entry(why=STREAMS),
     ("READINESS_GATES", "no_earlier_step_is_open"): Entry(why=ORDER),
 }
 
