@@ -18,7 +18,7 @@ from tests.prove.sweep import chosen, seed_of_commit, sweep
 BROKEN = next(mutant for mutant in MUTANTS if mutant.name == "one reading is enough")
 
 
-OF_A_COMMIT = 2000
+OF_A_COMMIT = 400
 PARTS = 8
 """Of the stories of a commit, so that several processes can play them."""
 

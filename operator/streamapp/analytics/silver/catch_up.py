@@ -150,7 +150,8 @@ def downtime(samples: DataFrame, closed: DataFrame, gaps: DataFrame) -> DataFram
             if(exact IS NULL, ts, started_at), coalesce(exact, most),
             if(exact IS NULL, most - least(stood_seconds, most), 0D), dt
         FROM (SELECT *, greatest(unix_micros(ts) - unix_micros(last_ran_at), 0L) / 1e6D AS most,
-            greatest(unix_micros(started_at) - unix_micros(stopped_at), 0L) / 1e6D AS exact FROM {gaps})
+            if(started_at IS NULL OR stopped_at IS NULL, NULL, -- `greatest` takes the 0 where a time is missing
+                greatest(unix_micros(started_at) - unix_micros(stopped_at), 0L) / 1e6D) AS exact FROM {gaps})
         """,
         samples=samples,
         closed=closed,
