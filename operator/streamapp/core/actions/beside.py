@@ -5,7 +5,7 @@ Called by `decide`. None of them takes a pod away.
 
 from streamapp.core.actions.decision import CloseBudget, Evict, OpenBudget, RecordProcessId, Step
 from streamapp.core.actions.open_step import StepProgress
-from streamapp.core.evidence.eviction import evictable, never_return
+from streamapp.core.evidence.eviction import evictable
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.membership import unrecorded
 from streamapp.core.facts.containers import MemberKey, ObservedMembers
@@ -25,7 +25,7 @@ def evictions(observed: tuple[ObservedMembers, ...], evidence: Evidence, statefu
         evidence.snapshot.container_ends,
         latest.group,
         evidence.policy.timing.eviction_margin,
-        for_good=lambda ordinal: ordinal >= statefulset.replicas or never_return(latest.group),
+        for_good=lambda ordinal: ordinal >= statefulset.replicas,
     )
     return tuple(Evict(members=one.members, end=one.end, reason=Reason.ContainerEnded) for one in may_go)
 

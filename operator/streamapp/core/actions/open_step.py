@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from streamapp.core.actions.decision import CompletedStep
-from streamapp.core.evidence.eviction import evictable, never_return
+from streamapp.core.evidence.eviction import evictable
 from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.hold_record import HoldRecord, OpenStep
@@ -111,10 +111,7 @@ def _member_that_is_left(step: OpenStep, statefulset: StatefulSet, case: GateInp
     if not left:
         return None
     ends, margin = case.snapshot.container_ends, case.policy.timing.eviction_margin
-    is_away = never_return(group)
-    may_go = evictable(
-        step.observed, ends, group, margin, for_good=lambda ordinal: is_away or ordinal >= statefulset.replicas
-    )
+    may_go = evictable(step.observed, ends, group, margin, for_good=lambda ordinal: ordinal >= statefulset.replicas)
     on_their_way = {key.id for one in may_go for key in one.members}
     reason = Reason.ContainerEnded if on_their_way >= left else Reason.EvictionMissed
     return Refusal(reason, f"member {first_few(sorted(left))}")

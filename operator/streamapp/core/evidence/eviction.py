@@ -110,22 +110,23 @@ def evictable(
         ends: The containers known to have ended.
         group: Whoever is not listed any more needs nothing.
         margin: How long before the end a member must have been seen.
-        for_good: Whether an ordinal is scaled away. Static members are put out only then: after a restart they come
-            back without a rebalance.
+        for_good: Whether an ordinal is scaled away. Static members of a classic group are put out only then: after a
+            restart they come back without a rebalance.
     """
+    is_blocked = _blocks_its_successor(group)
     found = []
     for seen in observed:
         end = _end_of(seen, ends)
         if end is None or seen.seen_at > end.finished_at - margin:
             continue
-        away = for_good(seen.ordinal)
+        away = is_blocked or for_good(seen.ordinal)
         members = tuple(key for key in seen.members if key.id in group.member_ids and (away or key.instance_id is None))
         if members:
             found.append(Evictable(members, end))
     return tuple(found)
 
 
-def never_return(group: GroupDescription) -> bool:
+def _blocks_its_successor(group: GroupDescription) -> bool:
     """Tell whether a static member of an ended container stands in the way of its successor.
 
     In a group of the streams protocol (Kafka 4.4) the coordinator refuses an instance id that was not released
