@@ -12,8 +12,9 @@ from streamapp.core.actions.decision import BranchResult, Event, SetStandbys
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.evidence.disk_space import RoomUnknown, room_for_standbys
 from streamapp.core.evidence.evidence import Evidence
+from streamapp.core.evidence.learner_source import streams_group
 from streamapp.core.evidence.refusal import Refusal
-from streamapp.core.facts.group import StandbySetting, StreamsGroup
+from streamapp.core.facts.group import StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RaiseState
 from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
 from streamapp.core.reasons import Reason
@@ -150,8 +151,7 @@ def _on_record(evidence: Evidence) -> RaisedStandbys | None:
 
 def _setting(evidence: Evidence) -> StandbySetting | None:
     """What the brokers show now; None where that is not known, or the group is not of the streams protocol."""
-    latest, newest = evidence.latest, evidence.snapshot.latest
-    streams: StreamsGroup | None = None if latest is None else latest.group.streams
+    streams, newest = streams_group(evidence), evidence.snapshot.latest
     if streams is None or newest is None or not isinstance(streams.standbys, StandbySetting):
         return None
     is_fresh = evidence.snapshot.now - newest.ended_at <= evidence.policy.timing.fact_age

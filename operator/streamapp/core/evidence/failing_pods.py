@@ -22,19 +22,15 @@ _REPEATEDLY = 2
 
 def faults(workload: Workload) -> Mapping[Ordinal, PodFault]:
     """The pods that do not run, or that crash again and again, with the cause. A pod that is being deleted has none."""
-    return {
-        pod.ordinal: pod.fault
-        for pod in workload.pods
-        if pod.fault is not None and not pod.terminating and _counts(pod, pod.fault, workload)
-    }
+    counted = ((pod.ordinal, _counted(pod, workload)) for pod in workload.pods)
+    return {ordinal: fault for ordinal, fault in counted if fault is not None}
 
 
 def fault_of(ordinal: Ordinal, workload: Workload) -> str | None:
     """What `faults` has of one pod, for a user; None if it has nothing."""
     pod = workload.pod(ordinal)
-    if pod is None or pod.fault is None or pod.terminating or not _counts(pod, pod.fault, workload):
-        return None
-    return describe(ordinal, pod.fault)
+    fault = None if pod is None else _counted(pod, workload)
+    return None if fault is None else describe(ordinal, fault)
 
 
 def describe(ordinal: Ordinal, fault: PodFault) -> str:
@@ -65,11 +61,15 @@ def first_fault(workload: Workload, below: int | None = None) -> str:
     return describe(first, counted[first]) + more
 
 
-def _counts(pod: Pod, fault: PodFault, workload: Workload) -> bool:
-    started = pod.container.running_since
+def _counted(pod: Pod, workload: Workload) -> PodFault | None:
+    """The fault of a pod, if it counts now."""
+    fault, started = pod.fault, pod.container.running_since
+    if fault is None or pod.terminating:
+        return None
     if started is None or not pod.ready:
-        return True
-    return fault.restarts >= _REPEATEDLY and workload.read_at - started < _PROVES_ITSELF
+        return fault
+    is_in_loop = fault.restarts >= _REPEATEDLY and workload.read_at - started < _PROVES_ITSELF
+    return fault if is_in_loop else None
 
 
 def expired_pods(snapshot: Snapshot) -> tuple[Pod, ...]:
