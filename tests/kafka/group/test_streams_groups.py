@@ -22,8 +22,8 @@ from streamapp.kafka.connection.errors import (
     KafkaAccessError,
     NotAuthorisedError,
 )
+from streamapp.kafka.group import groups, streams_groups
 from streamapp.kafka.group import streams_describe_v1 as v1
-from streamapp.kafka.group import streams_groups
 from streamapp.kafka.group.eviction import EvictionResult, MemberToEvict, evict_from_streams_group
 from streamapp.kafka.group.streams_groups import StreamsReading, read_streams_group
 from streamapp.wire.errors import UndecodableError
@@ -213,7 +213,7 @@ def test_what_kafka_streams_does_not_write_is_not_guessed(answer: Any) -> None:
 def test_an_answer_that_would_take_too_much_memory_is_refused(
     members: list[v0.Member], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams_groups, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(groups, "MOST_MEMBERS", 3)
     monkeypatch.setattr(streams_groups, "MOST_ENTRIES", 10)
     with pytest.raises(AnswerTooLargeError, match=why):
         read(a_group(*members))

@@ -4,7 +4,7 @@ Called by `controller.apps.kafka_group` and by `rebalance`. A reading is one Des
 consistent. The broker returns members' metadata only in state Stable, and never a generation.
 """
 
-import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -25,6 +25,7 @@ from streamapp.kafka.connection.errors import (
     StreamsProtocolError,
     UnexpectedAnswerError,
 )
+from streamapp.kafka.connection.off_loop import decode
 from streamapp.wire.errors import UndecodableError
 from streamapp.wire.members import DecodedMember, RawMember, decode_member
 
@@ -35,8 +36,6 @@ MOST_ENTRIES = 100_000
 LONGEST_NAME = 1_000
 """Characters of an ID of a member; a client's ID has 249 at most, and the broker adds a UUID."""
 _LONGEST_SHOWN = 100
-_DECODED_AT_ONCE = 64 * 1024
-"""Bytes of all members' metadata together that are decoded in the event loop; more are decoded in a thread."""
 
 
 class ClassicGroupState(Enum):
@@ -87,9 +86,8 @@ async def read_group(coordinator: Coordinator, deadline_seconds: float) -> Decod
             f"its members speak {raw.protocol_type}/{raw.protocol}, not consumer/stream",
             "check spec.applicationId",
         )
-    if sum(len(member.metadata) + len(member.assignment) for member in raw.members) <= _DECODED_AT_ONCE:
-        return _decoded(raw)
-    return await asyncio.to_thread(_decoded, raw)
+    size = sum(len(member.metadata) + len(member.assignment) for member in raw.members)
+    return await decode(size, _decoded, raw)
 
 
 def _decoded(raw: RawGroup) -> DecodedGroup:
@@ -126,10 +124,7 @@ def _raw(group_id: str, answer: DescribeGroupsResponse) -> RawGroup:
     (group,) = answer.groups
     if group.error_code is not ErrorCode.none:
         raise failure(group.error_code, f"group {group_id}: describe", f"DESCRIBE on group {group_id}")
-    if len(group.members) > MOST_MEMBERS:
-        raise too_large(group_id, f"the group has {len(group.members)} members, at most {MOST_MEMBERS} are read")
-    if any(_longest_name(member) > LONGEST_NAME for member in group.members):
-        raise too_large(group_id, f"the ID of a member has more than {LONGEST_NAME} characters")
+    refuse_too_many_members(group_id, (_names(member) for member in group.members), len(group.members))
     members = tuple(
         RawMember(
             member_id=member.member_id,
@@ -149,9 +144,22 @@ def too_large(group_id: str, why: str) -> AnswerTooLargeError:
     return AnswerTooLargeError(f"group {group_id}: describe", why, "see the broker's log")
 
 
-def _longest_name(member: DescribedGroupMember) -> int:
-    names = (member.member_id, member.group_instance_id or "", member.client_id, member.client_host)
-    return max(map(len, names))
+def refuse_too_many_members(group_id: str, names: Iterable[Iterable[str | None]], count: int) -> None:
+    """Bound what is kept of a description: AnswerTooLargeError for too many members, or for an ID that is too long.
+
+    Args:
+        group_id: The group.
+        names: Of each member, the texts that name it.
+        count: How many members there are.
+    """
+    if count > MOST_MEMBERS:
+        raise too_large(group_id, f"the group has {count} members, at most {MOST_MEMBERS} are read")
+    if any(len(name or "") > LONGEST_NAME for of_member in names for name in of_member):
+        raise too_large(group_id, f"the ID of a member has more than {LONGEST_NAME} characters")
+
+
+def _names(member: DescribedGroupMember) -> tuple[str | None, ...]:
+    return (member.member_id, member.group_instance_id, member.client_id, member.client_host)
 
 
 def _state(group: DescribedGroup) -> ClassicGroupState:

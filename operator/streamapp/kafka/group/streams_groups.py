@@ -21,7 +21,7 @@ from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import BrokerUnsupportedError, StreamsProtocolError, unexpected
 from streamapp.kafka.group import streams_describe_v1 as v1
 from streamapp.kafka.group import streams_values
-from streamapp.kafka.group.groups import LONGEST_NAME, MOST_ENTRIES, MOST_MEMBERS, too_large
+from streamapp.kafka.group.groups import MOST_ENTRIES, refuse_too_many_members, too_large
 from streamapp.kafka.group.streams_values import DescribedGroup
 
 _NONE_THERE = {ErrorCode.group_id_not_found, ErrorCode.unsupported_version}
@@ -104,24 +104,14 @@ async def _broker_release(coordinator: Coordinator) -> str | None:
 
 def _refuse_too_much(group_id: str, group: DescribedGroup) -> None:
     """Bound what is kept of an answer, as for a classic group."""
-    if len(group.members) > MOST_MEMBERS:
-        raise too_large(group_id, f"the group has {len(group.members)} members, at most {MOST_MEMBERS} are read")
-    names = (
-        len(name)
-        for member in group.members
-        for name in (
-            member.member_id,
-            member.instance_id or "",
-            member.client_id,
-            member.client_host,
-            member.process_id,
-        )
-    )
-    if max(names, default=0) > LONGEST_NAME:
-        raise too_large(group_id, f"the ID of a member has more than {LONGEST_NAME} characters")
+    refuse_too_many_members(group_id, map(_names, group.members), len(group.members))
     entries = sum(map(_entries, group.members))
     if entries > MOST_ENTRIES:
         raise too_large(group_id, f"its members hold {entries} tasks and positions, at most {MOST_ENTRIES} are kept")
+
+
+def _names(member: v0.Member) -> tuple[str | None, ...]:
+    return (member.member_id, member.instance_id, member.client_id, member.client_host, member.process_id)
 
 
 def _entries(member: v0.Member) -> int:

@@ -22,6 +22,7 @@ from streamapp.core.facts.lag import PartitionEnd, Unknown
 from streamapp.kafka.connection.deadline import within
 from streamapp.kafka.connection.error_codes import failure
 from streamapp.kafka.connection.errors import unexpected
+from streamapp.kafka.connection.off_loop import decode
 from streamapp.kafka.connection.pool import Pool
 from streamapp.kafka.connection.settings import Address
 from streamapp.kafka.topics.leaders import leaders_of, topics_of
@@ -34,8 +35,6 @@ WINDOWS = (1_000, 10_000, 100_000)
 ROUNDS = 24
 """Requests to one leader at most."""
 _PARTITION_BYTES, _ANSWER_BYTES = 1024 * 1024, 4 * 1024 * 1024
-_DECODED_AT_ONCE = 64 * 1024
-"""Bytes of records that are decoded in the event loop; more are decoded in a thread."""
 _READ_COMMITTED = i8(1)
 _AT_ONCE = i32Timedelta.parse(timedelta(0))
 
@@ -79,10 +78,7 @@ class TailReader:
             if not waiting:
                 return
             answer = await self._pool.ask(leader, _fetch(waiting), FetchResponse)
-            if _record_bytes(answer) <= _DECODED_AT_ONCE:
-                _absorb(answer, waiting)
-            else:
-                await asyncio.to_thread(_absorb, answer, waiting)
+            await decode(_record_bytes(answer), _absorb, answer, waiting)
 
 
 @dataclass
