@@ -104,6 +104,11 @@ def applications(tables: Tables) -> list[ReportedApp]:
     return sorted(apps, key=lambda app: (-app.downtime.open, -app.downtime.at_most_s, -app.held_s, -app.gap_s, app.key))
 
 
+def newest_settings(rows: AppRows) -> Row:
+    """The settings that came last; empty if none is known."""
+    return max(rows["s_config"], key=lambda row: row["valid_from"], default={})
+
+
 def _worst(blame: Iterable[Row]) -> Blame:
     sums: dict[tuple[str, int | None], list[float]] = defaultdict(lambda: [0.0, 0])
     for row in blame:
@@ -117,7 +122,8 @@ def _worst(blame: Iterable[Row]) -> Blame:
 
 
 def _application(key: Key, rows: AppRows) -> ReportedApp:
-    blame = rows["g_hold_blame"]
+    blame, observed = rows["g_hold_blame"], rows["s_seen"]
+    episodes, lost = rows["s_scale_episode"], rows["g_downtime_daily"]
     by_reason: dict[str, float] = defaultdict(float)
     for row in blame:
         by_reason[row["reason"]] += row["blame_s"]
@@ -127,17 +133,17 @@ def _application(key: Key, rows: AppRows) -> ReportedApp:
     return ReportedApp(
         key=key,
         rows=rows,
-        first=min(row["t_first"] for row in rows["s_seen"]),
-        last=max(row["t_last"] for row in rows["s_seen"]),
-        up=direction(rows["s_scale_episode"], "up"),
-        down=direction(rows["s_scale_episode"], "down"),
+        first=min(row["t_first"] for row in observed),
+        last=max(row["t_last"] for row in observed),
+        up=direction(episodes, "up"),
+        down=direction(episodes, "down"),
         held_s=sum(by_reason.values()),
         held_by_reason=dict(by_reason),
         worst=_worst(blame),
         steps=tuple(steps),
         gap=max(seen, key=lambda step: step.gap_s or 0.0, default=None),
-        downtime=downtime(rows["g_downtime_daily"]),
-        months=tuple(months(rows["g_downtime_daily"])),
+        downtime=downtime(lost),
+        months=tuple(months(lost)),
         totals=totals(rows),
         imbalance=_weighted(rows["g_skew_daily"]),
         grades={grade: grades[grade] for grade in sorted(grades)},

@@ -27,7 +27,7 @@ from streamapp.analytics.report.advice.rules import advice
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, share, unit
 from streamapp.analytics.report.amounts import gap as amount
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
-from streamapp.analytics.report.facts import ReportedApp, applications
+from streamapp.analytics.report.facts import ReportedApp, applications, newest_settings
 from streamapp.analytics.report.listing import LISTINGS, Listed, exact, listed
 from streamapp.analytics.report.rows import Key, Row
 from streamapp.analytics.report.sentences import caveats, fleet_sentence, sentence, span
@@ -164,9 +164,9 @@ def _tiles(app: ReportedApp) -> list[tuple[str, str]]:
 
 
 def _settings(app: ReportedApp) -> list[tuple[str, str]]:
-    if not app.rows.has("s_config"):
+    newest = newest_settings(app.rows)
+    if not newest:
         return []
-    newest: Row = max(app.rows["s_config"], key=lambda row: row["valid_from"])
     words = ("application_id", "image", "tasks", "learner_source", "standby_replicas", "acceptable_recovery_lag")
     return [(name.replace("_", " "), exact(newest[name]) or UNKNOWN) for name in (*words, "scale_down_policy")]
 
@@ -178,8 +178,9 @@ def _page(report: Report, app: ReportedApp, reasons: Sequence[str]) -> tuple[dic
     most = max(20, min(500, MOST_LISTED // share_of))
     tables: dict[str, list[Listed]] = {}
     for table, how in LISTINGS.items():
-        if app.rows[table]:
-            tables.setdefault(how.under, []).append(listed(table, app.rows[table], most))
+        rows = app.rows[table]
+        if rows:
+            tables.setdefault(how.under, []).append(listed(table, rows, most))
     page = {
         "id": anchor(app.key),
         "app": app,

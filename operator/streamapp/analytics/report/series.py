@@ -39,8 +39,9 @@ class Series:
 def series(app: ReportedApp, reasons: Sequence[str], most: int) -> Series:
     """All data of one application; `reasons` have colours of their own, at most `most` rows are kept of each."""
     drawn = Series()
-    drawn.put("replicas", _replicas(app.rows["s_decision_interval"]), most)
-    drawn.put("holds", _holds(app.rows["s_decision_interval"], reasons), most)
+    decisions = app.rows["s_decision_interval"]
+    drawn.put("replicas", _replicas(decisions), most)
+    drawn.put("holds", _holds(decisions, reasons), most)
     steps = sorted(app.rows["s_scale_episode"], key=lambda row: row["t_event"])
     _in_unit(drawn, "gaps", _gaps(app), ("low", "high"), min(most, BARS))
     _in_unit(drawn, "phases", _phases(steps[-BARS:]), ("from", "to"), most)

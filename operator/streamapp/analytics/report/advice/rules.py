@@ -14,7 +14,7 @@ from typing import Final
 
 from streamapp.analytics.report.advice.model import Advice, Effect
 from streamapp.analytics.report.amounts import duration, rate
-from streamapp.analytics.report.facts import AUTOSCALERS
+from streamapp.analytics.report.facts import AUTOSCALERS, newest_settings
 from streamapp.analytics.report.rows import AppRows, Row
 
 LEAST_STINTS: Final = 5
@@ -46,7 +46,7 @@ class Facts:
     @property
     def config(self) -> Row:
         """The newest settings; empty if none is known."""
-        return max(self.rows["s_config"], key=lambda row: row["valid_from"], default={})
+        return newest_settings(self.rows)
 
 
 def advice(rows: AppRows) -> list[Advice]:
