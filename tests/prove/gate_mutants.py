@@ -142,8 +142,6 @@ def table() -> Iterator[str]:
 KINDS = ("caught", "explained", "not shown")
 
 NEVER = "in no scene it refuses"
-TOGETHER = "in the scenes it refuses only with others of its chain"
-ALONE = "in some scenes it refuses alone, and no guarantee breaks without it"
 REPORTS = "it only reports, and no guarantee rests on it"
 CLOSES = "it closes a step, and no guarantee breaks in the scenes if that is early"
 UNTRIED = "no scene is made for it yet"

@@ -28,11 +28,6 @@ class Downtime:
     open: int = 0
     """Tasks that were not seen to run again by the end of the newest day."""
 
-    @property
-    def availability(self) -> float | None:
-        """The least share of task-seconds in which tasks ran; None if unknown."""
-        return 1 - self.at_most_s / self.task_s if self.task_s else None
-
 
 @dataclass(frozen=True, slots=True)
 class Month:
