@@ -11,6 +11,7 @@ from aiohttp import web
 
 from streamapp.agents.answers import AgentAddress
 from streamapp.core.facts.ids import Ordinal
+from tests.support.listening import listening
 from tests.wire.agent_reports import FULL, POD_UID
 
 TOKEN = "t" * 64
@@ -74,17 +75,8 @@ async def raw_server(write: Callable[[asyncio.StreamWriter], Any]) -> AsyncItera
     """Accept connections, read a request and write whatever the test wants."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await reader.readuntil(b"\r\n\r\n")
-            await write(writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
+        await reader.readuntil(b"\r\n\r\n")
+        await write(writer)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(serve) as port:
         yield AgentAddress(ordinal=Ordinal(1), pod="wordcount-1", pod_uid=POD_UID, address="127.0.0.1", port=port)
-    finally:
-        server.close()

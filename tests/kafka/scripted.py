@@ -46,6 +46,7 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from streamapp.kafka.connection.settings import Address, KafkaSettings, Sasl, Tls
 from streamapp.kafka.group import streams_describe_v1
+from tests.support.listening import listening
 
 NO_THROTTLE = i32Timedelta.parse(timedelta(0))
 
@@ -111,8 +112,6 @@ class ScriptedBroker:
     features: dict[str, int] = field(default_factory=lambda: {"metadata.version": 29})
     """The highest level of each feature that it supports; by default those of Kafka 4.2."""
     _connections: int = 0
-    _serving: set["asyncio.Task[None]"] = field(default_factory=set)
-    """Kept alive here: a handler that waits for ever is referred to by nothing else."""
 
     @property
     def address(self) -> Address:
@@ -128,29 +127,17 @@ class ScriptedBroker:
 
     @asynccontextmanager
     async def running(self, tls: SSLContext | None = None) -> AsyncIterator["ScriptedBroker"]:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=tls)
-        self.port = server.sockets[0].getsockname()[1]
-        try:
+        async with listening(self._serve, self.port, tls) as self.port:
             yield self
-        finally:
-            server.close()
-            for task in self._serving:
-                task.cancel()
-            await asyncio.gather(*self._serving, return_exceptions=True)
-            await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
         self._connections += 1
         number = self._connections
-        with contextlib.suppress(asyncio.IncompleteReadError, CloseConnectionError, OSError, asyncio.CancelledError):
+        with contextlib.suppress(CloseConnectionError):
             while True:
                 (length,) = struct.unpack(">i", await reader.readexactly(4))
                 await self._answer(number, await reader.readexactly(length), writer)
         writer.transport.abort()
-        self._serving.discard(task)
 
     async def _answer(self, connection: int, frame: bytes, writer: asyncio.StreamWriter) -> None:
         request_type = KNOWN[struct.unpack(">hh", frame[:4])]

@@ -1,11 +1,12 @@
 """Brokers of tenants who wish the operator ill: real sockets, answers that no honest broker gives."""
 
 import asyncio
-import contextlib
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+
+from tests.support.listening import listening
 
 API_VERSIONS, METADATA, FIND_COORDINATOR, DESCRIBE_GROUPS = 18, 3, 10, 15
 KNOWN = (1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 32, 36)
@@ -25,7 +26,6 @@ class HostileBroker:
     """Whether it sends a large answer for ever, little by little."""
     port: int = 0
     connections: int = 0
-    _serving: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @property
     def address(self) -> str:
@@ -35,28 +35,16 @@ class HostileBroker:
     @asynccontextmanager
     async def running(self) -> AsyncIterator["HostileBroker"]:
         """Listen."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = server.sockets[0].getsockname()[1]
-        try:
+        async with listening(self._serve) as self.port:
             yield self
-        finally:
-            server.close()
-            for task in self._serving:
-                task.cancel()
-            await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
         self.connections += 1
-        with contextlib.suppress(asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
-            while True:
-                (length,) = struct.unpack(">i", await reader.readexactly(4))
-                frame = await reader.readexactly(length)
-                key, _, correlation = struct.unpack(">hhi", frame[:8])
-                await self._answer(writer, key, correlation)
-        writer.transport.abort()
+        while True:
+            (length,) = struct.unpack(">i", await reader.readexactly(4))
+            frame = await reader.readexactly(length)
+            key, _, correlation = struct.unpack(">hhi", frame[:8])
+            await self._answer(writer, key, correlation)
 
     async def _answer(self, writer: asyncio.StreamWriter, key: int, correlation: int) -> None:
         if key not in self.answers:

@@ -41,11 +41,10 @@ from streamapp.kafka.topics.topics import metadata
 from streamapp.wire.byte_budget import ByteBudget
 from tests.kafka.answers import cluster
 from tests.kafka.scripted import CloseConnectionError, ScriptedBroker, always, coordinator_answer, in_turn
+from tests.support.listening import Serve, listening
 
 ASK = FindCoordinatorRequest(coordinator_keys=("app",))
 PLAIN = Sasl("PLAIN", "reader", "s3cret")
-
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 async def dialled(settings: KafkaSettings) -> Connection:
@@ -130,13 +129,8 @@ def test_a_cancelled_request_closes_the_connection_so_that_its_answer_is_nobodys
 
 
 async def against(serve: Serve) -> None:
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        port = server.sockets[0].getsockname()[1]
+    async with listening(serve) as port:
         await dialled(KafkaSettings((Address("127.0.0.1", port),)))
-    finally:
-        server.close()
-        await server.wait_closed()
 
 
 def saying(raw: bytes) -> Serve:
