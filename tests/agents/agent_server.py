@@ -11,7 +11,7 @@ from aiohttp import web
 
 from streamapp.agents.answers import AgentAddress
 from streamapp.core.facts.ids import Ordinal
-from tests.support.listening import listening
+from tests.support.listening import listening, serving
 from tests.wire.agent_reports import FULL, POD_UID
 
 TOKEN = "t" * 64
@@ -59,15 +59,8 @@ class AgentServer:
         """Listen."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01)
-        await runner.setup()
-        site = web.TCPSite(runner, self.address, 0)
-        await site.start()
-        self.port = runner.addresses[0][1]
-        try:
+        async with serving(app, self.address, patience=0.01) as self.port:
             yield self
-        finally:
-            await runner.cleanup()
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from tests.kube.field_ownership import Json
 from tests.kube.object_store import Change, ObjectStore, RefusalError, Request
+from tests.support.listening import serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +78,8 @@ class ApiServer(ObjectStore):
         """Listen; give the address."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._serve)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        (address,) = runner.addresses
-        try:
-            yield f"http://127.0.0.1:{address[1]}"
-        finally:
-            await runner.cleanup()
+        async with serving(app) as port:
+            yield f"http://127.0.0.1:{port}"
 
     async def _serve(self, received: web.Request) -> web.StreamResponse:
         if received.method == "GET":

@@ -1,7 +1,8 @@
-"""A TCP server of a test that leaves no connection behind, whatever its clients and handlers do.
+"""Servers of tests that leave no connection behind, whatever their clients and handlers do.
 
-`asyncio.start_server` alone does not do that. A connection whose handler is cancelled before its first line stays open
-until Python's garbage collector meets it, and then some later test fails for it.
+A server of asyncio that closes forgets a connection which it has accepted and not begun to serve (seen with Python
+3.11), and one whose handler is cancelled before its first line. Such a connection stays open until Python's garbage
+collector meets it, and then some later test fails for it.
 """
 
 import asyncio
@@ -10,11 +11,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from ssl import SSLContext
 
+from aiohttp import web
+
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 """Serves one connection; it is closed when this returns, and cancelled when the server stops."""
 
 _TURNS = 5
-"""Turns of the event loop after which every connection that was accepted has its handler."""
+"""Turns of the event loop after which a client's connection is accepted and has its handler."""
 
 _EXPECTED = (asyncio.IncompleteReadError, OSError)
 """What a handler may end with: its client went away."""
@@ -34,9 +37,8 @@ async def listening(serve: Serve, port: int = 0, tls: SSLContext | None = None) 
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
+        await _accept_all()
         server.close()
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
         for handler, writer in handlers.items():
             handler.cancel()
             writer.transport.abort()
@@ -47,3 +49,21 @@ async def listening(serve: Serve, port: int = 0, tls: SSLContext | None = None) 
     for end in ends:
         if isinstance(end, Exception) and not isinstance(end, _EXPECTED):
             raise end
+
+
+@asynccontextmanager
+async def serving(app: web.Application, address: str = "127.0.0.1", patience: float = 60) -> AsyncIterator[int]:
+    """Serve an application of aiohttp, and give the port; requests have so many seconds to end when it stops."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=patience)
+    await runner.setup()
+    await web.TCPSite(runner, address, 0).start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await _accept_all()
+        await runner.cleanup()
+
+
+async def _accept_all() -> None:
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
