@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-hostile test-model test-analytics test-lab test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-memory bench-assignor bench-analytics docs docs-check
+.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-hostile test-model test-analytics test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-memory bench-assignor bench-analytics docs docs-check
 
 ##@ Begin
 
@@ -79,10 +79,14 @@ test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tabl
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) build
 	$(UV) pytest -m registries tests/lab_unit
+	$(UV) pytest -m brokers -p no:randomly tests/brokers
 	$(UV) pytest -m chart tests/chart
 	$(UV) pytest -m lifecycle tests/lab_unit/clusters
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 	$(LAB) test
+
+test-brokers: ## Kafka's security on real brokers: TLS, SASL, tokens, ACLs, rotation (Java 17; two minutes)
+	$(UV) pytest -m brokers -p no:randomly tests/brokers
 
 test-agent-versions: ## The agent on every release of Kafka Streams that it is meant for, against a real broker (10 minutes)
 	for version in 3.8.1 3.9.2 4.0.2 4.1.2 4.2.1 4.3.1; do \

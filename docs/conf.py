@@ -53,6 +53,7 @@ NAVIGATION = {
         "docs/how-to/plain-main",
         "docs/how-to/*",
         "docs/kafka-rights",
+        "docs/kafka-security",
         "docs/security",
         "SECURITY",
     ],

@@ -154,9 +154,9 @@ WRONG: Mapping[str, Wrong] = {
         {"spec.kafka.bootstrapServers": "a:9092, b:9092"},
     ),
     "a Secret that no Secret may be called": Wrong(
-        "spec.kafka.configSecretRef.name must be an object name: lower-case letters, digits, '-' and '.', "
+        "spec.kafka.configSecretRefs[0].name must be an object name: lower-case letters, digits, '-' and '.', "
         "not 'My_Secret'",
-        {"spec.kafka.configSecretRef.name": "My_Secret"},
+        {"spec.kafka.configSecretRefs": [{"name": "My_Secret"}]},
     ),
     "no template": Wrong(
         "spec.template is required", {"spec.template": ABSENT}, server_says="spec.template: Required value"

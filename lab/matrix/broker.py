@@ -93,7 +93,7 @@ def running(jars: Path, java: Path, folder: Path) -> Iterator[Broker]:
     properties.write_text(text)
     run = [str(java / "bin" / "java"), "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    format_it = ["kafka.tools.StorageTool", "format", "--standalone", "-t", identity, "-c", str(properties)]
+    format_it = ["kafka.tools.StorageTool", "format", "--standalone", f"--cluster-id={identity}", "-c", str(properties)]
     with started(
         "broker's formatting", [*run, "-cp", f"{jars}/*", *format_it], {}, folder / "format.log"
     ) as formatting:

@@ -174,6 +174,7 @@ def test_lists_say_how_they_are_merged() -> None:
     lists = {path: node.get("x-kubernetes-list-type") for path, node in NODES.items() if node.get("type") == "array"}
     assert lists == {
         ".spec.template.spec.containers": "map",
+        ".spec.kafka.configSecretRefs": "atomic",
         ".spec.state.volumeClaimTemplate.accessModes": "atomic",
         ".spec.agent.defaults": "atomic",
         ".status.convergence.slowest": "atomic",

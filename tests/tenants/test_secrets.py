@@ -27,7 +27,7 @@ def test_secrets_that_cost_much_to_read_cost_the_others_nothing(tmp_path: Path) 
             before = stage.cpu_seconds()
             for name, (properties, _) in SECRETS.items():
                 stage.add_secret(name, **{key: encoded(text) for key, text in properties.items()})
-                kafka = {"bootstrapServers": "127.0.0.1:1", "configSecretRef": {"name": name}}
+                kafka = {"bootstrapServers": "127.0.0.1:1", "configSecretRefs": [{"name": name}]}
                 stage.add(name, kafka=kafka)
             for replicas in range(2, 8):
                 await stage.raised(replicas)

@@ -74,7 +74,7 @@ def test_everything_but_three_fields_has_a_default() -> None:
         **MINIMAL,
         "replicas": 1,
         "topology": "",
-        "kafka": {"bootstrapServers": "kafka:9092"},
+        "kafka": {"bootstrapServers": "kafka:9092", "configSecretRefs": []},
         "container": "",
         "learners": {
             "rebalance": "Conservative",

@@ -270,7 +270,7 @@ def test_no_password_is_in_any_answer() -> None:
                 "data": {"sasl.jaas.config": "aHVudGVyMg=="},
             }
             bench.server.put("secrets", secret)
-            bench.desired(4, kafka={"bootstrapServers": "kafka:9092", "configSecretRef": {"name": "props"}})
+            bench.desired(4, kafka={"bootstrapServers": "kafka:9092", "configSecretRefs": [{"name": "props"}]})
             bench.wirings.clear()
             await bench.restart()
             await bench.make_pass()

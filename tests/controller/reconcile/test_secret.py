@@ -12,7 +12,7 @@ from streamapp.core.facts.tasks import TaskSet
 from tests.controller.doubles.bench import KEY, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
-KAFKA = {"bootstrapServers": "kafka:9092", "configSecretRef": {"name": "props"}}
+KAFKA = {"bootstrapServers": "kafka:9092", "configSecretRefs": [{"name": "props"}]}
 
 
 def put_secret(bench: Bench, password: str, name: str = "props") -> None:
@@ -107,7 +107,7 @@ def test_what_is_known_of_one_secret_is_not_used_for_another() -> None:
     async def play(bench: Bench) -> None:
         put_secret(bench, "other", "others")
         refuse_secrets(bench, 429)
-        bench.desired(4, kafka={**KAFKA, "configSecretRef": {"name": "others"}})
+        bench.desired(4, kafka={**KAFKA, "configSecretRefs": [{"name": "others"}]})
         await bench.make_pass()
         (access,) = bench.wirings
         assert (access.properties, (access.fault or "").startswith("secret others: ")) == ((), True)

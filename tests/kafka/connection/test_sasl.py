@@ -4,6 +4,7 @@ import pytest
 
 from streamapp.kafka.connection.sasl import SaslError, exchange
 from streamapp.kafka.connection.settings import Sasl
+from streamapp.kafka.connection.tokens import BearerToken
 
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 CHALLENGE = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
@@ -35,12 +36,30 @@ def test_every_exchange_has_a_nonce_of_its_own() -> None:
     assert len({next(exchange(PENCIL)) for _ in range(20)}) == 20
 
 
+def test_a_token_is_sent_once_with_its_extensions() -> None:
+    steps = exchange(BearerToken("abc", (("logicalCluster", "lkc"),)))
+    assert next(steps) == b"n,,\x01auth=Bearer abc\x01logicalCluster=lkc\x01\x01"
+    with pytest.raises(StopIteration):
+        steps.send(b"")
+
+
+def test_a_refused_token_is_acknowledged_before_it_is_reported() -> None:
+    steps = exchange(BearerToken("abc"))
+    next(steps)
+    assert steps.send(b'{"status":"invalid_token"}') == b"\x01"
+    with pytest.raises(SaslError, match="invalid_token"):
+        steps.send(b"")
+
+
 CHALLENGES: dict[str, tuple[bytes, str]] = {
     "a foreign nonce": (b"r=other,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "a foreign nonce"),
     "a salt that is no base64": (b"r=" + NONCE.encode() + b"x,s=%%,i=4096", "not base64"),
     "more iterations than anybody needs": (CHALLENGE.replace(b"4096", b"65537"), "asks for '65537' iterations"),
     "a number that would take for ever to read": (CHALLENGE.replace(b"4096", b"9" * 5000), "iterations"),
     "no iterations": (CHALLENGE.replace(b"4096", b"0"), "asks for '0' iterations"),
+    "so few that the password can be guessed": (CHALLENGE.replace(b"4096", b"4095"), "'4095' iterations, not 4096 to"),
+    "no salt": (CHALLENGE.replace(b"W22ZaJ0SNY7soEsUEjb6gQ==", b""), "sends no salt"),
+    "nothing of its own in the nonce": (b"r=" + NONCE.encode() + b",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "adds nothing"),
     "bytes that are no text": (b"\xff\xfe", "no text"),
     "nothing": (b"", "asks for '' iterations"),
 }

@@ -3,7 +3,7 @@
 import pytest
 
 from streamapp.kafka.connection.errors import InvalidSettingsError
-from streamapp.kafka.connection.settings import Address, KafkaSettings, Sasl, Tls, read_settings
+from streamapp.kafka.connection.settings import Address, ClientCredentials, KafkaSettings, Sasl, Tls, read_settings
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="reader" password="s3cret";'
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required username='a,b=c' password='it\\'s \"q\"' ;"
@@ -88,12 +88,12 @@ def test_every_security_property_that_cannot_be_honoured_is_named() -> None:
             "security.protocol": "SSL",
             "ssl.truststore.location": "/etc/passwd",
             "ssl.keystore.location": "/mnt/keys.jks",
-            "sasl.login.callback.handler.class": "evil.Class",
+            "sasl.client.callback.handler.class": "evil.Class",
             "acks": "all",
         }
     )
     assert refused.why == (
-        "sasl.login.callback.handler.class, ssl.keystore.location, ssl.truststore.location cannot be honoured"
+        "sasl.client.callback.handler.class, ssl.keystore.location, ssl.truststore.location cannot be honoured"
     )
     assert "ssl.truststore.certificates" in refused.next_step
 
@@ -105,15 +105,58 @@ def test_a_property_of_the_client_library_itself_never_passes() -> None:
     assert settings.ignored == ("plugin.library.paths",)
 
 
+BEARER = "a.OAuthBearerLoginModule required"
+TOKENS = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.token.endpoint.url": "https://tokens.example/oauth/token",
+    "sasl.jaas.config": f'{BEARER} clientId="me" clientSecret="s3cret" scope="kafka" extension_logicalCluster="lkc";',
+}
+
+
+def test_client_credentials_as_javas_client_has_them() -> None:
+    expected = ClientCredentials(
+        "https://tokens.example/oauth/token", "me", "s3cret", "kafka", extensions=(("logicalCluster", "lkc"),)
+    )
+    assert read_settings("kafka:9092", TOKENS).sasl == expected
+    assert expected.address == Address("tokens.example", 443)
+
+
+def test_client_credentials_as_properties_of_kafka_4() -> None:
+    properties = {
+        **TOKENS,
+        "sasl.jaas.config": f"{BEARER};",
+        "sasl.oauthbearer.client.credentials.client.id": "me",
+        "sasl.oauthbearer.client.credentials.client.secret": "s3cret",
+        "sasl.oauthbearer.scope": "all",
+        "sasl.oauthbearer.header.urlencode": "true",
+        "sasl.oauthbearer.token.endpoint.url": "http://[fd00::1]/token",
+    }
+    found = read_settings("kafka:9092", properties).sasl
+    assert found == ClientCredentials("http://[fd00::1]/token", "me", "s3cret", "all", urlencodes_header=True)
+    assert isinstance(found, ClientCredentials)
+    assert found.address == Address("fd00::1", 80)
+
+
+def test_values_are_trimmed_as_java_trims_them() -> None:
+    properties = {
+        "security.protocol": " SSL\n",
+        "ssl.keystore.certificate.chain": "CHAIN\n",
+        "ssl.keystore.key": "KEY\n",
+        "ssl.key.password": "s3cret\n",
+    }
+    assert read_settings("kafka:9092", properties).tls == Tls(None, "CHAIN", "KEY", "s3cret")
+
+
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "an unknown protocol": ({"security.protocol": "TLS"}, "security.protocol is 'TLS'"),
     "the default mechanism of Java": (
         {"security.protocol": "SASL_SSL", "sasl.jaas.config": PLAIN},
         "sasl.mechanism GSSAPI is not supported",
     ),
-    "a mechanism with tokens": (
-        {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"},
-        "sasl.mechanism OAUTHBEARER is not supported",
+    "a mechanism with tickets": (
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"},
+        "sasl.mechanism GSSAPI is not supported",
     ),
     "no login": (
         {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"},
@@ -138,6 +181,42 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "a binary store": (
         {"security.protocol": "SSL", "ssl.truststore.type": "JKS"},
         "ssl.truststore.type is 'JKS'",
+    ),
+    "a login without a protocol": (
+        {"sasl.mechanism": "PLAIN", "sasl.jaas.config": PLAIN},
+        "security.protocol is missing, so sasl.jaas.config, sasl.mechanism would have no effect",
+    ),
+    "certificates without a protocol": (
+        {"ssl.truststore.certificates": "CA"},
+        "security.protocol is missing, so ssl.truststore.certificates would have no effect",
+    ),
+    "a login with a protocol that has none": (
+        {"security.protocol": "SSL", "sasl.jaas.config": PLAIN},
+        "security.protocol is SSL, so sasl.jaas.config would have no effect",
+    ),
+    "certificates with a protocol that has none": (
+        {"security.protocol": "SASL_PLAINTEXT", "ssl.keystore.key": "KEY"},
+        "security.protocol is SASL_PLAINTEXT, so ssl.keystore.key would have no effect",
+    ),
+    "a class of one's own for tokens": (
+        {**TOKENS, "sasl.login.callback.handler.class": "evil.Class"},
+        "sasl.login.callback.handler.class cannot be honoured",
+    ),
+    "a token from a file": (
+        {**TOKENS, "sasl.oauthbearer.token.endpoint.url": "file:///var/run/secrets/token"},
+        "sasl.oauthbearer.token.endpoint.url is no URL of a server",
+    ),
+    "a token server with credentials in its URL": (
+        {**TOKENS, "sasl.oauthbearer.token.endpoint.url": "https://me:s3cret@tokens/token"},
+        "sasl.oauthbearer.token.endpoint.url is no URL of a server",
+    ),
+    "a token's client without its secret": (
+        {**TOKENS, "sasl.jaas.config": f'{BEARER} clientId="me";'},
+        "sasl.jaas.config names no clientId and clientSecret",
+    ),
+    "an extension that would be another credential": (
+        {**TOKENS, "sasl.jaas.config": f'{BEARER} clientId="me" clientSecret="s3cret" extension_auth="Bearer x";'},
+        "sasl.jaas.config has extensions that RFC 7628 has not: auth",
     ),
     "a certificate without its key": (
         {"security.protocol": "SSL", "ssl.keystore.certificate.chain": "CHAIN"},
@@ -177,8 +256,8 @@ def test_secrets_are_never_part_of_a_refusal() -> None:
 
 def test_a_login_that_takes_long_to_read_is_refused_for_its_length() -> None:
     properties = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
-    with pytest.raises(InvalidSettingsError, match="has 4097 characters, at most 4096 are read"):
-        read_settings("a:1", {**properties, "sasl.jaas.config": "a" * 4097})
+    with pytest.raises(InvalidSettingsError, match="has 20000 characters, at most 16384 are read"):
+        read_settings("a:1", {**properties, "sasl.jaas.config": "a" * 20_000})
 
 
 def test_a_value_of_a_megabyte_makes_a_short_error() -> None:

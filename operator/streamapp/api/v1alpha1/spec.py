@@ -47,15 +47,40 @@ class SecretRef(ApiModel):
     """Name of the Secret."""
 
 
+class SecurityProtocol(Enum):
+    """Kafka's `security.protocol`."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+
+class SaslMechanism(Enum):
+    """Kafka's `sasl.mechanism`."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+
+
 class Kafka(ApiModel):
     """How the operator connects to the Kafka cluster of the application."""
 
     bootstrap_servers: Brokers
     """Bootstrap brokers: a comma-separated list of `host:port`. The operator reads the consumer group and end offsets
     there."""
-    config_secret_ref: SecretRef | None = None
-    """Secret with the operator's client properties under their Java names (`security.protocol`, `sasl.jaas.config`, …).
-    The operator needs the right to read this Secret only. Absent: no encryption and no authentication."""
+    security_protocol: SecurityProtocol | None = None
+    """Kafka's `security.protocol`, if no Secret has it."""
+    sasl_mechanism: SaslMechanism | None = None
+    """Kafka's `sasl.mechanism`, if no Secret has it."""
+    config_secret_refs: Annotated[tuple[SecretRef, ...], Field(max_length=5)] = Field(
+        default=(), json_schema_extra={"x-kubernetes-list-type": "atomic"}
+    )
+    """Secrets with the operator's client properties, one key each, under their Java names (`security.protocol`,
+    `sasl.jaas.config`, …), or as Strimzi and cert-manager write them (`ca.crt`, `user.crt`, `user.key`).
+    The operator needs the right to read these Secrets only. Empty: no encryption and no authentication."""
 
 
 class AccessMode(Enum):

@@ -13,6 +13,7 @@ from typing import Any
 from streamapp.api.status.translate import as_rival
 from streamapp.api.validation.parse import StreamApp, parse
 from streamapp.controller.apps.bindings import FREE, Bindings
+from streamapp.controller.apps.client_secrets import ClientProperties
 from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
 from streamapp.controller.apps.memory import LastPass, Memory
 from streamapp.controller.ports import ApplicationGroup
@@ -32,21 +33,10 @@ class ClusterAccess:
     application_id: str
     topology: str
     fault: str | None = None
-    """Why there are no properties, where the Secret could not be read."""
+    """Why there are no properties, where the Secrets cannot be read or used."""
 
 
 Connect = Callable[[ClusterAccess], ApplicationGroup]
-
-
-@dataclass(frozen=True, slots=True)
-class ClientProperties:
-    """The Kafka client properties of one Secret, or why there are none."""
-
-    secret: str
-    """Name of the Secret."""
-    properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Sorted; they can contain passwords."""
-    fault: str | None = None
 
 
 @dataclass(slots=True)
@@ -54,8 +44,8 @@ class Application:
     """One application."""
 
     memory: Memory
-    client_properties: ClientProperties | None = None
-    """As last read; None before the first read, or if the spec names no Secret."""
+    client_properties: ClientProperties = field(default_factory=ClientProperties)
+    """As last read."""
     cluster_access: Hashable = None
     watch: GroupPoller | None = None
     polling: asyncio.Task[None] | None = None

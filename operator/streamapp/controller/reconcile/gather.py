@@ -7,7 +7,6 @@ It reads in two rounds. The StreamApp and the StatefulSet come first, since a ra
 """
 
 import asyncio
-import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +17,8 @@ from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.poller import AgentPoller
 from streamapp.controller.agents.topology import contradiction
-from streamapp.controller.apps.apps import Application, Applications, ClientProperties, ClusterAccess
+from streamapp.controller.apps.apps import Application, Applications, ClusterAccess
+from streamapp.controller.apps.client_secrets import read_client_properties
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
@@ -30,8 +30,7 @@ from streamapp.core.facts.snapshot import App, Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import StatefulSet, Volume, Workload
 from streamapp.kube.client.client import Json, KubeClient
-from streamapp.kube.client.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
-from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SECRETS, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, STATEFUL_SETS, STREAM_APPS, Key
 from streamapp.kube.objects import claims, from_json, statefulsets
 
 
@@ -269,37 +268,16 @@ class Gatherer:
 
     async def _cluster_access(self, streamapp: StreamApp, application: Application) -> ClusterAccess:
         kafka, memory = streamapp.spec.kafka, application.memory
-        name = None if kafka.config_secret_ref is None else kafka.config_secret_ref.name
-        known = application.client_properties
-        found = application.client_properties = (
-            None if name is None else await self._client_properties(streamapp.metadata.namespace, name, known)
+        found = application.client_properties = await read_client_properties(
+            self._client, streamapp.metadata.namespace, kafka, application.client_properties.secrets
         )
         return ClusterAccess(
             bootstrap=kafka.bootstrap_servers,
-            properties=() if found is None else found.properties,
+            properties=found.properties,
             application_id=streamapp.spec.application_id,
             topology=streamapp.spec.topology if streamapp.spec.topology.strip() else memory.topology,
-            fault=None if found is None else found.fault,
+            fault=found.fault,
         )
-
-    async def _client_properties(self, namespace: str, name: str, known: ClientProperties | None) -> ClientProperties:
-        """Read the client properties from a Secret.
-
-        A read that failed says nothing of the Secret, so what is known of it stays. Only an answer changes it: other
-        content, no such Secret, or a right that is missing.
-        """
-        try:
-            secret = await self._client.get(SECRETS, namespace, name)
-        except KubeError as error:
-            is_answer = isinstance(error, NotFoundError | RefusedError) and not isinstance(error, UnauthenticatedError)
-            if known is not None and known.secret == name and not is_answer:
-                return known
-            return ClientProperties(name, fault=f"secret {name}: {error}")
-        try:
-            values = {field: base64.b64decode(text).decode() for field, text in secret.get("data", {}).items()}
-        except ValueError as error:
-            return ClientProperties(name, fault=f"secret {name}: {error}")
-        return ClientProperties(name, tuple(sorted(values.items())))
 
     def _workload(self, facts: ReplicaFacts, live: Live) -> Workload:
         streamapp = facts.streamapp

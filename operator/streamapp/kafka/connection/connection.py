@@ -10,7 +10,10 @@ broker has accepted our credentials, and by what all applications hold together.
 
 import asyncio
 import io
+import ssl
 import struct
+import time
+from datetime import timedelta
 from typing import TypeVar
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
@@ -33,10 +36,12 @@ from streamapp.kafka.connection.errors import (
     NotAuthenticatedError,
     UnexpectedAnswerError,
     cause,
+    certificate_refusal,
 )
 from streamapp.kafka.connection.large_answers import TooManyValuesError, decode_in_thread
 from streamapp.kafka.connection.sasl import SaslError, exchange
 from streamapp.kafka.connection.settings import Address, Sasl
+from streamapp.kafka.connection.tokens import BearerToken
 from streamapp.wire.byte_budget import BudgetExceededError, Share
 
 _CHUNK_BYTES = 64 * 1024
@@ -47,6 +52,9 @@ _HEADER_BYTES = 1024
 _NOT_KAFKA = "it does not seem to speak Kafka's protocol"
 _OTHER_PROTOCOLS = {0x15: "it seems to speak TLS", ord("H"): _NOT_KAFKA}
 """By the first byte: a TLS alert, and `HTTP`."""
+
+SESSION_SHARE = 0.8
+"""Of the lifetime of a session (`connections.max.reauth.ms`, or that of a token)."""
 
 Response = TypeVar("Response", bound=ResponsePayload)
 
@@ -71,17 +79,19 @@ class Connection:
         self._writer = writer
         self._correlation = 0
         self._versions: dict[int, range] = {}
+        self._ends_at: float | None = None
 
     @property
     def is_usable(self) -> bool:
-        """Whether the connection is open."""
-        return not self._writer.transport.is_closing()
+        """Whether the connection is open, and authenticated for a while yet."""
+        is_authenticated = self._ends_at is None or time.monotonic() < self._ends_at
+        return is_authenticated and not self._writer.transport.is_closing()
 
     def close(self) -> None:
         """Drop the connection at once, whatever is under way."""
         self._writer.transport.abort()
 
-    async def introduce(self, sasl: Sasl | None) -> None:
+    async def introduce(self, sasl: Sasl | BearerToken | None) -> None:
         """Learn which requests the broker knows, then authenticate."""
         answer = await self._exchange(ApiVersionsRequest(), ApiVersionsResponse)
         self._versions = {key.api_key: range(key.min_version, key.max_version + 1) for key in answer.api_keys}
@@ -108,7 +118,7 @@ class Connection:
         return await self._exchange(request, response)
 
     async def _exchange(self, request: RequestPayload, response: type[Response]) -> Response:
-        if not self.is_usable:
+        if self._writer.transport.is_closing():
             raise self._unreachable("it was closed before")
         self._correlation += 1
         frame = _encode(request, self._correlation, self._client_id)
@@ -119,6 +129,8 @@ class Connection:
         except asyncio.IncompleteReadError as error:
             raise self._unreachable("the broker closed the connection") from error
         except OSError as error:
+            if isinstance(error, ssl.SSLError) and (refusal := certificate_refusal(error)) is not None:
+                raise certificate_refused(self.address, refusal) from error
             raise self._unreachable(cause(error)) from error
         except (SerialError, LookupError, ValueError) as error:
             self.close()
@@ -167,10 +179,11 @@ class Connection:
             return self._limits.most_bytes
         return min(self._limits.each_before_login, self._left_before_login)
 
-    async def _authenticate(self, sasl: Sasl) -> None:
+    async def _authenticate(self, sasl: Sasl | BearerToken) -> None:
         handshake = await self._exchange(SaslHandshakeRequest(mechanism=sasl.mechanism), SaslHandshakeResponse)
         if handshake.error_code is not ErrorCode.none:
             raise self._not_authenticated(f"it offers {', '.join(handshake.mechanisms)}, not {sasl.mechanism}")
+        started = time.monotonic()
         steps = exchange(sasl)
         try:
             message = next(steps)
@@ -179,11 +192,17 @@ class Connection:
                 answer = await self._exchange(request, SaslAuthenticateResponse)
                 if answer.error_code is not ErrorCode.none:
                     raise self._not_authenticated(answer.error_message or answer.error_code.name)
+                self._end_with(answer.session_lifetime, started)
                 message = steps.send(answer.auth_bytes)
         except StopIteration:
             return
         except SaslError as error:
             raise self._not_authenticated(str(error)) from error
+
+    def _end_with(self, session: timedelta, started: float) -> None:
+        """Use the connection for a part of its session: a broker cuts it off at the end, without a word."""
+        if session:
+            self._ends_at = started + SESSION_SHARE * session.total_seconds()
 
     def _unreachable(self, why: str) -> BrokerUnreachableError:
         return BrokerUnreachableError(
@@ -204,6 +223,15 @@ class Connection:
         return NotAuthenticatedError(
             f"broker {self.address}", why, "check sasl.mechanism and sasl.jaas.config in the Secret"
         )
+
+
+def certificate_refused(address: Address, why: str) -> NotAuthenticatedError:
+    """Build the error for a broker that wants another certificate of this client, or any."""
+    return NotAuthenticatedError(
+        f"broker {address}",
+        f"it refuses the client's certificate: {why}",
+        "check ssl.keystore.certificate.chain, ssl.keystore.key, their end date, and whom the brokers trust",
+    )
 
 
 def _encode(request: RequestPayload, correlation: int, client_id: str) -> bytes:

@@ -12,9 +12,16 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from streamapp.kafka.connection.answer_limits import DEFAULT_LIMITS, AnswerLimits
-from streamapp.kafka.connection.connection import Connection
-from streamapp.kafka.connection.errors import BrokerUnreachableError, InvalidSettingsError, cause
-from streamapp.kafka.connection.settings import Address, KafkaSettings, Tls, check_allowed
+from streamapp.kafka.connection.connection import Connection, certificate_refused
+from streamapp.kafka.connection.errors import (
+    BrokerUnreachableError,
+    InvalidSettingsError,
+    NotAuthenticatedError,
+    cause,
+    certificate_refusal,
+)
+from streamapp.kafka.connection.settings import Address, ClientCredentials, KafkaSettings, Sasl, Tls, check_allowed
+from streamapp.kafka.connection.tokens import BearerToken, TokenSource
 
 
 class Connector:
@@ -25,11 +32,12 @@ class Connector:
         self._limits = limits
         self._executor = executor
         self._context: ssl.SSLContext | None = None
+        self._tokens: TokenSource | None = None
 
     async def connect(self, address: Address, client_id: str) -> Connection:
         """Open an authenticated connection; the errors of a connection, or InvalidSettingsError."""
         check_allowed(address, self.settings.allowed)  # brokers name others in their answers
-        context = await self._tls_context()
+        context, sasl = await self._tls_context(), await self._sasl()
         try:
             reader, writer = await self._connect(address, context)
         except ssl.SSLCertVerificationError as error:
@@ -37,13 +45,17 @@ class Connector:
                 address, f"its certificate is not trusted: {error.verify_message}", "check ssl.truststore.certificates"
             ) from error
         except (OSError, UnicodeError) as error:
+            if isinstance(error, ssl.SSLError) and (refusal := certificate_refusal(error)) is not None:
+                raise certificate_refused(address, refusal) from error
             advice = "check bootstrapServers, security.protocol, network policies and the brokers"
             raise _unreachable(address, cause(error), advice) from error
         connection = Connection(address, client_id, reader, writer, self._limits)
         try:
-            await connection.introduce(self.settings.sasl)
-        except BaseException:
+            await connection.introduce(sasl)
+        except BaseException as error:
             connection.close()
+            if isinstance(error, NotAuthenticatedError) and self._tokens is not None:
+                self._tokens.forget()
             raise
         return connection
 
@@ -63,6 +75,16 @@ class Connector:
             except OSError as error:
                 failure = error
         raise failure
+
+    async def _sasl(self) -> Sasl | BearerToken | None:
+        sasl = self.settings.sasl
+        if not isinstance(sasl, ClientCredentials):
+            return sasl
+        if self._tokens is None:
+            loop = asyncio.get_running_loop()
+            context = await loop.run_in_executor(self._executor, _context, Tls(trusted=sasl.trusted))
+            self._tokens = TokenSource(sasl, context, self._executor)
+        return await self._tokens.token()
 
     async def _tls_context(self) -> ssl.SSLContext | None:
         if self.settings.tls is None:

@@ -19,6 +19,7 @@ Errors carry what failed, why, and what to do next; conditions and Events show t
 password or a key. What a broker said in them is cut to a length that a status can have.
 """
 
+import ssl
 from dataclasses import dataclass
 
 LONGEST_CAUSE = 500
@@ -104,6 +105,14 @@ class AnswerTooLargeError(UnexpectedAnswerError):
 def cause(error: BaseException) -> str:
     """Say what an exception says, or its name where it says nothing, as a reset connection does."""
     return str(error) or type(error).__name__
+
+
+def certificate_refusal(error: ssl.SSLError) -> str | None:
+    """Say how the other side refused our certificate, in TLS's words; None if it did not."""
+    reason = (error.reason or "").lower().replace("_", " ")
+    if "alert" not in reason or ("certificate" not in reason and "unknown ca" not in reason):
+        return None
+    return reason.partition("alert ")[2]
 
 
 def not_authorised(what: str, acl: str) -> NotAuthorisedError:

@@ -8,6 +8,7 @@ and again. So few brokers are asked at once, and one that sent too much is left 
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -103,11 +104,11 @@ class Pool:
     async def _ask(
         self, broker: _Broker, address: Address, request: RequestPayload, response: type[Response]
     ) -> Response:
-        if broker.connection is not None and broker.connection.is_usable:
-            try:
-                return await broker.connection.ask(request, response)
-            except BrokerUnreachableError:
-                broker.connection.close()
+        if broker.connection is not None:
+            if broker.connection.is_usable:
+                with contextlib.suppress(BrokerUnreachableError):
+                    return await broker.connection.ask(request, response)
+            broker.connection.close()
         broker.connection = await self._connector.connect(address, CLIENT_ID)
         return await broker.connection.ask(request, response)
 

@@ -1,6 +1,6 @@
-"""What a client says to authenticate: PLAIN (RFC 4616) and SCRAM (RFC 5802), as bytes in and bytes out.
+"""What a client sends to authenticate, as bytes in and bytes out: PLAIN (RFC 4616), SCRAM (5802), OAUTHBEARER (7628).
 
-Used by `connection`, which carries the messages. librdkafka does the same by itself for the calls that go through it.
+Used by `connection`, which carries the messages.
 """
 
 import base64
@@ -10,7 +10,10 @@ import secrets
 from collections.abc import Generator
 
 from streamapp.kafka.connection.settings import Sasl
+from streamapp.kafka.connection.tokens import BearerToken
 
+MIN_ITERATIONS = 4_096
+"""Kafka's own least. Fewer make it cheap to guess the password from a proof that a wrong server asked for."""
 MAX_ITERATIONS = 65_536
 """Kafka's own limit is 16,384. Without a limit, a wrong server on the broker's port could block the event loop."""
 
@@ -22,8 +25,10 @@ class SaslError(Exception):
     """The other side is not the broker that knows our password, or talks nonsense."""
 
 
-def exchange(sasl: Sasl, nonce: str | None = None) -> Exchange:
+def exchange(sasl: Sasl | BearerToken, nonce: str | None = None) -> Exchange:
     """Start an authentication; `nonce` is random unless a test vector fixes it."""
+    if isinstance(sasl, BearerToken):
+        return _bearer(sasl)
     if sasl.mechanism == "PLAIN":
         return _plain(sasl)
     return _scram(sasl, nonce or secrets.token_urlsafe(24))
@@ -33,6 +38,15 @@ def _plain(sasl: Sasl) -> Exchange:
     yield b"\0" + sasl.username.encode() + b"\0" + sasl.password.encode()
 
 
+def _bearer(token: BearerToken) -> Exchange:
+    parts = [f"auth=Bearer {token.text}", *(f"{name}={value}" for name, value in token.extensions)]
+    refusal = yield "".join(["n,,\x01", *(f"{part}\x01" for part in parts), "\x01"]).encode()
+    if refusal:
+        # The broker fails the authentication only after this byte, and says why then.
+        yield b"\x01"
+        raise SaslError(f"the broker refuses the token: {refusal.decode(errors='replace')}")
+
+
 def _scram(sasl: Sasl, nonce: str) -> Exchange:
     algorithm = "sha256" if sasl.mechanism.endswith("256") else "sha512"
     name = sasl.username.replace("=", "=3D").replace(",", "=2C")
@@ -40,8 +54,10 @@ def _scram(sasl: Sasl, nonce: str) -> Exchange:
     challenge = yield f"n,,{first}".encode()
     fields = _fields(challenge)
     server_nonce, salt, iterations = fields.get("r", ""), _decoded(fields.get("s", "")), _iterations(fields)
-    if not server_nonce.startswith(nonce):
-        raise SaslError("the broker answers with a foreign nonce")
+    if not server_nonce.startswith(nonce) or server_nonce == nonce:
+        raise SaslError("the broker answers with a foreign nonce, or adds nothing to ours")
+    if not salt:
+        raise SaslError("the broker sends no salt")
     salted = hashlib.pbkdf2_hmac(algorithm, sasl.password.encode(), salt, iterations)
     final = f"c=biws,r={server_nonce}"
     signed = f"{first},{challenge.decode()},{final}".encode()
@@ -74,6 +90,6 @@ def _decoded(text: str) -> bytes:
 
 def _iterations(fields: dict[str, str]) -> int:
     text = fields.get("i", "")
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and 0 < int(text) <= MAX_ITERATIONS):
-        raise SaslError(f"the broker asks for {text!r} iterations")
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and MIN_ITERATIONS <= int(text) <= MAX_ITERATIONS):
+        raise SaslError(f"the broker asks for {text[:9]!r} iterations, not {MIN_ITERATIONS} to {MAX_ITERATIONS}")
     return int(text)

@@ -1,0 +1,76 @@
+"""The Kafka client properties of an application: reads the Secrets that its StreamApp names, in each pass.
+
+Called by `reconcile.gather`. So a Secret that is rotated is in use a pass later. A read that failed says nothing of a
+Secret, so what is known of it stays. Only an answer changes it: other content, no such Secret, or a right that is
+missing.
+"""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from streamapp.api.v1alpha1.spec import Kafka
+from streamapp.kafka.connection.errors import InvalidSettingsError
+from streamapp.kafka.secret_properties import SecretContent, client_properties
+from streamapp.kafka.connection.settings import MECHANISM, PROTOCOL
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
+from streamapp.kube.client.kinds import SECRETS
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRead:
+    """One Secret as last read, or why there is none."""
+
+    content: SecretContent
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProperties:
+    """The Kafka client properties of one application, or why there are none."""
+
+    properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Sorted; they can contain passwords."""
+    fault: str | None = None
+    secrets: Mapping[str, SecretRead] = field(default_factory=dict)
+    """What they come from, by name."""
+
+
+async def read_client_properties(
+    client: KubeClient, namespace: str, kafka: Kafka, known: Mapping[str, SecretRead]
+) -> ClientProperties:
+    """Read all Secrets that the StreamApp names; `known` are those of the last pass."""
+    names = dict.fromkeys(ref.name for ref in kafka.config_secret_refs)
+    read = await asyncio.gather(*(_read(client, namespace, name, known.get(name)) for name in names))
+    secrets = dict(zip(names, read, strict=True))
+    fault = next((one.fault for one in read if one.fault is not None), None)
+    if fault is not None:
+        return ClientProperties(fault=fault, secrets=secrets)
+    try:
+        properties = client_properties([one.content for one in read], _given(kafka))
+    except InvalidSettingsError as error:
+        return ClientProperties(fault=str(error), secrets=secrets)
+    return ClientProperties(tuple(sorted(properties.items())), secrets=secrets)
+
+
+def _given(kafka: Kafka) -> Mapping[str, str]:
+    given = {PROTOCOL: kafka.security_protocol, MECHANISM: kafka.sasl_mechanism}
+    return {name: value.value for name, value in given.items() if value is not None}
+
+
+async def _read(client: KubeClient, namespace: str, name: str, known: SecretRead | None) -> SecretRead:
+    try:
+        secret = await client.get(SECRETS, namespace, name)
+    except KubeError as error:
+        is_answer = isinstance(error, NotFoundError | RefusedError) and not isinstance(error, UnauthenticatedError)
+        if known is not None and not is_answer:
+            return known
+        return SecretRead(SecretContent(name, {}), f"secret {name}: {error}")
+    try:
+        data = {key: base64.b64decode(text) for key, text in (secret.get("data") or {}).items()}
+    except (binascii.Error, ValueError) as error:
+        return SecretRead(SecretContent(name, {}), f"secret {name}: {error}")
+    return SecretRead(SecretContent(name, data))

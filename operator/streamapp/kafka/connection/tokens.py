@@ -1,0 +1,188 @@
+"""Tokens for OAUTHBEARER by client credentials (RFC 6749, 4.4): asks a token server and keeps the token while it lasts.
+
+Used by `connector`. The server's URL comes from the Secret of an application's owner: nothing of an answer but an
+OAuth error code reaches a message, no redirection is followed, and an answer has a bound.
+"""
+
+import asyncio
+import base64
+import json
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from streamapp.kafka.connection.errors import (
+    BrokerUnreachableError,
+    InvalidSettingsError,
+    KafkaAccessError,
+    NotAuthenticatedError,
+    cause,
+)
+from streamapp.kafka.connection.settings import ClientCredentials
+
+MAX_ANSWER = 256 * 1024
+"""Bytes of an answer; a token has a few KiB."""
+RENEWAL_SHARE = 0.8
+"""A token is used for this part of its lifetime, as Kafka's Java client does (`sasl.login.refresh.window.factor`)."""
+PAUSE_SECONDS = 10.0
+"""A failure is given again for so long before the server is asked again: a locked account must not get worse."""
+LEAST_SECONDS = 30.0
+"""A token that the server gives no lifetime is used for so long."""
+
+_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
+_PRINTABLE = re.compile(r"[\x21-\x7e]+")
+
+
+@dataclass(frozen=True, slots=True)
+class BearerToken:
+    """What a client shows a broker."""
+
+    text: str = field(repr=False)
+    extensions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def mechanism(self) -> str:
+        """How Kafka calls it."""
+        return "OAUTHBEARER"
+
+
+class TokenSource:
+    """The tokens of one client at one token server; used from one event loop."""
+
+    def __init__(
+        self,
+        credentials: ClientCredentials,
+        context: ssl.SSLContext | None,
+        executor: Executor,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._credentials = credentials
+        self._context = context
+        self._executor = executor
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._token: BearerToken | None = None
+        self._failure: KafkaAccessError | None = None
+        self._asked_at = 0.0
+        self._until = 0.0
+
+    def forget(self) -> None:
+        """Ask for a new token soon: a broker refused the last one."""
+        self._until = min(self._until, self._asked_at + PAUSE_SECONDS)
+
+    async def token(self) -> BearerToken:
+        """Give a token that lasts; BrokerUnreachableError or NotAuthenticatedError, which name the token server."""
+        async with self._turn:
+            if self._clock() < self._until:
+                if self._token is not None:
+                    return self._token
+                if self._failure is not None:
+                    raise self._failure
+            self._token, self._failure = None, None
+            self._asked_at = self._clock()
+            try:
+                text, lifetime = await self._ask()
+            except KafkaAccessError as error:
+                self._failure, self._until = error, self._clock() + PAUSE_SECONDS
+                raise
+            self._token = BearerToken(text, self._credentials.extensions)
+            self._until = self._asked_at + RENEWAL_SHARE * lifetime
+            return self._token
+
+    async def _ask(self) -> tuple[str, float]:
+        own = self._credentials
+        name, password = (quote(one, safe="") if own.urlencodes_header else one for one in (own.client_id, own.secret))
+        basic = base64.b64encode(f"{name}:{password}".encode()).decode()
+        body = {"grant_type": "client_credentials"} | ({} if own.scope is None else {"scope": own.scope})
+        connector = aiohttp.TCPConnector(ssl=self._context or True, resolver=_Resolver(self._executor))
+        no_cookies = aiohttp.DummyCookieJar()
+        try:
+            async with (
+                aiohttp.ClientSession(connector=connector, trust_env=False, cookie_jar=no_cookies) as http,
+                http.post(
+                    own.token_endpoint,
+                    data=body,
+                    headers={"Authorization": f"Basic {basic}", "Accept": "application/json"},
+                    allow_redirects=False,
+                ) as answer,
+            ):
+                return self._read(answer.status, await _bounded(answer))
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise self._unreachable(f"its certificate is not trusted: {error.certificate_error}") from error
+        except aiohttp.InvalidURL as error:
+            raise InvalidSettingsError(
+                "client properties", "sasl.oauthbearer.token.endpoint.url is no URL", "write http(s)://host/path"
+            ) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._unreachable(cause(error)) from error
+
+    def _read(self, status: int, body: bytes) -> tuple[str, float]:
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            answer = None
+        answer = answer if isinstance(answer, dict) else {}
+        if status != 200:
+            code = answer.get("error")
+            why = code if isinstance(code, str) and _ERROR_CODE.fullmatch(code) else "no OAuth error"
+            raise self._refused(f"it answers {status}: {why}")
+        text, lifetime = answer.get("access_token"), answer.get("expires_in")
+        if not isinstance(text, str) or _PRINTABLE.fullmatch(text) is None:
+            raise self._refused("its answer has no access_token")
+        seconds = float(lifetime) if isinstance(lifetime, int | float) and not isinstance(lifetime, bool) else 0.0
+        return text, max(seconds, LEAST_SECONDS) if lifetime is None else seconds
+
+    def _unreachable(self, why: str) -> BrokerUnreachableError:
+        return BrokerUnreachableError(
+            self._what(), why, "check sasl.oauthbearer.token.endpoint.url, network policies and the server"
+        )
+
+    def _refused(self, why: str) -> NotAuthenticatedError:
+        return NotAuthenticatedError(self._what(), why, "check client ID, client secret and scope in the Secret")
+
+    def _what(self) -> str:
+        return f"token server {self._credentials.address}"
+
+
+class _Resolver(AbstractResolver):
+    """Resolves names in the threads of one cluster: a dead name server never holds those of another application."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Look a name up; OSError."""
+
+        def addresses() -> list[tuple[int, int, str, int]]:
+            found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
+            return [(kind, protocol, str(address[0]), int(address[1])) for kind, _, protocol, _, address in found]
+
+        found = await asyncio.get_running_loop().run_in_executor(self._executor, addresses)
+        return [
+            ResolveResult(
+                hostname=host, host=address, port=number, family=kind, proto=protocol, flags=socket.AI_NUMERICHOST
+            )
+            for kind, protocol, address, number in found
+        ]
+
+    async def close(self) -> None:
+        """Nothing to do."""
+
+
+async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(16 * 1024):
+        body += chunk
+        if len(body) > MAX_ANSWER:
+            raise aiohttp.ClientPayloadError(f"an answer of more than {MAX_ANSWER} bytes")
+    return bytes(body)
