@@ -1,6 +1,7 @@
 """The options and arguments that several commands share."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from typing import Any
 
@@ -24,11 +25,19 @@ def target_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options that choose the cluster and the namespace; the command receives them as `target`."""
 
     @wraps(command)
-    def with_target(*, namespace: str | None, context: str | None, kubeconfig: str | None, **others: Any) -> int:
-        return command(target=Target(kubeconfig=kubeconfig, context=context, namespace=namespace), **others)
+    def with_target(**options: Any) -> int:
+        chosen = {field.name: options.pop(field.name) for field in fields(Target)}
+        return command(target=Target(**chosen), **options)
 
     decorated = with_target
     for option in (
+        click.option("--as-uid", "act_as_uid", metavar="UID", default="", help="UID to act as."),
+        click.option(
+            "--as-group", "act_as_groups", metavar="NAME", multiple=True, help="Group to act as; can be repeated."
+        ),
+        click.option(
+            "--as", "act_as", metavar="USER", default="", help="User to act as. Default: as the kubeconfig says."
+        ),
         click.option(
             "--kubeconfig",
             metavar="FILE",

@@ -8,12 +8,13 @@ from streamapp.kube.client.errors import (
     ConflictError,
     InvalidError,
     KubeError,
+    NoAccessError,
     NotFoundError,
     RefusedError,
     UnauthenticatedError,
     UnavailableError,
 )
-from streamapp.kube.client.kubeconfig import ClusterConnection, NoAccessError
+from streamapp.kube.client.kubeconfig import ClusterConnection
 
 _LIST_ALL = "list them all with `kubectl streamapp status --all-namespaces`"
 

@@ -16,6 +16,7 @@ from streamapp.cli.errors import CliError
 from streamapp.kube.client import kubeconfig
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError
+from streamapp.kube.client.impersonation import impersonation
 from streamapp.kube.client.kinds import STREAM_APPS, Key
 from streamapp.kube.client.kubeconfig import ClusterConnection
 from streamapp.kube.client.watch import ObjectWatch
@@ -35,7 +36,8 @@ PatchFor = Callable[[Json], Json | None]
 async def resolve(target: Target) -> ClusterConnection:
     """The way to the cluster; CliError if the kubeconfig does not give one."""
     try:
-        return await kubeconfig.access(target.kubeconfig, target.context, os.environ)
+        act_as = impersonation("the command line", target.act_as, target.act_as_groups, target.act_as_uid)
+        return await kubeconfig.access(target.kubeconfig, target.context, os.environ, act_as)
     except KubeError as error:
         raise of_kube(error, None, "") from error
 
@@ -134,7 +136,12 @@ async def open_client(connection: ClusterConnection, what: str) -> AsyncGenerato
 
 def _new_client(connection: ClusterConnection) -> KubeClient:
     try:
-        return KubeClient(connection.configuration, deadline_seconds=DEADLINE_SECONDS, user_agent=USER_AGENT)
+        return KubeClient(
+            connection.configuration,
+            deadline_seconds=DEADLINE_SECONDS,
+            user_agent=USER_AGENT,
+            act_as=connection.impersonation,
+        )
     except OSError as error:
         what = f"kubeconfig, context {connection.context}"
         raise CliError(what, f"its certificates cannot be used: {error}", "log in to the cluster again") from error

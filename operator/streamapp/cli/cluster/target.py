@@ -10,3 +10,7 @@ class Target:
     kubeconfig: str | None = None
     context: str | None = None
     namespace: str | None = None
+    act_as: str = ""
+    """User to act as; empty: as the kubeconfig says."""
+    act_as_groups: tuple[str, ...] = ()
+    act_as_uid: str = ""

@@ -21,6 +21,7 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
 from streamapp.kube.client.errors import NotFoundError, UnavailableError, of_status
+from streamapp.kube.client.impersonation import Impersonation
 from streamapp.kube.client.kinds import PODS, Kind
 
 Json = dict[str, Any]
@@ -55,6 +56,7 @@ class KubeClient:
         observe: Observer = lambda *_: None,
         user_agent: str = FIELD_MANAGER,
         may_write: Check = lambda: None,
+        act_as: Impersonation | None = None,
     ) -> None:
         """Connect to nothing yet.
 
@@ -65,8 +67,9 @@ class KubeClient:
             observe: Called for every answer.
             user_agent: Who asks, for audit logs.
             may_write: Run right before anything but a read is sent, as the `last_check` of every write.
+            act_as: Whom every request is made as; None: as the identity itself.
         """
-        configuration.trace_configs = [_checked_when_connected()]
+        configuration.trace_configs = [_checked_when_connected(), *([] if act_as is None else [_acting_as(act_as)])]
         self._api = ApiClient(configuration)
         self._may_write = may_write
         self._api.user_agent = user_agent
@@ -345,6 +348,17 @@ def _checked_when_connected() -> aiohttp.TraceConfig:
     trace = aiohttp.TraceConfig()
     trace.on_connection_create_end.append(check)
     trace.on_connection_reuseconn.append(check)
+    return trace
+
+
+def _acting_as(whom: Impersonation) -> aiohttp.TraceConfig:
+    """Add the headers to each request; the library's own default headers cannot repeat a name."""
+
+    async def add(_session: object, _context: object, request: aiohttp.TraceRequestStartParams) -> None:
+        request.headers.extend(whom.headers())
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_start.append(add)
     return trace
 
 

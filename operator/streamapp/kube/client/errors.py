@@ -30,6 +30,10 @@ class KubeError(Exception):
         return f"{self.what}: {self.why} ({self.next_step})"
 
 
+class NoAccessError(KubeError):
+    """It is not known how to reach a cluster, or as whom."""
+
+
 class NotFoundError(KubeError):
     """The object, its namespace or its kind does not exist."""
 
