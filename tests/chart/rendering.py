@@ -68,7 +68,7 @@ MINIMAL: Json = {
     "leaderElection": {"enabled": False},
     "crds": {"enabled": False},
     "rbac": {"autoscalers": False, "aggregate": False, "diagnosis": False},
-    "admission": {"guard": {"enabled": False}, "templates": {"enabled": False}},
+    "admission": {"guard": {"enabled": False}, "operator": {"enabled": False}, "templates": {"enabled": False}},
     "podDisruptionBudget": {"enabled": False},
     "topologySpread": {"enabled": False},
     "record": {"enabled": False},
