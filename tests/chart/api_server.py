@@ -82,7 +82,24 @@ def running(folder: Path) -> Iterator[ApiServer]:
     authority.issue("server", "kube-apiserver", hosts=(LOOPBACK, "localhost"))
     authority.issue("admin", "admin", "system:masters")
     write_signing_key(folder / "accounts.key")
-    etcd = [
+    etcd, server = _etcd(folder, programs, client, peer), _api_server(folder, programs, client, port)
+    config = folder / "kubeconfig"
+    config.write_text(yaml.safe_dump(_kubeconfig(folder, port)))
+    with (
+        started("etcd", etcd, {}, folder / "etcd.log"),
+        started("kube-apiserver", server, {}, folder / "apiserver.log", folder) as process,
+    ):
+        one = ApiServer(programs / "kubectl", config)
+        until = time.monotonic() + START_SECONDS
+        while one.run("get", "--raw=/readyz").returncode != 0:
+            process.require_life()
+            assert time.monotonic() < until, process.last_words()
+            time.sleep(0.2)
+        yield one
+
+
+def _etcd(folder: Path, programs: Path, client: int, peer: int) -> list[str]:
+    return [
         str(programs / "etcd"),
         f"--data-dir={folder / 'etcd'}",
         f"--listen-client-urls=http://{LOOPBACK}:{client}",
@@ -91,7 +108,10 @@ def running(folder: Path) -> Iterator[ApiServer]:
         "--unsafe-no-fsync",
         "--log-level=warn",
     ]
-    server = [
+
+
+def _api_server(folder: Path, programs: Path, client: int, port: int) -> list[str]:
+    return [
         str(programs / "kube-apiserver"),
         f"--etcd-servers=http://{LOOPBACK}:{client}",
         f"--bind-address={LOOPBACK}",
@@ -107,19 +127,6 @@ def running(folder: Path) -> Iterator[ApiServer]:
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged=true",
     ]
-    config = folder / "kubeconfig"
-    config.write_text(yaml.safe_dump(_kubeconfig(folder, port)))
-    with (
-        started("etcd", etcd, {}, folder / "etcd.log"),
-        started("kube-apiserver", server, {}, folder / "apiserver.log", folder) as process,
-    ):
-        one = ApiServer(programs / "kubectl", config)
-        until = time.monotonic() + START_SECONDS
-        while one.run("get", "--raw=/readyz").returncode != 0:
-            process.require_life()
-            assert time.monotonic() < until, process.last_words()
-            time.sleep(0.2)
-        yield one
 
 
 def _kubeconfig(folder: Path, port: int) -> Json:

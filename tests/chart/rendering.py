@@ -48,6 +48,12 @@ ALL_ON: Json = {
     "clusterName": "north",
     "kafka": {"allowedBrokers": ["*.kafka.svc:9092", "broker-1.example.org:9093"]},
     "applicationIds": [{"pattern": "orders*", "namespaces": ["shop", "test"]}],
+    "enabled": True,
+    "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+    "hostAliases": [{"ip": "10.0.0.9", "hostnames": ["kafka.example"]}],
+    "dnsConfig": {"options": [{"name": "ndots", "value": "1"}]},
+    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+    "revisionHistoryLimit": 3,
     "record": {
         "volume": {"existingClaim": "shared", "accessMode": "ReadWriteMany"},
         "kafka": {"bootstrapServers": "a:9092,b:9092", "topic": "flights", "configSecret": "record-client"},

@@ -15,6 +15,7 @@ from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kube.objects.rights import RIGHTS, RightScope
 from tests.chart.rendering import ALL_ON, CASES, MINIMAL, NAMESPACED, Json, Rendered, attempt, refusal, render
 
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]
 
 Rule = tuple[str, str, str, tuple[str, ...]]
@@ -208,7 +209,7 @@ def test_every_policy_is_bound_and_fails_closed() -> None:
         found = render(case)
         policies = {one["metadata"]["name"]: one["spec"] for one in found.of("ValidatingAdmissionPolicy")}
         bound = {one["spec"]["policyName"] for one in found.of("ValidatingAdmissionPolicyBinding")}
-        parts = ["statefulsets", "scale", "templates", *(["tenants"] if case is ALL_ON else [])]
+        parts = ["statefulsets", "scale", "templates", "operator", *(["tenants"] if case is ALL_ON else [])]
         assert bound == set(policies) == {f"streamapp-operator-{part}" for part in parts}
         assert {spec["failurePolicy"] for spec in policies.values()} == {"Fail"}
 
@@ -279,6 +280,41 @@ def test_everything_has_the_labels_and_annotations_that_were_asked_for() -> None
     assert [one["metadata"]["name"] for one in found if one["metadata"]["labels"].get("team") != "data"] == []
     bare = {one["kind"] for one in found if "example.org/owner" not in one["metadata"].get("annotations", {})}
     assert bare == {"CustomResourceDefinition", "Pod"}
+
+
+def test_own_labels_never_stand_twice_and_never_replace_those_that_select() -> None:
+    own = {"app.kubernetes.io/name": "mine", "app.kubernetes.io/part-of": "platform", "team": "data"}
+    ran = attempt({"labels": own, "podLabels": own, "podAnnotations": {DEFAULT_CONTAINER: "sidecar"}})
+    assert ran.returncode == 0, ran.stderr
+    found = [each for each in yaml.load_all(ran.stdout, Loader=OnceLoader) if each]
+    (deployment,) = [each for each in found if each["kind"] == "Deployment"]
+    template = deployment["spec"]["template"]["metadata"]
+    assert deployment["spec"]["selector"]["matchLabels"].items() <= template["labels"].items()
+    assert (template["labels"]["app.kubernetes.io/part-of"], template["labels"]["team"]) == (
+        "streamapp-operator",
+        "data",
+    )
+    assert template["annotations"] == {DEFAULT_CONTAINER: "sidecar"}
+
+
+class OnceLoader(yaml.SafeLoader):
+    """Refuses a key that stands twice, as post-renderers do."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=deep) for key, _ in node.value]
+        assert len(keys) == len(set(keys)), keys
+        return super().construct_mapping(node, deep=deep)
+
+
+def test_the_pods_run_where_and_as_the_values_say() -> None:
+    spec = render(ALL_ON).one("Deployment")["spec"]
+    pod = spec["template"]["spec"]
+    assert spec["revisionHistoryLimit"] == ALL_ON["revisionHistoryLimit"]
+    for field in ("hostAliases", "dnsConfig", "tolerations", "affinity", "priorityClassName", "imagePullSecrets"):
+        assert pod[field] == ALL_ON[field]
+    assert [one["topologyKey"] for one in pod["topologySpreadConstraints"]] == ["kubernetes.io/hostname", "zone"]
+    assert pod["containers"][0]["env"][-1] == ALL_ON["extraEnv"][0]
+    assert "/extraEnv/0/name" in refusal({"extraEnv": [{"name": "STREAMAPP_NAMESPACES", "value": "x"}]})
 
 
 def test_the_flight_record_lies_in_an_empty_dir_with_room_for_more_than_is_ever_written() -> None:

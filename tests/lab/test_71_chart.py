@@ -24,7 +24,7 @@ from lab.settings import Settings
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 PLACE = "t-chart"
-POLICIES = ("scale", "statefulsets", "templates")
+POLICIES = ("operator", "scale", "statefulsets", "templates")
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: streamapp-operator
-{{- with .Values.labels }}
+{{- with omit .Values.labels "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" "helm.sh/chart" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/part-of" }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}

@@ -409,8 +409,8 @@ class Reason(Enum):
     )
     AgentKeyMissing = _agents(
         "The operator has no key for agents, so it can ask none of them.",
-        "Create the key once, in the operator's namespace; pods get it by their next restart: `kubectl create secret "
-        'generic streamapp-agent-key --namespace streamapp-system --from-literal=keys="$(openssl rand -hex 32)"`.',
+        "Create the key once, in the operator's namespace; pods get it by their next restart: `openssl rand -hex 32 | "
+        "kubectl create secret generic streamapp-agent-key --namespace streamapp-system --from-file=keys=/dev/stdin`.",
         consequence="Without it there are no learners on demand, and no agent reports tasks or topology.",
         gate="the_source_that_is_demanded_is_in_force",
         is_overridable=True,

@@ -26,8 +26,8 @@ OF_KAFKA = {
 OF_KUBERNETES = {"maxReplicas", "ordinals.start", "scaleTargetRef"}
 VALUES = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "values.yaml").read_text())
 COMMANDS = {
-    f"kubectl create secret generic {VALUES['agent']['keySecret']} --namespace streamapp-system "
-    '--from-literal=keys="$(openssl rand -hex 32)"',
+    f"openssl rand -hex 32 | kubectl create secret generic {VALUES['agent']['keySecret']} --namespace streamapp-system "
+    "--from-file=keys=/dev/stdin",
     "kubectl describe pod",
     "kubectl get pvc",
     "kubectl label namespace NAMESPACE streamapp.dev/guard=off",
