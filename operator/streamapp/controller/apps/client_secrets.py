@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from streamapp.api.v1alpha1.spec import Kafka
 from streamapp.kafka.connection.errors import InvalidSettingsError
-from streamapp.kafka.secret_properties import SecretContent, client_properties
 from streamapp.kafka.connection.settings import MECHANISM, PROTOCOL
+from streamapp.kafka.secret_properties import SecretContent, client_properties
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError, NotFoundError, RefusedError, UnauthenticatedError
 from streamapp.kube.client.kinds import SECRETS
