@@ -225,7 +225,8 @@ def test_the_operator_cannot_take_over_what_another_made(server: ApiServer) -> N
 
 
 def test_a_template_that_was_let_in_before_can_still_be_kept(server: ApiServer) -> None:
-    privileged = a_set(secured(privileged=True))
+    labels = {"streamapp.dev/app": "kept", "streamapp.dev/operator": "streamapp-operator"}
+    privileged = a_set(secured(privileged=True), name="kept", labels=labels, ownerReferences=[owner("kept")])
     server.apply(privileged)
     again = ("--server-side", "--force-conflicts")
     privileged["spec"]["template"]["spec"]["containers"][0]["image"] = "app:2"
