@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-hostile test-model test-analytics test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-memory bench-assignor bench-analytics docs docs-check
+.PHONY: help setup hooks check format generate test-unit test test-slow test-java test-hostile test-model test-analytics test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check
 
 ##@ Begin
 
@@ -161,6 +161,9 @@ bench-agent: ## Measure what the agent costs: start-up, memory, processor time w
 
 bench-decide: ## Measure one decision for applications of several sizes, up to 5,000 tasks on 200 pods
 	$(UV) python -m tests.benchmarks.decisions
+
+bench-forecasts: ## Measure predictions of changes, up to 5,000 tasks on 200 processes
+	$(UV) python -m tests.benchmarks.forecasts
 
 bench-memory: ## Measure what the readings of a busy minute take in the operator, for the same applications
 	$(UV) python -m tests.benchmarks.reading_memory

@@ -82,6 +82,20 @@ def test_the_operators_trigger_replaces_the_probing_interval() -> None:
     assert probing.world.owners() == triggered.world.owners() == {A: ONE, B: TWO, C: ONE, D: TWO}
 
 
+@pytest.mark.parametrize(
+    "assignor",
+    [
+        stock_assignor(StockSettings(acceptable_recovery_lag=100)),
+        learner_assignor(LearnerSettings(acceptable_lag=100), Announcement()),
+    ],
+)
+def test_a_group_that_begins_empty_is_even_at_once(assignor: Assignor) -> None:
+    group = world(Instance(process=ONE), Instance(process=TWO))
+    played = play(group, assignor, PACE)
+    assert len(played.rounds) == 1
+    assert [len(one.actives) for one in played.world.instances.values()] == [2, 2]
+
+
 def test_leaving_processes_are_emptied_by_the_learner_assignor() -> None:
     group = world(whole(1, A, B), whole(2, C, D))
     announcement = Announcement(state=Leaving.SET, leaving=frozenset({TWO}))

@@ -74,6 +74,7 @@ EVERYTHING = ReadReport(
             leaves_on_close=True,
             state_directory="/var/lib/streams",
             cleaned_tasks=3,
+            kafka_version="4.2.1",
         ),
         state_bytes=200_000_000,
         free_bytes=1_000_000_000,

@@ -152,13 +152,13 @@ def scale(*, target: Target, name: str, output: str, **options: Any) -> int:
 @streamapp.command(epilog=EXIT_CODES)
 @name_argument()
 @click.option("--to", metavar="80%|N", required=True, help="A percentage of the desired replicas, or a number.")
-@click.option("--compare", is_flag=True, help="Show the other assignor, too.")
+@click.option("--compare", is_flag=True, help="Show the other assignor and other numbers of replicas, too.")
 @click.option("--assignor", type=click.Choice(["stock", "learner"]), help="Default: by the learner source.")
-@click.option("--kafka-version", metavar="X.Y.Z", default="4.2.1", show_default=True, help="Of Kafka Streams.")
+@click.option("--kafka-version", metavar="X.Y.Z", help="Of Kafka Streams. Default: what the agents report, else 4.2.1.")
 @click.option("--standbys", metavar="N", type=click.IntRange(0, 10), help="Default: as many as most tasks have.")
 @click.option("--warmups", metavar="N", type=click.IntRange(1, 1000), default=2, show_default=True)
 @click.option("--probing", metavar="SECONDS", type=click.IntRange(60), default=600, show_default=True)
-@click.option("--threads", metavar="N", type=click.IntRange(1, 1000), default=1, show_default=True, help="Of a pod.")
+@click.option("--threads", metavar="N", type=click.IntRange(1, 1000), help="Of a pod that is added. Default: as now.")
 @click.option("--restore-rate", metavar="N", type=click.IntRange(1), help="Records a second of one pod.")
 @target_options
 @operator_namespace_option
@@ -166,15 +166,16 @@ def scale(*, target: Target, name: str, output: str, **options: Any) -> int:
 def plan(*, target: Target, operator_namespace: str, name: str, to: str, output: str, **options: Any) -> int:
     """Predict what new desired replicas would cause: moves, learners, rebalances and time. Nothing is written."""
     from streamapp.cli.commands import plan as command
+    from streamapp.cli.model.prediction import Asked
     from streamapp.cli.text.console import Output
 
-    _, amount = _amount(None, to, None)
+    words, amount = _amount(None, to, None)
     try:
-        assumed = command.assumptions(options)
+        given = command.given(options)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    request = command.PlanRequest(amount=amount, assumed=assumed, compares=options["compare"])
-    return command.plan(target, operator_namespace, name, request, Output(output))
+    asked = Asked(words=words, amount=amount, given=given, compares=options["compare"])
+    return command.plan(target, operator_namespace, name, asked, Output(output))
 
 
 def _amount(replicas: str | None, to: str | None, by: str | None) -> tuple[str, Amount]:

@@ -24,6 +24,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._of_holds(self.registry)
         self._of_applications(self.registry)
+        self._of_forecasts(self.registry)
         self._of_agents(self.registry)
         self._of_the_process(self.registry)
         self._of_the_record(self.registry)
@@ -99,6 +100,28 @@ class Metrics:
         )
         self.removed = Counter(
             "streamapp_replicas_removed_total", "Replicas removed, by reason.", (*_APP, "reason"), registry=registry
+        )
+
+    def _of_forecasts(self, registry: CollectorRegistry) -> None:
+        """Predicted changes of the replicas, beside what was seen."""
+        self.forecasts = Counter(
+            "streamapp_forecasts_total",
+            "Predicted changes of the replicas that are over: the time was `within` or `outside` the range, there was "
+            "`no time`, or another change `superseded` it.",
+            (*_APP, "result"),
+            registry=registry,
+        )
+        self.forecast_error = Gauge(
+            "streamapp_forecast_error_ratio",
+            "Time of the last predicted change, as a multiple of the predicted median.",
+            _APP,
+            registry=registry,
+        )
+        self.forecast_wrong_moves = Gauge(
+            "streamapp_forecast_wrong_moves",
+            "Stateful tasks that ended elsewhere than predicted in the last predicted change.",
+            _APP,
+            registry=registry,
         )
 
     def _of_agents(self, registry: CollectorRegistry) -> None:
@@ -187,6 +210,7 @@ class Metrics:
             *(self.replicas, self.hold_seconds, self.waiting_tasks, self.remaining_lag, self.converged),
             *(self.condition, self.group_read_age, self.last_success, self.steps, self.removed),
             *(self.agent_requests, self.announcements),
+            *(self.forecasts, self.forecast_error, self.forecast_wrong_moves),
         )
         for metric in of_apps:
             metric.remove_by_labels({"namespace": namespace, "name": name})

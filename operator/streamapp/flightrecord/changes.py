@@ -22,13 +22,14 @@ from streamapp.core.facts.policy import LearnerSource, ScalingPolicy
 from streamapp.core.facts.snapshot import DesiredSample, Snapshot
 from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.status.gaps import Gap, GapUnknown
-from streamapp.flightrecord import layout, lines
+from streamapp.flightrecord import forecasts, layout, lines
 from streamapp.flightrecord.autoscalers import AutoscalerLog
 from streamapp.flightrecord.copies import copies, end_of, position
 from streamapp.flightrecord.lines import ExecutedStep, Head
 from streamapp.flightrecord.sampling import Sampler
 from streamapp.flightrecord.schema import ConfigLine, GroupLine, PodLine, Record
 from streamapp.flightrecord.task_gaps import TaskGapLog
+from streamapp.simulator.forecast.comparison import Finished, Forecast
 
 SAMPLE_AGAIN = timedelta(seconds=30)
 """The longest time between two passes that sample copies, if nothing changes."""
@@ -51,6 +52,8 @@ class Look:
     executed: tuple[ExecutedStep, ...] = ()
     gap: Gap | GapUnknown | None = None
     """Of the removal that the decision completes."""
+    forecasts: tuple[Forecast | Finished, ...] = ()
+    """Predictions that were made, and those that were compared, since the last pass."""
 
 
 @dataclass(slots=True)
@@ -91,6 +94,7 @@ class FlightLog:
         records += self._decision_lines(look)
         records += (lines.step_line(self.head, executed, look.decision) for executed in look.executed)
         records += self._closed_lines(look)
+        records += (forecasts.line(self.head, news, look.snapshot.now) for news in look.forecasts)
         records += self._sample_lines(look, placement, reports)
         return records
 

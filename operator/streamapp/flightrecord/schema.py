@@ -16,6 +16,9 @@ VERSION: Final = 1
 MOST_BLOCKERS = 100
 """The most tasks that a decision names, the furthest behind first; `blockingCount` counts all of them."""
 
+MOST_MOVED = 200
+"""The most moves that a forecast names; `moves` counts all of them."""
+
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Task = Annotated[str, Field(pattern=r"^[0-9]+_[0-9]+$")]
@@ -203,6 +206,77 @@ class StepClosedLine(Line):
     forced_by: str = ""
 
 
+class MovedTask(Part):
+    """A stateful task that ends on another pod."""
+
+    task: Task
+    source: Count
+    """Ordinal of the pod that has it before."""
+    target: Count
+
+
+class ForecastLine(Line):
+    """What the operator predicted of a change of the desired replicas, before anything of the change was seen."""
+
+    kind: Literal["forecast"] = "forecast"
+    opened_at: Time
+    """When the desired replicas changed: `ts` of the `scale` line."""
+    from_replicas: Count
+    to_replicas: Count
+    assignor: str
+    """`stock` or `learner`."""
+    moves: Count
+    moved: Annotated[tuple[MovedTask, ...], Field(max_length=MOST_MOVED)] = ()
+    """The first of the moves."""
+    learners: Count
+    """Copies that are made on the way."""
+    rebalances: Count
+    worst_share: Count
+    """The most stateful tasks that one pod runs on the way."""
+    cold: Count
+    """Tasks that start without a caught-up copy."""
+    p10_seconds: Seconds | None = None
+    """In a tenth of the cases the change is over before; absent if sizes of changelogs are not known."""
+    p50_seconds: Seconds | None = None
+    p90_seconds: Seconds | None = None
+
+
+class ForecastResult(Enum):
+    """How a forecast ended."""
+
+    WITHIN = "WITHIN"
+    """The time was within the range."""
+    OUTSIDE = "OUTSIDE"
+    NO_TIME = "NO_TIME"
+    """The forecast had no time."""
+    SUPERSEDED = "SUPERSEDED"
+    """The desired replicas changed again before the change was over."""
+
+
+class ForecastClosedLine(Line):
+    """A predicted change is over: what was seen, beside the prediction."""
+
+    kind: Literal["forecastClosed"] = "forecastClosed"
+    opened_at: Time
+    """As in the `forecast` line."""
+    from_replicas: Count
+    to_replicas: Count
+    result: ForecastResult
+    moves: Count
+    """Predicted."""
+    p10_seconds: Seconds | None = None
+    p50_seconds: Seconds | None = None
+    p90_seconds: Seconds | None = None
+    seen_moves: Count | None = None
+    """Absent if the change was superseded, as are the next two."""
+    wrong_moves: Count | None = None
+    """Stateful tasks that ended elsewhere than predicted."""
+    seen_seconds: Seconds | None = None
+    """From the change of the desired replicas until members and tasks were as they stayed."""
+    error_ratio: Seconds | None = None
+    """`seenSeconds` as a multiple of `p50Seconds`; absent if one of them is."""
+
+
 class GapLine(Line):
     """A task runs again, on another process or after it had stopped; `ts` is the first time it was seen running."""
 
@@ -332,6 +406,8 @@ Record = Annotated[
     | DecisionLine
     | StepLine
     | StepClosedLine
+    | ForecastLine
+    | ForecastClosedLine
     | GapLine
     | PodLine
     | GroupLine

@@ -103,6 +103,8 @@ class Pace:
     """From giving tasks up to the next rebalance: about one heartbeat interval."""
     is_triggered: bool = False
     """Whether the operator triggers a rebalance as soon as every learner has caught up."""
+    is_eager: bool = False
+    """As soon as one has."""
     most_rounds: int = MOST_ROUNDS
     """Then the play is cut off."""
 
@@ -189,7 +191,7 @@ def _withhold(placed: Placement, waiting: frozenset[TaskId], copied: frozenset[T
 
 def _can_run(world: World, process: ProcessId, task: TaskId, pace: Pace) -> bool:
     one = world.instances[process]
-    return world.is_running(one, task) or world.lag(one, task) <= pace.acceptable_lag
+    return world.is_running(one, task) or world.is_caught_up(one, task, pace.acceptable_lag)
 
 
 def _next(world: World, made: Round, answer: Answer, pace: Pace) -> tuple[float, Cause] | None:
@@ -198,12 +200,20 @@ def _next(world: World, made: Round, answer: Answer, pace: Pace) -> tuple[float,
     if answer.again_after is None:
         return None
     if pace.is_triggered and made.wanted.learners:
-        ready = world.seconds_until_caught_up(made.wanted.learners, pace.acceptable_lag, pace.rates)
+        ready = _seconds_until_ready(world, made.wanted.learners, pace)
         if 0 < ready < answer.again_after:
             return ready, Cause.TRIGGERED
         if ready == 0:
             return min(pace.handover_seconds, answer.again_after), Cause.TRIGGERED
     return answer.again_after, answer.cause
+
+
+def _seconds_until_ready(world: World, learners: frozenset[Copy], pace: Pace) -> float:
+    """Until all learners are caught up; where the pace is eager, until the first of those that are behind is."""
+    if not pace.is_eager:
+        return world.seconds_until_caught_up(learners, pace.acceptable_lag, pace.rates)
+    each = [world.seconds_until_caught_up([one], pace.acceptable_lag, pace.rates) for one in learners]
+    return min((seconds for seconds in each if seconds > 0), default=0.0)
 
 
 def moved(before: Mapping[TaskId, ProcessId], after: Mapping[TaskId, ProcessId]) -> frozenset[TaskId]:

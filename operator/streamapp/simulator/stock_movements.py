@@ -28,11 +28,13 @@ class CaughtUp:
         cls, group: Sequence[Client], tasks: Sequence[TaskId], acceptable_lag: int | None, has_next_best: bool
     ) -> "CaughtUp":
         """Compare each lag with the bound; None is no bound."""
-        found = {
-            task: frozenset(at for at, client in enumerate(group) if _is_caught_up(client.lags[task], acceptable_lag))
-            for task in tasks
-        }
-        return cls(found, group, has_next_best)
+        found: dict[TaskId, set[int]] = {task: set() for task in tasks}
+        for at, client in enumerate(group):
+            lags = client.lags
+            for task in tasks:
+                if _is_caught_up(lags[task], acceptable_lag):
+                    found[task].add(at)
+        return cls({task: frozenset(places) for task, places in found.items()}, group, has_next_best)
 
     def must_wait(self, task: TaskId, at: int) -> bool:
         """Whether another process is closer to processing the task than this one, which is not caught up."""

@@ -47,11 +47,15 @@ class World:
 
     def clients(self) -> list[ClientState]:
         """What the members report when they join now."""
-        return [self._client(one) for one in self.instances.values()]
+        whole = {task.id: ceil(self.ends[task.id] - _ROUNDING) for task in self.tasks if task.is_stateful}
+        return [self._client(one, whole) for one in self.instances.values()]
 
-    def _client(self, one: Instance) -> ClientState:
-        stateful = [task.id for task in self.tasks if task.is_stateful]
-        lags = {task: RUNNING if self.is_running(one, task) else ceil(self.lag(one, task)) for task in stateful}
+    def _client(self, one: Instance, whole: Mapping[TaskId, int]) -> ClientState:
+        """What one process reports; `whole` are the lags without any state."""
+        lags = dict(whole)
+        for task in one.positions:
+            if task in lags:
+                lags[task] = RUNNING if self.is_running(one, task) else self._whole_lag(one, task)
         copies = frozenset(one.positions) - one.actives
         return ClientState(
             process=one.process,
@@ -62,9 +66,17 @@ class World:
             lags=lags,
         )
 
+    def _whole_lag(self, one: Instance, task: TaskId) -> int:
+        """Rounded up, but for what floats are off by: a copy that is just caught up reports so."""
+        return ceil(self.lag(one, task) - _ROUNDING)
+
     def lag(self, one: Instance, task: TaskId) -> float:
         """Records by which the state on the volume is behind; the whole changelog without state."""
         return self.ends[task] - one.positions.get(task, 0.0)
+
+    def is_caught_up(self, one: Instance, task: TaskId, acceptable_lag: float) -> bool:
+        """Whether the lag that the process reports is within the bound."""
+        return self._whole_lag(one, task) <= acceptable_lag
 
     def is_running(self, one: Instance, task: TaskId) -> bool:
         """Whether the process processes the task: active, and nothing left to restore."""
@@ -154,6 +166,8 @@ class _CatchingUp:
         return float("inf")
 
 
+_ROUNDING = 1e-6
+"""Records."""
 HORIZON_SECONDS = 30 * 86_400.0
 """A copy that has not caught up by then never does."""
 

@@ -139,6 +139,7 @@ def _settings(fields: InstanceFields) -> ClientSettings:
         leaves_on_close=fields.leaves_on_close,
         state_directory=fields.state_directory,
         cleaned_tasks=fields.cleaned_tasks,
+        kafka_version=fields.kafka_version,
     )
 
 

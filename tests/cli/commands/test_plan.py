@@ -37,7 +37,7 @@ def there(cluster: Cluster) -> OperatorThere:
 def rows(text: str) -> list[str]:
     """The lines of the table, with single spaces."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    start = next(number for number, line in enumerate(lines) if line.startswith("assignor moves"))
+    start = next(number for number, line in enumerate(lines) if line.startswith("to assignor moves"))
     return lines[start + 1 : lines.index("", start)]
 
 
@@ -47,14 +47,46 @@ def test_a_scale_down_shows_moves_rebalances_and_the_worst_share(run: Run) -> No
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[0] == "demo/wordcount  from 3 to 2 replicas, 6 stateful tasks"
     # Dealt in turn, 0_0, 0_2 and 0_4 end on pod 0: four tasks move, and only the two of pod 2 had to.
-    assert rows(ran.out) == ["stock (in use) 4 2 0 4 10m6s 3 of 6 0"]
+    assert rows(ran.out) == ["2 stock * 4 4 10m23s to 10m34s 1s to 3.5s 3 of 6 0"]
+    assert "4 tasks will move, 2 of them needlessly. 0 learners and 0 cold tasks read 0 records." in ran.out
     assert "num.standby.replicas 1" in ran.out
+
+
+@pytest.mark.usefixtures("there")
+def test_the_rounds_are_drawn_with_the_tasks_of_each_pod(run: Run) -> None:
+    lines = [" ".join(line.split()) for line in run("plan", "wordcount", "--to", "2").out.splitlines()]
+    start = lines.index("after pod 0 pod 1 waiting")
+    assert lines[start + 1 : start + 5] == [
+        "0s ━━━━━━━━ 3 ━━━━━╸── 2 1",
+        "3s ━━━━━━━━ 3 ━━━━━━━━ 3 0",
+        "10m3s ━━━━━╸── 2 ━━━━━╸── 2 2",
+        "10m6s ━━━━━━━━ 3 ━━━━━━━━ 3 0",
+    ]
+
+
+@pytest.mark.usefixtures("there")
+def test_programs_get_each_move_and_each_round(run: Run) -> None:
+    document = run("plan", "wordcount", "--to", "2", "-o", "json").document
+    (only,) = document["outcomes"]
+    assert only["moved"] == [
+        {"task": "0_1", "from": 0, "to": 1},
+        {"task": "0_2", "from": 1, "to": 0},
+        {"task": "0_4", "from": 2, "to": 0},
+        {"task": "0_5", "from": 2, "to": 1},
+    ]
+    first, *_, last = document["rounds"]
+    assert (first["cause"], first["waiting"]) == ("members joined or left", 1)
+    assert last["pods"] == [
+        {"ordinal": 0, "active": ["0_0", "0_2", "0_4"], "copies": ["0_1", "0_3", "0_5"]},
+        {"ordinal": 1, "active": ["0_1", "0_3", "0_5"], "copies": ["0_0", "0_2", "0_4"]},
+    ]
 
 
 @pytest.mark.usefixtures("there")
 def test_compare_shows_that_the_learner_assignor_moves_only_what_must_move(run: Run) -> None:
     document = run("plan", "wordcount", "--to", "2", "--compare", "--standbys", "0", "-o", "json").document
-    stock, learner = document["outcomes"]
+    stock, learner, fewer = document["outcomes"]
+    assert (fewer["assignor"], fewer["to"], fewer["moves"]) == ("stock", 1, 4)
     assert (stock["assignor"], stock["chosen"], learner["assignor"], learner["chosen"]) == (
         *("stock", True),
         *("learner", False),
@@ -74,7 +106,7 @@ def test_a_scale_up_is_predicted_with_a_range_of_times(run: Run) -> None:
         0,
         True,
     )  # each task a pod; one stays
-    assert 0 < only["secondsLeast"] < only["secondsMost"]
+    assert 0 < only["seconds"]["p10"] < only["seconds"]["p50"] < only["seconds"]["p90"]
 
 
 @pytest.mark.usefixtures("there")
@@ -102,7 +134,7 @@ def test_unknown_lags_count_as_empty_copies_and_unknown_sizes_give_no_time(there
     unwatched = replace(example.reading(example.members(3), example.SECOND), rebalance=None)
     there.tell_of(a_patient(readings=(unwatched,)))
     out = run("plan", "wordcount", "--to", "2").out
-    assert " unknown " in rows(out)[0]
+    assert " unknown unknown " in rows(out)[0]
     assert "the sizes of 6 changelogs are not known, so no time is given" in out
     assert "the lags of 6 copies are not known; they count as empty" in out
 
@@ -116,10 +148,10 @@ def test_without_a_known_layout_nothing_is_predicted(there: OperatorThere, run: 
 
 @pytest.mark.usefixtures("there")
 def test_a_play_that_is_cut_off_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamapp.cli.model.prediction.MOST_WORK", 0)
-    monkeypatch.setattr("streamapp.cli.model.prediction.FEWEST_ROUNDS", 1)
+    monkeypatch.setattr("streamapp.simulator.forecast.change.FEWEST_ROUNDS", 1)
+    monkeypatch.setattr("streamapp.simulator.forecast.change.MOST_WORK", 0)
     out = run("plan", "wordcount", "--to", "6").out
-    assert rows(out)[0].split()[:7] == ["stock", "(in", "use)", "4+", "1+", "2+", "1+"]
+    assert rows(out)[0].split()[:5] == ["6", "stock", "*", "4+", "1+"]
     assert "there are more than this command plays" in out
     (only,) = run("plan", "wordcount", "--to", "6", "-o", "json").document["outcomes"]
     assert only["converges"] is False

@@ -360,3 +360,52 @@ def test_another_operator_is_asked_where_it_is_named(there: OperatorThere, run: 
     there.install("operator-a", namespace="elsewhere")
     document = run("history", "wordcount", "-o", "json", "--operator-namespace", "elsewhere").document
     assert document["source"] == "record"
+
+
+def forecast(make: Make, seconds_ago: float, seq: int, **fields: Any) -> flight.Record:
+    change: Json = {"opened_at": ago(900), "from_replicas": 4, "to_replicas": 3, "moves": 2}
+    times: Json = {"p10_seconds": 22.0, "p50_seconds": 29.0, "p90_seconds": 38.0}
+    return line(make, seconds_ago, seq, **{**change, **times, **fields})
+
+
+MADE: Json = {"assignor": "learner", "learners": 2, "rebalances": 4, "worst_share": 2, "cold": 0}
+SEEN: Json = {"result": flight.ForecastResult.WITHIN, "seen_moves": 2, "wrong_moves": 0, "seen_seconds": 31.0}
+
+
+@pytest.mark.parametrize(
+    ("closed", "message", "is_warning"),
+    [
+        (None, "4 to 3: predicted 22s to 38s and 2 moves", False),
+        ({}, "4 to 3: took 31s, all tasks as predicted, predicted 22s to 38s and 2 moves", False),
+        (
+            {"result": flight.ForecastResult.OUTSIDE, "seen_seconds": 90.0},
+            "4 to 3: took 1m30s, all tasks as predicted, predicted 22s to 38s and 2 moves",
+            True,
+        ),
+        (
+            {"wrong_moves": 1},
+            "4 to 3: took 31s, 1 task not where predicted, predicted 22s to 38s and 2 moves",
+            True,
+        ),
+        (
+            {"p10_seconds": None, "p90_seconds": None, "result": flight.ForecastResult.NO_TIME},
+            "4 to 3: took 31s, all tasks as predicted, predicted no time and 2 moves",
+            False,
+        ),
+        (
+            {"result": flight.ForecastResult.SUPERSEDED, "seen_seconds": None, "wrong_moves": None},
+            "4 to 3: another change came first, predicted 22s to 38s and 2 moves",
+            False,
+        ),
+    ],
+)
+def test_a_forecast_stands_beside_what_was_seen(
+    there: OperatorThere, run: Run, closed: Json | None, message: str, *, is_warning: bool
+) -> None:
+    lines = [forecast(flight.ForecastLine, 900, 1, **MADE)]
+    if closed is not None:
+        lines.append(forecast(flight.ForecastClosedLine, 800, 2, **{**SEEN, **closed}))
+    keep(there, *lines)
+    document = run("history", "wordcount", "-o", "json").document
+    (entry,) = [one for one in document["entries"] if one["what"] == "Forecast"]
+    assert (entry["message"], entry["warning"]) == (message, is_warning)

@@ -5,14 +5,17 @@ Called by the controller, and for the template by the command line. Pure.
 
 from datetime import datetime
 
-from streamapp.api.http.messages import Findings, FindingTold, Task, TaskCopy, TaskOwner, Tasks
+from streamapp.api.http.messages import Findings, FindingTold, Process, SpeedsTold, Task, TaskCopy, TaskOwner, Tasks
 from streamapp.api.v1alpha1.pod_template import mapping
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.doctor.diagnoses import Finding
 from streamapp.core.doctor.examine import Examination
 from streamapp.core.doctor.subject import TemplateFacts
 from streamapp.core.evidence.refusal import Refusal
-from streamapp.core.status.task_table import TaskRow, TaskTable
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.snapshot import Speeds
+from streamapp.core.status.processes import ProcessRow
+from streamapp.core.status.task_table import Activity, CopySeen, Owner, Role, TaskRow, TaskTable
 
 
 def template_facts(found: StreamApp | InvalidStreamApp) -> TemplateFacts | None:
@@ -43,7 +46,26 @@ def tasks_told(namespace: str, name: str, table: TaskTable | Refusal, *, as_of: 
         highest=table.highest,
         limit=table.limit,
         doubt=table.doubt,
+        processes=tuple(_process(row) for row in table.processes),
+        speeds=SpeedsTold(
+            restore=table.speeds.restore, pauses_up=table.speeds.pauses_up, pauses_down=table.speeds.pauses_down
+        ),
         tasks=tuple(_task(row) for row in table.rows),
+    )
+
+
+def table_from(told: Tasks) -> TaskTable:
+    """The table that was answered, in the core's values; ValueError for names that are none."""
+    speeds = told.speeds
+    return TaskTable(
+        as_of=told.group_read_at or told.as_of,
+        positions_as_of=told.positions_as_of,
+        highest=None if told.highest is None else Ordinal(told.highest),
+        limit=10_000 if told.limit is None else told.limit,
+        rows=tuple(_row(task) for task in told.tasks),
+        doubt=told.doubt,
+        processes=tuple(_process_row(one) for one in told.processes),
+        speeds=Speeds(restore=speeds.restore, pauses_up=speeds.pauses_up, pauses_down=speeds.pauses_down),
     )
 
 
@@ -91,4 +113,48 @@ def _task(row: TaskRow) -> Task:
         ),
         covered_on=row.covered_on,
         records=row.records,
+    )
+
+
+def _row(task: Task) -> TaskRow:
+    owner = task.owner
+    return TaskRow(
+        task=TaskId.parse(task.task),
+        is_stateful=task.stateful,
+        owner=None if owner is None else Owner(None if owner.ordinal is None else Ordinal(owner.ordinal), owner.member),
+        activity=None if task.state is None else Activity(task.state),
+        copies=tuple(
+            CopySeen(Ordinal(copy.ordinal), Role(copy.role), copy.lag, is_caught_up=copy.caught_up)
+            for copy in task.copies
+        ),
+        covered_on=None if task.covered_on is None else tuple(map(Ordinal, task.covered_on)),
+        records=task.records,
+    )
+
+
+def _process(row: ProcessRow) -> Process:
+    return Process.model_construct(
+        ordinal=row.ordinal,
+        process_id=str(row.process),
+        threads=row.threads,
+        lags={str(task): lag for task, lag in sorted(row.lags.items())},
+        newest_version=row.newest_version,
+        kafka_version=row.kafka_version,
+        standby_replicas=row.standby_replicas,
+        state_bytes=row.state_bytes,
+        tagged=row.is_tagged,
+    )
+
+
+def _process_row(told: Process) -> ProcessRow:
+    return ProcessRow(
+        ordinal=Ordinal(told.ordinal),
+        process=ProcessId.parse(told.process_id),
+        threads=told.threads,
+        lags={TaskId.parse(task): lag for task, lag in told.lags.items()},
+        newest_version=told.newest_version,
+        kafka_version=told.kafka_version,
+        standby_replicas=told.standby_replicas,
+        state_bytes=told.state_bytes,
+        is_tagged=told.tagged,
     )

@@ -6,6 +6,7 @@ never renamed or taken away, and whoever reads leaves unknown ones out of accoun
 in it is a secret.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
@@ -91,6 +92,34 @@ class Task(Answered):
     """What a pod without state would read from its changelogs, at most; absent where not known, or without state."""
 
 
+class Process(Answered):
+    """A process of the group, for predictions."""
+
+    ordinal: int
+    process_id: str
+    threads: int
+    lags: Mapping[str, int] = {}
+    """By task, the records by which its state is behind; of tasks that it has state of and does not run."""
+    newest_version: int | None = None
+    """The newest version of Kafka Streams' part of a subscription that it knows."""
+    kafka_version: str | None = None
+    """Of its Kafka Streams; absent without an agent, as are the next two."""
+    standby_replicas: int | None = None
+    state_bytes: int | None = None
+    tagged: bool = False
+    """Whether it has client tags or a rack."""
+
+
+class SpeedsTold(Answered):
+    """What was seen lately, for predictions; the newest last."""
+
+    restore: tuple[float, ...] = ()
+    """Records a second of one process that restores."""
+    pauses_up: tuple[float, ...] = ()
+    """Seconds that a change to more replicas took beside its rebalances."""
+    pauses_down: tuple[float, ...] = ()
+
+
 class Tasks(Answered):
     """All tasks of one StreamApp."""
 
@@ -111,6 +140,8 @@ class Tasks(Answered):
     """Records; a copy no further behind is caught up."""
     doubt: str = ""
     """What is not known and why; empty where all is."""
+    processes: tuple[Process, ...] = ()
+    speeds: SpeedsTold = SpeedsTold()
     tasks: tuple[Task, ...] = ()
 
     def as_json(self) -> bytes:
@@ -153,7 +184,7 @@ class Findings(Answered):
 
 
 class Recorded(Answered):
-    """A line of the flight record about desired replicas, decisions or steps, as `flight_record` describes it.
+    """A line of the flight record about desired replicas, decisions, steps or forecasts, as the record describes it.
 
     Open for kinds and words that are not known yet; what a line does not have is None or empty.
     """
@@ -189,6 +220,13 @@ class Recorded(Answered):
     worst_gap_seconds: float | None = None
     gap_error_seconds: float | None = None
     forced_by: str = ""
+    opened_at: AwareDatetime | None = None
+    result: str = ""
+    moves: int | None = None
+    p10_seconds: float | None = None
+    p90_seconds: float | None = None
+    wrong_moves: int | None = None
+    seen_seconds: float | None = None
 
 
 class History(Answered):

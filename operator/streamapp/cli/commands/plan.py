@@ -1,7 +1,6 @@
 """`plan`: predicts what new desired replicas would cause, from the operator's task table. It writes nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from streamapp.api.http.messages import Tasks, tasks_path
@@ -9,44 +8,36 @@ from streamapp.cli.cluster import operator_pods, streamapps
 from streamapp.cli.cluster.target import Target
 from streamapp.cli.commands.run import run
 from streamapp.cli.errors import Exit
-from streamapp.cli.model.amounts import Amount
 from streamapp.cli.model.app_view import view_of
-from streamapp.cli.model.prediction import FAST_RESTORE, SLOW_RESTORE, Assumptions, Prediction, document_of, predict
+from streamapp.cli.model.prediction import Asked, Prediction, document_of, predict
 from streamapp.cli.screens import watch
 from streamapp.cli.screens.plan import plan_screen
 from streamapp.cli.text import console
 from streamapp.cli.text.console import Output
 from streamapp.kube.client.kinds import Key
+from streamapp.simulator.forecast.basis import Given
 from streamapp.simulator.stock import Release
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRequest:
-    """The options of the command line."""
-
-    amount: Amount
-    assumed: Assumptions
-    compares: bool
-
-
-def assumptions(options: Mapping[str, Any]) -> Assumptions:
+def given(options: Mapping[str, Any]) -> Given:
     """Read the options; ValueError for a version of Kafka Streams that is not modelled."""
-    Release.of(options["kafka_version"])
-    rate = options["restore_rate"]
-    return Assumptions(
+    version = options["kafka_version"]
+    if version is not None:
+        Release.of(version)
+    return Given(
         assignor=options["assignor"],
-        kafka_version=options["kafka_version"],
+        kafka_version=version,
         standbys=options["standbys"],
         warmups=options["warmups"],
         probing_seconds=options["probing"],
         threads=options["threads"],
-        restore=(SLOW_RESTORE, FAST_RESTORE) if rate is None else (rate, rate),
+        restore=options["restore_rate"],
     )
 
 
-def plan(target: Target, operator_namespace: str, name: str, request: PlanRequest, output: Output) -> int:
+def plan(target: Target, operator_namespace: str, name: str, asked: Asked, output: Output) -> int:
     """Show the prediction; give the exit code."""
-    found = run(_plan(target, operator_namespace, name, request))
+    found = run(_plan(target, operator_namespace, name, asked))
     if output is Output.TABLE:
         console.show(plan_screen(found))
     else:
@@ -54,7 +45,7 @@ def plan(target: Target, operator_namespace: str, name: str, request: PlanReques
     return Exit.FINE
 
 
-async def _plan(target: Target, operator_namespace: str, name: str, request: PlanRequest) -> Prediction:
+async def _plan(target: Target, operator_namespace: str, name: str, asked: Asked) -> Prediction:
     """Read the resource and the task table; CliError if the layout is not known."""
     connection = await streamapps.resolve(target)
     namespace = streamapps.namespace_of(target, connection)
@@ -62,5 +53,4 @@ async def _plan(target: Target, operator_namespace: str, name: str, request: Pla
         resource = await streamapps.read(client, connection, Key(namespace, name))
         leader = await operator_pods.find_leader(client, operator_namespace)
         table = await operator_pods.ask(client, leader, tasks_path(namespace, name), Tasks)
-    view = view_of(resource, watch.now())
-    return predict(view, table, request.amount.of(view.streamapp.replicas), request.assumed, compares=request.compares)
+    return predict(view_of(resource, watch.now()), table, asked)

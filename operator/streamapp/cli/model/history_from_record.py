@@ -12,6 +12,7 @@ from itertools import zip_longest
 from streamapp.api.http.messages import Recorded
 from streamapp.api.status.conditions import said
 from streamapp.cli.model.history import HistoryEntry, is_notable
+from streamapp.cli.model.history_of_forecasts import forecast_entries
 from streamapp.cli.text import durations
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.reasons import Reason
@@ -41,6 +42,7 @@ def entries_of_record(lines: Iterable[Recorded], uid: str, now: datetime) -> Ite
     yield from map(_hold_entry, _holds(decisions, now))
     yield from _decisions(decisions)
     yield from (_closed(line, decisions) for line in closed)
+    yield from forecast_entries(own)
     for line in own:
         is_shown = line.step in _SHOWN_STEPS and not any(_is_grant_of(line, step) for step in closed)
         if line.kind == "step" and (is_shown or line.outcome == _FAILED):

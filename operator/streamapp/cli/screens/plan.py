@@ -1,50 +1,127 @@
 """What new desired replicas would cause: `plan_screen(prediction)`. Pure."""
 
+from datetime import timedelta
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from streamapp.cli.model.phrases import counted
-from streamapp.cli.model.prediction import Outcome, Prediction, time_left
+from streamapp.cli.model.prediction import Prediction, shares
 from streamapp.cli.text import durations
+from streamapp.cli.text.bars import Bar
+from streamapp.simulator.forecast.outcome import Outcome, Step
+from streamapp.simulator.forecast.times import Spread
 
-_TITLES = ("assignor", "moves", "needless", "learners", "rebalances", "time", "worst share", "cold")
+_TITLES = ("to", "assignor", "moves", "rebalances", "time", "gap", "worst share", "cold")
+_MOST_PODS, _MOST_STEPS, _BAR = 8, 12, 8
+"""What fits a screen; more is drawn as a list of the fullest pods."""
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def plan_screen(found: Prediction) -> RenderableType:
-    """The outcomes, one line each, and what was assumed."""
+    """The outcomes, one line each, the rounds as a picture, and what the prediction rests on."""
     head = Text.assemble((found.name, "bold"), "  from ", (str(found.current), "bold"), " to ", (str(found.to), "bold"))
     head.append(f" {'replica' if found.to == 1 else 'replicas'}, {counted(found.stateful, 'stateful task')}")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for title in _TITLES:
         table.add_column(title, justify="left" if title == "assignor" else "right", no_wrap=True)
-    for one in found.outcomes:
-        table.add_row(*_cells(one, found.stateful))
+    for one in (found.chosen, *found.others):
+        table.add_row(*_cells(one, found))
     lines = [Text(line) for line in _sentences(found)]
-    assumed = (Text(f"  {line}", style="dim") for line in found.assumed)
-    return Group(head, Text(""), table, Text(""), *lines, Text("Assumed:", style="dim"), *assumed)
+    parts: list[RenderableType] = [head, Text(""), table, Text(""), _picture(found), Text(""), *lines]
+    for title, phrases in (("Learned:", found.basis.learned), ("Assumed:", found.basis.assumed)):
+        if phrases:
+            parts += [Text(title, style="dim"), *(Text(f"  {phrase}", style="dim") for phrase in phrases)]
+    return Group(*parts)
 
 
-def _cells(one: Outcome, stateful: int) -> tuple[str, ...]:
-    name = f"{one.assignor} (in use)" if one.is_chosen else one.assignor
+def _cells(one: Outcome, found: Prediction) -> tuple[str, ...]:
+    is_used = one.assignor == found.basis.settings.assignor
+    name = f"{one.assignor} *" if is_used else one.assignor
     more = "" if one.is_over else "+"
-    numbers = (one.moves, one.needless, one.learners, one.rebalances)
-    return (name, *(f"{it:,}{more}" for it in numbers), _time(one), f"{one.worst:,} of {stateful:,}", f"{one.cold:,}")
+    numbers = (len(one.moves), len(one.steps))
+    return (
+        str(one.to),
+        name,
+        *(f"{it:,}{more}" for it in numbers),
+        _range(one.seconds, is_over=one.is_over),
+        _range(one.gap, is_over=True),
+        f"{one.worst:,} of {found.stateful:,}",
+        f"{one.cold:,}",
+    )
 
 
-def _time(one: Outcome) -> str:
-    left = time_left(one)
-    if left is None:
+def _copies(one: Outcome) -> str:
+    """What is made on the way, and what that reads."""
+    made = f"{counted(one.learners, 'learner')} and {counted(one.cold, 'cold task')}"
+    if one.seconds is None:
+        return f"{made} read an unknown number of records."
+    size = "" if one.copied_bytes is None else f" ({_bytes(one.copied_bytes)})"
+    return f"{made} read {one.copied:,.0f} records{size}."
+
+
+def _bytes(size: float) -> str:
+    for unit in _UNITS:
+        if size < 1024 or unit == _UNITS[-1]:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    raise AssertionError
+
+
+def _range(spread: Spread | None, *, is_over: bool) -> str:
+    if spread is None:
         return "unknown"
-    least, most = (durations.short(it) for it in left)
-    if not one.is_over:
+    least, most = (durations.fine(timedelta(seconds=it)) for it in (spread.p10, spread.p90))
+    if not is_over:
         return f"over {least}"
     return least if least == most else f"{least} to {most}"
 
 
+def _picture(found: Prediction) -> RenderableType:
+    """One line for each rebalance: when, and how many tasks each pod runs after it."""
+    steps = found.chosen.steps
+    most = max((count for step in steps for count in shares(step).values()), default=1) or 1
+    pods = sorted({ordinal for step in steps for ordinal in step.active})
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("after", justify="right", no_wrap=True)
+    shown = pods[:_MOST_PODS]
+    for ordinal in shown:
+        table.add_column(f"pod {ordinal}", no_wrap=True)
+    if len(pods) > len(shown):
+        table.add_column("more pods", no_wrap=True)
+    table.add_column("waiting", justify="right", no_wrap=True)
+    for step in steps[:_MOST_STEPS]:
+        table.add_row(*_drawn(step, shown, pods, most))
+    rest = len(steps) - _MOST_STEPS
+    return table if rest <= 0 else Group(table, Text(f"and {counted(rest, 'more rebalance')}", style="dim"))
+
+
+def _drawn(step: Step, shown: list[int], pods: list[int], most: int) -> list[RenderableType]:
+    counts = shares(step)
+    cells: list[RenderableType] = [durations.fine(timedelta(seconds=step.seconds))]
+    for ordinal in shown:
+        if ordinal not in counts:
+            cells.append("")
+            continue
+        cell = Table.grid(padding=(0, 1, 0, 0))
+        cell.add_row(Bar(counts[ordinal] / most, _BAR, "green"), str(counts[ordinal]))
+        cells.append(cell)
+    if len(pods) > len(shown):
+        others = [counts[ordinal] for ordinal in pods[len(shown) :] if ordinal in counts]
+        cells.append(f"{min(others)} to {max(others)}" if others else "")
+    return [*cells, str(step.waiting)]
+
+
 def _sentences(found: Prediction) -> list[str]:
     below, above = found.even
-    lines = []
+    chosen = found.chosen
+    needless = f", {chosen.needless:,} of them needlessly" if chosen.needless else ""
+    lines = [
+        "* is the assignor in use.",
+        f"{counted(len(chosen.moves), 'task')} will move{needless}. {_copies(chosen)}",
+        *found.doubts,
+    ]
     if below != found.to:
         near = " and ".join(str(size) for size in (below, above) if size is not None)
         lines.append(
@@ -52,10 +129,8 @@ def _sentences(found: Prediction) -> list[str]:
             if near
             else "No number of replicas divides all tasks evenly."
         )
-    if not all(one.is_over for one in found.outcomes):
+    if not all(one.is_over for one in (found.chosen, *found.others)):
         lines.append("A number with + is of the first rebalances only: there are more than this command plays.")
-    if any(one.cold and one.is_chosen for one in found.outcomes):
-        lines.append(
-            "Cold tasks have no caught-up copy: the operator holds such a scale-down, and on a scale-up users wait."
-        )
+    if found.chosen.cold and found.to >= found.current:
+        lines.append("Cold tasks have no caught-up copy: their users wait while the state is restored.")
     return lines

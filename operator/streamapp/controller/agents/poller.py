@@ -18,6 +18,7 @@ from streamapp.core.evidence.agent_views import remember
 from streamapp.core.facts.agent_reports import AgentReport, AgentsSeen, EndsAfter
 from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.status.restore_rates import restore_rates
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import Key
 from streamapp.kube.objects import from_json
@@ -61,6 +62,8 @@ class AgentPoller:
             ends = await self._ends(application, is_shrinking=is_shrinking)
         words, no_key = (read.reply for read in readings), self.agents.why_no_key()
         memory.agents = remember(memory.agents, self.now(), words, ends, no_key=no_key)
+        if ends is not None and isinstance(memory.task_set, TaskSet):
+            memory.speeds = memory.speeds.with_rates(restore_rates(memory.agents, memory.task_set).values())
 
     async def _ends(self, application: Application, *, is_shrinking: bool) -> EndsAfter | None:
         """Read the end offsets after the reports; a converged application needs none."""

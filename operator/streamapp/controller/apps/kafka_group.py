@@ -358,6 +358,8 @@ def _subscription(subscription: DecodedSubscription) -> core.Subscription:
         process_id=subscription.info.process_id,
         offsets=MappingProxyType({task: _position(position) for task, position in subscription.info.positions.items()}),
         owned_partitions=subscription.owned_partitions,
+        newest_version=subscription.info.latest_supported_version,
+        is_tagged=bool(subscription.info.client_tags or subscription.rack),
     )
 
 

@@ -15,7 +15,7 @@ from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import DesiredSample, Episode, RebalanceHistory, Snapshot
+from streamapp.core.facts.snapshot import NOTHING_SEEN, DesiredSample, Episode, RebalanceHistory, Snapshot, Speeds
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
@@ -106,6 +106,8 @@ class Memory:
     """Of the topics behind the stores, as they were last read."""
     agents: AgentsSeen | None = None
     """The reports of the agents; None if the application has no agents."""
+    speeds: Speeds = NOTHING_SEEN
+    """For predictions."""
     topology: str = ""
     """The last text that all agents reported; empty if they never agreed on one."""
     reported_topology: str = ""

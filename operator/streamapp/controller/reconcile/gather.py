@@ -186,6 +186,7 @@ class Gatherer:
             workload=workload,
             task_set=self._task_set(streamapp, memory, workload),
             agents=memory.agents if policy.agent else None,
+            speeds=memory.speeds,
             lease=self.lease,
             readings=memory.readings,
             observed=memory.observed,

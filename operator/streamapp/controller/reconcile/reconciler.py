@@ -18,6 +18,7 @@ from streamapp.controller.apps.memory import LastPass, Memory, Unreported
 from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier, RaisePendingError, StepObserver
+from streamapp.controller.reconcile.forecasts import ForecastNews
 from streamapp.controller.reconcile.gather import Gathered, Gatherer, OtherInstallation, ReplicaFacts
 from streamapp.controller.reconcile.report import Reporter, events_of, gap_seen, log
 from streamapp.controller.record.recorder import PassRecorder
@@ -155,7 +156,8 @@ class Reconciler:
             _keep(gathered, decision)
             raise
         decision, gap = _with_unreported(gathered, decision)
-        self._recorder.record(gathered.key, _look(gathered, decision, gap))
+        forecasts = self._reporter.forecasts.note(gathered, decision)
+        self._recorder.record(gathered.key, _look(gathered, decision, gap, forecasts))
         await self._reporter.report(gathered, decision, gap, done=failure is None)
         if failure is None or gathered.snapshot.raised is not None:
             gathered.application.memory.unreported = Unreported()
@@ -254,7 +256,9 @@ def _with_unreported(gathered: Gathered, decision: Decision) -> tuple[Decision, 
     return replace(decision, events=events, closed_step=kept.closed_step), kept.gap
 
 
-def _look(gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) -> Look:
+def _look(
+    gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, forecasts: tuple[ForecastNews, ...]
+) -> Look:
     """The pass as the flight record keeps it."""
     return Look(
         streamapp=gathered.streamapp,
@@ -264,4 +268,5 @@ def _look(gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None) 
         policy=gathered.policy,
         decision=decision,
         gap=gap,
+        forecasts=forecasts,
     )

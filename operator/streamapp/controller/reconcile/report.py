@@ -14,6 +14,7 @@ from streamapp.api.status.throttle import is_worth_writing
 from streamapp.api.status.translate import status_after_raise, status_of
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.metrics import Metrics
+from streamapp.controller.reconcile.forecasts import Forecasts
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
 from streamapp.core.facts.hold_record import Hold, HoldRecord
@@ -48,6 +49,8 @@ class Reporter:
         """The hold of each application, as last reported."""
         self._shown: dict[Key, Memory] = {}
         """Whose age of the group is shown."""
+        self.forecasts = Forecasts(metrics)
+        """Predictions of changes, and what became of them."""
 
     async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:
         """Report a decision.
@@ -82,6 +85,7 @@ class Reporter:
         """Drop the state of a deleted application."""
         for remembered in (self._logged, self._holds, self._shown):
             remembered.pop(key, None)
+        self.forecasts.forget(key)
         self._metrics.forget(key.namespace, key.name)
 
     def _log(self, gathered: Gathered, decision: Decision) -> bool:

@@ -25,7 +25,7 @@ LONGEST_SECONDS = 2.0
 """That files are read for one answer."""
 PATIENCE_SECONDS = 5.0
 """For a disk."""
-_NOTABLE = ("scale", "decision", "step", "stepClosed")
+_NOTABLE = ("scale", "decision", "step", "stepClosed", "forecast", "forecastClosed")
 _MARKS = tuple(f'"kind":"{kind}"'.encode() for kind in _NOTABLE)
 _AT_ONCE = 500
 """Lines between two pauses, in which the event loop can run."""

@@ -127,6 +127,8 @@ class ClientSettings:
     """`state.dir`."""
     cleaned_tasks: int | None = None
     """Task directories that `cleanUp()` removed before the instance started; None: none, or not known."""
+    kafka_version: str | None = None
+    """Of its Kafka Streams."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

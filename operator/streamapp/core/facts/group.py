@@ -69,6 +69,10 @@ class Subscription:
     """Per task, directories that merely lie on its disk included."""
     owned_partitions: frozenset[TopicPartition]
     """Source partitions it already owned then."""
+    newest_version: int | None = None
+    """The newest version of Kafka Streams' part of a subscription that the member knows; None: not read."""
+    is_tagged: bool = False
+    """Whether it has client tags or a rack."""
     running: frozenset[TaskId] = field(init=False, repr=False, compare=False)
     """The tasks that it processed as active when it joined."""
 

@@ -5,9 +5,10 @@ the history of desired replicas, older readings, observed members, triggered reb
 needs it waits.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import Enum
 
 from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.autoscalers import NOT_LISTED, ReplicaWriters, ReplicaWritersUnknown
@@ -16,6 +17,9 @@ from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
+
+MOST_RATES = 200
+MOST_PAUSES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,45 @@ class Raise:
     """ID of the hold that ended with it."""
 
 
+class Direction(Enum):
+    """Of a change of the replicas."""
+
+    UP = "up"
+    DOWN = "down"
+
+    @classmethod
+    def of(cls, before: int, after: int) -> "Direction":
+        """More replicas, or not."""
+        return cls.UP if after >= before else cls.DOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speeds:
+    """How fast the application was seen to restore, and what its changes took beside their rebalances; newest last.
+
+    For predictions only: no step of the operator depends on them.
+    """
+
+    restore: tuple[float, ...] = ()
+    """Records a second of one process that restores."""
+    pauses_up: tuple[float, ...] = ()
+    """Seconds that a change to more replicas took beside its rebalances."""
+    pauses_down: tuple[float, ...] = ()
+
+    def with_rates(self, rates: Iterable[float]) -> "Speeds":
+        """And these rates."""
+        return replace(self, restore=(*self.restore, *rates)[-MOST_RATES:])
+
+    def with_pause(self, direction: Direction, seconds: float) -> "Speeds":
+        """And one more change."""
+        if direction is Direction.UP:
+            return replace(self, pauses_up=(*self.pauses_up, seconds)[-MOST_PAUSES:])
+        return replace(self, pauses_down=(*self.pauses_down, seconds)[-MOST_PAUSES:])
+
+
+NOTHING_SEEN = Speeds()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything."""
@@ -174,6 +217,8 @@ class Snapshot:
     """Of the topics behind the stores; one that was not asked for yet is missing. Nothing waits for them."""
     agents: AgentsSeen | None = None
     """What the agents in the pods say; None where the application runs without."""
+    speeds: Speeds = NOTHING_SEEN
+    """For predictions; no step depends on them."""
     replica_writers: ReplicaWriters | ReplicaWritersUnknown = NOT_LISTED
     """Who drives the replicas. Told to people; no step depends on it."""
     lease: int = 0

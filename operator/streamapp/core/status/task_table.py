@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
+from streamapp.core.evidence.agent_views import fresh
 from streamapp.core.evidence.coverage import Copy, CopyMap, is_caught_up
 from streamapp.core.evidence.learner_source import is_on_demand, limited_evidence
 from streamapp.core.evidence.membership import MemberPlacement
@@ -19,11 +20,12 @@ from streamapp.core.facts.group import GroupDescription, Member
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndOffsets, Measured, RunningActive, restore_size
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.snapshot import NOTHING_SEEN, Snapshot, Speeds
 from streamapp.core.facts.tasks import TaskFacts, TaskSet
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput, input_now
 from streamapp.core.reasons import Reason
+from streamapp.core.status.processes import ProcessRow, process_rows
 
 
 class Activity(Enum):
@@ -98,6 +100,10 @@ class TaskTable:
     rows: tuple[TaskRow, ...]
     doubt: str
     """What is not known and why; empty where all is."""
+    processes: tuple[ProcessRow, ...] = ()
+    """Those of the group whose ordinal and process ID are known."""
+    speeds: Speeds = NOTHING_SEEN
+    """For predictions."""
 
 
 def task_table(snapshot: Snapshot, policy: ScalingPolicy) -> TaskTable | Refusal:
@@ -125,6 +131,7 @@ class _Table:
         self._case = case
         self._universe = task_set
         self._copies = copies
+        self._placement = placement
         self._holders = active_holders(group)
         self._place = {member.id: ordinal for ordinal, members in placement.by_ordinal.items() for member in members}
         self._standbys = _standbys(placement)
@@ -147,7 +154,15 @@ class _Table:
             limit=self._limit,
             rows=tuple(self._row(task) for task in self._universe.tasks),
             doubt=doubt,
+            processes=self._processes(),
+            speeds=self._case.snapshot.speeds,
         )
+
+    def _processes(self) -> tuple[ProcessRow, ...]:
+        ends = self._copies.ends if isinstance(self._copies, CopyMap) else None
+        snapshot, policy = self._case.snapshot, self._case.policy
+        reports = fresh(snapshot, policy.timing) if policy.agent else {}
+        return process_rows(self._placement, self._universe, ends, reports)
 
     def _row(self, task: TaskFacts) -> TaskRow:
         holders = self._holders.get(task.id, ())

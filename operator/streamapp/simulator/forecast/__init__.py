@@ -1,0 +1,5 @@
+"""What another number of replicas would cause, for an application as it runs: moves, rounds, times. Pure.
+
+`running` takes the application from the core's task table, `change` plays the change, `outcome` counts what it causes,
+and `times` gives the seconds as a range over what is not known. The command line and the controller call it.
+"""

@@ -1,0 +1,132 @@
+"""An application as it runs, in the values of the model, from the core's task table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streamapp.core.assignors.group import Task
+from streamapp.core.facts.ids import Ordinal, ProcessId, TaskId
+from streamapp.core.facts.seeding import seeded_process_id
+from streamapp.core.status.processes import ProcessRow
+from streamapp.core.status.task_table import Role, TaskRow, TaskTable
+from streamapp.simulator.world import Instance, World
+
+UNKNOWN_RECORDS = 1_000_000
+"""Stands for an unknown size, so that moves and rebalances can be counted; no time is given then."""
+
+
+class LayoutUnknownError(ValueError):
+    """The layout is not known well enough to play a change; says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The application before the change."""
+
+    world: World
+    processes: Mapping[int, ProcessId]
+    """By ordinal; also of ordinals that are not there yet."""
+    current: int
+    """Replicas of the StatefulSet."""
+    limit: int
+    """Records; a copy no further behind is caught up."""
+    unknown_sizes: int
+    """Stateful tasks whose changelogs have an unknown size."""
+    unknown_lags: int
+    """Copies whose lag is not known; they count as empty."""
+    usual_copies: int
+    """As many standbys as most stateful tasks have."""
+    bytes_per_record: float | None
+    """Of state on a volume; None where agents do not report it."""
+    rows: tuple[ProcessRow, ...]
+
+    def ordinals(self) -> dict[ProcessId, int]:
+        """The ordinal of each process."""
+        return {process: ordinal for ordinal, process in self.processes.items()}
+
+
+def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
+    """Take the layout from the table; LayoutUnknownError if the pod of a task is not known.
+
+    Args:
+        table: What the operator's last pass found.
+        current: Replicas of the StatefulSet.
+        to: Replicas after the change.
+        app_uid: UID of the StreamApp, from which the IDs of new ordinals follow.
+    """
+    if not table.rows:
+        raise LayoutUnknownError(table.doubt or "no task is known")
+    unplaced = [row.task for row in table.rows if row.owner is not None and row.owner.ordinal is None]
+    if unplaced:
+        raise LayoutUnknownError(f"the pod of task {unplaced[0]} is not known")
+    known = {int(row.ordinal): row for row in table.processes}
+    processes = {
+        ordinal: known[ordinal].process if ordinal in known else seeded_process_id(app_uid, Ordinal(ordinal))
+        for ordinal in range(max(current, to))
+    }
+    stateful = [row for row in table.rows if row.is_stateful]
+    ends = {row.task: float(UNKNOWN_RECORDS if row.records is None else row.records) for row in stateful}
+    instances = [
+        _instance(ordinal, processes[ordinal], known.get(ordinal), table.rows, ends) for ordinal in range(current)
+    ]
+    return Running(
+        world=World(
+            tasks=tuple(Task(row.task, row.is_stateful) for row in table.rows),
+            ends=ends,
+            instances={one.process: one for one in instances},
+        ),
+        processes=processes,
+        current=current,
+        limit=table.limit,
+        unknown_sizes=sum(row.records is None for row in stateful),
+        unknown_lags=sum(copy.lag is None for row in stateful for copy in row.copies if copy.role is not Role.ACTIVE),
+        usual_copies=_usual_copies(stateful),
+        bytes_per_record=_bytes_per_record(known, instances, ends),
+        rows=table.processes,
+    )
+
+
+def _instance(
+    ordinal: int,
+    process: ProcessId,
+    row: ProcessRow | None,
+    rows: tuple[TaskRow, ...],
+    ends: Mapping[TaskId, float],
+) -> Instance:
+    actives = frozenset(one.task for one in rows if one.owner is not None and one.owner.ordinal == ordinal)
+    lags: dict[TaskId, float] = {} if row is None else {task: lag for task, lag in row.lags.items() if task in ends}
+    standbys: set[TaskId] = set()
+    for one in rows:
+        for copy in one.copies:
+            if copy.ordinal != ordinal:
+                continue
+            if copy.role is not Role.ACTIVE:
+                standbys.add(one.task)
+            if copy.lag is not None:
+                lags[one.task] = copy.lag
+            elif copy.role is Role.ACTIVE:
+                lags[one.task] = 0
+            else:
+                lags.setdefault(one.task, ends[one.task])
+    return Instance(
+        process=process,
+        threads=1 if row is None else row.threads,
+        actives=actives,
+        standbys=frozenset(standbys) - actives,
+        positions={task: max(0.0, ends[task] - lag) for task, lag in lags.items()},
+    )
+
+
+def _usual_copies(stateful: list[TaskRow]) -> int:
+    counts = sorted(sum(copy.role is not Role.ACTIVE for copy in row.copies) for row in stateful)
+    return counts[len(counts) // 2] if counts else 0
+
+
+def _bytes_per_record(
+    known: Mapping[int, ProcessRow], instances: list[Instance], ends: Mapping[TaskId, float]
+) -> float | None:
+    """Bytes on all volumes that are known, by the records that were applied there."""
+    told = [known[ordinal].state_bytes for ordinal in range(len(instances)) if ordinal in known]
+    if len(told) < len(instances) or any(size is None for size in told):
+        return None
+    records = sum(position for one in instances for task, position in one.positions.items() if task in ends)
+    return sum(size for size in told if size is not None) / records if records > 0 else None
