@@ -7,10 +7,11 @@ assigned; between the two rebalances of a move nobody has the task.
 import asyncio
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from lab.errors import LabError
 from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.kafka.cluster import KafkaCluster
 from streamapp.kafka.connection.errors import KafkaAccessError
@@ -20,6 +21,7 @@ from streamapp.wire.errors import UndecodableError
 
 PAUSE_SECONDS = 0.1
 _DEADLINE_SECONDS = 5.0
+_STABLE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,29 @@ def generation(bootstrap: str, application_id: str) -> int:
         return max((number for number in generations if number is not None), default=0)
 
     return asyncio.run(read())
+
+
+def read_stable(bootstrap: str, application_id: str) -> DecodedGroup:
+    """The group at the next moment at which it is stable; LabError if none comes."""
+
+    async def read() -> DecodedGroup:
+        cluster = KafkaCluster(read_settings(bootstrap, {}), application_id)
+        try:
+            async with asyncio.timeout(_STABLE_SECONDS):
+                while True:
+                    with suppress(KafkaAccessError, UndecodableError):
+                        reading = await read_group(cluster.group, _DEADLINE_SECONDS)
+                        if reading.state is ClassicGroupState.STABLE:
+                            return reading
+                    await asyncio.sleep(PAUSE_SECONDS / 2)
+        finally:
+            cluster.close()
+
+    try:
+        return asyncio.run(read())
+    except TimeoutError as error:
+        why = f"it was not stable within {_STABLE_SECONDS:.0f} s"
+        raise LabError(f"group {application_id}: cannot be read", why, "look at its members' logs") from error
 
 
 async def _record(bootstrap: str, application_id: str, layouts_of_group: TaskLayouts, ends: threading.Event) -> None:
