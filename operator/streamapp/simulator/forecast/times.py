@@ -64,14 +64,14 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pauses:
-    """What a change takes beside its rounds, in seconds; measured in the lab, or seen on this application."""
+    """What a change takes beside its rounds, in seconds: an estimate from a few runs, or seen on this application."""
 
     up: Spread = Spread(8.0, 11.0, 15.0)
     """Replicas that are added: until the pods have started and joined."""
     down: Spread = Spread(17.0, 22.0, 28.0)
     """Replicas that are removed: the announcement, two looks at the group, the end of the pods."""
     seen_up: int = 0
-    """Changes of this application that `up` rests on; 0: none, it is the lab's."""
+    """Changes of this application that `up` rests on; 0: none, it is the estimate."""
     seen_down: int = 0
 
     def of(self, direction: Direction) -> Spread:
