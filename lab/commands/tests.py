@@ -27,9 +27,9 @@ def test(*, keep: bool, pytest_arguments: tuple[str, ...]) -> None:
         _bring_up(cluster)
     try:
         with cluster.session() as session:
-            command = (sys.executable, "-m", "pytest", "-p", "no:randomly", "-m", "lab", "--override-ini=timeout=600")
+            options = ("-p", "no:randomly", "-m", "lab", "--override-ini=timeout=600", "--durations=20")
             ran = subprocess.run(
-                (*session.prefix, *command, *(pytest_arguments or ("tests/lab",))),
+                (*session.prefix, sys.executable, "-m", "pytest", *options, *(pytest_arguments or ("tests/lab",))),
                 cwd=REPOSITORY,
                 env=session.environment,
                 check=False,
