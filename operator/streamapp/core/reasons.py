@@ -302,8 +302,8 @@ class Reason(Enum):
         event="CreationDelayed",
     )
     FactsStale = _facts(
-        "Kubernetes or the group was last read too long ago to remove a pod.",
-        "If it lasts, check the operator: it is slow or short of CPU.",
+        "Kubernetes or the group was last read more than 10 s ago, or the clock was set back since.",
+        "If it lasts, check the operator: it is slow or short of CPU, or its node's clock is not synchronized.",
         gate="facts_are_fresh",
     )
     BrokersUnreachable = _facts(
@@ -389,7 +389,8 @@ class Reason(Enum):
     )
     VolumeClaimMissing = _facts(
         "The volume claim of a pod does not exist, or it is being deleted.",
-        "Check `kubectl get pvc`. If the claim is being deleted, also delete the pod: both are created anew.",
+        "Check `kubectl get pvc`. When other pods have caught-up copies of the pod's tasks, delete the pod: pod and "
+        "claim are created anew.",
         consequence="The process ID and the state of the pod end with the pod.",
         gate="identity_holds",
     )
@@ -612,9 +613,11 @@ class Reason(Enum):
         wait_rank=1,
     )
     WouldMoveCold = _coverage(
-        "By the prediction of their assignor, the brokers would give a task to a pod without a caught-up copy of it.",
-        "Set the group's `streams.num.standby.replicas` to 2 at the broker, choose another number of replicas, or "
-        "override coverage for this hold with the annotation `streamapp.dev/override`.",
+        "By the streams protocol the brokers assign tasks. Their assignor would give one to a pod without a caught-up "
+        "copy of it.",
+        "Choose another number of replicas; without OnDemand, or set the group's `streams.num.standby.replicas` to 2 "
+        "at the broker. To accept the restore, set the annotation `streamapp.dev/override` for a hold, or "
+        "`rollout.policy: Immediate` for a rollout.",
         gate="brokers_choose_caught_up_copies",
         is_overridable=True,
         wait_rank=7,
@@ -763,13 +766,16 @@ class Reason(Enum):
         consequence="After all tasks were seen running, one pod is restarted with its volume.",
     )
     FirstRestartUncovered = _rollouts(
-        "The newest template brings the agent, and only agents can report the topology, so the first restart cannot be "
-        "covered.",
-        "Set `spec.topology`, or accept a gap for each pod, and undo that after the rollout: `kubectl patch "
-        """streamapp NAME --type=merge --patch '{"spec":{"rollout":{"policy":"Immediate"}}}'`.""",
+        "The newest template brings the agent, and only agents can report what covers a restart: the topology, or with "
+        "the streams protocol the positions. So the first restart cannot be covered.",
+        "Accept a gap for each pod, and undo that after the rollout: `kubectl patch streamapp NAME --type=merge "
+        """--patch '{"spec":{"rollout":{"policy":"Immediate"}}}'`. Without the streams protocol, `spec.topology` is """
+        "another way.",
         consequence="The rollout waits, and with it every scale-down.",
-        hold_ends="It continues when a user sets `spec.topology` or accepts the restarts.",
-        change_ends="The rollout continues when a user sets `spec.topology` or accepts the restarts.",
+        hold_ends="It continues when a user accepts the restarts or, without the streams protocol, sets "
+        "`spec.topology`.",
+        change_ends="The rollout continues when a user accepts the restarts or, without the streams protocol, sets "
+        "`spec.topology`.",
         always_needs_action=True,
     )
     RestartUncovered = _rollouts(
