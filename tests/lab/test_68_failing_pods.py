@@ -39,10 +39,7 @@ class Failure:
 FAILURES = {
     "refuses-a-setting": Failure(
         ("ended with exit code 2 (Error", "counter: ", "NO_SUCH_GUARANTEE"),
-        {
-            "env": [{"name": "STREAMS_PROCESSING_GUARANTEE", "value": "NO_SUCH_GUARANTEE"}],
-            "terminationMessagePolicy": "FallbackToLogsOnError",
-        },
+        {"env": [{"name": "STREAMS_PROCESSING_GUARANTEE", "value": "NO_SUCH_GUARANTEE"}]},
         {},
     ),
     "has-no-memory": Failure(
