@@ -368,11 +368,15 @@ def recompute(root: Path) -> dict[str, list[dict[str, Any]]]:
     duck = duckdb.connect()
     duck.execute("SET TimeZone = 'UTC'")
     for table in TABLES.values():
+        lines = files(root, table)
+        if not lines:
+            duck.execute(f"CREATE TABLE {table} (k VARCHAR, t BIGINT)")
+            continue
         # `to_micros` needs no zone: the files say UTC.
         duck.execute(
             f"CREATE TABLE {table} AS SELECT *, concat_ws('/', cluster, namespace, app, uid) AS k, epoch_us(ts) AS t "
             f"FROM read_parquet(?, hive_partitioning = false) WHERE app <> '' OR '{table}' = 'b_recorder'",
-            [files(root, table)],
+            [lines],
         )
     for script in (LINES, SAMPLES, STEPS, OUTAGES, DECISIONS):
         duck.execute(script)
