@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.clusters.ownership import require_own
+from lab.errors import LabError
 from lab.meter.counts import CountReport
 from lab.meter.gaps import GapReport, Window
 from lab.meter.measure import check_counts, measure_gaps
@@ -56,9 +57,12 @@ class ObservedApp:
         return gap_report(self.bootstrap, self.app.application, began_ms, ended_ms)
 
     def worst_gap_since(self, began_ms: int) -> float:
-        """The longest wait of any partition from then to now, in seconds; -1 where no input came."""
+        """The longest wait of any partition from then to now, in seconds; LabError where no input came."""
         worst = self.gaps(began_ms, self.clock()).worst()
-        return -1.0 if worst is None or worst.seconds is None else worst.seconds
+        if worst is None or worst.seconds is None:
+            what = f"gaps of {self.app.namespace}: none is known"
+            raise LabError(what, "no input came to any partition", "read the log of the pod `load` in the namespace")
+        return worst.seconds
 
     def counts(self) -> CountReport:
         """Stop the load and compare every output with the inputs."""

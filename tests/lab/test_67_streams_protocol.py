@@ -5,7 +5,9 @@ which protocol the application uses.
 """
 
 import asyncio
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -61,6 +63,17 @@ def standbys(one: ObservedApp) -> StandbySetting | StandbySettingUnread:
     return group.streams.standbys
 
 
+def restarts(pod: dict[str, Any]) -> int:
+    return sum(int(each["restartCount"]) for each in pod["status"]["containerStatuses"])
+
+
+def worst_gap(one: ObservedApp, began: int) -> float:
+    """The longest wait of any partition since then, in seconds, which it prints."""
+    worst = one.worst_gap_since(began)
+    print(f"worst gap {worst:.2f} s")  # noqa: T201 (a figure for the reader)
+    return worst
+
+
 def test_the_operator_sees_tasks_that_run_and_no_copy(one: ObservedApp) -> None:
     group = described(one)
     assert group.streams is not None
@@ -76,7 +89,7 @@ def test_a_pod_goes_behind_standbys_that_were_asked_for_and_the_group_is_left_as
     wait_until("standbys asked for", lambda: standbys(one) == StandbySetting(1, is_set=True), 90)
     one.app.wait_until_converged(2)
     assert one.steps()[0] == (3, 2)
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert worst_gap(one, began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
     wait_until("standbys put back", lambda: standbys(one) == UNSET, 60)
     wait_until("nothing on record", lambda: "standbys" not in one.record(), 60)
 
@@ -93,10 +106,14 @@ def test_a_scale_down_that_is_called_off_leaves_the_group_as_it_was(one: Observe
 
 def test_tasks_of_a_killed_pod_do_not_wait_for_the_session_timeout(one: ObservedApp) -> None:
     one.app.wait_until_converged(3)
+    time.sleep(25)  # its members must have been seen for a while
     began = one.clock()
-    kill_container(one.pod(2))
+    killed = one.pod(2)
+    kill_container(killed)
+    wait_until("restarted", lambda: restarts(one.pod(2)) > restarts(killed), 60)
     one.app.wait_until_converged(3)
-    assert one.worst_gap_since(began) < 2 * SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    time.sleep(5)
+    assert worst_gap(one, began) < 2 * SECONDS_AND_NOT_THE_SESSION_TIMEOUT
 
 
 def test_no_record_was_lost_or_doubled(one: ObservedApp) -> None:
