@@ -19,6 +19,11 @@ _EATERS = 24
 _EATEN_MEGABYTES = 40
 
 
+def restarts(pod: Mapping[str, Any]) -> int:
+    """How often the containers of a pod were restarted; 0 before any began."""
+    return sum(int(each["restartCount"]) for each in pod["status"].get("containerStatuses", ()))
+
+
 def kill_container(pod: Mapping[str, Any]) -> None:
     """Send SIGKILL to process 1 of a pod's first container."""
     identity = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")

@@ -5,7 +5,6 @@ application see, measured on its topics.
 """
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +16,11 @@ from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.meter.gaps import Window
 from lab.meter.measure import check_counts, measure_gaps
-from lab.node.layout import Layout
 from lab.scenarios import demo_application, operator_deployment
 from lab.scenarios.demo_application import DemoApplication, fresh_name
+from lab.scenarios.faults import kill_container, restarts
 from lab.scenarios.group import GroupReader
 from lab.scenarios.stream_app import StreamAppScenario
-from lab.settings import Settings
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 NAMESPACE = "t-operator"
@@ -61,6 +59,11 @@ class Running:
         self.app.scale(replicas)
         wait_until(f"{replicas} granted", lambda: self.app.granted() == replicas, 30, interval_seconds=0.05)
         return time.monotonic() - began
+
+    def pod(self, name: str) -> dict[str, Any]:
+        """One pod as it is."""
+        (pod,) = [pod for pod in self.app.pods() if pod["metadata"]["name"] == name]
+        return pod
 
     def record(self) -> dict[str, Any]:
         """The hold record; empty where there is none."""
@@ -152,14 +155,8 @@ def test_a_broker_that_swallows_packets_delays_nobody_else_and_no_growth(running
 def test_a_container_that_is_killed_costs_seconds_and_not_the_session_timeout(running: Running) -> None:
     time.sleep(25)  # its members must have been seen for a while
     began = running.clock()
-    (container,) = [
-        status["containerID"].removeprefix("containerd://")
-        for pod in running.app.pods()
-        if pod["metadata"]["name"] == "counter-1"
-        for status in pod["status"]["containerStatuses"]
-    ]
-    kill_container(container)
-    wait_until("restarted", lambda: restarts(running.app, "counter-1") == 1, 60)
+    kill_container(running.pod("counter-1"))
+    wait_until("restarted", lambda: restarts(running.pod("counter-1")) == 1, 60)
     running.app.wait_until_converged(4)
     time.sleep(5)
     assert running.worst_gap(began, running.clock()) < 30 < SESSION_TIMEOUT_SECONDS
@@ -174,16 +171,3 @@ def test_no_record_was_lost_or_counted_twice(running: Running) -> None:
 
 def test_the_operator_had_every_right_it_asked_for(running: Running) -> None:
     assert "forbidden" not in operator_deployment.logs(running.app.kubectl)
-
-
-def kill_container(identity: str) -> None:
-    """Send SIGKILL to a container's process 1, as the kernel does when memory runs out."""
-    socket = Layout(Settings.from_environment().state).containerd_socket
-    command = ("ctr", "--address", str(socket), "--namespace", "k8s.io", "tasks", "kill", "--signal", "SIGKILL")
-    subprocess.run((*command, identity), check=True, capture_output=True)
-
-
-def restarts(app: StreamAppScenario, pod_name: str) -> int:
-    """How often a pod's container was restarted."""
-    (pod,) = [pod for pod in app.pods() if pod["metadata"]["name"] == pod_name]
-    return sum(int(status["restartCount"]) for status in pod["status"]["containerStatuses"])

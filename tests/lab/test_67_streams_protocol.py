@@ -7,13 +7,12 @@ which protocol the application uses.
 import asyncio
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.faults import kill_container
+from lab.scenarios.faults import kill_container, restarts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
 from lab.scenarios.stream_app import ON_DEMAND
 from streamapp.controller.apps.kafka_group import KafkaGroup
@@ -61,10 +60,6 @@ def standbys(one: ObservedApp) -> StandbySetting | StandbySettingUnread:
     group = described(one)
     assert group.streams is not None
     return group.streams.standbys
-
-
-def restarts(pod: dict[str, Any]) -> int:
-    return sum(int(each["restartCount"]) for each in pod["status"]["containerStatuses"])
 
 
 def worst_gap(one: ObservedApp, began: int) -> float:

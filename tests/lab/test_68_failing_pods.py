@@ -14,6 +14,7 @@ import pytest
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.faults import restarts
 from lab.scenarios.observed_app import remove_all, unique_name
 from lab.scenarios.stream_app import StreamAppScenario
 from streamapp.cli.__main__ import main
@@ -103,13 +104,13 @@ def test_a_pod_that_crashes_again_and_again_is_not_called_ready_between_two_cras
 ) -> None:
     app = failing["refuses-a-setting"]
 
-    def restarts() -> int:
+    def crashes() -> int:
         (pod,) = app.pods()
-        return sum(each["restartCount"] for each in pod["status"].get("containerStatuses", ()))
+        return restarts(pod)
 
-    wait_until(f"{REPEATEDLY} restarts", lambda: restarts() >= REPEATEDLY, 180)
+    wait_until(f"{REPEATEDLY} restarts", lambda: crashes() >= REPEATEDLY, 180)
     assert says(app, FAILURES["refuses-a-setting"])
-    wait_until("restarts are counted", lambda: f"{restarts()} restarts" in app.condition("Ready")["message"], 30)
+    wait_until("restarts are counted", lambda: f"{crashes()} restarts" in app.condition("Ready")["message"], 30)
 
 
 def test_an_application_is_ready_again_when_its_cause_is_gone(failing: dict[str, StreamAppScenario]) -> None:
