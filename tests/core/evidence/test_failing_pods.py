@@ -12,6 +12,8 @@ from tests.builders import a_pod, not_running, pods
 from tests.support import example
 
 KILLED = PodFault(reason="OOMKilled", container="app", exit_code=137, restarts=2, last_words="heap")
+ONCE_AT_START = replace(KILLED, restarts=1, ran_for=timedelta(seconds=3))
+ONCE_AFTER_DAYS = replace(KILLED, restarts=1, ran_for=timedelta(days=3))
 NO_NODE = PodFault(reason="Unschedulable", last_words="0/2 nodes are available")
 NO_IMAGE = PodFault(reason="ErrImagePull", container="app")
 
@@ -32,6 +34,9 @@ def running(seconds: float) -> Container:
         pytest.param(a_pod(1, fault=KILLED, container=running(20)), True, id="it has just been started again"),
         pytest.param(a_pod(1, fault=KILLED, container=running(61)), False, id="it has run for a minute"),
         pytest.param(a_pod(1, fault=replace(KILLED, restarts=1), container=running(20)), False, id="once is no loop"),
+        pytest.param(a_pod(1, fault=ONCE_AT_START, container=running(2)), True, id="its only run so far was short"),
+        pytest.param(a_pod(1, fault=ONCE_AT_START, container=running(61)), False, id="it runs longer than the last"),
+        pytest.param(a_pod(1, fault=ONCE_AFTER_DAYS, container=running(2)), False, id="it had run for days"),
         pytest.param(
             a_pod(1, fault=KILLED, container=not_running(), terminating=True), False, id="it is being deleted"
         ),

@@ -1,5 +1,6 @@
 """What a pod's status says of a container that does not run, and of a pod without a node."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ CRASHED: Json = {
     "terminated": {
         "exitCode": 1,
         "reason": "Error",
+        "startedAt": "2026-11-21T09:59:57Z",
         "finishedAt": "2026-11-21T10:00:00Z",
         "message": "at Main\n\x1b[31mboom\n",
     }
@@ -64,7 +66,12 @@ def fault(
         pytest.param(
             fault(BACK_OFF, CRASHED, 7),
             PodFault(
-                reason="CrashLoopBackOff", container="app", exit_code=1, restarts=7, last_words="at Main [31mboom"
+                reason="CrashLoopBackOff",
+                container="app",
+                exit_code=1,
+                restarts=7,
+                ran_for=timedelta(seconds=3),
+                last_words="at Main [31mboom",
             ),
             id="a crash loop",
         ),
@@ -91,7 +98,12 @@ def fault(
         pytest.param(
             fault({"waiting": {"reason": "PodInitializing"}}, init=CRASHED),
             PodFault(
-                reason="Error", container="streamapp-seed", exit_code=1, restarts=2, last_words="at Main [31mboom"
+                reason="Error",
+                container="streamapp-seed",
+                exit_code=1,
+                restarts=2,
+                ran_for=timedelta(seconds=3),
+                last_words="at Main [31mboom",
             ),
             id="an init container fails",
         ),

@@ -15,8 +15,8 @@ from streamapp.core.facts.workload import Pod, PodFault, StateSeen, Workload
 UNREPORTED_LIMIT = timedelta(hours=1)
 """So long a pod can wait whose seeder did not report the age of the state."""
 _PROVES_ITSELF = timedelta(seconds=60)
-"""A container that was restarted repeatedly is believed to run after this long: without a readiness probe, Kubernetes
-calls it ready as soon as it starts."""
+"""A container that was restarted repeatedly, or whose last run was shorter than this, is believed to run after this
+long: without a readiness probe, Kubernetes calls it ready as soon as it starts."""
 _REPEATEDLY = 2
 
 
@@ -68,8 +68,9 @@ def _counted(pod: Pod, workload: Workload) -> PodFault | None:
         return None
     if started is None or not pod.ready:
         return fault
-    is_in_loop = fault.restarts >= _REPEATEDLY and workload.read_at - started < _PROVES_ITSELF
-    return fault if is_in_loop else None
+    ended_early = fault.ran_for is not None and fault.ran_for < _PROVES_ITSELF
+    must_prove_itself = ended_early or fault.restarts >= _REPEATEDLY
+    return fault if must_prove_itself and workload.read_at - started < _PROVES_ITSELF else None
 
 
 def expired_pods(snapshot: Snapshot) -> tuple[Pod, ...]:

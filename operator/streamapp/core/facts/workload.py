@@ -44,6 +44,8 @@ class PodFault:
     exit_code: int | None = None
     """How its last run ended; None if it never ran."""
     restarts: int = 0
+    ran_for: timedelta | None = None
+    """How long its last run took; None if it never ran, or if the kubelet lost sight of the run."""
     last_words: str = ""
     """The end of the container's termination message, or what the kubelet or the scheduler says."""
 

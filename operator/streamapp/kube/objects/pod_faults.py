@@ -4,6 +4,7 @@ Pure functions over the API server's JSON, called by `from_json`. For messages a
 """
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from streamapp.core.facts.workload import PodFault
@@ -56,8 +57,15 @@ def _fault(status: Mapping[str, Any], reason: str, ended: Mapping[str, Any], ins
         container=status["name"],
         exit_code=ended.get("exitCode"),
         restarts=status.get("restartCount", 0),
+        ran_for=_length(ended),
         last_words=_end_of(ended.get("message", "") if ended else instead),
     )
+
+
+def _length(ended: Mapping[str, Any]) -> timedelta | None:
+    """The length of a run; None where the kubelet lost sight of it: it gives no times then."""
+    started, finished = ended.get("startedAt"), ended.get("finishedAt")
+    return datetime.fromisoformat(finished) - datetime.fromisoformat(started) if started and finished else None
 
 
 def _unscheduled(status: Mapping[str, Any]) -> PodFault | None:
