@@ -6,6 +6,7 @@ their way.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from streamapp.core.actions import beside, standbys
 from streamapp.core.actions.announcement import Leaving, announcement
@@ -37,7 +38,7 @@ from streamapp.core.gates.convergence import Convergence, estimate
 from streamapp.core.reasons import Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanBuilder(OfEvidence):
     """Everything that one decision has found out, on its way to a plan."""
 
@@ -59,7 +60,7 @@ class PlanBuilder(OfEvidence):
         if self.outcome.verdict is Verdict.STALLED:
             return self.plan_of_closing()
         if self.outcome.verdict is Verdict.PAUSED:
-            return (*self.plan_of_closing(), *self._standbys().steps, *self._announcement())
+            return (*self.plan_of_closing(), *self._standbys.steps, *self._announcement())
         main = self._main(statefulset)
         takes_pods = self.outcome.grant is not None and self.outcome.grant.step is not None
         others = (
@@ -70,7 +71,7 @@ class PlanBuilder(OfEvidence):
         )
         # Nothing that may fail comes before a raise.
         ordered = (*main, *others) if self.outcome.verdict is Verdict.GROW else (*others, *main)
-        return (*ordered, *self._standbys().steps, *self._told(main), *self._rebalance(main))
+        return (*ordered, *self._standbys.steps, *self._told(main), *self._rebalance(main))
 
     def plan_of_closing(self) -> Plan:
         """Only what brings an open step to its end, and the record; all that a pause leaves."""
@@ -111,7 +112,7 @@ class PlanBuilder(OfEvidence):
         if statefulset is not None and statefulset.is_ours and statefulset.drift:
             news.append(Event(Reason.StatefulSetChanged, statefulset.drift))
         takes_pods = self.outcome.grant is not None and self.outcome.verdict is Verdict.STEP
-        news.extend(self._standbys().events)
+        news.extend(self._standbys.events)
         if isinstance(before, HoldRecord) and before.hold is not None and self.outcome.hold is None and not takes_pods:
             news.append(Event(Reason.HoldCancelled, f"hold {before.hold.id}"))
         raised = self.snapshot.raised
@@ -183,12 +184,13 @@ class PlanBuilder(OfEvidence):
             step = self.step_progress.step
         if self.outcome.grant is not None and self.outcome.grant.step is not None:
             step = self.outcome.grant.step
-        raised = self._standbys().record
+        raised = self._standbys.record
         if self.outcome.hold is None and step is None and raised is None:
             return None
         epoch = (NO_EPOCH if before is None else before.epoch).next(self.snapshot.lease, self.snapshot.now)
         return HoldRecord(epoch=epoch, hold=self.outcome.hold, step=step, standbys=raised)
 
+    @cached_property
     def _standbys(self) -> StandbysNow:
         """What becomes of the group's standbys; nothing changes in a dry run and while the operator is stalled."""
         is_idle = self.snapshot.app.dry_run or self.outcome.verdict is Verdict.STALLED

@@ -9,7 +9,7 @@ an agent whose tasks the brokers have assigned to that pod. How far a copy is is
 of thousands of tasks nearly all run on a pod that stays.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -178,21 +178,25 @@ class CopyMap:
             count, lagging = 0, set[TaskId]()
             for tasks, holder in self._standbys:
                 stateful = tasks & self.task_set.stateful_ids
-                behind = [
-                    task.id for task in self.task_set.facts_of(stateful) if not self._is_within(task, holder, limit)
-                ]
+                behind = self._lagging_of(self.task_set.facts_of(stateful), holder, limit)
                 count += len(stateful) - len(behind)
                 lagging.update(behind)
             self._lagging_by_limit[limit] = count, frozenset(lagging)
         return self._lagging_by_limit[limit]
 
-    def _is_within(self, task: TaskFacts, holder: Holder, limit: int) -> bool:
-        """As `is_caught_up` of the lag of a standby, without a value for each of thousands."""
-        position = holder[1].get(task.id)
-        if not isinstance(position, Applied):
-            return is_caught_up(self._lag(task, holder), limit)
-        left = records_left(task, position.offset_sum, self.since.ends)
-        return left is not None and left <= limit
+    def _lagging_of(self, tasks: Iterable[TaskFacts], holder: Holder, limit: int) -> list[TaskId]:
+        """The tasks of which a holder's standby is not caught up, without a value for the lag of each of thousands."""
+        lagging, positions, ends = list[TaskId](), holder[1], self.since.ends
+        for task in tasks:
+            position = positions.get(task.id)
+            if isinstance(position, Applied):
+                left = records_left(task, position.offset_sum, ends)
+                is_within = left is not None and left <= limit
+            else:
+                is_within = is_caught_up(self._lag(task, holder), limit)
+            if not is_within:
+                lagging.append(task.id)
+        return lagging
 
     @cached_property
     def _running_on(self) -> Mapping[TaskId, tuple[Ordinal, ...]]:

@@ -105,12 +105,12 @@ def every_task_is_active_once(case: GateInput) -> Refusal | None:
         twice = sorted(task for task, members in holders.items() if len(members) > 1)
         return Refusal(Reason.TaskAssignedTwice, f"task {first_few(twice)}")
     task_set = case.task_set()
-    if isinstance(task_set, Refusal) or holders.keys() == task_set.ids:
+    if isinstance(task_set, Refusal):
         return None
     nowhere = sorted(task_set.ids.difference(holders))
     if nowhere:
         return Refusal(Reason.TaskUnassigned, f"task {first_few(nowhere)}")
-    unheard_of = sorted(holders.keys() - task_set.ids)
+    unheard_of = sorted(holders.keys() - task_set.ids) if len(holders) > len(task_set.ids) else ()
     return Refusal(Reason.TaskNotInTopology, f"task {first_few(unheard_of)}") if unheard_of else None
 
 
