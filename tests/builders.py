@@ -18,7 +18,6 @@ from streamapp.core.facts.group import (
     GroupState,
     GroupUnreadable,
     Member,
-    ObservedRebalance,
 )
 from streamapp.core.facts.hold_record import Epoch, Hold, HoldRecord, OpenStep, Progress
 from streamapp.core.facts.ids import Ordinal
@@ -143,10 +142,6 @@ def a_reading(
 
 def an_unreadable(at: float = 1, reason: Reason = Reason.BrokersUnreachable, *, streams: bool = False) -> GroupReading:
     return GroupReading(ended_at=ago(at), group=GroupUnreadable(reason, "timed out", streams), rebalance=None)
-
-
-def a_join(members: Iterable[Member], *, settled: float = 3) -> ObservedRebalance:
-    return example.rebalance(tuple(members), ago(settled))
 
 
 def without_subscriptions(members: Iterable[Member]) -> tuple[Member, ...]:
