@@ -45,6 +45,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 NAVIGATION = {
     "Use": [
         "docs/operations",
+        "docs/runbooks",
         "docs/streams-protocol",
         "charts/**/README",
         "docs/command-line",

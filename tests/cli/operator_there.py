@@ -57,6 +57,8 @@ class OperatorThere:
     proxied: list[str] = field(default_factory=list)
     record: Path | None = None
     """Folder of the flight record."""
+    logs: dict[tuple[str, str, bool], bytes] = field(default_factory=dict)
+    """By pod, container and whether it is of the run before."""
     since: list[str] = field(default_factory=list)
     """From when on its history was asked for."""
 
@@ -121,7 +123,17 @@ class OperatorThere:
             return web.json_response({"resources": [{"name": "pods"}], "message": "no endpoints"}, status=self.metrics)
         if request.path.endswith("/subjectaccessreviews"):
             return self._review(body)
+        if request.path.endswith("/log"):
+            return self._log(request)
         return self._proxy(request) if "/proxy/" in request.path else None
+
+    def _log(self, request: web.Request) -> web.Response:
+        pod, asked = request.path.split("/")[-2], request.query
+        log = self.logs.get((pod, asked["container"], asked["previous"] == "true"))
+        if log is None:
+            return web.json_response({"message": f'pods "{pod}" is forbidden: no get on pods/log'}, status=403)
+        newest = log.splitlines(keepends=True)[-int(asked["tailLines"]) :]
+        return web.Response(body=b"".join(newest))
 
     def _review(self, body: Json) -> web.Response:
         if not self.may_review:

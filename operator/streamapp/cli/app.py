@@ -329,6 +329,34 @@ def history(
     return commands.history(target, request)
 
 
+@streamapp.command(epilog=EXIT_CODES)
+@name_argument()
+@click.option("-f", "--file", "archive", metavar="FILE", help="The archive. Default: a name with the time.")
+@click.option("--application-logs", is_flag=True, help="Add the logs of the application's containers.")
+@click.option("--dry-run", is_flag=True, help="Only show every line; write nothing.")
+@yes_option
+@operator_namespace_option
+@target_options
+def bundle(*, target: Target, operator_namespace: str, name: str, archive: str | None, **options: Any) -> int:
+    """Write an archive with all that explains the state of NAME, for a bug report: objects, Events, logs, decisions.
+
+    What could be a secret is removed. The command shows the files first, and then asks.
+    """
+    from pathlib import Path
+
+    from streamapp.cli.commands import bundle as commands
+
+    request = commands.BundleRequest(
+        name=name,
+        operator_namespace=operator_namespace,
+        archive=None if archive is None else Path(archive),
+        application_logs=options["application_logs"],
+        dry_run=options["dry_run"],
+        yes=options["yes"],
+    )
+    return commands.bundle(target, request)
+
+
 @streamapp.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(*, shell: str) -> int:

@@ -38,7 +38,7 @@ def doctor(
     target: Target, operator_namespace: str, name: str | None, output: Output, *, everywhere: bool, with_code: bool
 ) -> int:
     """Show the findings; give the exit code."""
-    report = run(_examine(target, operator_namespace, name, everywhere=everywhere))
+    report = run(examine(target, operator_namespace, name, everywhere=everywhere))
     if output is Output.TABLE:
         console.show(doctor_screen(report))
     else:
@@ -46,7 +46,7 @@ def doctor(
     return report.code if with_code else Exit.FINE
 
 
-async def _examine(target: Target, operator_namespace: str, name: str | None, *, everywhere: bool) -> DoctorReport:
+async def examine(target: Target, operator_namespace: str, name: str | None, *, everywhere: bool) -> DoctorReport:
     """Check everything; CliError if the API server does not answer, or there is no such StreamApp."""
     connection = await streamapps.resolve(target)
     namespace = None if everywhere else streamapps.namespace_of(target, connection)

@@ -164,6 +164,11 @@ class KubeClient:
         """Read something that a pod serves over HTTP, through the API server; what the pod refuses is an error too."""
         return await self._send("GET", PODS, f"{PODS.path(namespace, f'{pod}:{port}', 'proxy')}{path}")
 
+    async def log(self, namespace: str, pod: str, container: str, *, lines: int, previous: bool = False) -> bytes:
+        """Read the newest lines that a container wrote, in its present run or in the one before."""
+        query = {"container": container, "tailLines": str(lines), "previous": str(previous).lower()}
+        return await self._send("GET", PODS, PODS.path(namespace, pod, "log"), query)
+
     async def apply(
         self,
         kind: Kind,
