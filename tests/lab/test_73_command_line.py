@@ -8,12 +8,14 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
@@ -195,6 +197,28 @@ def test_history_has_the_step_and_the_writer_from_the_flight_record(shell: Termi
     assert "overridden by " in step["message"]
     writers = [entry["by"] for entry in document["entries"] if entry["what"] == "Replicas"]
     assert "kubectl-streamapp" in writers
+
+
+def test_a_bundle_has_every_file_of_a_real_cluster_and_no_value_of_the_environment(
+    shell: Terminal, tmp_path: Path
+) -> None:
+    archive = tmp_path / "bundle.tar.gz"
+    ran = shell("bundle", "counter", "--application-logs", "--yes", "--file", str(archive))
+    assert ran.code == 0
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    folder = tmp_path / "bundle"
+    contents = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    assert contents.keys() >= {"about.txt", "streamapp.yaml", "pods.yaml", "events.yaml", "doctor.json"}
+    assert contents.keys() >= {"operator/findings.json", "operator/tasks.json", "operator/history.json"}
+    for word in ("operator/", "logs/counter-0.counter"):
+        assert any(path.startswith(word) and path.endswith(".log") for path in contents)
+    assert shell.app.application.application_id in contents["streamapp.yaml"]
+    pods = yaml.safe_load(contents["pods.yaml"])
+    containers = [one for pod in pods for one in pod["spec"]["containers"]]
+    assert len(pods) == 2
+    assert {one["value"] for container in containers for one in container["env"] if "value" in one} == {"<removed>"}
+    assert "not read" not in contents["about.txt"]
 
 
 def test_kubectl_completes_the_name(shell: Terminal) -> None:

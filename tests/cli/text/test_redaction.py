@@ -120,11 +120,12 @@ def test_a_document_that_is_given_is_not_changed() -> None:
 
 @given(values, st.sampled_from(["env", "args", "command", "annotation", "header"]))
 def test_no_value_survives_in_the_fields_for_secrets_whatever_it_looks_like(value: str, field: str) -> None:
-    container: dict[str, Any] = {
+    kinds: dict[str, dict[str, Any]] = {
         "env": {"env": [{"name": "A", "value": value}]},
         "args": {"args": [value]},
         "command": {"livenessProbe": {"exec": {"command": ["x", value]}}},
         "annotation": {"annotations": {"a.example/b": value}},
         "header": {"httpGet": {"httpHeaders": [{"name": "A", "value": value}]}},
-    }[field]
+    }
+    container = kinds[field]
     assert value not in json.dumps(Redaction().document({"spec": {"template": {"containers": [container]}}}))
