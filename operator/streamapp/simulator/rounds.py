@@ -46,9 +46,10 @@ Assignor = Callable[[Sequence[Task], Sequence[ClientState]], Answer]
 
 def stock_assignor(settings: stock.StockSettings, probing_seconds: float = 600.0) -> Assignor:
     """The stock assignor with its probing interval."""
+    leader = stock.StockAssignor(settings)
 
     def answer(tasks: Sequence[Task], clients: Sequence[ClientState]) -> Answer:
-        found = stock.assign(tasks, clients, settings)
+        found = leader.assign(tasks, clients)
         return Answer(found, None if found.is_final else probing_seconds, Cause.PROBING)
 
     return answer
@@ -169,10 +170,10 @@ def _rebalance(world: World, answer: Answer, pace: Pace, now: float, cause: Caus
         for process, placed in wanted.placements.items()
     }
     cold = {
-        Copy(task, process)
-        for process, placed in given.items()
-        for task in placed.actives & world.ends.keys()
-        if not _can_run(world, process, task, pace)
+        Copy(task, client.process)
+        for client in world.clients()
+        for task in given[client.process].actives & world.ends.keys()
+        if client.lag(task) > pace.acceptable_lag
     }
     return Round(
         seconds=now,
@@ -187,11 +188,6 @@ def _rebalance(world: World, answer: Answer, pace: Pace, now: float, cause: Caus
 def _withhold(placed: Placement, waiting: frozenset[TaskId], copied: frozenset[TaskId]) -> Placement:
     """A task that another process still has: a standby of it until the next rebalance, if it is copied."""
     return replace(placed, actives=placed.actives - waiting, standbys=placed.standbys | (waiting & copied))
-
-
-def _can_run(world: World, process: ProcessId, task: TaskId, pace: Pace) -> bool:
-    one = world.instances[process]
-    return world.is_running(one, task) or world.is_caught_up(one, task, pace.acceptable_lag)
 
 
 def _next(world: World, made: Round, answer: Answer, pace: Pace) -> tuple[float, Cause] | None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streamapp.core.assignors.group import Assignment, ClientState, Copy, Placement, RackAwarenessNotModelledError, Task
-from streamapp.core.facts.ids import TaskId
-from streamapp.simulator.stock_client import Client, ClientQueue
+from streamapp.core.facts.ids import ProcessId, TaskId
+from streamapp.simulator.stock_client import Client, ClientQueue, clients_of
 from streamapp.simulator.stock_movements import CaughtUp, Movements
 
 UNBOUNDED = 2**63 - 1
@@ -63,33 +63,78 @@ class StockSettings:
             raise RackAwarenessNotModelledError("rack.aware.assignment.strategy")
 
 
-def assign(tasks: Iterable[Task], clients: Iterable[ClientState], settings: StockSettings) -> Assignment:
-    """Return what the leader would answer.
+@dataclass(frozen=True, slots=True)
+class _Deal:
+    """What the processes of one membership get before anybody asks who is caught up."""
 
-    Raises:
-        RackAwarenessNotModelledError: racks or tags are configured.
-        ValueError: no process has a thread.
-    """
-    settings.require_modelled()
-    known = list(tasks)
-    stateful = sorted(task.id for task in known if task.is_stateful)
-    group = [Client.of(*one) for one in enumerate(sorted(clients, key=lambda state: state.process))]
-    if not group:
-        raise ValueError("a group without processes has no assignment")
+    tasks: tuple[Task, ...]
+    members: tuple[tuple[ProcessId, int], ...]
+    """With their threads."""
+    stateful: tuple[TaskId, ...]
+    stateless: tuple[TaskId, ...]
+    placed: tuple[Placement, ...]
+    """By process."""
+
+
+class StockAssignor:
+    """The leader, round after round: it deals anew only where the members change, since it looks at nothing else."""
+
+    def __init__(self, settings: StockSettings) -> None:
+        self._settings = settings
+        self._last: _Deal | None = None
+
+    def assign(self, tasks: Iterable[Task], clients: Iterable[ClientState]) -> Assignment:
+        """Return what the leader would answer.
+
+        Raises:
+            RackAwarenessNotModelledError: racks or tags are configured.
+            ValueError: no process has a thread.
+        """
+        settings = self._settings
+        settings.require_modelled()
+        group = clients_of(sorted(clients, key=lambda state: state.process))
+        if not group:
+            raise ValueError("a group without processes has no assignment")
+        deal = self._deal(tuple(tasks), group)
+        for client, placed in zip(group, deal.placed, strict=True):
+            client.take(placed)
+        caught_up = CaughtUp.of(group, deal.stateful, _bound(settings), settings.release is not Release.FROM_2_6)
+        movements = Movements(group, caught_up, settings.max_warmup_replicas)
+        is_in_array_order = settings.release is not Release.FROM_3_3
+        needed = movements.move_actives(is_in_array_order=is_in_array_order, standbys=settings.num_standby_replicas)
+        needed += movements.move_standbys(is_in_array_order=is_in_array_order)
+        _place_stateless(group, deal.stateless)
+        return Assignment(
+            placements={one.state.process: Placement(frozenset(one.actives), frozenset(one.standbys)) for one in group},
+            learners=frozenset(Copy(task, group[at].state.process) for at, task in movements.warmups),
+            is_final=needed == 0,
+        )
+
+    def _deal(self, tasks: tuple[Task, ...], group: Sequence[Client]) -> _Deal:
+        members = tuple((one.state.process, one.threads) for one in group)
+        if self._last is None or (self._last.tasks, self._last.members) != (tasks, members):
+            self._last = _dealt(tasks, members, clients_of([one.state for one in group]), self._settings)
+        return self._last
+
+
+def assign(tasks: Iterable[Task], clients: Iterable[ClientState], settings: StockSettings) -> Assignment:
+    """Return what the leader would answer once; errors as of `StockAssignor.assign`."""
+    return StockAssignor(settings).assign(tasks, clients)
+
+
+def _dealt(
+    tasks: tuple[Task, ...],
+    members: tuple[tuple[ProcessId, int], ...],
+    group: Sequence[Client],
+    settings: StockSettings,
+) -> _Deal:
+    stateful = sorted(task.id for task in tasks if task.is_stateful)
+    stateless = sorted(task.id for task in tasks if not task.is_stateful)
     _deal(group, stateful)
     if settings.num_standby_replicas:
         _place_standbys(group, stateful, settings.num_standby_replicas)
-    caught_up = CaughtUp.of(group, stateful, _bound(settings), settings.release is not Release.FROM_2_6)
-    movements = Movements(group, caught_up, settings.max_warmup_replicas)
-    is_in_array_order = settings.release is not Release.FROM_3_3
-    needed = movements.move_actives(is_in_array_order=is_in_array_order, standbys=settings.num_standby_replicas)
-    needed += movements.move_standbys(is_in_array_order=is_in_array_order)
-    _place_stateless(group, sorted(task.id for task in known if not task.is_stateful))
-    return Assignment(
-        placements={one.process: Placement(frozenset(one.actives), frozenset(one.standbys)) for one in group},
-        learners=frozenset(Copy(task, group[at].process) for at, task in movements.warmups),
-        is_final=needed == 0,
-    )
+    placed = tuple(Placement(frozenset(one.actives), frozenset(one.standbys)) for one in group)
+    return _Deal(tasks, members, tuple(stateful), tuple(stateless), placed)
 
 
 def _bound(settings: StockSettings) -> int | None:

@@ -29,10 +29,15 @@ class CaughtUp:
     ) -> "CaughtUp":
         """Compare each lag with the bound; None is no bound."""
         found: dict[TaskId, set[int]] = {task: set() for task in tasks}
+        changelogs = group[0].state.changelogs
+        small = [task for task in tasks if task in changelogs and _is_caught_up(changelogs[task], acceptable_lag)]
         for at, client in enumerate(group):
-            lags = client.lags
-            for task in tasks:
-                if _is_caught_up(lags[task], acceptable_lag):
+            lags = client.state.lags
+            for task, lag in lags.items():
+                if task in found and _is_caught_up(lag, acceptable_lag):
+                    found[task].add(at)
+            for task in small:
+                if task not in lags:
                     found[task].add(at)
         return cls({task: frozenset(places) for task, places in found.items()}, group, has_next_best)
 
@@ -41,24 +46,22 @@ class CaughtUp:
         caught_up = self.processes[task]
         if at in caught_up:
             return False
-        if caught_up and not self.has_next_best:
-            return True
         if not self.has_next_best:
-            return False
-        own = self.group[at].lags[task]
-        return any(client.lags[task] < own for client in self.group)
+            return bool(caught_up)
+        own = self.group[at].lag(task)
+        # A lag that is known is above the bound here, and so above every lag within it.
+        return bool(caught_up and own >= 0) or any(client.lag(task) < own for client in self.group)
 
     def closest(self, task: TaskId, destination: int, *, without: bool) -> int | None:
         """The process with the least lag, unless the destination comes first; `without`: it has no copy yet."""
         if not self.has_next_best:
             return None
-        by_lag = sorted((client.lags[task], at) for at, client in enumerate(self.group))
-        for _, at in by_lag:
-            if at == destination:
-                return None
-            if not without or not self.group[at].has(task):
-                return at
-        return None
+        _, at = min(
+            (client.lag(task), at)
+            for at, client in enumerate(self.group)
+            if at == destination or not without or not client.has(task)
+        )
+        return None if at == destination else at
 
 
 def _is_caught_up(lag: int, acceptable: int | None) -> bool:
@@ -119,6 +122,9 @@ class Movements:
             for at, task in waiting
             if self._caught_up.must_wait(task, at)
         ]
+        keys = {(one.caught_up, one.task) for one in found}
+        if len(keys) == len(found) and not is_in_array_order:
+            return sorted(found)
         queue: PriorityQueue[Movement] = PriorityQueue(lambda one: (one.caught_up, one.task), found)
         if is_in_array_order:
             return queue.heap
@@ -141,8 +147,8 @@ class Movements:
 
     def _move_standby(self, movement: Movement, queue: ClientQueue) -> bool:
         group, task = self._group, movement.task
-        caught_up = self._caught_up.processes[task]
-        source = queue.poll(lambda at: at in caught_up and not group[at].has(task))
+        able = {at for at in self._caught_up.processes[task] if not group[at].has(task)}
+        source = queue.poll(able.__contains__)
         if source is None:
             source = self._caught_up.closest(task, movement.destination, without=True)
         if source is None:
@@ -208,7 +214,8 @@ class _QueuedSources(_Sources):
         self._queue.offer(destination)
 
     def _standby_of(self, task: TaskId, caught_up: frozenset[int]) -> int | None:
-        return self._queue.poll(lambda at: at in caught_up and task in self._group[at].standbys)
+        able = {at for at in caught_up if task in self._group[at].standbys}
+        return self._queue.poll(able.__contains__)
 
     def _least_loaded(self, caught_up: frozenset[int]) -> int | None:
-        return self._queue.poll(lambda at: at in caught_up)
+        return self._queue.poll(caught_up.__contains__)

@@ -44,18 +44,29 @@ class World:
     tasks: tuple[Task, ...]
     ends: Mapping[TaskId, float]
     instances: Mapping[ProcessId, Instance]
+    _reports: "_Reports | None" = field(default=None, compare=False, repr=False)
+    """What was reported by instances as they still are."""
 
     def clients(self) -> list[ClientState]:
         """What the members report when they join now."""
-        whole = {task.id: ceil(self.ends[task.id] - _ROUNDING) for task in self.tasks if task.is_stateful}
-        return [self._client(one, whole) for one in self.instances.values()]
+        reports = self._reports
+        if reports is None or reports.ends is not self.ends:
+            whole = {task.id: ceil(self.ends[task.id] - _ROUNDING) for task in self.tasks if task.is_stateful}
+            reports = _Reports(self.ends, whole)
+            object.__setattr__(self, "_reports", reports)
+        known = reports.by_process
+        for name, one in self.instances.items():
+            if name not in known or known[name][0] is not one:
+                known[name] = one, self._client(one, reports.whole)
+        return [known[name][1] for name in self.instances]
 
     def _client(self, one: Instance, whole: Mapping[TaskId, int]) -> ClientState:
         """What one process reports; `whole` are the lags without any state."""
-        lags = dict(whole)
-        for task in one.positions:
-            if task in lags:
-                lags[task] = RUNNING if self.is_running(one, task) else self._whole_lag(one, task)
+        lags = {
+            task: RUNNING if self.is_running(one, task) else self._whole_lag(one, task)
+            for task in one.positions
+            if task in whole
+        }
         copies = frozenset(one.positions) - one.actives
         return ClientState(
             process=one.process,
@@ -64,6 +75,7 @@ class World:
             copies=copies,
             standbys=one.standbys,
             lags=lags,
+            changelogs=whole,
         )
 
     def _whole_lag(self, one: Instance, task: TaskId) -> int:
@@ -102,6 +114,9 @@ class World:
         )
 
     def _take(self, one: Instance, placed: Placement) -> Instance:
+        is_known = (one.actives, one.standbys) == (placed.actives, placed.standbys)
+        if is_known and (one.actives | one.standbys) & self.ends.keys() <= one.positions.keys():
+            return one
         positions = dict(one.positions)
         for task in placed.actives | placed.standbys:
             if task in self.ends:
@@ -110,21 +125,20 @@ class World:
 
     def after(self, seconds: float, rates: Rates) -> "World":
         """The group later: ends grow, running tasks and caught-up copies follow, copies that are behind catch up."""
-        ends = {task: end + rates.arrival * seconds for task, end in self.ends.items()}
-        instances = {
-            name: replace(one, positions=self._positions_after(one, seconds, rates))
-            for name, one in self.instances.items()
-        }
+        grown = rates.arrival * seconds
+        ends = {task: end + grown for task, end in self.ends.items()} if grown else self.ends
+        instances = {name: self._later(one, seconds, rates) for name, one in self.instances.items()}
         return replace(self, ends=ends, instances=instances)
 
-    def _positions_after(self, one: Instance, seconds: float, rates: Rates) -> dict[TaskId, float]:
-        found = dict(one.positions)
+    def _later(self, one: Instance, seconds: float, rates: Rates) -> Instance:
         fed = [task for task in sorted(one.actives | one.standbys) if task in self.ends]
+        grown = rates.arrival * seconds
+        if not grown and all(self.lag(one, task) == 0 for task in fed):
+            return one
         ready = _catch_up({task: self.lag(one, task) for task in fed}, rates)
-        for task in fed:
-            left, end = ready.left(task, seconds), self.ends[task] + rates.arrival * seconds
-            found[task] = end - left
-        return found
+        found = dict(one.positions)
+        found.update((task, self.ends[task] + grown - ready.left(task, seconds)) for task in fed)
+        return replace(one, positions=found)
 
     def seconds_until_caught_up(self, copies: Iterable[Copy], acceptable_lag: float, rates: Rates) -> float:
         """When the last of these copies is caught up; infinite if one never is."""
@@ -140,6 +154,16 @@ class World:
         fed = {task: self.lag(one, task) for task in one.actives | one.standbys if task in self.ends}
         catching_up = _catch_up(fed, rates)
         return max(catching_up.seconds(task, acceptable_lag) for task in tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reports:
+    """What processes reported while the changelogs did not grow; filled by the groups that share it."""
+
+    ends: Mapping[TaskId, float]
+    whole: Mapping[TaskId, int]
+    """Lags without any state."""
+    by_process: dict[ProcessId, tuple[Instance, ClientState]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

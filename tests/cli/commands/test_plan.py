@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from streamapp.core.facts.tasks import TopologyUnknown
+from streamapp.simulator.forecast.change import STOCK
 from tests.builders import a_snapshot
 from tests.cli.cluster import Cluster
 from tests.cli.commands.test_status import an_error
@@ -149,7 +150,7 @@ def test_without_a_known_layout_nothing_is_predicted(there: OperatorThere, run: 
 @pytest.mark.usefixtures("there")
 def test_a_play_that_is_cut_off_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamapp.simulator.forecast.change.FEWEST_ROUNDS", 1)
-    monkeypatch.setattr("streamapp.simulator.forecast.change.MOST_WORK", 0)
+    monkeypatch.setattr("streamapp.simulator.forecast.change.MOST_WORK", {STOCK: 0})
     out = run("plan", "wordcount", "--to", "6").out
     assert rows(out)[0].split()[:5] == ["6", "stock", "*", "4+", "1+"]
     assert "there are more than this command plays" in out

@@ -43,12 +43,14 @@ class ClientState:
     standbys: frozenset[TaskId] = NO_TASKS
     """Those of the copies that the process had as standbys; only the broker's assignor looks at them."""
     lags: Mapping[TaskId, int] = field(default_factory=dict)
-    """Lag of every stateful task: `RUNNING`, or records; the whole changelog where there is no state."""
+    """`RUNNING`, or records; of every stateful task with state here, and of those that `changelogs` does not have."""
+    changelogs: Mapping[TaskId, int] = field(default_factory=dict)
+    """Records of whole changelogs, the lags of tasks without state here; all clients of a group share one mapping."""
 
-    def is_caught_up(self, task: TaskId, acceptable_lag: int) -> bool:
-        """Whether the process can process the task at once."""
-        lag = self.lags.get(task, UNKNOWN)
-        return lag == RUNNING or 0 <= lag <= acceptable_lag
+    def lag(self, task: TaskId) -> int:
+        """The lag of a stateful task: `RUNNING`, records, or `UNKNOWN`."""
+        lag = self.lags.get(task)
+        return self.changelogs.get(task, UNKNOWN) if lag is None else lag
 
 
 class Copy(NamedTuple):

@@ -15,8 +15,8 @@ from streamapp.simulator.stock import Release, StockSettings
 from streamapp.simulator.world import Instance, Rates
 
 STOCK, LEARNER = "stock", "learner"
-MOST_WORK = 20_000_000
-"""Tasks times pods times rebalances of one play: about a minute."""
+MOST_WORK = {STOCK: 60_000_000, LEARNER: 600_000_000}
+"""By assignor, tasks times pods times rebalances of one play: about a minute."""
 FEWEST_ROUNDS = 20
 
 
@@ -59,7 +59,7 @@ def plays(app: Running, to: int, settings: Settings, restore: float) -> list[Pla
         handover_seconds=settings.handover_seconds,
         is_triggered=settings.is_triggered,
         is_eager=settings.is_eager,
-        most_rounds=max(FEWEST_ROUNDS, MOST_WORK // (len(app.world.tasks) * len(app.processes))),
+        most_rounds=max(FEWEST_ROUNDS, MOST_WORK[settings.assignor] // (len(app.world.tasks) * len(app.processes))),
     )
     if to >= app.current:
         added = [

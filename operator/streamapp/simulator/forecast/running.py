@@ -1,6 +1,6 @@
 """An application as it runs, in the values of the model, from the core's task table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from streamapp.core.assignors.group import Task
@@ -65,8 +65,10 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
     }
     stateful = [row for row in table.rows if row.is_stateful]
     ends = {row.task: float(UNKNOWN_RECORDS if row.records is None else row.records) for row in stateful}
+    by_pod = _rows_by_pod(table.rows)
     instances = [
-        _instance(ordinal, processes[ordinal], known.get(ordinal), table.rows, ends) for ordinal in range(current)
+        _instance(ordinal, processes[ordinal], known.get(ordinal), by_pod.get(ordinal, ()), ends)
+        for ordinal in range(current)
     ]
     return Running(
         world=World(
@@ -85,13 +87,24 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
     )
 
 
+def _rows_by_pod(rows: Iterable[TaskRow]) -> dict[int, list[TaskRow]]:
+    """By ordinal, the tasks that it owns or has a copy of."""
+    found: dict[int, list[TaskRow]] = {}
+    for one in rows:
+        owner = [] if one.owner is None or one.owner.ordinal is None else [int(one.owner.ordinal)]
+        for ordinal in {*owner, *(int(copy.ordinal) for copy in one.copies)}:
+            found.setdefault(ordinal, []).append(one)
+    return found
+
+
 def _instance(
     ordinal: int,
     process: ProcessId,
     row: ProcessRow | None,
-    rows: tuple[TaskRow, ...],
+    rows: Iterable[TaskRow],
     ends: Mapping[TaskId, float],
 ) -> Instance:
+    """One process; `rows` are those of its tasks."""
     actives = frozenset(one.task for one in rows if one.owner is not None and one.owner.ordinal == ordinal)
     lags: dict[TaskId, float] = {} if row is None else {task: lag for task, lag in row.lags.items() if task in ends}
     standbys: set[TaskId] = set()

@@ -4,10 +4,11 @@ What falls back in Java, because a part of it failed, is an error here.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from streamapp.core.assignors.group import Assignment, ClientState, Copy, Placement, Task, in_order
+from streamapp.core.facts.ids import TaskId
 from streamapp.simulator.learner.actives import place_actives
 from streamapp.simulator.learner.balance import plan_balance
 from streamapp.simulator.learner.draft import Announcement, Draft, LearnerSettings, Leaving
@@ -84,17 +85,22 @@ def assign(
 
 def _answer(draft: Draft, takeover: Takeover, standbys: StandbyPlacement, follow_up: FollowUp | None) -> LearnerAnswer:
     names = [one.process for one in draft.processes]
-    placements = {name: Placement() for name in names}
     learning = {
         Copy(draft.tasks[task].id, names[draft.target[task]]): is_ready for task, is_ready in takeover.learners.items()
     }
     learning |= {Copy(draft.tasks[task].id, names[process]): False for task, process in standbys.learners}
+    actives = [set[TaskId]() for _ in names]
+    copies = [set[TaskId]() for _ in names]
     for at, task in enumerate(draft.tasks):
-        owner = names[draft.active[at]]
-        placements[owner] = replace(placements[owner], actives=placements[owner].actives | {task.id})
-        targets = [draft.target[at]] if takeover.is_learner(at, draft.target[at]) else []
-        for process in {names[one] for one in standbys.holders[at] + targets}:
-            placements[process] = replace(placements[process], standbys=placements[process].standbys | {task.id})
+        actives[draft.active[at]].add(task.id)
+        for process in standbys.holders[at]:
+            copies[process].add(task.id)
+        if takeover.is_learner(at, draft.target[at]):
+            copies[draft.target[at]].add(task.id)
+    placements = {
+        name: Placement(frozenset(active), frozenset(held))
+        for name, active, held in zip(names, actives, copies, strict=True)
+    }
     is_final = follow_up is None or follow_up.purpose is Purpose.EXPIRY
     return LearnerAnswer(
         Assignment(placements=placements, learners=frozenset(learning), is_final=is_final),

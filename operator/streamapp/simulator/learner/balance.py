@@ -3,9 +3,10 @@
 Existing copies come first, learners of the last round among them.
 """
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streamapp.simulator.learner.draft import FARTHEST, NONE, Draft
@@ -19,7 +20,8 @@ class _Offer(NamedTuple):
 def plan_balance(draft: Draft) -> None:
     """Set new targets for stateful tasks of overloaded processes."""
     _CopyFollower(draft).follow()
-    Balancer(draft, draft.load, draft.is_stateful, draft.set_target).balance()
+    stateful = [task for task in range(len(draft.tasks)) if draft.is_stateful(task)]
+    Balancer(draft, draft.load, stateful, draft.set_target).balance()
 
 
 class _CopyFollower:
@@ -80,57 +82,61 @@ class Balancer:
     draft: Draft
     load: list[int]
     """By process; `move` keeps it in step."""
-    is_movable: Callable[[int], bool]
+    movable: Sequence[int]
+    """Tasks that may go, in order."""
     move: Callable[[int, int], None]
+    _aimed: dict[int, list[int]] = field(default_factory=dict)
+    """By process, the movable tasks with this target, in order; only processes that have one."""
+    _lightest: dict[int, int] = field(default_factory=dict)
+    """By process, the least weight of these tasks."""
 
     def balance(self) -> None:
         """Move until nothing helps."""
+        for task in self.movable:
+            self._aimed.setdefault(self.draft.target[task], []).append(task)
+        for process in self._aimed:
+            self._weigh(process)
         most = 4 * len(self.draft.tasks) if len(self.draft.processes) > 1 else 0
         for _ in range(most):
             if not self._move_one():
                 break
 
     def _move_one(self) -> bool:
-        lightest = self._lightest()
         tried: set[int] = set()
-        while (source := self._fullest(lightest, tried)) != NONE:
+        while (source := self._fullest(tried)) != NONE:
             tried.add(source)
-            to = self._emptiest(source, lightest[source])
-            if self.draft.relieves(self.load, source, to, lightest[source]):
-                self.move(self._choose(source, to), to)
+            to = self._emptiest(source, self._lightest[source])
+            if self.draft.relieves(self.load, source, to, self._lightest[source]):
+                self._move(self._choose(source, to), source, to)
                 return True
         return False
 
-    def _lightest(self) -> dict[int, int]:
-        """By process, the weight of its lightest task that may go."""
-        found: dict[int, int] = {}
-        for task in filter(self.is_movable, range(len(self.draft.tasks))):
-            at, weight = self.draft.target[task], self.draft.weight(task)
-            found[at] = min(found.get(at, weight), weight)
-        return found
+    def _move(self, task: int, source: int, to: int) -> None:
+        self.move(task, to)
+        self._aimed[source].remove(task)
+        insort(self._aimed.setdefault(to, []), task)
+        self._weigh(source)
+        self._weigh(to)
 
-    def _fullest(self, lightest: dict[int, int], tried: set[int]) -> int:
-        best = NONE
-        for process in sorted(lightest.keys() - tried):
-            if best == NONE or _is_fuller(self.draft, self.load, process, best):
-                best = process
-        return best
+    def _weigh(self, process: int) -> None:
+        tasks = self._aimed[process]
+        if tasks:
+            self._lightest[process] = min(map(self.draft.weight, tasks))
+        else:
+            del self._aimed[process], self._lightest[process]
+
+    def _fullest(self, tried: set[int]) -> int:
+        load, scale = self.load, self.draft.scale
+        return max(self._lightest.keys() - tried, key=lambda one: (load[one] * scale[one], -one), default=NONE)
 
     def _emptiest(self, source: int, weight: int) -> int:
-        draft, load, best = self.draft, self.load, NONE
-        for process in range(len(draft.processes)):
-            if process != source and (
-                best == NONE
-                or (load[process] + weight) * draft.threads(best) < (load[best] + weight) * draft.threads(process)
-            ):
-                best = process
-        return best
+        load, scale = self.load, self.draft.scale
+        others = (process for process in range(len(load)) if process != source)
+        return min(others, key=lambda one: (load[one] + weight) * scale[one], default=NONE)
 
     def _choose(self, source: int, to: int) -> int:
         able = [
-            task
-            for task in filter(self.is_movable, range(len(self.draft.tasks)))
-            if self.draft.target[task] == source and self.draft.relieves(self.load, source, to, self.draft.weight(task))
+            task for task in self._aimed[source] if self.draft.relieves(self.load, source, to, self.draft.weight(task))
         ]
         return min(able, key=lambda task: self._rank(task, source, to))
 

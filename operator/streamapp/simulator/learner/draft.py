@@ -3,9 +3,10 @@
 A task or a process is its position: tasks in their own order, processes in the order of their IDs as text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import lcm
 
 from streamapp.core.assignors.group import RUNNING, ClientState, Task
 from streamapp.core.facts.ids import ProcessId
@@ -73,27 +74,38 @@ class Draft:
     """By process, the weight of the stateful tasks with this target."""
     copies: list[list[int]] = field(init=False)
     """By task, the processes with any state of it, in order."""
-    _lags: list[list[int]] = field(init=False)
+    staying: list[int] = field(init=False)
+    """The processes that keep tasks, in order."""
+    scale: list[int] = field(init=False)
+    """By process, what makes loads per thread comparable as whole numbers: `load * scale`."""
     _alike: list[dict[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
         is_set = self.announcement.state is Leaving.SET
         stays = [not is_set or one.process not in self.announcement.leaving for one in self.processes]
         self.stays = stays if any(stays) else [True] * len(stays)
+        self.staying = [at for at, is_there in enumerate(self.stays) if is_there]
+        common = lcm(*(one.threads for one in self.processes))
+        self.scale = [common // one.threads for one in self.processes]
         self.owner, self.active, self.target = ([NONE] * len(self.tasks) for _ in range(3))
         self.load = [0] * len(self.processes)
         self._alike = [{} for _ in self.processes]
-        self._lags = [[self._read_lag(task, one) for one in self.processes] for task in self.tasks]
-        self.copies = [
-            [at for at, one in enumerate(self.processes) if task.id in one.copies or task.id in one.actives]
-            for task in self.tasks
-        ]
-        for at, task in enumerate(self.tasks):
-            self._claim(at, [number for number in self.copies[at] if task.id in self.processes[number].actives])
+        places = {task.id: at for at, task in enumerate(self.tasks)}
+        self.copies = [[] for _ in self.tasks]
+        claimants: list[list[int]] = [[] for _ in self.tasks]
+        for at, one in enumerate(self.processes):
+            for task in (one.copies | one.actives) & places.keys():
+                self.copies[places[task]].append(at)
+            for task in one.actives & places.keys():
+                claimants[places[task]].append(at)
+        for number, claiming in enumerate(claimants):
+            self._claim(number, claiming)
 
-    @staticmethod
-    def _read_lag(task: Task, process: ClientState) -> int:
-        lag = process.lags.get(task.id, UNKNOWN_LAG) if task.is_stateful else UNKNOWN_LAG
+    def _lag(self, task: int, process: int) -> int:
+        known = self.tasks[task]
+        if not known.is_stateful:
+            return UNKNOWN_LAG
+        lag = self.processes[process].lag(known.id)
         return 0 if lag == RUNNING else max(UNKNOWN_LAG, lag)
 
     def _claim(self, task: int, claimants: Sequence[int]) -> None:
@@ -108,7 +120,7 @@ class Draft:
                 self.owner[task] = process
 
     def _runs(self, task: int, process: int) -> bool:
-        return self.processes[process].lags.get(self.tasks[task].id) == RUNNING
+        return self.processes[process].lag(self.tasks[task].id) == RUNNING
 
     def is_stateful(self, task: int) -> bool:
         """Whether the task has a logged store."""
@@ -116,22 +128,23 @@ class Draft:
 
     def is_ready(self, task: int, process: int) -> bool:
         """Whether the process could process the task at once."""
-        if not self.is_stateful(task):
+        known = self.tasks[task]
+        if not known.is_stateful:
             return True
-        lag = self._lags[task][process]
-        return lag != UNKNOWN_LAG and lag <= self.settings.acceptable_lag
+        lag = self.processes[process].lag(known.id)
+        return lag == RUNNING or 0 <= lag <= self.settings.acceptable_lag
 
     def has_copy(self, task: int, process: int) -> bool:
         """Whether the process has any state of the task."""
         return process in self.copies[task]
 
-    def is_lag_known(self, task: int, process: int) -> bool:
-        """Whether the lag of the copy was readable."""
-        return self.is_stateful(task) and self._lags[task][process] != UNKNOWN_LAG
+    def restores(self, task: int, process: int) -> bool:
+        """Whether the process is known to be behind by more than the limit."""
+        return self._lag(task, process) > self.settings.acceptable_lag
 
     def lag(self, task: int, process: int) -> int:
         """The lag for comparing; unknown ones last."""
-        lag = self._lags[task][process] if self.is_stateful(task) else 0
+        lag = self._lag(task, process) if self.is_stateful(task) else 0
         return FARTHEST if lag == UNKNOWN_LAG else lag
 
     def threads(self, process: int) -> int:
@@ -158,19 +171,19 @@ class Draft:
         """How many tasks of the same sub-topology aim at the process."""
         return self._alike[process].get(self.tasks[task].id.subtopology, 0)
 
-    def roomiest(self, task: int, loads: Sequence[int], may: Callable[[int], bool]) -> int:
-        """The process with the most room for the task, of those that may have it; else `NONE`."""
-        best = NONE
-        for process in range(len(self.processes)):
-            if may(process) and (best == NONE or self._has_more_room(task, loads, process, best)):
-                best = process
+    def roomiest(self, task: int, loads: Sequence[int], among: Iterable[int]) -> int:
+        """The process with the most room for the task, of these in order; else `NONE`."""
+        weight, subtopology = self.weight(task), self.tasks[task].id.subtopology
+        alike, scale = self._alike, self.scale
+        best, least, fewest = NONE, 0, 0
+        for process in among:
+            load = (loads[process] + weight) * scale[process]
+            if best != NONE and load > least:
+                continue
+            like = alike[process].get(subtopology, 0)
+            if best == NONE or load < least or like < fewest:
+                best, least, fewest = process, load, like
         return best
-
-    def _has_more_room(self, task: int, loads: Sequence[int], process: int, than: int) -> bool:
-        weight = self.weight(task)
-        one = (loads[process] + weight) * self.threads(than)
-        other = (loads[than] + weight) * self.threads(process)
-        return one < other or (one == other and self.alike(task, process) < self.alike(task, than))
 
     def relieves(self, loads: Sequence[int], source: int, destination: int, weight: int) -> bool:
         """Whether one task of this weight is better off at the destination, by more than the tolerance."""

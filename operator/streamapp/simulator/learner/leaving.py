@@ -6,6 +6,7 @@ Ready copies first, then other copies, then room. A holder is passed over only a
 from dataclasses import dataclass
 
 from streamapp.simulator.learner.draft import NONE, Draft
+from streamapp.simulator.learner.room import Room
 
 
 @dataclass(slots=True)
@@ -28,8 +29,9 @@ def plan_leaving(draft: Draft) -> None:
     taken = {task for task in scarce_first if _choose(draft, level, task, is_ready=True)}
     left = [task for task in leaving if task not in taken]
     left = [task for task in left if not _choose(draft, level, task, is_ready=False)]
+    room = Room(draft, draft.load, is_aimed=True)
     for task in left:
-        draft.set_target(task, draft.roomiest(task, draft.load, draft.stays.__getitem__))
+        draft.set_target(task, room.find(task))
 
 
 def _choices(draft: Draft, task: int) -> int:
@@ -39,8 +41,9 @@ def _choices(draft: Draft, task: int) -> int:
 def _fill(draft: Draft, leaving: list[int]) -> _Level:
     """Find the level by distributing the tasks by room alone."""
     loads, level = list(draft.load), _Level()
+    room = Room(draft, loads, is_aimed=False)
     for task in leaving:
-        process = draft.roomiest(task, loads, draft.stays.__getitem__)
+        process = room.find(task)
         loads[process] += draft.weight(task)
         if loads[process] * level.threads > level.load * draft.threads(process):
             level.load, level.threads = loads[process], draft.threads(process)

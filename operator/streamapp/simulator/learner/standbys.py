@@ -3,13 +3,15 @@
 First the former owner, then other ready copies, then copies with a lag, then room.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from streamapp.simulator.learner.draft import NONE, Draft
 from streamapp.simulator.learner.takeover import Takeover
 
-_FORMER, _READY, _BEHIND, _WITHOUT = range(4)
+_FORMER, _READY, _BEHIND = range(3)
 
 
 class _Step(NamedTuple):
@@ -29,7 +31,10 @@ class StandbyPlacement:
     learners: list[tuple[int, int]] = field(default_factory=list)
     """Copies that learn beside a standby for the sake of balance: task and process."""
     _copies: list[int] = field(init=False)
-    """By process, how many copies it has, actives among them."""
+    """By process, how many copies it has, actives among them; while standbys are chosen, it only grows."""
+    _near_to: dict[int, list[int]] = field(default_factory=dict)
+    _room: list[tuple[int, int]] = field(init=False)
+    """A heap of the processes that stay: copies per thread, and the process."""
 
     def __post_init__(self) -> None:
         self._copies = [0] * len(self.draft.processes)
@@ -38,6 +43,7 @@ class StandbyPlacement:
         """Choose the configured number for every stateful task, as far as there are processes that stay."""
         for process in self.draft.target:
             self._copies[process] += 1
+        self._room = sorted((self._copies[one] * self.draft.scale[one], one) for one in self.draft.staying)
         for task in range(len(self.draft.tasks)):
             chosen: list[int] = []
             if self.draft.is_stateful(task):
@@ -68,25 +74,34 @@ class StandbyPlacement:
         return is_learner and draft.stays[draft.active[task]]
 
     def _next(self, task: int, chosen: list[int]) -> int:
-        draft, best = self.draft, NONE
-        for process in range(len(draft.processes)):
-            is_free = draft.stays[process] and process != draft.active[task] and process not in chosen
-            if is_free and not self.takeover.is_learner(task, process) and self._is_next(task, process, best):
-                best = process
-        return best
+        """The best copy; without one the process with the fewest copies per thread."""
+        draft, scale = self.draft, self.draft.scale
+        taken = {draft.active[task], *chosen}
+        if self.takeover.is_learner(task, draft.target[task]):
+            taken.add(draft.target[task])
+        held = [one for one in draft.copies[task] if draft.stays[one] and one not in taken]
+        if held:
+            return min(held, key=lambda one: (self._rank(task, one), self._copies[one] * scale[one]))
+        return self._emptiest(taken)
 
-    def _is_next(self, task: int, process: int, than: int) -> bool:
-        if than == NONE:
-            return True
-        own, other = self._rank(task, process), self._rank(task, than)
-        if own != other:
-            return own < other
-        return self._copies[process] * self.draft.threads(than) < self._copies[than] * self.draft.threads(process)
+    def _emptiest(self, taken: set[int]) -> int:
+        """Of the processes that stay; the heap has an entry of each, which may be of an older count."""
+        room, scale, passed, found = self._room, self.draft.scale, list[tuple[int, int]](), NONE
+        while room and found == NONE:
+            load, process = heappop(room)
+            now = self._copies[process] * scale[process]
+            if load != now:
+                heappush(room, (now, process))
+            else:
+                passed.append((load, process))
+                found = NONE if process in taken else process
+        for one in passed:
+            heappush(room, one)
+        return found
 
     def _rank(self, task: int, process: int) -> tuple[int, int]:
+        """Of a process with a copy."""
         draft = self.draft
-        if not draft.has_copy(task, process):
-            return _WITHOUT, 0
         if not draft.is_ready(task, process):
             return _BEHIND, draft.lag(task, process)
         return (_FORMER if draft.owner[task] == process else _READY), 0
@@ -118,10 +133,26 @@ class StandbyPlacement:
         return is_pending
 
     def _step(self, planned: set[int]) -> _Step | None:
+        """A task that has, or needs, no further copy at its new place comes before all others."""
         to = self._least()
+        near = self._near(to)
+        return self._best(near, to, planned) or self._best(range(len(self.holders)), to, planned)
+
+    def _near(self, to: int) -> list[int]:
+        """Tasks with a copy at the process, and those that are ready there without one."""
+        if to not in self._near_to:
+            draft = self.draft
+            self._near_to[to] = [
+                task
+                for task in range(len(self.holders))
+                if draft.is_stateful(task) and (draft.has_copy(task, to) or draft.is_ready(task, to))
+            ]
+        return self._near_to[to]
+
+    def _best(self, tasks: Iterable[int], to: int, planned: set[int]) -> _Step | None:
         best = None
-        for task, holders in enumerate(self.holders):
-            for source in holders:
+        for task in tasks:
+            for source in self.holders[task]:
                 step = _Step(task, source, to)
                 if task not in planned and self._may_go(step) and (best is None or self._is_better(step, best)):
                     best = step

@@ -5,6 +5,7 @@ They leave a leaving process at once, and even out the loads.
 
 from streamapp.simulator.learner.balance import Balancer
 from streamapp.simulator.learner.draft import NONE, Draft
+from streamapp.simulator.learner.room import Room
 
 
 def place_stateless(draft: Draft, *, is_frozen: bool, is_balanced: bool) -> None:
@@ -25,9 +26,10 @@ def place_stateless(draft: Draft, *, is_frozen: bool, is_balanced: bool) -> None
             set_target(task, owner)
         else:
             unowned.append(task)
+    room = Room(draft, load, is_aimed=True)
     for task in unowned:
-        set_target(task, draft.roomiest(task, load, draft.stays.__getitem__))
+        set_target(task, room.find(task))
     if is_balanced:
-        Balancer(draft, load, lambda task: not draft.is_stateful(task), set_target).balance()
+        Balancer(draft, load, stateless, set_target).balance()
     for task in stateless:
         draft.active[task] = draft.target[task]
