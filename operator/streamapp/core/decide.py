@@ -97,6 +97,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         withheld=tuple(step for step in plan if step not in done) if snapshot.app.dry_run else (),
         record=draft.record(),
         convergence=draft.convergence,
+        placement=None if evidence.latest is None else evidence.latest.placement,
         conditions=conditions(_findings(draft)),
         events=draft.events(),
         warnings=_warnings(draft),

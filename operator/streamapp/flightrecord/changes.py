@@ -88,7 +88,7 @@ class FlightLog:
         records: list[Record] = [*self._scale_lines(look), *self._group_lines(look)]
         records += self._autoscalers.lines(self.head, look.snapshot.now, look.snapshot.replica_writers)
         records += self._task_gaps.by_agents(self.head, reports) if reports else ()
-        placement = _placement(look.snapshot)
+        placement = _placement(look)
         records += self._config_lines(look, reports)
         records += self._pod_lines(look, placement, reports)
         records += self._decision_lines(look)
@@ -250,11 +250,9 @@ class FlightLog:
         return True
 
 
-def _placement(snapshot: Snapshot) -> MemberPlacement | None:
-    latest = snapshot.latest
-    if latest is None or not layout.shows_layout(latest) or not isinstance(latest.group, GroupDescription):
-        return None
-    return place_members(latest.group, snapshot.workload)
+def _placement(look: Look) -> MemberPlacement | None:
+    latest = look.snapshot.latest
+    return look.decision.placement if latest is not None and layout.shows_layout(latest) else None
 
 
 def _threads(snapshot: Snapshot) -> int | None:

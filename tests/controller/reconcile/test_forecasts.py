@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
@@ -97,6 +99,47 @@ def test_a_forecast_that_fails_ends_no_pass(found: list[Record], monkeypatch: py
             bench.desired(3)
             await settle(bench, 90, lambda: bench.granted() == 3)
             assert (bench.granted(), found) == (3, [])
+
+    asyncio.run(story())
+
+
+def test_an_observer_of_a_forecast_that_fails_ends_no_pass(
+    found: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bool:
+        raise RuntimeError("the model has a fault")
+
+    async def story() -> None:
+        async with a_bench() as bench:
+            monkeypatch.setattr(forecasts, "is_settled", broken)
+            await settle(bench, 3)
+            bench.desired(3)
+            await settle(bench, 90, lambda: bench.granted() == 3)
+            assert (bench.granted(), found) == (3, [])
+
+    asyncio.run(story())
+
+
+def test_no_pass_waits_for_a_forecast(found: list[Record], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does what passes leave to other threads: there is one such thread here, and no forecast takes it."""
+    is_over, began = Event(), Event()
+
+    def slow(*_: object) -> None:
+        began.set()
+        is_over.wait()
+
+    async def story() -> None:
+        async with a_bench() as bench:
+            await settle(bench, 3)
+            monkeypatch.setattr(forecasts, "_made", slow)
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+            bench.desired(3)
+            try:
+                await asyncio.wait_for(settle(bench, 90, lambda: bench.granted() == 3), 30)
+                await asyncio.wait_for(asyncio.to_thread(began.is_set), 30)
+            finally:
+                is_over.set()
+            assert (bench.granted(), began.is_set(), found) == (3, True, [])
 
     asyncio.run(story())
 

@@ -24,7 +24,7 @@ from streamapp.api.v1alpha1.status import (
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp
 from streamapp.core.actions.decision import Decision
 from streamapp.core.evidence.failing_pods import fault_of
-from streamapp.core.evidence.membership import MemberPlacement, place_members
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.facts.agent_reports import AgentSilent
 from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal, TaskId
@@ -207,7 +207,7 @@ class _Answer:
     def members(self) -> tuple[MemberStatus, ...]:
         pods, group = self.snapshot.workload.pods[:MOST_MEMBERS], self._group()
         is_shown = group is not None and group.is_decoded
-        attribution = place_members(group, self.snapshot.workload) if group is not None and is_shown else None
+        attribution = self.decision.placement if is_shown else None
         return tuple(self._member(pod.ordinal, attribution) for pod in pods)
 
     def _member(self, ordinal: Ordinal, attribution: MemberPlacement | None) -> MemberStatus:

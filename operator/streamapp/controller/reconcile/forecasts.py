@@ -6,6 +6,7 @@ thread, a failing one is logged and left out, and a large application gets none.
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,7 +16,7 @@ from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile.gather import Gathered
 from streamapp.core.actions.decision import Decision
-from streamapp.core.evidence.membership import place_members
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.group import FollowUp, GroupDescription, GroupState
@@ -90,9 +91,20 @@ class Forecasts:
     metrics: Metrics
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _apps: dict[Key, _App] = field(default_factory=dict)
+    _executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "forecast"))
+    """One thread for all applications, and none of those that passes wait for."""
 
     def note(self, gathered: Gathered, decision: Decision) -> tuple[ForecastNews, ...]:
-        """Give the predictions that were made, and those that were compared, since the last pass."""
+        """Give the predictions that were made, and those that were compared, since the last pass; never fails."""
+        try:
+            return self._note(gathered, decision)
+        except Exception:
+            # The pass matters and a prediction does not: what was remembered is dropped with its fault.
+            log.exception("no forecast", app=str(gathered.key))
+            self.forget(gathered.key)
+            return ()
+
+    def _note(self, gathered: Gathered, decision: Decision) -> tuple[ForecastNews, ...]:
         uid = gathered.snapshot.app.uid
         app = self._apps.get(gathered.key)
         if app is None or app.uid != uid:
@@ -133,7 +145,7 @@ class Forecasts:
         if not change.is_told:
             change.is_told = True
             news.append(forecast)
-        sight = _sight(gathered.snapshot)
+        sight = _sight(gathered.snapshot, decision.placement)
         if sight is not None:
             if change.last is None or sight.differs(change.last):
                 change.last_change = sight.at
@@ -165,7 +177,8 @@ class Forecasts:
 
     async def _forecast(self, key: Key, settled: _Settled, opened_at: datetime, to: int) -> Forecast | None:
         try:
-            return await asyncio.to_thread(_made, settled, opened_at, to, self.now)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._executor, _made, settled, opened_at, to, self.now)
         except Exception:
             # A prediction must never end a pass; without one the change has none.
             log.exception("no forecast", app=str(key))
@@ -214,9 +227,9 @@ def is_settled(snapshot: Snapshot, decision: Decision) -> bool:
     if is_busy or not decision.convergence.is_converged or replicas != snapshot.app.desired.replicas:
         return False
     group = _group(snapshot)
-    if group is None or len(workload.pods) != replicas:
+    if group is None or decision.placement is None or len(workload.pods) != replicas:
         return False
-    present = place_members(group, workload).by_ordinal.keys()
+    present = decision.placement.by_ordinal.keys()
     done = all(one.assignment is not None and one.assignment.follow_up is FollowUp.NONE for one in group.members)
     return done and present == set(range(replicas))
 
@@ -229,13 +242,13 @@ def _group(snapshot: Snapshot) -> GroupDescription | None:
     return group
 
 
-def _sight(snapshot: Snapshot) -> _Sight | None:
+def _sight(snapshot: Snapshot, placement: MemberPlacement | None) -> _Sight | None:
     group, task_set = _group(snapshot), snapshot.task_set
-    if group is None or snapshot.latest is None or not isinstance(task_set, TaskSet):
+    if group is None or placement is None or snapshot.latest is None or not isinstance(task_set, TaskSet):
         return None
     owners = {
         task: int(ordinal)
-        for ordinal, members in place_members(group, snapshot.workload).by_ordinal.items()
+        for ordinal, members in placement.by_ordinal.items()
         for member in members
         if member.assignment is not None
         for task in member.assignment.active & task_set.stateful_ids

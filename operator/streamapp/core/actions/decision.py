@@ -11,6 +11,7 @@ from enum import Enum
 from streamapp.core.evidence.coverage import TaskWait
 from streamapp.core.evidence.eta import Estimate
 from streamapp.core.evidence.learner_source import LearnerSourceStatus
+from streamapp.core.evidence.membership import MemberPlacement
 from streamapp.core.evidence.refusal import Refusal
 from streamapp.core.facts.agent_reports import Rebalance
 from streamapp.core.facts.containers import ContainerEnd, MemberKey
@@ -233,6 +234,8 @@ class Decision:
     record: HoldRecord | RecordUnreadable | None
     """What the hold record says when the plan is done."""
     convergence: Convergence
+    placement: MemberPlacement | None
+    """Which member runs in which pod, by the latest reading; None if it does not describe the group."""
     conditions: tuple[Condition, ...]
     events: tuple[Event, ...]
     warnings: tuple[Event, ...]
