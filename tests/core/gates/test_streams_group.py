@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from streamapp.core.actions.decision import Decision, Evict, GrantReplicas, RestartPod, TriggerRebalance
+from streamapp.core.assignors.broker_moves import AssignorUnknown, Moves, moves_without
 from streamapp.core.decide import decide
 from streamapp.core.facts.agent_reports import AgentSilent, AgentsSeen, AsideKind, AssignorInactive
 from streamapp.core.facts.containers import MemberKey
@@ -13,6 +14,8 @@ from streamapp.core.facts.group import Assignment, FollowUp, GroupDescription, G
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.policy import ScaleDownPolicy, ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.gates import coverage_gates
 from streamapp.core.reasons import Reason
 from tests.builders import a_capture, a_pod, a_snapshot, ago, an_end, not_running, pods, steps, told
 from tests.support import example
@@ -69,6 +72,18 @@ def test_a_standby_on_a_pod_that_stays_is_not_enough_if_the_broker_passes_it_ove
 def test_a_copy_that_is_behind_where_the_broker_puts_the_task_holds() -> None:
     behind = (*SPREAD[:1], example.member(1, active=(2, 3), standby=(5,), lag=20_000), SPREAD[2])
     assert decide(a_case(behind), POLICY).reason is Reason.LearnersCatchingUp
+
+
+def test_two_readings_of_one_group_are_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[frozenset[str]] = []
+
+    def counted(group: GroupDescription, task_set: TaskSet, leaving: frozenset[str]) -> Moves | AssignorUnknown:
+        played.append(leaving)
+        return moves_without(group, task_set, leaving)
+
+    monkeypatch.setattr(coverage_gates, "moves_without", counted)
+    decision = decide(a_case(), POLICY)
+    assert (told(decision), len(played)) == (("Step", "Covered"), 1)
 
 
 def test_a_user_can_override_a_cold_move() -> None:

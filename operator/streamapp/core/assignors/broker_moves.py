@@ -32,6 +32,10 @@ _LARGE = 500
 """Tasks; from here on fewer ties are played, since each play takes a tenth of a second for thousands."""
 
 
+Moves = Mapping[TaskId, frozenset[ProcessId]]
+"""By task that moves, the processes that it can go to."""
+
+
 @dataclass(frozen=True, slots=True)
 class AssignorUnknown:
     """The assignor of this broker is not modelled, so nothing can be predicted."""
@@ -39,9 +43,7 @@ class AssignorUnknown:
     why: str
 
 
-def moves_without(
-    group: GroupDescription, task_set: TaskSet, leaving: frozenset[str]
-) -> Mapping[TaskId, frozenset[ProcessId]] | AssignorUnknown:
+def moves_without(group: GroupDescription, task_set: TaskSet, leaving: frozenset[str]) -> Moves | AssignorUnknown:
     """Predict which tasks get another process if these members leave.
 
     Args:

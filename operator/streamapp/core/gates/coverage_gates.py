@@ -6,14 +6,16 @@ alone ask about what would be lost, not about whether the facts can be trusted.
 
 from dataclasses import replace
 
-from streamapp.core.assignors.broker_moves import AssignorUnknown, moves_without
+from streamapp.core.assignors.broker_moves import AssignorUnknown, Moves, moves_without
 from streamapp.core.evidence.coverage import TaskWait
+from streamapp.core.evidence.evidence import Evidence
 from streamapp.core.evidence.learner_source import another_assignor, limit_in_doubt, streams_group, why_not_on_demand
 from streamapp.core.evidence.refusal import Refusal, first_few
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.ids import TaskId
 from streamapp.core.facts.lag import Measured, Unknown
 from streamapp.core.facts.policy import Assignor, LearnerSource
+from streamapp.core.facts.tasks import TaskSet
 from streamapp.core.gates.candidates import RemovalKind
 from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.safety_gates import not_reported
@@ -116,7 +118,7 @@ def brokers_choose_caught_up_copies(case: GateInput) -> Refusal | None:
     leaving = {member.id for ordinal in case.candidate.ordinals for member in placement.members(ordinal)}
     if not leaving or leaving == group.member_ids:
         return None
-    moves = moves_without(group, task_set, frozenset(leaving))
+    moves = case.evidence.once(_PlayedMoves).without(group, task_set, frozenset(leaving))
     if isinstance(moves, AssignorUnknown):
         return Refusal(Reason.BrokerAssignorUnknown, moves.why, needs_rebalance=False)
     ordinals = {member.process_id: one for one, found in placement.by_ordinal.items() for member in found}
@@ -125,6 +127,23 @@ def brokers_choose_caught_up_copies(case: GateInput) -> Refusal | None:
         case.policy.acceptable_recovery_lag,
     )
     return _would_move_cold(cold) if cold else None
+
+
+class _PlayedMoves:
+    """What the broker would do in each group of one pass: both readings mostly show the same group."""
+
+    def __init__(self, _: Evidence) -> None:
+        self._found: list[tuple[tuple[GroupDescription, TaskSet, frozenset[str]], Moves | AssignorUnknown]] = []
+
+    def without(self, group: GroupDescription, task_set: TaskSet, leaving: frozenset[str]) -> Moves | AssignorUnknown:
+        """As `moves_without`, played at the first question."""
+        asked = (group, task_set, leaving)
+        for known, moves in self._found:
+            if known == asked:
+                return moves
+        moves = moves_without(group, task_set, leaving)
+        self._found.append((asked, moves))
+        return moves
 
 
 def _would_move_cold(cold: tuple[TaskWait, ...]) -> Refusal:
