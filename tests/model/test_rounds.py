@@ -6,7 +6,7 @@ import pytest
 
 from streamapp.core.assignors.group import RUNNING, Copy, RackAwarenessNotModelledError, Task
 from streamapp.core.assignors.sticky import BrokerRelease, StickySettings
-from streamapp.core.facts.ids import TaskId
+from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.simulator.learner.draft import Announcement, LearnerSettings, Leaving
 from streamapp.simulator.rounds import (
     Assignor,
@@ -95,6 +95,42 @@ def test_a_group_that_begins_empty_is_even_at_once(assignor: Assignor) -> None:
     played = play(group, assignor, PACE)
     assert len(played.rounds) == 1
     assert [len(one.actives) for one in played.world.instances.values()] == [2, 2]
+
+
+@pytest.mark.parametrize("owner", [ONE, TWO])
+def test_the_former_owner_keeps_a_standby_until_the_next_rebalance_where_no_process_says_who_it_was(
+    owner: ProcessId,
+) -> None:
+    other = TWO if owner is ONE else ONE
+    tasks = [TaskId(0, partition) for partition in range(6)]
+    ends, even, odd = dict.fromkeys(tasks, 1_000.0), frozenset(tasks[::2]), frozenset(tasks[1::2])
+    one = Instance(process=owner, actives=even, standbys=odd, positions=ends)
+    two = Instance(process=other, actives=odd, standbys=even, positions=ends)
+    group = World(tasks=tuple(map(Task, tasks)), ends=ends, instances={owner: one, other: two})
+    ours = learner_assignor(LearnerSettings(acceptable_lag=100, standbys=1), Announcement())
+    played = play(group.joined_by(Instance(process=THREE)), ours, PACE)
+    (giving_up,) = (round_ for round_ in played.rounds if round_.revoked)
+    assert giving_up.revoked == {Copy(A, owner), Copy(B, other)}
+    assert A in giving_up.given[owner].standbys
+    assert B in giving_up.given[other].standbys
+    # Both older processes are caught up on both tasks then, and of equals the first by name gets the first standby.
+    last = played.world.instances
+    assert [[name for name in (ONE, TWO) if task in last[name].standbys] for task in (A, B)] == [[ONE], [TWO]]
+
+
+@pytest.mark.parametrize(
+    "assignor",
+    [
+        stock_assignor(StockSettings(acceptable_recovery_lag=100)),
+        learner_assignor(LearnerSettings(acceptable_lag=100), Announcement()),
+    ],
+)
+def test_a_group_that_was_stopped_whole_comes_back_with_each_task_where_its_state_lies(assignor: Assignor) -> None:
+    group = world(whole(1, A, C), whole(2, B, D))
+    stopped = [replace(one, actives=frozenset()) for one in group.instances.values()]
+    played = play(group.left_by(group.instances).joined_by(*stopped), assignor, PACE)
+    assert played.world.owners() == group.owners()
+    assert [one.cold for one in played.rounds] == [frozenset()]
 
 
 def test_leaving_processes_are_emptied_by_the_learner_assignor() -> None:

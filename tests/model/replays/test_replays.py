@@ -53,6 +53,15 @@ def test_our_assignor_ends_in_the_tables_of_scaling_in() -> None:
     ]
 
 
+def test_our_assignor_leaves_the_standby_with_the_former_owner_of_a_task_that_moved() -> None:
+    assert wanted(scenes.scaling_out(scenes.OURS)) == [
+        {"I1": "T1 T3 / T2", "I2": "T2 / T1 T3", "I3": "/ T1 T3"},
+        # T1 moves from I1 to I3: I1 has its standby from then on, and I2 gives up the one it had.
+        {"I1": "T3 / T1 T2", "I2": "T2 / T3", "I3": "T1 / T2"},
+        {"I1": "T3 / T1", "I2": "T2 / T3", "I3": "T1 / T2"},
+    ]
+
+
 def test_a_moved_task_takes_two_rebalances_and_runs_nowhere_between_them() -> None:
     rounds = scenes.scaling_out().play.rounds
     given_up = [[scene_task.task.partition for scene_task in one.revoked] for one in rounds]
