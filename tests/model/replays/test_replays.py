@@ -5,7 +5,7 @@ import pytest
 from streamapp.core.assignors.group import Placement
 from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.simulator.rounds import moved, worst_share
-from tests.model.replays import scenes
+from tests.model.replays import scenes, ways
 from tests.model.replays.scenes import Scene, ordered_id
 
 
@@ -75,6 +75,20 @@ def test_the_articles_three_assignments_are_those_of_its_log() -> None:
         {"bbb8": "0_0 0_2 0_4 1_0 / 1_3", "4b61": "0_1 0_3 0_5 1_4 / 1_1", "7156": "1_1 1_2 1_3 1_5 /"},
         {"bbb8": "0_0 0_3 1_0 1_3 /", "4b61": "0_1 0_4 1_1 1_4 /", "7156": "0_2 0_5 1_2 1_5 /"},
     ]
+
+
+def test_of_five_ways_eager_works_least_twice_and_the_draft_stops_most() -> None:
+    cold, standby, conservative, eager, draft = ways.ways()
+    assert [(one.rebalances, one.stops) for one in (cold, standby, conservative, eager, draft)] == [
+        (3, 2),
+        (4, 3),
+        (8, 3),
+        (9, 3),
+        (3, 5),
+    ]
+    # Without a copy the users of the largest share wait for its whole restore: four of nine million records.
+    assert [one.longest for one in (cold, standby, conservative, eager, draft)] == [40, 0, 0, 0, 0]
+    assert standby.double_work == 0 < eager.double_work < conservative.double_work < draft.double_work
 
 
 def test_on_the_way_one_instance_of_the_article_has_four_of_six_stateful_tasks() -> None:
