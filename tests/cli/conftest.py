@@ -1,6 +1,7 @@
 """A cluster for commands, and the commands themselves run in this process."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,6 +39,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
     for variable in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
+    # The server speaks plain HTTP, and reading the machine's certificates is most of the time of a command.
+    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     monkeypatch.setattr(watch, "now", _now)
     with Cluster(tmp_path).running() as running:
         monkeypatch.setenv("KUBECONFIG", str(running.kubeconfig))

@@ -14,7 +14,9 @@ from docs import generate
 from lab.settings import REPOSITORY
 from streamapp.api.validation.parse import StreamApp, parse
 
-PAGES = sorted((REPOSITORY / "docs" / "how-to").glob("*.md"))
+NO_LAUNCHER = {"adopt"}
+"""Pages whose StreamApp the command line makes."""
+PAGES = sorted(page for page in (REPOSITORY / "docs" / "how-to").glob("*.md") if page.stem not in NO_LAUNCHER)
 WHOLE = [
     (page, text) for page in PAGES for text in re.findall(r"```yaml\n(apiVersion:.*?)```", page.read_text(), re.DOTALL)
 ]

@@ -202,8 +202,18 @@ class ObjectStore:
             if "deletionTimestamp" not in live["metadata"]:
                 self.put(request.plural, marked(live, self._now()))
             return {}
+        if request.body.get("propagationPolicy") == "Orphan":
+            self._orphan(live["metadata"]["uid"])
         self.remove(*request.identity)
         return {}
+
+    def _orphan(self, uid: str) -> None:
+        """Take an owner away from all that it owns; a real one does so before the owner is gone."""
+        for (plural, _, _), stored in list(self.objects.items()):
+            owners = stored.body["metadata"].get("ownerReferences", [])
+            if any(owner["uid"] == uid for owner in owners):
+                left = [owner for owner in owners if owner["uid"] != uid]
+                self.put(plural, {**stored.body, "metadata": {**stored.body["metadata"], "ownerReferences": left}})
 
     def _apply(self, request: Request) -> Json:
         identity, subresource, body = request.identity, request.subresource, request.body

@@ -5,9 +5,6 @@ and nothing depends on how fast copies are.
 """
 
 import json
-import os
-import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,19 +20,11 @@ from lab.errors import NotYetError
 from lab.scenarios import demo_application
 from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.stream_app import StreamAppScenario
+from tests.lab.plugin import Ran, run_kubectl
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 NAMESPACE = "t-command-line"
 HOLD, OVERRIDE = "streamapp.dev/hold", "streamapp.dev/override"
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command came to."""
-
-    code: int
-    out: str
-    err: str
 
 
 @dataclass(frozen=True)
@@ -51,19 +40,7 @@ class Terminal:
 
     def kubectl(self, *arguments: str) -> Ran:
         """Run kubectl, and show what it says."""
-        environment = dict(self.session.environment)
-        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-        ran = subprocess.run(
-            (*self.session.prefix, "kubectl", *arguments),
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=200,
-        )
-        print(f"$ kubectl {' '.join(arguments)}\n{ran.stdout}{ran.stderr}[{ran.returncode}]\n")  # noqa: T201
-        return Ran(ran.returncode, ran.stdout, ran.stderr)
+        return run_kubectl(self.session, *arguments)
 
     def annotations(self) -> dict[str, str]:
         """The annotations of the StreamApp that people write."""

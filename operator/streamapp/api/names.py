@@ -42,6 +42,13 @@ HOLD: Final = f"{GROUP}/hold"
 OVERRIDE: Final = f"{GROUP}/override"
 """`<hold ID> <reason>`: that one hold need not wait for coverage."""
 
+# Annotations that `kubectl streamapp adopt` writes on the StreamApp.
+
+ADOPTED_FROM: Final = f"{GROUP}/adopted-from"
+"""What the StatefulSet was before, for the way back: `streamapp.cli.adoption.origin`."""
+ADOPTION_PAUSE: Final = f"{GROUP}/adoption-pause"
+"""There while `adopt` has the StreamApp paused, to see the operator answer: a pause of the user has none."""
+
 
 def selector_of(name: str) -> str:
     """Selects all pods of a StreamApp, leaving ones included: an autoscaler must see the load they carry."""

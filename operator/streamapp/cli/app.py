@@ -25,6 +25,7 @@ from streamapp.cli.text.sanitize import plain
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from streamapp.cli.adoption.findings import Check
     from streamapp.cli.cluster.target import Target
     from streamapp.cli.model.amounts import Amount
     from streamapp.cli.model.user_action import UserAction
@@ -355,6 +356,71 @@ def bundle(*, target: Target, operator_namespace: str, name: str, archive: str |
         yes=options["yes"],
     )
     return commands.bundle(target, request)
+
+
+def _statefulset_name(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    kind, slash, name = text.partition("/")
+    if not slash or kind.lower() not in {"statefulset", "statefulsets", "sts"} or not name:
+        raise click.BadParameter(f"{text!r} is not statefulset/NAME")
+    return name
+
+
+@streamapp.command(epilog=EXIT_CODES)
+@click.argument("name", metavar="statefulset/NAME", callback=_statefulset_name)
+@click.option("--application-id", metavar="ID", default="", help="Default: as the pod template says.")
+@click.option("--bootstrap-servers", metavar="LIST", default="", help="Default: as the pod template says.")
+@click.option(
+    "--kafka-config-secret",
+    "kafka_config_secrets",
+    metavar="NAME",
+    multiple=True,
+    help="Secret with the operator's client properties; can be repeated.",
+)
+@click.option("--container", metavar="NAME", default="", help="Runs the application. Default: the first.")
+@click.option("--state-dir", metavar="FOLDER", default="", help="Default: as the pod template says.")
+@click.option("--dry-run", is_flag=True, help="Only show what stands in the way, and the StreamApp's manifest.")
+@click.option("--despite-owner", is_flag=True, help="Go on though Helm or a GitOps tool manages the object.")
+@click.option("--despite-autoscaler", is_flag=True, help="Go on though autoscalers cannot be listed.")
+@yes_option
+@target_options
+@output_option
+def adopt(*, target: Target, name: str, output: str, **options: Any) -> int:
+    """Give a StatefulSet that runs a Kafka Streams application to the operator. No pod restarts.
+
+    An interrupted run is continued by the next one. `disown` is the way back.
+    """
+    from streamapp.cli.adoption.manifest import Choices
+    from streamapp.cli.commands import adoption
+    from streamapp.cli.text.console import Output
+
+    own = {"name": name, "dry_run": options.pop("dry_run"), "yes": options.pop("yes"), "despite": _despite(options)}
+    return adoption.adopt(target, adoption.Request(choices=Choices(**options), **own), Output(output))
+
+
+@streamapp.command(epilog=EXIT_CODES)
+@name_argument()
+@click.option("--dry-run", is_flag=True, help="Only show what stands in the way, and the StatefulSet's manifest.")
+@click.option("--despite-owner", is_flag=True, help="Go on though Helm or a GitOps tool manages the StreamApp.")
+@click.option("--despite-autoscaler", is_flag=True, help="Go on though autoscalers cannot be listed.")
+@click.option("--despite-operator", is_flag=True, help="Go on though no operator answers.")
+@yes_option
+@target_options
+@output_option
+def disown(*, target: Target, name: str, output: str, **options: Any) -> int:
+    """Take the StatefulSet of NAME from the operator, and delete the StreamApp. No pod restarts."""
+    from streamapp.cli.commands import adoption
+    from streamapp.cli.text.console import Output
+
+    request = adoption.Request(name=name, despite=_despite(options), **options)
+    return adoption.disown(target, request, Output(output))
+
+
+def _despite(options: dict[str, Any]) -> frozenset[Check]:
+    """Take the options that override a check, and give the checks."""
+    from streamapp.cli.adoption.findings import Check
+
+    found = {"despite_owner": Check.ManagedElsewhere, "despite_autoscaler": Check.AutoscalersUnread}
+    return frozenset(check for option, check in found.items() if options.pop(option))
 
 
 @streamapp.command()

@@ -159,7 +159,7 @@ class Reason(Enum):
     )
     ForeignStatefulSet = _user(
         "A StatefulSet of this name exists and does not belong to this StreamApp.",
-        "Give the StreamApp another name, or remove that StatefulSet.",
+        "Adopt it with `kubectl streamapp adopt statefulset/NAME`, or give the StreamApp another name.",
         consequence="The operator does not touch it, so it scales nothing.",
         is_warning=True,
         is_milestone=True,

@@ -30,6 +30,7 @@ COMMANDS = {
     "--from-file=keys=/dev/stdin",
     "kubectl describe pod",
     "kubectl get pvc",
+    "kubectl streamapp adopt statefulset/NAME",
     "kubectl label namespace NAMESPACE streamapp.dev/guard=off",
     "kubectl logs --previous",
     "kubectl get statefulset NAME --output=yaml --show-managed-fields",

@@ -219,6 +219,29 @@ def test_a_statefulset_of_somebody_else_is_left_alone() -> None:
     on_a_bench(play)
 
 
+def test_a_statefulset_that_is_adopted_by_half_is_left_alone_and_its_pods_are_taken_when_it_lets_them_go() -> None:
+    """What `kubectl streamapp adopt` rests on (docs/decisions/0010): fewer replicas are desired, and no pod goes."""
+
+    async def play(bench: Bench) -> None:
+        theirs, before = bench.statefulset(), {pod.container_id for pod in bench.pods.running()}
+        theirs["metadata"] |= {"ownerReferences": [], "labels": {"streamapp.dev/app": NAME}}
+        bench.server.put("statefulsets", theirs)
+        bench.desired(2)
+        writes = len(bench.server.writes)
+        for _ in range(3):
+            bench.clock.move(60)
+            await bench.make_pass()
+        assert {write.plural for write in bench.server.writes[writes:]} == {"streamapps", "events"}
+        bench.server.objects.pop(("statefulsets", NAMESPACE, NAME))
+        await bench.restart()  # no memory is needed
+        await bench.make_pass()
+        assert (bench.granted(), bench.pods.deleted) == (4, [])
+        assert {pod.container_id for pod in bench.pods.running()} == before
+        assert [owner["kind"] for owner in bench.statefulset()["metadata"]["ownerReferences"]] == ["StreamApp"]
+
+    on_a_bench(play)
+
+
 def test_a_changed_template_is_written_without_touching_the_replicas() -> None:
     async def play(bench: Bench) -> None:
         bench.desired(4, template={"spec": {"containers": [{"name": "app", "image": "app:2"}]}})

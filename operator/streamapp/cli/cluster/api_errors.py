@@ -41,7 +41,7 @@ def of_kube(error: KubeError, connection: ClusterConnection | None, what: str) -
             return CliError(what, error.why, "run the command again")
 
 
-def of_write(error: KubeError, connection: ClusterConnection, what: str, resource: str) -> CliError:
+def of_write(error: KubeError, connection: ClusterConnection, what: str, resource: str, group: str = GROUP) -> CliError:
     """The error of a write, which may have been made all the same.
 
     Args:
@@ -49,10 +49,11 @@ def of_write(error: KubeError, connection: ClusterConnection, what: str, resourc
         connection: The way to the API server.
         what: The object of the write.
         resource: Its name in a Role: `streamapps`, `streamapps/scale`.
+        group: Its API group; empty for the core group.
     """
     match error:
         case RefusedError() if not isinstance(error, UnauthenticatedError) and " cannot " in error.why:
-            return CliError(what, error.why, f"ask for a Role with get and patch on {resource} of {GROUP}")
+            return CliError(what, error.why, f"ask for a Role with get and patch on {resource} of {group or 'core'}")
         case InvalidError() | RefusedError() if not isinstance(error, UnauthenticatedError):
             return CliError(what, f"the API server refuses it: {error.why}", "correct that; nothing was written")
         case NotFoundError():

@@ -210,10 +210,10 @@ class KubeClient:
         path = kind.path(namespace, name, subresource)
         return await self._ask("PATCH", kind, path, query, patch, content_type="application/merge-patch+json")
 
-    async def create(self, kind: Kind, body: Json) -> Json:
+    async def create(self, kind: Kind, body: Json, *, manager: str = FIELD_MANAGER) -> Json:
         """Create an object, in no namespace where its metadata name none; ConflictError if it is there already."""
         whole = {"apiVersion": kind.api_version, "kind": kind.name, **body}
-        query = {"fieldManager": FIELD_MANAGER}
+        query = {"fieldManager": manager}
         return await self._ask("POST", kind, kind.path(body["metadata"].get("namespace")), query, whole)
 
     async def delete(
@@ -224,10 +224,15 @@ class KubeClient:
         *,
         uid: str,
         resource_version: str,
+        orphan: bool = False,
         last_check: Check | None = None,
     ) -> None:
-        """Delete exactly this version of this object; `last_check` as in `apply`."""
-        options = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
+        """Delete exactly this version of this object; `last_check` as in `apply`.
+
+        With `orphan`, the objects that it owns stay and lose their owner. It is gone only after all of them have.
+        """
+        options: Json = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
+        options |= {"propagationPolicy": "Orphan"} if orphan else {}
         await self._ask("DELETE", kind, kind.path(namespace, name), body=options, last_check=last_check)
 
     async def _ask(

@@ -1,0 +1,35 @@
+"""`kubectl streamapp` as a user runs it: through kubectl, with the plugin on the PATH, and no terminal to ask on."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.clusters.cluster import Session
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run_kubectl(session: Session, *arguments: str, timeout_seconds: float = 200) -> Ran:
+    """Run kubectl, and show what it says."""
+    environment = dict(session.environment)
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    ran = subprocess.run(
+        (*session.prefix, "kubectl", *arguments),
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout_seconds,
+    )
+    print(f"$ kubectl {' '.join(arguments)}\n{ran.stdout}{ran.stderr}[{ran.returncode}]\n")  # noqa: T201
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
