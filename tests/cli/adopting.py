@@ -1,6 +1,6 @@
 """A cluster with a plain StatefulSet, and what acts on it: Kubernetes' controller and the operator, each in small.
 
-Both only react to what is stored, as the real ones do; tests/lab/test_69_adoption.py plays the real ones.
+Both only react to what is stored, as the real ones do; tests/lab/test_78_adoption.py plays the real ones.
 """
 
 import asyncio
