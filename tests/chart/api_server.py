@@ -33,11 +33,40 @@ class ApiServer:
 
     kubectl: Path
     kubeconfig: Path
+    authority: Authority
+    """Of all certificates, those of users too."""
+    port: int
 
     def run(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run kubectl as an administrator."""
         command = [str(self.kubectl), f"--kubeconfig={self.kubeconfig}", *arguments]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=60)
+
+    def kubeconfig_for(self, user: str, group: str = "") -> Path:
+        """Make a kubeconfig for a user; the API server knows the user by name, and the rights by RBAC."""
+        folder, file = self.kubeconfig.parent, user.replace(":", "-")
+        self.authority.issue(file, user, group)
+        config = folder / f"{file}.kubeconfig"
+        config.write_text(yaml.safe_dump(_kubeconfig(folder, self.port, file)))
+        return config
+
+    @contextmanager
+    def controllers(self) -> Iterator[None]:
+        """Run the controllers of StatefulSets and of owners, for the time of the block."""
+        (port,) = free_ports(1)
+        command = [
+            str(self.kubectl.parent / "kube-controller-manager"),
+            f"--kubeconfig={self.kubeconfig}",
+            f"--authentication-kubeconfig={self.kubeconfig}",
+            f"--authorization-kubeconfig={self.kubeconfig}",
+            "--controllers=statefulset-controller,garbage-collector-controller,disruption-controller",
+            "--leader-elect=false",
+            f"--bind-address={LOOPBACK}",
+            f"--secure-port={port}",
+        ]
+        log = self.kubeconfig.parent / "controllers.log"
+        with started("kube-controller-manager", command, {}, log):
+            yield
 
     def apply(self, *objects: Json) -> None:
         """Apply objects as an administrator."""
@@ -89,7 +118,7 @@ def running(folder: Path) -> Iterator[ApiServer]:
         started("etcd", etcd, {}, folder / "etcd.log"),
         started("kube-apiserver", server, {}, folder / "apiserver.log", folder) as process,
     ):
-        one = ApiServer(programs / "kubectl", config)
+        one = ApiServer(programs / "kubectl", config, authority, port)
         until = time.monotonic() + START_SECONDS
         while one.run("get", "--raw=/readyz").returncode != 0:
             process.require_life()
@@ -129,14 +158,14 @@ def _api_server(folder: Path, programs: Path, client: int, port: int) -> list[st
     ]
 
 
-def _kubeconfig(folder: Path, port: int) -> Json:
+def _kubeconfig(folder: Path, port: int, user: str = "admin") -> Json:
     cluster = {"server": f"https://{LOOPBACK}:{port}", "certificate-authority": str(folder / "ca.crt")}
-    user = {"client-certificate": str(folder / "admin.crt"), "client-key": str(folder / "admin.key")}
+    own = {"client-certificate": str(folder / f"{user}.crt"), "client-key": str(folder / f"{user}.key")}
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "one",
         "clusters": [{"name": "one", "cluster": cluster}],
-        "users": [{"name": "one", "user": user}],
+        "users": [{"name": "one", "user": own}],
         "contexts": [{"name": "one", "context": {"cluster": "one", "user": "one", "namespace": "default"}}],
     }

@@ -115,7 +115,21 @@ def test_what_stands_in_the_way_is_named(change: Callable[[Json], None], code: s
 
 def test_nothing_stands_in_the_way_of_a_sound_one() -> None:
     found = findings(a_world(), Choices())
-    assert [one.check.name for one in found] == ["UpdateStrategyChanges", "PodManagementChanges", "RestartsLater"]
+    names = ["UpdateStrategyChanges", "PodManagementChanges", "FieldsDropped", "RestartsLater"]
+    assert [one.check.name for one in found] == names
+
+
+def test_what_the_new_statefulset_will_not_have_is_named() -> None:
+    def change(body: Json) -> None:
+        body["metadata"] |= {
+            "annotations": {"owner": "words", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+        }
+        body["spec"] |= {"minReadySeconds": 5, "revisionHistoryLimit": 10}
+        body["spec"]["volumeClaimTemplates"][0]["metadata"]["labels"] = {"team": "words"}
+
+    (dropped,) = [one for one in findings(a_world(change), Choices()) if one.check is Check.FieldsDropped]
+    expected = "minReadySeconds: 5, label app.kubernetes.io/name, annotation owner, label team of new claims"
+    assert dropped.detail == expected
 
 
 def test_claims_that_have_an_owner_still_hold_it() -> None:

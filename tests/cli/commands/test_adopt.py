@@ -116,6 +116,11 @@ def test_the_manifest_of_a_dry_run_can_be_applied_first(world: World, run: Run) 
     assert world.cluster.written[:2] == [("PATCH", "streamapps")] * 2
 
 
+def test_an_api_that_is_not_there_is_refused_to_a_user_without_rights_and_holds_nothing(world: World, run: Run) -> None:
+    world.cluster.refuse(403, "forbidden", path="scaledobjects")
+    assert run(*ADOPT).code == 0
+
+
 def test_a_right_that_lacks_is_named_before_the_first_write(world: World, run: Run) -> None:
     world.denied = {("delete", "statefulsets")}
     ran = run(*ADOPT)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from streamapp.api.names import ADOPTION_PAUSE
+from streamapp.api.names import ADOPTION_PAUSE, APP_LABEL
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.cli.adoption import manifest
 from streamapp.cli.adoption.facts import (
@@ -25,6 +25,8 @@ from streamapp.cli.adoption.surroundings import autoscalers, budgets, managed_el
 
 Json = dict[str, Any]
 REVISION = "controller-revision-hash"
+_DEFAULTS: Mapping[str, int] = {"minReadySeconds": 0, "revisionHistoryLimit": 10}
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def findings(facts: Facts, choices: Choices) -> tuple[Finding, ...]:
@@ -130,8 +132,26 @@ def _consequences(facts: Facts) -> Iterator[Finding]:
     policy = spec.get("podManagementPolicy") or "OrderedReady"
     if policy != "Parallel":
         yield Finding(Check.PodManagementChanges, f"today {policy}")
+    dropped = _dropped(facts)
+    if dropped:
+        yield Finding(Check.FieldsDropped, ", ".join(dropped))
     if facts.streamapp is None:
         yield Finding(Check.RestartsLater, "spec.rollout.policy: Paused")
+
+
+def _dropped(facts: Facts) -> list[str]:
+    """What the StatefulSet says and the operator's will not: of its spec, of itself, and of its claim template."""
+    spec = mapping(mapping(facts.statefulset).get("spec"))
+    fields = [f"{field}: {spec[field]}" for field, default in _DEFAULTS.items() if spec.get(field, default) != default]
+    own = [f"label {key}" for key in labels_of(facts.statefulset) if key != APP_LABEL]
+    own += [f"annotation {key}" for key in annotations_of(facts.statefulset) if key != _LAST_APPLIED]
+    claims = [
+        f"{kind} {key} of new claims"
+        for template in claim_templates(facts.statefulset)
+        for kind, given in (("label", labels_of(template)), ("annotation", annotations_of(template)))
+        for key in given
+    ]
+    return [*fields, *own, *claims]
 
 
 def _streamapp_fits(facts: Facts) -> Iterator[Finding]:

@@ -182,6 +182,11 @@ class Check(Enum):
         "The pod management policy becomes Parallel.",
         "No action needed: new pods start side by side.",
     )
+    FieldsDropped = (
+        Severity.NOTE,
+        "The new StatefulSet does not have these fields and labels.",
+        "No action needed, unless a monitor or another tool reads them.",
+    )
     RestartsLater = (
         Severity.NOTE,
         "Pods keep their present template until you allow restarts.",

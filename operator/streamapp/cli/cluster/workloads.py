@@ -104,7 +104,9 @@ async def _if_served(client: KubeClient, kind: Kind, namespace: str) -> tuple[Js
     except UnauthenticatedError:
         raise
     except RefusedError as error:
-        return Unread(error.why)
+        # Rights are looked at first: without them, an API that is not there is refused, too.
+        is_optional = kind is not AUTOSCALERS
+        return () if is_optional and not await client.serves(kind) else Unread(error.why)
 
 
 async def _lacks(client: KubeClient, kind: Kind, verb: str, namespace: str) -> str:

@@ -59,10 +59,7 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
     if unplaced:
         raise LayoutUnknownError(f"the pod of task {unplaced[0]} is not known")
     known = {int(row.ordinal): row for row in table.processes}
-    processes = {
-        ordinal: known[ordinal].process if ordinal in known else seeded_process_id(app_uid, Ordinal(ordinal))
-        for ordinal in range(max(current, to))
-    }
+    processes = _process_ids(known, max(current, to), app_uid)
     stateful = [row for row in table.rows if row.is_stateful]
     ends = {row.task: float(UNKNOWN_RECORDS if row.records is None else row.records) for row in stateful}
     by_pod = _rows_by_pod(table.rows)
@@ -85,6 +82,14 @@ def running(table: TaskTable, current: int, to: int, app_uid: str) -> Running:
         bytes_per_record=_bytes_per_record(known, instances, ends),
         rows=table.processes,
     )
+
+
+def _process_ids(known: Mapping[int, ProcessRow], count: int, app_uid: str) -> dict[int, ProcessId]:
+    """By ordinal, the process ID that is known, or that a new volume gets."""
+    return {
+        ordinal: known[ordinal].process if ordinal in known else seeded_process_id(app_uid, Ordinal(ordinal))
+        for ordinal in range(count)
+    }
 
 
 def _rows_by_pod(rows: Iterable[TaskRow]) -> dict[int, list[TaskRow]]:

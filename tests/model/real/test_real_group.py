@@ -17,7 +17,7 @@ from lab.scenarios.predictions import PredictedChange, layout_of, owners, shown,
 from streamapp.simulator.rounds import moved, play, stock_assignor
 from streamapp.simulator.stock import StockSettings
 from streamapp.simulator.world import Instance
-from tests.model.real_group import AT_ONCE, RealGroup, changed, on_a_broker
+from tests.model.real.group import AT_ONCE, RealGroup, changed, on_a_broker
 from tests.model.replays.scenes import ARTICLE_NEW, ARTICLE_OLD
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]

@@ -23,7 +23,7 @@ from streamapp.core.facts.ids import ProcessId, TaskId
 from streamapp.simulator.learner.draft import Announcement, LearnerSettings, Leaving
 from streamapp.simulator.rounds import Answer, learner_assignor, moved, play
 from streamapp.simulator.world import Instance
-from tests.model.real_group import AT_ONCE, RealGroup, changed, on_a_broker, waited_for
+from tests.model.real.group import AT_ONCE, RealGroup, changed, on_a_broker, waited_for
 from tests.model.replays.scenes import ordered_id
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
