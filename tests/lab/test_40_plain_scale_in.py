@@ -7,7 +7,7 @@ from lab.meter.counts import CountVerdict
 from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.plain_scale_in import PARTITIONS, PlainScaleIn, ScaleInResult
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.proofs, pytest.mark.timeout(900)]
 SESSION_TIMEOUT_SECONDS = 45.0
 
 
