@@ -195,7 +195,7 @@ def test_a_bundle_has_every_file_of_a_real_cluster_and_no_value_of_the_environme
     containers = [one for pod in pods for one in pod["spec"]["containers"]]
     assert len(pods) == 2
     assert {one["value"] for container in containers for one in container["env"] if "value" in one} == {"<removed>"}
-    assert "not read" not in contents["about.txt"]
+    assert "not read:" not in contents["about.txt"]
 
 
 def test_kubectl_completes_the_name(shell: Terminal) -> None:
