@@ -56,7 +56,7 @@ test-unit: ## Unit tests, one worker for each core
 
 ##@ Test
 
-test: check test-java ## Tier 2, root, an hour the first time: tier 1, slow unit tests, Java, Spark, the lab
+test: check test-java ## Tier 2, root, a good hour the first time: tier 1, slow unit tests, Java, Spark, the lab
 	$(MAKE) --no-print-directory test-slow
 	$(MAKE) --no-print-directory test-hostile
 	$(MAKE) --no-print-directory test-model CASES=300 STREAMS="3.8.1 4.2.1" BROKERS=4.2.1
@@ -68,7 +68,7 @@ test: check test-java ## Tier 2, root, an hour the first time: tier 1, slow unit
 # result. The lab itself has both cores: its gaps are measured.
 BESIDE_PARTS := .test-beside-parts.log
 test-beside-parts:
-	@echo "beside it: faults and Spark; their output comes at their end, and is in $(BESIDE_PARTS) until then"
+	@echo "meanwhile faults and Spark are played; their output comes at their end, and is in $(BESIDE_PARTS) until then"
 	@nice -n 19 $(MAKE) --no-print-directory --jobs 1 test-sweep test-spark >$(BESIDE_PARTS) 2>&1 \
 	  || { cat $(BESIDE_PARTS); exit 1; }
 	@cat $(BESIDE_PARTS)
