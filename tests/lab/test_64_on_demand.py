@@ -24,7 +24,8 @@ KINDS = {
 }
 KEYS = 120_000
 """Twenty thousand a task: more than the 10,000 records that a copy may lag."""
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 15.0
+SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 30.0
+"""Of 45: fourteen JVMs share two cores here, so this is no measure of the gap; the benchmarks are."""
 
 
 @pytest.fixture(scope="module")
