@@ -177,15 +177,19 @@ def claim_patch(app: StreamApp, ordinal: Ordinal, process_id: ProcessId) -> Mani
     return {"metadata": {"labels": labels, "annotations": annotations}}
 
 
-def _metadata(app: StreamApp | InvalidStreamApp, installation: Installation) -> Manifest:
-    owner = {
+def owner_reference(name: str, uid: str, *, blocks_deletion: bool = True) -> Manifest:
+    """What makes a StreamApp the controller of an object."""
+    return {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "name": app.metadata.name,
-        "uid": app.metadata.uid,
+        "name": name,
+        "uid": uid,
         "controller": True,
-        "blockOwnerDeletion": True,
+        "blockOwnerDeletion": blocks_deletion,
     }
+
+
+def _metadata(app: StreamApp | InvalidStreamApp, installation: Installation) -> Manifest:
     return {
         "name": app.metadata.name,
         "namespace": app.metadata.namespace,
@@ -194,7 +198,7 @@ def _metadata(app: StreamApp | InvalidStreamApp, installation: Installation) -> 
             MANAGED_BY_LABEL: MANAGER,
             OPERATOR_LABEL: installation.name,
         },
-        "ownerReferences": [owner],
+        "ownerReferences": [owner_reference(app.metadata.name, app.metadata.uid)],
     }
 
 

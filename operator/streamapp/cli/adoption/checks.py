@@ -11,9 +11,7 @@ from streamapp.cli.adoption.facts import (
     Facts,
     annotations_of,
     claim_templates,
-    is_controlled_by,
     is_going,
-    is_ready,
     labels_of,
     ordinal_of,
     owners_of,
@@ -22,6 +20,7 @@ from streamapp.cli.adoption.facts import (
 from streamapp.cli.adoption.findings import Check, Finding
 from streamapp.cli.adoption.manifest import Choices
 from streamapp.cli.adoption.surroundings import autoscalers, budgets, managed_elsewhere, missing_rights, services
+from streamapp.kube.objects.from_json import is_controlled_by
 
 Json = dict[str, Any]
 REVISION = "controller-revision-hash"
@@ -61,15 +60,12 @@ def _ordinals(facts: Facts) -> Iterator[Finding]:
 def _pods(facts: Facts) -> Iterator[Finding]:
     """All ordinals are there and well; the pods of a StatefulSet that is going lose their owner one by one."""
     uid, goes = uid_of(facts.statefulset), is_going(facts.statefulset)
-    there = {ordinal_of(pod): pod for pod in facts.pods}
-    missing = [f"{facts.name}-{ordinal}" for ordinal in range(facts.replicas) if ordinal not in there]
-    beyond = [f"{facts.name}-{ordinal}" for ordinal in there if ordinal >= facts.replicas]
-    ill = [pod["metadata"]["name"] for pod in facts.pods if not is_ready(pod)]
+    beyond = [pod["metadata"]["name"] for pod in facts.pods if ordinal_of(pod) >= facts.replicas]
     strange = [] if goes else [pod["metadata"]["name"] for pod in facts.pods if not is_controlled_by(pod, uid)]
     for words, names in (
-        ("missing", missing),
+        ("missing", facts.missing_pods),
         ("above the replicas", beyond),
-        ("not ready", ill),
+        ("not ready", facts.unready_pods),
         ("of another owner", strange),
     ):
         if names:
@@ -107,11 +103,10 @@ def _volumes(facts: Facts) -> Iterator[Finding]:
 
 def _claims_owned(facts: Facts) -> Iterator[Finding]:
     """Claims that Kubernetes would delete with their owner; the way there does not rest on how it takes owners away."""
-    retention = mapping(mapping(mapping(facts.statefulset).get("spec")).get("persistentVolumeClaimRetentionPolicy"))
-    deleted = sorted(when for when, policy in retention.items() if policy != "Retain")
     owned = sorted(claim["metadata"]["name"] for claim in facts.claims if owners_of(claim))
-    if deleted:
-        yield Finding(Check.ClaimsOwned, f"persistentVolumeClaimRetentionPolicy: {', '.join(deleted)}")
+    if facts.claims_deleted_when:
+        when = ", ".join(facts.claims_deleted_when)
+        yield Finding(Check.ClaimsOwned, f"persistentVolumeClaimRetentionPolicy: {when}")
     elif owned:
         yield Finding(Check.ClaimsOwned, f"owned still: {', '.join(owned)}")
 

@@ -15,16 +15,16 @@ from streamapp.cli.adoption.facts import (
     Facts,
     annotations_of,
     has_app_label,
-    is_controlled_by,
     is_going,
-    is_ready,
+    is_observed,
     labels_of,
-    ordinal_of,
     owners_of,
     uid_of,
 )
 from streamapp.cli.adoption.findings import Check, Finding
 from streamapp.cli.adoption.steps import (
+    LETS_PODS_GO,
+    SEES_CHANGE,
     CreateStatefulSet,
     DeleteStreamApp,
     Done,
@@ -32,8 +32,10 @@ from streamapp.cli.adoption.steps import (
     Patch,
     Step,
     Wait,
+    label_pods,
 )
 from streamapp.cli.adoption.surroundings import autoscalers_of_streamapp, managed_elsewhere, missing_rights
+from streamapp.kube.objects.from_json import is_controlled_by
 
 Json = dict[str, Any]
 _OWN_LABELS = (APP_LABEL, OPERATOR_LABEL)
@@ -56,17 +58,13 @@ def _at_rest(facts: Facts) -> Iterator[Finding]:
     desired = mapping(mapping(facts.streamapp).get("spec")).get("replicas", 1)
     if desired != facts.replicas:
         yield Finding(Check.ReplicasDiffer, f"desired {desired}, current {facts.replicas}")
-    ill = [pod["metadata"]["name"] for pod in facts.pods if not is_ready(pod)]
-    there = {ordinal_of(pod) for pod in facts.pods}
-    missing = [f"{facts.name}-{ordinal}" for ordinal in range(facts.replicas) if ordinal not in there]
-    if ill or missing:
-        yield Finding(Check.PodsUnwell, ", ".join(sorted([*ill, *missing])))
+    unwell = sorted([*facts.unready_pods, *facts.missing_pods])
+    if unwell:
+        yield Finding(Check.PodsUnwell, ", ".join(unwell))
 
 
 def _claims(facts: Facts) -> Iterator[Finding]:
-    spec = mapping(mapping(facts.statefulset).get("spec"))
-    retention = mapping(spec.get("persistentVolumeClaimRetentionPolicy"))
-    if {"whenScaled", "whenDeleted"} & {when for when, policy in retention.items() if policy != "Retain"}:
+    if facts.claims_deleted_when:
         yield Finding(Check.ClaimsOwned, "spec.state.retention")
 
 
@@ -78,12 +76,12 @@ def next_step(facts: Facts, *, despite_operator: bool) -> Step:
     if is_going(streamapp):
         return Wait("the StreamApp is gone", 60, "see kubectl get streamapp: a finalizer keeps it")
     if statefulset is not None and is_going(statefulset):
-        return Wait("the StatefulSet lets its pods go", 120, "see kubectl get statefulset: a finalizer keeps it")
+        return LETS_PODS_GO
     paused = _pause(streamapp, despite_operator=despite_operator)
     if paused is not None:
         return paused
     if facts.is_adopted or statefulset is None:
-        return _label_plain(facts) or (
+        return label_pods(facts, mapping(plain_selector(facts).get("matchLabels"))) or (
             CreateStatefulSet(plain_statefulset(facts)) if statefulset is None else OrphanPods(statefulset)
         )
     return _after(facts, statefulset, streamapp)
@@ -93,9 +91,7 @@ def _pause(streamapp: Json, *, despite_operator: bool) -> Step | None:
     """None: the operator knows that it is paused, and writes nothing."""
     if not mapping(streamapp.get("spec")).get("paused"):
         return Patch("StreamApp", streamapp, {"spec": {"paused": True}}, "pauses the StreamApp")
-    generation = int(streamapp["metadata"].get("generation") or 0)
-    observed = int(mapping(streamapp.get("status")).get("observedGeneration") or 0)
-    if observed >= generation or despite_operator:
+    if is_observed(streamapp) or despite_operator:
         return None
     step = "if no operator runs and none will, add --despite-operator"
     return Wait("the operator knows that it is paused", 60, step)
@@ -146,16 +142,6 @@ def _mount(template: Json, container: str, volume: str, path: str) -> None:
         chosen["volumeMounts"] = [*mounts, {"name": volume, "mountPath": path}]
 
 
-def _label_plain(facts: Facts) -> Patch | None:
-    """Give each pod the labels by which the StatefulSet of the way back finds it."""
-    wanted = mapping(plain_selector(facts).get("matchLabels"))
-    for pod in facts.pods:
-        lacking = {key: value for key, value in wanted.items() if labels_of(pod).get(key) != value}
-        if lacking:
-            return Patch("Pod", pod, {"metadata": {"labels": lacking}}, "labels the pod")
-    return None
-
-
 def _after(facts: Facts, statefulset: Json, streamapp: Json) -> Step:
     """The StatefulSet is not the operator's: give back what the StreamApp still owns, and delete it."""
     origin, uid = facts.origin, uid_of(statefulset)
@@ -180,8 +166,8 @@ def _revert(facts: Facts, statefulset: Json) -> Step | None:
         labels = {"metadata": {"labels": {APP_LABEL: None}}}
         return Patch("StatefulSet", statefulset, {**labels, "spec": {"template": labels}}, "gives its template back")
     status, origin = mapping(statefulset.get("status")), facts.origin
-    if int(status.get("observedGeneration") or 0) < int(statefulset["metadata"].get("generation") or 0):
-        return Wait("Kubernetes has seen the StatefulSet's change", 60, "check kube-controller-manager")
+    if not is_observed(statefulset):
+        return SEES_CHANGE
     newest = all(labels_of(pod).get(REVISION) == status.get("updateRevision") for pod in facts.pods)
     strategy = mapping(mapping(statefulset.get("spec")).get("updateStrategy")).get("type")
     if origin is None or not newest or strategy == origin.update_strategy.get("type"):

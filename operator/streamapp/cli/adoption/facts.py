@@ -8,6 +8,7 @@ from typing import Any
 from streamapp.api.names import APP_LABEL, PROCESS_ID
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.cli.adoption.origin import Origin, origin_on
+from streamapp.kube.objects.from_json import is_controlled_by
 
 Json = dict[str, Any]
 
@@ -88,6 +89,24 @@ class Facts:
         return 1 if found is None else int(found)
 
     @property
+    def missing_pods(self) -> list[str]:
+        """The names of pods that the StatefulSet should have and that are not there."""
+        there = {ordinal_of(pod) for pod in self.pods}
+        return [f"{self.name}-{ordinal}" for ordinal in range(self.replicas) if ordinal not in there]
+
+    @property
+    def unready_pods(self) -> list[str]:
+        """The names of pods that are not ready, or that go."""
+        return [pod["metadata"]["name"] for pod in self.pods if not is_ready(pod)]
+
+    @property
+    def claims_deleted_when(self) -> list[str]:
+        """`whenScaled`, `whenDeleted`: when Kubernetes would delete claims of the StatefulSet."""
+        spec = mapping(mapping(self.statefulset).get("spec"))
+        retention = mapping(spec.get("persistentVolumeClaimRetentionPolicy"))
+        return sorted(when for when, policy in retention.items() if policy != "Retain")
+
+    @property
     def least_replicas(self) -> int:
         """The replicas below which a pod or its desired replicas would be lost."""
         desired = mapping(mapping(self.streamapp).get("spec")).get("replicas", 1)
@@ -114,9 +133,10 @@ def owners_of(body: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     return mappings(mapping(mapping(body).get("metadata")).get("ownerReferences"))
 
 
-def is_controlled_by(body: Mapping[str, Any], uid: str) -> bool:
-    """Whether this object is the controller of another one."""
-    return bool(uid) and any(owner.get("controller") and owner.get("uid") == uid for owner in owners_of(body))
+def is_observed(body: Mapping[str, Any], generation: int | None = None) -> bool:
+    """Whether the controller of an object has looked at this generation of it, or else at the present one."""
+    wanted = int(body["metadata"].get("generation") or 0) if generation is None else generation
+    return int(mapping(body.get("status")).get("observedGeneration") or 0) >= wanted
 
 
 def is_going(body: Mapping[str, Any] | None) -> bool:

@@ -17,19 +17,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamapp.api.names import ADOPTED_FROM, ADOPTION_PAUSE, API_VERSION, APP_LABEL, KIND
+from streamapp.api.names import ADOPTED_FROM, ADOPTION_PAUSE, APP_LABEL
+from streamapp.api.objects.manifests import owner_reference
 from streamapp.api.v1alpha1.pod_template import mapping, mappings
 from streamapp.cli.adoption import manifest
 from streamapp.cli.adoption.facts import (
     Facts,
     has_app_label,
-    is_controlled_by,
     is_going,
+    is_observed,
+    labels_of,
     owners_of,
     uid_of,
 )
 from streamapp.cli.adoption.manifest import Choices
 from streamapp.cli.adoption.origin import Origin
+from streamapp.kube.objects.from_json import is_controlled_by
 
 Json = dict[str, Any]
 FOREIGN = "ForeignStatefulSet"
@@ -109,6 +112,9 @@ class Done:
     """Nothing is left to do."""
 
 
+LETS_PODS_GO = Wait("the StatefulSet lets its pods go", 120, "see kubectl get statefulset: a finalizer keeps it")
+SEES_CHANGE = Wait("Kubernetes has seen the StatefulSet's change", 60, "check kube-controller-manager")
+
 Step = CreateStreamApp | Patch | OrphanPods | CreateStatefulSet | DeleteStreamApp | Wait | Stop | Done
 
 
@@ -135,7 +141,7 @@ def next_step(facts: Facts, progress: Progress, choices: Choices) -> Step:
 def _before(facts: Facts, statefulset: Json, streamapp: Json, progress: Progress) -> Step:
     """The StatefulSet is still another's."""
     if is_going(statefulset):
-        return Wait("the StatefulSet lets its pods go", 120, "see kubectl get statefulset: a finalizer keeps it")
+        return LETS_PODS_GO
     if facts.origin is None or facts.origin.uid != uid_of(statefulset):
         annotations = {ADOPTED_FROM: Origin.of(statefulset, facts.service).text}
         return Patch("StreamApp", streamapp, {"metadata": {"annotations": annotations}}, "records what the object was")
@@ -165,11 +171,9 @@ def _answer(streamapp: Json, generation: int) -> Wait | Stop | None:
 
     None: it has.
     """
-    status = mapping(streamapp.get("status"))
-    conditions = {str(one.get("type")): one for one in mappings(status.get("conditions"))}
-    stalled, kafka = conditions.get("Stalled", {}), conditions.get("KafkaReachable", {})
+    stalled, kafka = _condition(streamapp, "Stalled"), _condition(streamapp, "KafkaReachable")
     look = "see kubectl streamapp doctor: an operator must run and serve this namespace; then run the command again"
-    if int(status.get("observedGeneration") or 0) < generation:
+    if not is_observed(streamapp, generation):
         return Wait("the operator answers", 60, look)
     if stalled.get("status") != "True" or stalled.get("reason") != FOREIGN:
         why = f"{stalled.get('reason')}: {stalled.get('message')}"
@@ -188,12 +192,11 @@ def _prepare(facts: Facts, statefulset: Json, streamapp: Json) -> Step:
         strategy = {"type": "OnDelete", "rollingUpdate": None}
         patch = {**labels, "spec": {"updateStrategy": strategy, "template": labels}}
         return Patch("StatefulSet", statefulset, patch, "sets OnDelete and labels the pod template; no pod restarts")
-    unlabelled = _label(facts)
+    unlabelled = label_pods(facts, {APP_LABEL: facts.name})
     if unlabelled is not None:
         return unlabelled
-    observed = int(mapping(statefulset.get("status")).get("observedGeneration") or 0)
-    if observed < int(statefulset["metadata"].get("generation") or 0):
-        return Wait("Kubernetes has seen the StatefulSet's change", 60, "check kube-controller-manager")
+    if not is_observed(statefulset):
+        return SEES_CHANGE
     return OrphanPods(statefulset)
 
 
@@ -203,30 +206,32 @@ def _is_prepared(facts: Facts, statefulset: Json) -> bool:
     return strategy == "OnDelete" and has_labels
 
 
-def _label(facts: Facts) -> Patch | None:
+def label_pods(facts: Facts, wanted: Mapping[str, Any]) -> Patch | None:
+    """Give the next pod that lacks one of these labels all that it lacks; None where no pod does."""
     for pod in facts.pods:
-        if not has_app_label(pod, facts.name):
-            return Patch("Pod", pod, {"metadata": {"labels": {APP_LABEL: facts.name}}}, "labels the pod")
+        lacking = {key: value for key, value in wanted.items() if labels_of(pod).get(key) != value}
+        if lacking:
+            return Patch("Pod", pod, {"metadata": {"labels": lacking}}, "labels the pod")
     return None
+
+
+def _condition(streamapp: Mapping[str, Any] | None, kind: str) -> Mapping[str, Any]:
+    """A condition of the StreamApp; empty where there is none."""
+    conditions = mappings(mapping(mapping(streamapp).get("status")).get("conditions"))
+    return next((one for one in conditions if one.get("type") == kind), {})
 
 
 def _between(facts: Facts) -> Step:
     """No StatefulSet: the pods run, and the operator makes the new one."""
     if mapping(mapping(facts.streamapp).get("spec")).get("paused"):
         return Patch("StreamApp", facts.streamapp or {}, _paused(value=False), "resumes the StreamApp")
-    stalled = next(
-        (
-            one
-            for one in mappings(mapping(mapping(facts.streamapp).get("status")).get("conditions"))
-            if one.get("type") == "Stalled" and one.get("status") == "True" and one.get("reason") != FOREIGN
-        ),
-        {},
-    )
-    return _label(facts) or Wait(
+    stalled = _condition(facts.streamapp, "Stalled")
+    is_stalled = stalled.get("status") == "True" and stalled.get("reason") != FOREIGN
+    return label_pods(facts, {APP_LABEL: facts.name}) or Wait(
         "the operator creates the StatefulSet",
         120,
         "the pods run meanwhile: see kubectl streamapp doctor, then run the command again",
-        str(stalled.get("message") or ""),
+        str(stalled.get("message") or "") if is_stalled else "",
     )
 
 
@@ -243,12 +248,5 @@ def _after(facts: Facts) -> Step:
 
 def owner_patch(body: Mapping[str, Any], streamapp: Mapping[str, Any]) -> Json:
     """What makes the StreamApp the controller of an object."""
-    owner = {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "name": streamapp["metadata"]["name"],
-        "uid": uid_of(streamapp),
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
+    owner = owner_reference(streamapp["metadata"]["name"], uid_of(streamapp), blocks_deletion=False)
     return {"metadata": {"ownerReferences": [*owners_of(body), owner]}}

@@ -10,13 +10,13 @@ from streamapp.cli.adoption.facts import (
     Facts,
     Unread,
     annotations_of,
-    is_controlled_by,
     labels_of,
     owners_of,
     selects,
     uid_of,
 )
 from streamapp.cli.adoption.findings import Check, Finding
+from streamapp.kube.objects.from_json import is_controlled_by
 
 Json = dict[str, Any]
 
