@@ -210,6 +210,6 @@ def _name(one: Json) -> str:
 
 
 def _regards(event: Json, name: str) -> bool:
-    """Whether an Event is about an object of the StreamApp: all begin with its name."""
+    """Whether an Event is about an object of the StreamApp, by its name: `counter`, `counter-0`, `state-counter-0`."""
     regarding = str((event.get("regarding") or {}).get("name", ""))
     return regarding == name or regarding.startswith(f"{name}-") or f"-{name}-" in regarding

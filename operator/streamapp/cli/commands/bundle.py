@@ -85,7 +85,7 @@ async def _read(target: Target, request: BundleRequest) -> tuple[Key, list[Suppo
             files += await reader.of_answers(leader.pod)
         if request.application_logs:
             files += await reader.of_application_logs()
-    report = await doctor.examine(target, request.operator_namespace, request.name, everywhere=False)
+        report = await doctor.examine(client, connection, request.operator_namespace, key.namespace, key.name)
     files.append(json_file("doctor.json", documents.of_report(report)))
     return key, [_about(key, at, files), *files]
 

@@ -38,7 +38,7 @@ def doctor(
     target: Target, operator_namespace: str, name: str | None, output: Output, *, everywhere: bool, with_code: bool
 ) -> int:
     """Show the findings; give the exit code."""
-    report = run(examine(target, operator_namespace, name, everywhere=everywhere))
+    report = run(_examine(target, operator_namespace, name, everywhere=everywhere))
     if output is Output.TABLE:
         console.show(doctor_screen(report))
     else:
@@ -46,18 +46,25 @@ def doctor(
     return report.code if with_code else Exit.FINE
 
 
-async def examine(target: Target, operator_namespace: str, name: str | None, *, everywhere: bool) -> DoctorReport:
+async def _examine(target: Target, operator_namespace: str, name: str | None, *, everywhere: bool) -> DoctorReport:
     """Check everything; CliError if the API server does not answer, or there is no such StreamApp."""
     connection = await streamapps.resolve(target)
     namespace = None if everywhere else streamapps.namespace_of(target, connection)
     async with streamapps.open_client(connection, streamapps.title_of(namespace, name)) as client:
-        cluster = await examine_cluster(client, operator_namespace)
-        is_defined = not any(finding.diagnosis is Diagnosis.DefinitionMissing for finding in cluster.findings)
-        resources = await _resources(client, connection, namespace, name) if is_defined else []
-        now = watch.now()
-        views = [view_of(resource, now) for resource in resources]
-        turns = asyncio.Semaphore(AT_ONCE)
-        apps = await asyncio.gather(*(_app(client, cluster, view, turns) for view in views))
+        return await examine(client, connection, operator_namespace, namespace, name)
+
+
+async def examine(
+    client: KubeClient, connection: ClusterConnection, operator_namespace: str, namespace: str | None, name: str | None
+) -> DoctorReport:
+    """Check the cluster, and the StreamApps of a namespace or of all, through an open client."""
+    cluster = await examine_cluster(client, operator_namespace)
+    is_defined = not any(finding.diagnosis is Diagnosis.DefinitionMissing for finding in cluster.findings)
+    resources = await _resources(client, connection, namespace, name) if is_defined else []
+    now = watch.now()
+    views = [view_of(resource, now) for resource in resources]
+    turns = asyncio.Semaphore(AT_ONCE)
+    apps = await asyncio.gather(*(_app(client, cluster, view, turns) for view in views))
     facts = {"cluster": f"{connection.server} (context {connection.context})", **cluster.facts, **_brokers(views)}
     return DoctorReport(
         cluster=ReportPart(
