@@ -93,11 +93,11 @@ test-analytics: ## The pipeline on a real Spark and on a cluster of it, its tabl
 	$(UV) pytest -m analytics tests/analytics
 
 test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
+	$(LAB) build
 	$(MAKE) --no-print-directory test-lab-parts
 	$(LAB) test
 
 test-lab-parts:
-	$(LAB) build
 	$(UV) pytest -m registries tests/lab_unit
 	$(UV) pytest -m brokers -p no:randomly tests/brokers
 	$(UV) pytest -m chart tests/chart
