@@ -113,7 +113,7 @@ class StockAssignor:
     def _deal(self, tasks: tuple[Task, ...], group: Sequence[Client]) -> _Deal:
         members = tuple((one.state.process, one.threads) for one in group)
         if self._last is None or (self._last.tasks, self._last.members) != (tasks, members):
-            self._last = _dealt(tasks, members, clients_of([one.state for one in group]), self._settings)
+            self._last = _deal_of(tasks, members, clients_of([one.state for one in group]), self._settings)
         return self._last
 
 
@@ -122,7 +122,7 @@ def assign(tasks: Iterable[Task], clients: Iterable[ClientState], settings: Stoc
     return StockAssignor(settings).assign(tasks, clients)
 
 
-def _dealt(
+def _deal_of(
     tasks: tuple[Task, ...],
     members: tuple[tuple[ProcessId, int], ...],
     group: Sequence[Client],
@@ -130,7 +130,7 @@ def _dealt(
 ) -> _Deal:
     stateful = sorted(task.id for task in tasks if task.is_stateful)
     stateless = sorted(task.id for task in tasks if not task.is_stateful)
-    _deal(group, stateful)
+    _deal_actives(group, stateful)
     if settings.num_standby_replicas:
         _place_standbys(group, stateful, settings.num_standby_replicas)
     placed = tuple(Placement(frozenset(one.actives), frozenset(one.standbys)) for one in group)
@@ -142,7 +142,7 @@ def _bound(settings: StockSettings) -> int | None:
     return None if lag >= UNBOUNDED else lag
 
 
-def _deal(group: Sequence[Client], stateful: Sequence[TaskId]) -> None:
+def _deal_actives(group: Sequence[Client], stateful: Sequence[TaskId]) -> None:
     for number, task in enumerate(stateful):
         group[number % len(group)].add_active(task)
     _even_out(group, lambda client: client.actives, Client.remove_active, Client.add_active)
