@@ -23,6 +23,7 @@ from streamapp.cli.options import (
 from streamapp.cli.text.sanitize import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
 
     from streamapp.cli.adoption.findings import Check
@@ -365,6 +366,22 @@ def _statefulset_name(_context: click.Context, _parameter: click.Parameter, text
     return name
 
 
+def _despite_options(managed: str) -> Callable[[Any], Any]:
+    """Add the options that override a check of `adopt` or `disown`; `_despite` takes them."""
+
+    def decorate(command: Any) -> Any:
+        for option in (
+            click.option("--despite-autoscaler", is_flag=True, help="Go on though autoscalers cannot be listed."),
+            click.option(
+                "--despite-owner", is_flag=True, help=f"Go on though Helm or a GitOps tool manages the {managed}."
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 @streamapp.command(epilog=EXIT_CODES)
 @click.argument("name", metavar="statefulset/NAME", callback=_statefulset_name)
 @click.option("--application-id", metavar="ID", default="", help="Default: as the pod template says.")
@@ -379,8 +396,7 @@ def _statefulset_name(_context: click.Context, _parameter: click.Parameter, text
 @click.option("--container", metavar="NAME", default="", help="Runs the application. Default: the first.")
 @click.option("--state-dir", metavar="FOLDER", default="", help="Default: as the pod template says.")
 @click.option("--dry-run", is_flag=True, help="Only show what stands in the way, and the StreamApp's manifest.")
-@click.option("--despite-owner", is_flag=True, help="Go on though Helm or a GitOps tool manages the object.")
-@click.option("--despite-autoscaler", is_flag=True, help="Go on though autoscalers cannot be listed.")
+@_despite_options("object")
 @yes_option
 @target_options
 @output_option
@@ -400,8 +416,7 @@ def adopt(*, target: Target, name: str, output: str, **options: Any) -> int:
 @streamapp.command(epilog=EXIT_CODES)
 @name_argument()
 @click.option("--dry-run", is_flag=True, help="Only show what stands in the way, and the StatefulSet's manifest.")
-@click.option("--despite-owner", is_flag=True, help="Go on though Helm or a GitOps tool manages the StreamApp.")
-@click.option("--despite-autoscaler", is_flag=True, help="Go on though autoscalers cannot be listed.")
+@_despite_options("StreamApp")
 @click.option("--despite-operator", is_flag=True, help="Go on though no operator answers.")
 @yes_option
 @target_options
