@@ -86,10 +86,6 @@ class World:
         """Records by which the state on the volume is behind; the whole changelog without state."""
         return self.ends[task] - one.positions.get(task, 0.0)
 
-    def is_caught_up(self, one: Instance, task: TaskId, acceptable_lag: float) -> bool:
-        """Whether the lag that the process reports is within the bound."""
-        return self._whole_lag(one, task) <= acceptable_lag
-
     def is_running(self, one: Instance, task: TaskId) -> bool:
         """Whether the process processes the task: active, and nothing left to restore."""
         return task in one.actives and (task not in self.ends or self.lag(one, task) <= 0)
