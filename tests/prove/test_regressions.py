@@ -26,6 +26,9 @@ from tests.prove.story import Disturbance, Story
         pytest.param("drain-4-2 seed=1 kafka:19:api-slow:3", id="an old judgement of drained pods"),
         pytest.param("template-in-hold seed=1 kafka:62:api-slow:3", id="an old judgement of a restart"),
         pytest.param("down-4-3 seed=1 removal:1:die", id="a marker was left by who died between two writes"),
+        pytest.param(
+            "never-ran seed=246668631000001 kafka:5:timeout-after", id="a raise waited for brokers that did not answer"
+        ),
     ],
 )
 def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from kubernetes.aio.client.configuration import Configuration
 
+from streamapp.controller.apps.apps import Application
+from streamapp.controller.apps.memory import Memory
+from streamapp.controller.apps.raise_watch import RaiseWatch
 from streamapp.controller.leader.leadership import Alone, NotLeadingError
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.reconcile.apply import Applier
@@ -168,7 +171,8 @@ class OfKey:
     """As much of what was gathered as may be asked for before a step."""
 
     key: Key
-    is_raised: Callable[[], bool] = lambda: False
+    application: Application = field(default_factory=lambda: Application(Memory("uid")))
+    raises: RaiseWatch = field(default_factory=lambda: RaiseWatch(lambda: False, asyncio.Event().wait))
 
 
 @pytest.mark.guarantee(2)

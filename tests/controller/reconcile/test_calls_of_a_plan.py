@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from streamapp.api.names import HOLD_RECORD
+from streamapp.controller.apps.raise_watch import RaiseWatch
 from streamapp.controller.reconcile.apply import Applier, RaisePendingError
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Evict, OpenBudget, Plan, RecordProcessId, Step
@@ -117,10 +119,10 @@ def test_one_process_id_that_cannot_be_recorded_does_not_keep_the_others_from_it
 def test_a_plan_ends_between_two_calls_where_a_raise_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play(bench: Bench) -> None:
         calls = watch_evictions(monkeypatch)
-        facts, before = await gathered(bench), len(bench.server.writes)
+        facts, before, never = await gathered(bench), len(bench.server.writes), asyncio.Event().wait
         plan = (*EVICTIONS, OpenBudget(reason=Reason.StepClosed))
         with pytest.raises(RaisePendingError):
-            await bench.applier.apply(facts, plan, must_end=lambda: bool(calls))
+            await bench.applier.apply(replace(facts, raises=RaiseWatch(lambda: bool(calls), never)), plan)
         assert (len(calls), len(bench.server.writes)) == (1, before)
 
     on_a_bench(play)

@@ -16,6 +16,7 @@ from streamapp.controller.apps.bindings import FREE, Bindings
 from streamapp.controller.apps.client_secrets import ClientProperties
 from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
 from streamapp.controller.apps.memory import LastPass, Memory
+from streamapp.controller.apps.raise_watch import RaiseWatch
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.snapshot import ConflictingStreamApp
@@ -51,14 +52,18 @@ class Application:
     polling: asyncio.Task[None] | None = None
     last: LastPass | None = None
     """What the last pass gathered; None before the first."""
+    request: asyncio.Future[None] | None = None
+    """What brokers or agents were asked to do last; where a raise ended the pass, it goes on without the pass."""
 
     def disconnect(self) -> None:
         """Stop polling and drop the connections."""
+        if self.request is not None:
+            self.request.cancel()
         if self.polling is not None:
             self.polling.cancel()
         if self.watch is not None:
             self.watch.group.close()
-        self.cluster_access, self.watch, self.polling = None, None, None
+        self.cluster_access, self.watch, self.polling, self.request = None, None, None, None
 
 
 class Applications:
@@ -104,10 +109,14 @@ class Applications:
         desired = self.desired(key)
         return desired is not None and desired > current
 
-    async def wait_for_raise(self, key: Key, current: int) -> None:
-        """Return as soon as the StreamApp desires more replicas than there are."""
-        while not self.desires_more(key, current):
-            await self._received.setdefault(key, asyncio.Event()).wait()
+    def watch_raises(self, key: Key, current: int) -> RaiseWatch:
+        """Watch for more desired replicas than there are."""
+
+        async def receive() -> None:
+            while not self.desires_more(key, current):
+                await self._received.setdefault(key, asyncio.Event()).wait()
+
+        return RaiseWatch(lambda: self.desires_more(key, current), receive)
 
     def keys(self) -> Iterator[Key]:
         """All keys of a known StreamApp."""

@@ -2,7 +2,8 @@
 
 Steps that do not depend on each other go together: one call evicts all members, and process IDs are recorded at the
 same time. So a pass does not last longer with every pod. Between the calls the desired replicas are looked at: a raise
-ends the plan, and the next pass makes it.
+ends the plan, and the next pass makes it. Nor does a raise wait for brokers or agents: what they were asked to do goes
+on without the pass, and no pass asks for more before it has ended.
 
 Called by `reconcile.reconciler`. It decides nothing and repeats nothing. It never removes a pod on old facts: before a
 removal it reads again everything that the decision rests on, and the Lease. The write carries the version that was
@@ -110,25 +111,47 @@ class Applier:
         gathered: Gathered,
         plan: Plan,
         on_step: StepObserver = lambda _step, _is_done: None,
-        must_end: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Make all steps in order; raise the first KubeError or KafkaStepError.
+        """Make all steps in order; raise the first KubeError or KafkaStepError, or RaisePendingError for a raise.
 
         Args:
             gathered: What the plan rests on.
             plan: The steps.
             on_step: Receives each outcome.
-            must_end: Asked before each call; RaisePendingError if a raise must not wait for the rest of the plan.
         """
-        gathered = replace(gathered, is_raised=must_end)
         for steps in _together(_growth_first(plan)):
-            if must_end():
+            if gathered.raises.is_received():
                 raise RaisePendingError
-            if isinstance(steps[0], Evict):
-                with self._observed(gathered.key, steps, on_step):
-                    await self._evict(gathered, steps)
+            if isinstance(steps[0], Evict | TriggerRebalance | SetStandbys | Announce):
+                await self._ask(gathered, steps, on_step)
             else:
                 await self._make(gathered, steps, on_step)
+
+    async def _ask(self, gathered: Gathered, steps: Plan, on_step: StepObserver) -> None:
+        """Ask brokers or agents to do these steps, and wait for it until a raise is received.
+
+        A request that was sent is not called off: half a rebalance would leave a probe member in the group.
+        """
+        application, what = gathered.application, f"{type(steps[0]).__name__} of {gathered.key}"
+        if application.request is not None and not application.request.done():
+            raise ConflictError(what, "what was asked before a raise has not ended", _TRY_AGAIN)
+        request = application.request = asyncio.ensure_future(self._answered(gathered, steps, on_step))
+        try:
+            is_answered = await gathered.raises.comes_after(request)
+        except asyncio.CancelledError:
+            request.cancel()
+            raise
+        if is_answered:
+            return request.result()
+        request.add_done_callback(lambda ended: _tell_failure(what, ended))
+        raise RaisePendingError
+
+    async def _answered(self, gathered: Gathered, steps: Plan, on_step: StepObserver) -> None:
+        if isinstance(steps[0], Evict):
+            with self._observed(gathered.key, steps, on_step):
+                await self._evict(gathered, steps)
+        else:
+            await self._make(gathered, steps, on_step)
 
     async def raise_replicas(self, facts: ReplicaFacts, step: GrantReplicas, on_step: StepObserver) -> Json:
         """Make a raise; give the StatefulSet as it is then. Raises KubeError.
@@ -328,7 +351,15 @@ class Applier:
         if not agent_views:
             return  # then it rests on the group, as without agents
         snapshot = gathered.snapshot
-        now = await self._agents.read_reports(gathered.key, _valid(gathered), snapshot.workload.pods, snapshot.task_set)
+        asking = asyncio.ensure_future(
+            self._agents.read_reports(gathered.key, _valid(gathered), snapshot.workload.pods, snapshot.task_set)
+        )
+        try:
+            if not await gathered.raises.comes_after(asking):
+                raise RaisePendingError
+        finally:
+            asking.cancel()
+        now = asking.result()
         moved = moved_since(agent_views[0].reports, now)
         if moved:
             raise ConflictError(what, moved, _TRY_AGAIN)
@@ -338,7 +369,7 @@ class Applier:
         limit = gathered.policy.timing.fact_age.total_seconds()
 
         def check() -> None:
-            if gathered.is_raised():
+            if gathered.raises.is_received():
                 raise ConflictError(f"judgement of {gathered.key}", "more replicas are desired since", _TRY_AGAIN)
             age = self._monotonic() - gathered.taken_at
             if age >= limit:
@@ -356,6 +387,13 @@ async def _written_back(group: ApplicationGroup, raised: RaisedStandbys) -> str:
     except KafkaStepError as error:
         return str(error)
     return ""
+
+
+def _tell_failure(what: str, ended: "asyncio.Future[None]") -> None:
+    """Log why something failed that no pass waits for any more; the next pass sees by its facts that it is not done."""
+    error = None if ended.cancelled() else ended.exception()
+    if error is not None:
+        log.warning("step failed after its pass", step=what, error=str(error))
 
 
 def _growth_first(plan: Plan) -> tuple[Step, ...]:

@@ -20,6 +20,7 @@ from streamapp.controller.agents.topology import contradiction
 from streamapp.controller.apps.apps import Application, Applications, ClusterAccess
 from streamapp.controller.apps.client_secrets import read_client_properties
 from streamapp.controller.apps.memory import Memory
+from streamapp.controller.apps.raise_watch import RaiseWatch
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.reconcile.autoscalers import AutoscalerLister
@@ -66,6 +67,11 @@ class ReplicaFacts:
         """Replicas of the StatefulSet; 0 if it is missing."""
         return 0 if self.statefulset is None else self.statefulset.replicas
 
+    @property
+    def highest(self) -> int:
+        """Replicas above which a StreamApp that is received later wants a raise."""
+        return max(self.current, self.app.desired.replicas)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
@@ -79,8 +85,8 @@ class Gathered:
     application: Application
     taken_at: float
     """Just before the first read, on the monotonic clock: nothing of Kubernetes is older, however slow the answers."""
-    is_raised: Callable[[], bool] = lambda: False
-    """Whether a raise was received since; asked while a plan is made."""
+    raises: RaiseWatch
+    """Of more replicas than are desired or there now; asked while a plan is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +211,7 @@ class Gatherer:
             policy=policy,
             application=application,
             taken_at=facts.taken_at,
+            raises=self._applications.watch_raises(key, facts.highest),
         )
 
     def _task_set(

@@ -131,16 +131,13 @@ class Reconciler:
     async def _gather(self, facts: ReplicaFacts, raised: Raise | None) -> Gathered:
         """Read the rest; RaisePendingError as soon as a raise is received."""
         gathering = asyncio.ensure_future(self._gatherer.gather(facts, raised))
-        known = max(facts.current, facts.app.desired.replicas)
-        waiting = asyncio.ensure_future(self._applications.wait_for_raise(facts.key, known))
+        raises = self._applications.watch_raises(facts.key, facts.highest)
         try:
-            await asyncio.wait({gathering, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if gathering.done():
+            if await raises.comes_after(gathering):
                 return gathering.result()
             raise RaisePendingError
         finally:
             gathering.cancel()
-            waiting.cancel()
 
     async def _rest(self, gathered: Gathered, on_step: StepObserver) -> float | None:
         key = gathered.key
@@ -194,7 +191,7 @@ class Reconciler:
     ) -> KubeError | KafkaStepError | None:
         """Make the plan; give what kept it from being finished."""
         try:
-            await self._applier.apply(gathered, decision.plan, on_step, lambda: self._is_raised_since(gathered))
+            await self._applier.apply(gathered, decision.plan, on_step)
             if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
                 await self._applier.ensure_owned_objects(gathered, decision.plan)
         except InvalidError as error:
@@ -204,12 +201,6 @@ class Reconciler:
         except (KubeError, KafkaStepError) as error:
             return error
         return None
-
-    def _is_raised_since(self, gathered: Gathered) -> bool:
-        """Whether a raise was received after the reads of this pass."""
-        statefulset = gathered.snapshot.workload.statefulset
-        current = 0 if statefulset is None else statefulset.replicas
-        return self._applications.desires_more(gathered.key, max(current, gathered.snapshot.app.desired.replicas))
 
     def _scales(self, key: Key) -> bool:
         """Whether desired and current replicas differ, or are unknown, by what was last received and read."""
