@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-beside-parts test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check
+.PHONY: help setup hooks check format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-beside-parts test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check
 
 ##@ Begin
 
@@ -180,6 +180,12 @@ bench-agent: ## Measure what the agent costs: start-up, memory, processor time w
 
 bench-decide: ## Measure one decision for applications of several sizes, up to 5,000 tasks on 200 pods
 	$(UV) python -m tests.benchmarks.decisions
+
+# Another checkout beside this one: `git worktree add --detach ../before COMMIT`, then SOURCES="../before .".
+SIZES := 1x3 50x3 200x3
+SOURCES := .
+bench-fleet: ## Measure a fleet: raise to PATCH, requests, processor time and memory at rest, SIZES="50x3 200x3" (3 minutes each)
+	$(UV) python -m tests.benchmarks.fleet --sizes $(SIZES) --sources $(SOURCES) --json bench-fleet.json
 
 bench-forecasts: ## Measure predictions of changes, up to 5,000 tasks on 200 processes
 	$(UV) python -m tests.benchmarks.forecasts

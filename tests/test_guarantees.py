@@ -50,7 +50,7 @@ def verbs(path: str) -> set[str]:
 
 @pytest.mark.guarantee(4)
 def test_the_operator_has_no_right_to_delete_a_volume_claim() -> None:
-    assert verbs("persistentvolumeclaims") == {"list", "patch"}
+    assert verbs("persistentvolumeclaims") == {"list", "watch", "patch"}
 
 
 @pytest.mark.guarantee(6)

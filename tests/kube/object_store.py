@@ -237,10 +237,13 @@ class ObjectStore:
             stored.body["spec"].setdefault("replicas", 1)
         if request.query.get("dryRun") == "All":
             return stored.body
-        if before is not None and found is not None and _content(before) == _content(stored.body):
-            owned = {**found.body["metadata"], "managedFields": managed_fields(stored.owners)}
-            self.objects[identity] = Stored({**found.body, "metadata": owned}, stored.owners)
-            return self.objects[identity].body
+        if (
+            before is not None
+            and found is not None
+            and _content(before) == _content(stored.body)
+            and found.owners == stored.owners
+        ):
+            return found.body
         return self._store(identity, stored, before)
 
     def _merge(self, request: Request) -> Json:

@@ -60,6 +60,10 @@ class Process(Protocol):
 
     number: int
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it runs; else it stands still, or is dead."""
+
     async def turn(self) -> None:
         """Return when this process may go on; never, where it is dead."""
 

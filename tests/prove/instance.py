@@ -1,19 +1,18 @@
 """One process of the operator: the product's own `Operator`, with a clock, a client and a group of this world.
 
-Only what needs sockets is left out: kopf, whose watches are played here, and the health server. A process can die at
+Only what needs sockets is left out: the watches, which `watches` plays, and the health server. A process can die at
 any call, and can be frozen at any call while another one takes its place.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.leader.leadership import Alone
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
-from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
 from tests.prove.calls import DirectClient, PortedGroup, Switchboard, Witness
@@ -22,12 +21,11 @@ from tests.prove.group import Group
 from tests.prove.kubelet import NAME, NAMESPACE
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
+from tests.prove.watches import PlayedWatches
 
-Json = dict[str, Any]
 KEY = Key(NAMESPACE, NAME)
 POLL_BUSY, POLL_REBALANCE = 3.0, 0.8
 """Seconds; a little slower than by default, since each look is a pass, and passes are what a sweep costs."""
-WATCHED = {"streamapps": STREAM_APPS, "statefulsets": STATEFUL_SETS, "pods": PODS}
 
 
 class _Operator(Operator):
@@ -62,21 +60,26 @@ class Instance:
         board: Switchboard,
         witness: Witness,
         lives: "Lives",
+        *,
+        behind: float = 0.0,
     ) -> None:
         self.number = number
         self.is_dead = False
-        self._loop, self._store, self._board, self._lives = loop, store, board, lives
+        self._loop, self._lives = loop, lives
         self._open = asyncio.Event()
         self._open.set()
-        self._gap_until = -1.0
         self.visited = witness.visited
         self.group = PortedGroup(group, board, self, witness, loop.now)
         self.agents = PortedAgents(group, board, self, witness, loop.now)
         self.operator = _Operator(self, DirectClient(store, board, self, witness), loop)
         self._resync = loop.create_task(self.operator.resync())
         self._closing: asyncio.Task[None] | None = None
-        store.changed.append(self._watch)
-        self._tell_everything()
+        self._watches = PlayedWatches(self.operator, KEY, self, loop=loop, store=store, board=board, behind=behind)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it runs; else it stands still, or is dead."""
+        return self._open.is_set()
 
     async def turn(self) -> None:
         """Return when this process may go on; never, where it is dead."""
@@ -89,7 +92,7 @@ class Instance:
             self._open.clear()
             self._resync.cancel()
             self._closing = self._loop.create_task(self.operator.close())
-            self._store.changed.remove(self._watch)
+            self._watches.end()
             self._lives.ended(self)
 
     def freeze(self, how: str, thaw_after: float) -> None:
@@ -101,48 +104,8 @@ class Instance:
     def _thaw(self) -> None:
         if not self.is_dead:
             self._open.set()
+            self._watches.go_on()
             self._loop.call_later(5.0, self.die)
-
-    # Its watches.
-
-    def _watch(self, plural: str, body: Json, before: Json | None) -> None:
-        if plural not in WATCHED:
-            return
-        resource, is_gone = (body, False) if body else (before or {}, True)
-        fates = self._board.arrive("event")
-        delay = self._board.chance.uniform(0.005, 0.1)
-        if any(fate.what == "gap" for fate in fates):
-            # The watch is told 410, lists again, and never hears what happened meanwhile.
-            self._gap_until = self._loop.time() + 2.0
-            self._loop.call_later(2.0, self._tell_everything)
-        if self._loop.time() < self._gap_until or any(fate.what == "lost" for fate in fates):
-            return
-        delay += sum(fate.which for fate in fates if fate.what == "delayed")
-        tell = self._told(plural, resource, is_gone=is_gone)
-        self._loop.call_later(delay, tell)
-        for fate in fates:
-            if fate.what == "doubled":
-                self._loop.call_later(delay + fate.which, tell)
-
-    def _told(self, plural: str, resource: Json, *, is_gone: bool) -> Callable[[], None]:
-        def tell() -> None:
-            if self.is_dead:
-                return
-            if not self._open.is_set():
-                self._loop.call_later(1.0, tell)  # it lies in the socket until somebody reads
-            elif plural == "streamapps":
-                self.operator.on_streamapp_event(KEY, resource, is_gone=is_gone)
-            elif plural == "pods":
-                self.operator.on_pod_event(KEY, resource)
-            else:
-                self.operator.on_owned_event(KEY, WATCHED[plural])
-
-        return tell
-
-    def _tell_everything(self) -> None:
-        for (plural, _, _), stored in sorted(self._store.objects.items()):
-            if plural in WATCHED:
-                self._told(plural, stored.body, is_gone=False)()
 
 
 class Lives:

@@ -17,6 +17,7 @@ from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.reconcile import reconciler
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered
+from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.core import decide
 from streamapp.core.actions import announcement, beside, open_step, rollout, scale_down
 from streamapp.core.actions.decision import Evict, GrantReplicas
@@ -140,6 +141,18 @@ def _no_second_look() -> Iterator[Any]:
         """Trust what was read."""
 
     yield patch.object(Applier, "_check_again", still_holds)
+
+
+def _judged_by_watches() -> Iterator[Any]:
+    """Do what the watches told, without a second judgement on live reads."""
+    yield patch.object(Reconciler, "_is_all_done", lambda self, gathered, decision: True)
+    yield patch.object(Reconciler, "_must_be_live", _only_at_first)
+    yield from _no_second_look()
+
+
+def _only_at_first(reconciler: Reconciler, key: Any) -> bool:
+    application = reconciler._applications.find(key)
+    return application is None or not application.memory.is_fenced
 
 
 def _no_take_over() -> Iterator[Any]:
@@ -320,6 +333,7 @@ MUTANTS = (
     Mutant("the write carries no version", _no_fence, "down-4-3", ("freeze",)),
     Mutant("an old judgement is sent", _no_freshness, "down-4-3", ("slow server",)),
     Mutant("nothing is read again before the removal", _no_second_look, "down-on-a-slow-server", ("wish",), "kafka"),
+    Mutant("what the watches told is judged once", _judged_by_watches, "kill-behind"),
     Mutant(
         "the record is not rewritten at a take-over",
         _no_take_over,

@@ -32,6 +32,9 @@ class Scene:
     retention: str = ""
     """What becomes of claims after a scale-down, or after the end; empty: nothing is said, so they stay."""
 
+    behind: float = 0.0
+    """So many seconds all watches but that of StreamApps are behind, for ever, their lists too."""
+
     @property
     def shape(self) -> Shape:
         """The application."""
@@ -56,7 +59,7 @@ class Scene:
     @property
     def ground(self) -> "Scene":
         """Scenes of the same ground begin with the same picture; how fast copies are restored makes none."""
-        return replace(self, name="", happens=(), restore=40_000.0, share=1.0)
+        return replace(self, name="", happens=(), restore=40_000.0, share=1.0, behind=0.0)
 
 
 def _at(*happens: tuple[int, str, int]) -> tuple[Disturbance, ...]:
@@ -145,6 +148,13 @@ SCENES = {
             ),
             retention="whenScaled",
         ),
+        Scene("down-behind", 4, _at((4, "wish", 3)), behind=20.0, share=0.3),
+        Scene(
+            "down-up-down-far-behind", 3, _at((4, "wish", 2), (50, "wish", 3), (90, "wish", 2)), behind=50.0, share=0.2
+        ),
+        Scene("kill-behind", 3, _at((4, "wish", 2), (13, "kill", 0)), behind=30.0, share=0.3),
+        Scene("rollout-behind", 2, _at((4, "template", 2)), behind=30.0, share=0.2),
+        Scene("pause-behind", 3, _at((4, "wish", 2), (10, "pause", 15)), behind=30.0, share=0.2),
         Scene("deleted-in-hold", 3, _at((4, "wish", 2), (10, "delete-app", 0))),
         Scene("deleted-with-claims", 3, _at((4, "wish", 2), (10, "delete-app", 1)), retention="whenDeleted"),
     )

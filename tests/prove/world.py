@@ -75,7 +75,8 @@ class World:
             self.board.tell(f"generation {self.group.truth.generation}: {shares}")
 
     def _process(self, number: int) -> Instance:
-        return Instance(number, self.loop, self.store, self.group, self.board, self.judge, self.lives)
+        behind = self._scene.behind
+        return Instance(number, self.loop, self.store, self.group, self.board, self.judge, self.lives, behind=behind)
 
     def begin(self) -> None:
         """Let the operator start, and what happens in the scene happen when it is time."""

@@ -11,11 +11,11 @@
 # Sees how pods are; deleting is restarting, since a rollout takes one pod at a time.
 - {apiGroups: [""], resources: [pods], verbs: [list, watch, delete]}
 # Records the process ID of each volume. It cannot delete one.
-- {apiGroups: [""], resources: [persistentvolumeclaims], verbs: [list, patch]}
+- {apiGroups: [""], resources: [persistentvolumeclaims], verbs: [list, watch, patch]}
 # Gives pods their names in DNS.
-- {apiGroups: [""], resources: [services], verbs: [get, create, patch]}
+- {apiGroups: [""], resources: [services], verbs: [get, list, watch, create, patch]}
 # Keeps drains from taking a second pod while one goes.
-- {apiGroups: [policy], resources: [poddisruptionbudgets], verbs: [get, create, patch]}
+- {apiGroups: [policy], resources: [poddisruptionbudgets], verbs: [get, list, watch, create, patch]}
 # Tells each decision as an Event.
 - {apiGroups: [events.k8s.io], resources: [events], verbs: [create]}
 {{- if .Values.rbac.autoscalers }}

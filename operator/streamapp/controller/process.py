@@ -7,7 +7,7 @@ or the server cannot listen, the process ends, and Kubernetes restarts it.
 import asyncio
 import secrets
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,6 +39,7 @@ from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gatherer
 from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.controller.reconcile.report import Reporter
+from streamapp.controller.reconcile.shared_watch import SHARED, SharedWatch
 from streamapp.controller.reconcile.watches import kopf_settings, registry_for
 from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
 from streamapp.controller.record.reader import RecordHistory
@@ -47,10 +48,12 @@ from streamapp.controller.settings import Settings
 from streamapp.core.facts.policy import Timing
 from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kafka.connection.answer_limits import AnswerLimits
-from streamapp.kube.client.client import Json, KubeClient, Login, login_of, own_configuration
+from streamapp.kube.client.client import Json, KubeClient, Login, ObjectList, login_of, own_configuration
 from streamapp.kube.client.errors import KubeError, UnavailableError
-from streamapp.kube.client.kinds import STREAM_APPS, Key, Kind
+from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key, Kind
+from streamapp.kube.client.object_cache import ObjectCache
 from streamapp.kube.objects import from_json
+from streamapp.kube.objects.trimmed import TRIMS
 from streamapp.wire.byte_budget import ByteBudget
 
 log = structlog.get_logger()
@@ -122,20 +125,14 @@ class Operator:
         pauses = Pauses(settings.pass_gap_seconds, settings.backoff_first_seconds, settings.backoff_longest_seconds)
         self.namespaces = WatchedNamespaces(settings.namespaces or ALL, self.metrics)
         self.queue: KeyQueue[Key] = KeyQueue(self._pass, pauses, QueueMetrics(self.metrics), self._longest_pause)
+        self._raises: set[asyncio.Task[None]] = set()
         self._show_queue_and_lease()
         self.applications = self._no_applications()
         installation = _installation(settings, self.keys)
+        self.cache = ObjectCache(monotonic, self.namespaces.names, dict(TRIMS))
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now)
-        self._reconciler = Reconciler(
-            Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership),
-            Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
-            Reporter(client, self.metrics, settings.instance, now),
-            self.applications,
-            now,
-            self.recording.recorder,
-            scaling_pause_seconds=settings.backoff_scaling_seconds,
-        )
+        self._reconciler = self._made_reconciler(installation, side, monotonic)
         self.history = RecordHistory(_record_folder(settings), leadership.leads)
         self.health = Health(
             self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership, self.namespaces
@@ -148,6 +145,23 @@ class Operator:
         bindings = Bindings.read(settings.application_ids)
         return Applications(self.connect, pace, self.queue.add, self._now, lambda: self.namespaces.unknown, bindings)
 
+    def _made_reconciler(
+        self, installation: Installation, side: AgentGateway, monotonic: Callable[[], float]
+    ) -> Reconciler:
+        client, leadership, now = self.client, self.leadership, self._now
+        gatherer = Gatherer(client, self.applications, installation, now, monotonic, side, leadership=leadership)
+        gatherer.begin_with(self.cache)
+        client.seen = self._saw
+        return Reconciler(
+            gatherer,
+            Applier(client, installation, self.metrics, monotonic, side, leadership=leadership),
+            Reporter(client, self.metrics, self.settings.instance, now),
+            self.applications,
+            now,
+            self.recording.recorder,
+            scaling_pause_seconds=self.settings.backoff_scaling_seconds,
+        )
+
     def _show_queue_and_lease(self) -> None:
         self.metrics.build_info.labels(release()).set(1)
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
@@ -155,27 +169,58 @@ class Operator:
         self.metrics.lease_transitions.set_function(lambda: self.leadership.transitions)
 
     def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
-        """Remember the StreamApp, to detect conflicts with others, and queue a pass."""
+        """Remember the StreamApp, to detect conflicts with others, raise replicas at once, and queue a pass."""
         self.metrics.watch_events.labels(STREAM_APPS.plural).inc()
         if is_gone:
+            self.cache.remove(STREAM_APPS, resource)
             self.applications.remove(key)
         else:
-            self.applications.remember_resource(key, resource)
+            self._remember(key, resource)
+            if self._raise_first(key):
+                return
         self.queue.add(key)
 
-    def on_pod_event(self, key: Key, pod: Json) -> None:
-        """Remember how its containers ended, and queue a pass over its application."""
-        self.metrics.watch_events.labels("pods").inc()
-        application = self.applications.find(key)
-        if application is not None:
-            application.memory.record_terminations(from_json.container_ends(pod), self._now())
-            self.queue.add(key)
+    def on_object_event(self, kind: Kind, key: Key, one: Json | None) -> None:
+        """Queue a pass over the application that an object belongs to; of a pod, remember how its containers ended.
 
-    def on_owned_event(self, key: Key, kind: Kind) -> None:
-        """Queue a pass over its application."""
+        The object is None where a list showed that something has changed.
+        """
         self.metrics.watch_events.labels(kind.plural).inc()
+        application = self.applications.find(key)
+        if application is not None and kind == PODS:
+            pods = self.cache.of_app(PODS, key) if one is None else [one]
+            for pod in pods:
+                application.memory.record_terminations(from_json.container_ends(pod), self._now())
+            if application.watch is not None:
+                application.watch.look_soon()
         if self.applications.contains(key):
             self.queue.add(key)
+
+    def _saw(self, kind: Kind, one: Json) -> None:
+        """Keep what was read or written live: the next pass must not begin with an older version."""
+        if kind in {STREAM_APPS, *SHARED}:
+            self.cache.learn(kind, one)
+
+    def _remember(self, key: Key, resource: Json) -> None:
+        """Remember a StreamApp, unless a newer version is known: a watch can be behind what a pass has read."""
+        if self.cache.put(STREAM_APPS, resource) or not self.applications.is_received(key):
+            self.applications.remember_resource(key, resource)
+
+    def _raise_first(self, key: Key) -> bool:
+        """Have a raise made before anything else: it waits for no pass, and for no pause between passes.
+
+        The pass comes after it. False: there is no raise to make.
+        """
+        application = self.applications.find(key)
+        current = None if application is None else application.memory.current_replicas
+        is_raised = current is not None and self.applications.desires_more(key, current)
+        if is_raised and self.namespaces.first_round.is_set():
+            raising = asyncio.get_running_loop().create_task(self._reconciler.raise_first(key), name=f"raise {key}")
+            self._raises.add(raising)
+            raising.add_done_callback(self._raises.discard)
+            raising.add_done_callback(lambda _: self.queue.add(key))
+            return True
+        return False
 
     async def stand(self) -> None:
         """Return when this process leads and the definition of the StreamApp is there."""
@@ -203,7 +248,7 @@ class Operator:
             )
 
     async def resync(self) -> None:
-        """List all StreamApps again and again, until cancelled: a watch can miss a deletion.
+        """List all StreamApps again and again, until cancelled: a watch can miss an event, above all a deletion.
 
         Each namespace by itself: one that cannot be listed keeps nothing from the others. Passes wait for the first
         round, but no longer than a request may take.
@@ -216,7 +261,7 @@ class Operator:
         pauses = Pauses(0.0, settings.backoff_first_seconds, settings.heartbeat_seconds)
         while True:
             try:
-                self._mark_dirty(namespace, await self.client.list(STREAM_APPS, namespace))
+                self._take_list(namespace, await self.client.listing(STREAM_APPS, namespace))
             except KubeError as error:
                 failures += 1
                 if failures == 1:
@@ -227,21 +272,46 @@ class Operator:
                 failures = 0
                 await asyncio.sleep(settings.resync_seconds)
 
+    def shared_watches(self) -> Iterator[SharedWatch]:
+        """Give the watches of everything that a pass reads beside the StreamApp, one for each kind and scope."""
+        settings = self.settings
+        pauses = Pauses(0.0, settings.backoff_first_seconds, settings.heartbeat_seconds)
+        for namespace in self.namespaces.names:
+            for kind in SHARED:
+                yield SharedWatch(
+                    *(self.client, self.cache, kind, namespace, self.on_object_event),
+                    relist_seconds=settings.resync_seconds,
+                    pauses=pauses,
+                )
+
+    async def watch_objects(self) -> None:
+        """Run the shared watches until cancelled."""
+        await asyncio.gather(*(watch.run() for watch in self.shared_watches()))
+
     async def close(self, patience_seconds: float = 0.0) -> None:
         """Stop passes and polls; a running pass can finish within the patience."""
+        for raising in tuple(self._raises):
+            raising.cancel()
         await self.queue.close(patience_seconds)
         self.applications.close()
         await self.agents.close()
 
-    def _mark_dirty(self, namespace: Namespace, resources: list[Json]) -> None:
-        resources_by_key = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in resources}
-        for key, resource in resources_by_key.items():
-            self.applications.remember_resource(key, resource)
-        if self.namespaces.asked_for_streamapps(namespace, are_known=True) and not self.namespaces.unknown:
-            namespace = None  # whatever could not be created may be created now
-        for key in {*resources_by_key, *self.applications.keys()}:
-            if namespace in {None, key.namespace}:
-                self.queue.add(key)
+    def _take_list(self, namespace: Namespace, listing: ObjectList) -> None:
+        """Take all StreamApps of a namespace; queue those that are new, changed or gone, and all after news."""
+        resources = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listing.objects}
+        dirty = {key for key in [*self.applications.keys()] if namespace in {None, key.namespace}} - resources.keys()
+        for key in self.cache.replace(STREAM_APPS, namespace, listing.objects, listing.version):
+            if key in resources:
+                self.applications.remember_resource(key, resources[key])
+                self._raise_first(key)
+            dirty.add(key)
+        is_first = self.namespaces.asked_for_streamapps(namespace, are_known=True)
+        if is_first:
+            dirty |= {*resources}
+        if is_first and not self.namespaces.unknown:
+            dirty |= {*self.applications.keys()}  # whatever could not be created may be created now
+        for key in dirty:
+            self.queue.add(key)
 
     async def _pass(self, key: Key) -> float | None:
         """Run a pass, but none before it is known which StreamApps there are: an older one can have the same ID."""
@@ -355,6 +425,7 @@ def _parts(operator: Operator, stop: asyncio.Event) -> Parts:
         log.warning("agents disabled", why=keys.why)
     return {
         "watches": _watch(operator, stop),
+        "shared watches": operator.watch_objects(),
         "resync": operator.resync(),
         "heartbeat": operator.health.beat(operator.client),
     }

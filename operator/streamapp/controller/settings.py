@@ -59,17 +59,16 @@ class Settings:
     pattern has is free for all."""
     kafka_answer_bytes: int = 16_777_216
     """The longest answer of a broker that is read. A description of 200 members of 5,000 tasks has about 5 MiB."""
-    poll_idle_seconds: float = 10.0
-    """Between two looks at a group that has converged. A member seen less than 10 s before its container ended is not
-    evicted, so this bounds how young a pod may die and still be cleared away at once."""
+    poll_idle_seconds: float = 30.0
+    """Between two looks at a group that has converged, at most; a fifth less by chance. While pods change it is looked
+    at more often."""
     poll_busy_seconds: float = 2.0
     """While something is under way; the error of every gap that is reported is about this."""
     poll_rebalance_seconds: float = 0.5
     """While a rebalance is under way or was asked for: the sooner its end is seen, the less input lies between a
     position and the end it is compared with."""
-    resync_seconds: float = 600.0
-    """Every key is listed and reconciled so often, whatever the watches say: a deletion during a gap in a watch is
-    never told."""
+    resync_seconds: float = 50.0
+    """Every kind is listed so often, whatever the watches say: an event that was never told costs less than 60 s."""
     pass_gap_seconds: float = 0.5
     """At least this between two passes over one application; a starting pod alone makes about eight events."""
     backoff_first_seconds: float = 1.0

@@ -47,6 +47,8 @@ class Application:
     memory: Memory
     client_properties: ClientProperties = field(default_factory=ClientProperties)
     """As last read."""
+    properties_read_at: float = float("-inf")
+    """When its Secrets were last read, on the monotonic clock."""
     cluster_access: Hashable = None
     watch: GroupPoller | None = None
     polling: asyncio.Task[None] | None = None
@@ -133,6 +135,10 @@ class Applications:
             self.forget(key)
             application = self._applications[key] = Application(Memory(uid))
         return application
+
+    def is_received(self, key: Key) -> bool:
+        """Whether this process has received the StreamApp."""
+        return key in self._resources
 
     def find(self, key: Key) -> Application | None:
         """Give an application that a pass has already seen."""

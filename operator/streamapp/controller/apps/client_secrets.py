@@ -1,8 +1,8 @@
-"""The Kafka client properties of an application: reads the Secrets that its StreamApp names, in each pass.
+"""The Kafka client properties of an application: reads the Secrets that its StreamApp names.
 
-Called by `reconcile.gather`. So a Secret that is rotated is in use a pass later. A read that failed says nothing of a
-Secret, so what is known of it stays. Only an answer changes it: other content, no such Secret, or a right that is
-missing.
+Called by `reconcile.gather`: in each pass that does something, and at rest every two minutes. A read that failed says
+nothing of a Secret, so what is known of it stays. Only an answer changes it: other content, no such Secret, or a right
+that is missing.
 """
 
 import asyncio
@@ -37,6 +37,8 @@ class ClientProperties:
     fault: str | None = None
     secrets: Mapping[str, SecretRead] = field(default_factory=dict)
     """What they come from, by name."""
+    named_by: Kafka | None = None
+    """What the StreamApp said when they were read; None before."""
 
 
 async def read_client_properties(
@@ -48,12 +50,12 @@ async def read_client_properties(
     secrets = dict(zip(names, read, strict=True))
     fault = next((one.fault for one in read if one.fault is not None), None)
     if fault is not None:
-        return ClientProperties(fault=fault, secrets=secrets)
+        return ClientProperties(fault=fault, secrets=secrets, named_by=kafka)
     try:
         properties = client_properties([one.content for one in read], _given(kafka))
     except InvalidSettingsError as error:
-        return ClientProperties(fault=str(error), secrets=secrets)
-    return ClientProperties(tuple(sorted(properties.items())), secrets=secrets)
+        return ClientProperties(fault=str(error), secrets=secrets, named_by=kafka)
+    return ClientProperties(tuple(sorted(properties.items())), secrets=secrets, named_by=kafka)
 
 
 def _given(kafka: Kafka) -> Mapping[str, str]:

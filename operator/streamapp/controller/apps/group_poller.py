@@ -2,7 +2,10 @@
 
 One task per application, beside the passes: a broker that swallows packets costs its own application its deadlines, and
 growing it not even those. Decides nothing; asks the queue for a pass when something looks different, or always while
-something is under way.
+a decision waits for the next look.
+
+The pace follows what is waited for. In a hold or a step each look is at the pace of its settings. At rest the group of
+an application that converges is looked at ever more rarely while it shows nothing new.
 
 If two consecutive polls show different subscriptions, the members joined between them. The join began no earlier than
 the earlier poll, or than a rebalance trigger since, and ended no later than the later poll. The ends of the changelogs
@@ -10,6 +13,7 @@ are read right after that; their tails are read too, if a copy seems to have sto
 """
 
 import asyncio
+import random
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -38,6 +42,8 @@ TRIGGER_EXPIRES_AFTER = timedelta(seconds=30)
 """A trigger had no effect if no member joins within this time."""
 CONFIGS_MAX_AGE = timedelta(hours=1)
 """Settings of topics change rarely, and nothing waits for them."""
+QUICK_LOOKS = 10
+"""So often the group is looked at quickly after something has changed, where no decision waits for it."""
 CONFIGS_RETRY_AFTER = timedelta(minutes=10)
 """Where one of them could not be read."""
 
@@ -85,6 +91,8 @@ class GroupPoller:
         self._topology_read_at = datetime.min.replace(tzinfo=UTC)
         self._configs_read_at = self._topology_read_at
         self._is_busy = True
+        self._decides = True
+        self._unchanged = 0
         self._woken = asyncio.Event()
 
     @property
@@ -92,11 +100,24 @@ class GroupPoller:
         """Whether something is under way that is looked at often."""
         return self._is_busy
 
-    def set_poll_rate(self, *, is_busy: bool) -> None:
-        """Poll quickly while something is under way, slowly else."""
-        if is_busy and not self._is_busy:
+    def set_poll_rate(self, *, is_busy: bool, decides: bool | None = None) -> None:
+        """Poll quickly while something is under way, slowly else.
+
+        Args:
+            is_busy: Whether something is under way that is looked at often.
+            decides: Whether a decision waits for each look, changed or not; as `is_busy` where it is left out.
+        """
+        decides = is_busy if decides is None else decides
+        if (is_busy and not self._is_busy) or (decides and not self._decides):
+            self._unchanged = 0
             self._woken.set()
-        self._is_busy = is_busy
+        self._is_busy, self._decides = is_busy, decides
+
+    def look_soon(self) -> None:
+        """Look more often for a while: something has happened that a rebalance can follow."""
+        if self._interval() > self._pace.busy:
+            self._woken.set()
+        self._unchanged = 0
 
     def expect_rebalance(self) -> None:
         """A rebalance was just asked for: the next join begins now."""
@@ -133,7 +154,9 @@ class GroupPoller:
         self._memory.rebalances = rebalance_trigger.seen(self._memory.rebalances, self._memory.readings, reading)
         self._memory.readings = readings.remember(self._memory.readings, reading)
         self._record_running(reading)
-        if self._is_busy or before is None or (before.group, before.rebalance) != (reading.group, reading.rebalance):
+        is_news = before is None or (before.group, before.rebalance) != (reading.group, reading.rebalance)
+        self._unchanged = 0 if is_news else self._unchanged + 1
+        if is_news or self._decides:
             self._request_pass()
         if is_stable and self._are_configs_due():
             await self._read_configs()
@@ -271,7 +294,12 @@ class GroupPoller:
             self._triggered_at = None
         if self._triggered_at is not None or (isinstance(latest, GroupDescription) and latest.state not in settled):
             return self._pace.rebalance
-        return self._pace.busy if self._is_busy else self._pace.idle
+        if self._decides:
+            return self._pace.busy
+        # A few looks at the quick pace, then each pause is a fifth longer, up to the slow pace.
+        slower = self._pace.busy * 1.2 ** max(0, self._unchanged - QUICK_LOOKS)
+        spread = random.uniform(0.8, 1.0)  # noqa: S311 (spreads load, protects nothing)
+        return min(slower, self._pace.idle * spread)
 
     async def _pause(self, seconds: float) -> None:
         self._woken.clear()

@@ -15,7 +15,15 @@ from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
 from streamapp.core.facts.policy import ScalingPolicy
-from streamapp.core.facts.snapshot import NOTHING_SEEN, DesiredSample, Episode, RebalanceHistory, Snapshot, Speeds
+from streamapp.core.facts.snapshot import (
+    NOTHING_SEEN,
+    DesiredSample,
+    Episode,
+    Raise,
+    RebalanceHistory,
+    Snapshot,
+    Speeds,
+)
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.facts.workload import Workload
@@ -115,6 +123,8 @@ class Memory:
     observed: tuple[ObservedMembers, ...] = ()
     observed_at: datetime | None = None
     """End of the reading that the captures were last brought up to."""
+    observed_members: frozenset[str] = frozenset()
+    """Members of that reading, by ID."""
     ends: dict[str, ContainerEnd] = field(default_factory=dict)
     """By container ID."""
     rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)
@@ -142,6 +152,10 @@ class Memory:
     """Generation of the StreamApp for which Service and budget were last written."""
     owned_objects_compared_at: float = float("-inf")
     """When Service and budget were last compared with what they must be, on the monotonic clock."""
+    raised: Raise | None = None
+    """A raise that was made beside the passes; the next one reports it."""
+    had_plan: bool = False
+    """Whether the last pass had something to do: then the next begins with live reads."""
     unreported: Unreported = Unreported()
     compared: Compared | None = None
     """The last comparison of the StatefulSet with what the spec makes of it."""

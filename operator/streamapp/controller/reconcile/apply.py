@@ -54,7 +54,7 @@ from streamapp.core.facts.group import GroupDescription, StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RecordUnreadable
 from streamapp.core.facts.workload import Budget, Pod
 from streamapp.core.reasons import Reason
-from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient
+from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient, ahead
 from streamapp.kube.client.errors import ConflictError
 from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key
 from streamapp.kube.objects import claims, from_json, owned_objects, pods, statefulsets
@@ -163,7 +163,7 @@ class Applier:
             record = (facts.live_statefulset or {})["metadata"]["annotations"][HOLD_RECORD]
         else:
             record = step.record
-        with self._observed(facts.key, (step,), on_step):
+        with self._observed(facts.key, (step,), on_step), ahead():
             live = await statefulsets.grant(self._client, facts.key, step.fence, step.to_replicas, record)
         facts.application.memory.is_fenced = True
         return live
@@ -207,6 +207,24 @@ class Applier:
             await statefulsets.grant(self._client, gathered.key, fence, statefulset.replicas, ours)
         memory.is_fenced = True
         return isinstance(record, HoldRecord)
+
+    def owned_objects_stand(self, gathered: Gathered) -> bool:
+        """Whether Service and budget are there as the spec wants them, by what the watches told.
+
+        If not, they are compared with what is there in the next live pass, whenever they were compared last.
+        """
+        streamapp, memory = _valid(gathered), gathered.application.memory
+        service = manifests.service(streamapp, self._installation)
+        is_closed = gathered.snapshot.workload.budget is Budget.CLOSED
+        budget = manifests.disruption_budget(streamapp, self._installation, closed=is_closed)
+        stands = (
+            memory.owned_objects_written == (streamapp.metadata.generation, gathered.live.budget is None)
+            and drift.covers(gathered.live.service or {}, service)
+            and drift.covers(gathered.live.budget or {}, budget)
+        )
+        if not stands:
+            memory.owned_objects_compared_at = float("-inf")
+        return stands
 
     async def ensure_owned_objects(self, gathered: Gathered, plan: Plan) -> None:
         """See that Service and budget are there as the spec wants them and the plan left them."""

@@ -1,10 +1,11 @@
-"""Lists the HorizontalPodAutoscalers of every namespace with a StreamApp, at most every half minute.
+"""Lists the HorizontalPodAutoscalers of every namespace with a StreamApp, or of all at once, at most every half minute.
 
 Called by `reconcile.gather`. The list is reported to users and decides nothing, so a pass never fails or waits long for
 it: if a right is missing, the API server is slow, or the kind does not exist, the autoscalers are unknown.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -29,7 +30,8 @@ class _NamespaceListing:
     """What one namespace answered, or why nothing is known."""
 
     at: float
-    by_target: Mapping[str, tuple[Autoscaler, ...]] | ReplicaWritersUnknown
+    by_target: Mapping[str, Mapping[str, tuple[Autoscaler, ...]]] | ReplicaWritersUnknown
+    """By namespace and the name of the target."""
 
 
 class AutoscalerLister:
@@ -38,27 +40,36 @@ class AutoscalerLister:
     def __init__(self, client: KubeClient, monotonic: Callable[[], float]) -> None:
         self._client = client
         self._monotonic = monotonic
-        self._listings: dict[str, _NamespaceListing] = {}
-        self._due_at: dict[str, float] = {}
+        self.is_clusterwide = False
+        """Whether one list of all namespaces serves all applications."""
+        self._listings: dict[str | None, _NamespaceListing] = {}
+        self._due_at: dict[str | None, float] = {}
 
     async def refresh(self, namespace: str) -> None:
         """List them, if it is time to; raises nothing.
 
         Whoever comes while somebody else is asking goes on with what is known.
         """
-        now = self._monotonic()
-        if now < self._due_at.get(namespace, now):
+        now, scope = self._monotonic(), self._scope(namespace)
+        if now < self._due_at.get(scope, now):
             return
-        self._due_at[namespace] = now + REFRESH_SECONDS
+        self._due_at[scope] = now + REFRESH_SECONDS
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
-                live = await self._client.list(AUTOSCALERS, namespace)
+                live = await self._client.list(AUTOSCALERS, scope)
         except (KubeError, TimeoutError) as error:
-            self._failed(namespace, now, error)
+            self._failed(scope, now, error)
         else:
-            self._listings[namespace] = _NamespaceListing(now, by_target(live))
+            by_namespace: dict[str, list[Json]] = defaultdict(list)
+            for one in live:
+                by_namespace[one["metadata"]["namespace"]].append(one)
+            found = {name: by_target(several) for name, several in by_namespace.items()}
+            self._listings[scope] = _NamespaceListing(now, found)
 
-    def _failed(self, namespace: str, now: float, error: KubeError | TimeoutError) -> None:
+    def _scope(self, namespace: str) -> str | None:
+        return None if self.is_clusterwide else namespace
+
+    def _failed(self, namespace: str | None, now: float, error: KubeError | TimeoutError) -> None:
         """Note why there is no list; a token that is not taken just now says nothing of rights."""
         if isinstance(error, RefusedError | NotFoundError) and not isinstance(error, UnauthenticatedError):
             self._due_at[namespace] = now + RETRY_SECONDS
@@ -73,19 +84,20 @@ class AutoscalerLister:
 
     def replica_writers(self, key: Key, resource: Json) -> ReplicaWriters | ReplicaWritersUnknown:
         """Give who drives the StreamApp `resource`, as far as is known now."""
-        listed = self._listings.get(key.namespace)
+        listed = self._listings.get(self._scope(key.namespace))
         if listed is None:
             return NOT_LISTED
         if isinstance(listed.by_target, ReplicaWritersUnknown):
             return listed.by_target
         return ReplicaWriters(
-            autoscalers=listed.by_target.get(key.name, ()),
+            autoscalers=listed.by_target.get(key.namespace, {}).get(key.name, ()),
             other_writers=writers_of_replicas(resource),
         )
 
 
-def _why(error: KubeError, namespace: str) -> str:
+def _why(error: KubeError, namespace: str | None) -> str:
     kind = f"{AUTOSCALERS.plural} of {AUTOSCALERS.api_version}"
+    where = "all namespaces" if namespace is None else f"namespace {namespace}"
     if isinstance(error, NotFoundError):
         return f"The API server does not know {kind}"
-    return f"The operator lacks the right to list {kind} in namespace {namespace}"
+    return f"The operator lacks the right to list {kind} in {where}"

@@ -1,7 +1,8 @@
 """Gathers all facts for one decision: live reads of Kubernetes, and what the process remembers of the group.
 
 Called by `reconcile.reconciler` at the beginning of every pass. It reads and remembers; it neither writes nor decides.
-Nothing of Kubernetes comes from a cache: a watch may be behind, and the decision can be irreversible.
+It reads what the shared watches told, or live: what a pass does beside raising and reporting rests on live reads
+(docs/decisions/0011-watches.md). Which member runs in which container is remembered from live reads alone.
 
 It reads in two rounds. The StreamApp and the StatefulSet come first, since a raise needs nothing else.
 """
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 
 from streamapp.api.objects import manifests
 from streamapp.api.status.translate import app_of, policy_of
+from streamapp.api.v1alpha1.spec import Kafka
 from streamapp.api.validation.parse import InvalidStreamApp, StreamApp, parse
 from streamapp.controller.agents.access import AgentGateway
 from streamapp.controller.agents.poller import AgentPoller
@@ -25,14 +27,20 @@ from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.reconcile.autoscalers import AutoscalerLister
 from streamapp.controller.reconcile.drift_check import DriftCheck
+from streamapp.controller.reconcile.shared_watch import SHARED
 from streamapp.core.evidence import eviction
+from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import App, Raise, Snapshot
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.workload import StatefulSet, Volume, Workload
 from streamapp.kube.client.client import Json, KubeClient
-from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SERVICES, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.client.object_cache import ObjectCache
 from streamapp.kube.objects import claims, from_json, statefulsets
+
+SECRET_SECONDS = 120.0
+"""Between two reads of a Secret at rest, while the group can be read with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +52,8 @@ class Live:
     pods: tuple[Json, ...]
     claims: tuple[Json, ...]
     budget: Json | None
+    service: Json | None = None
+    """Where watches told of it; live passes read it when they compare it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +71,8 @@ class ReplicaFacts:
     """When the reads began."""
     taken_at: float
     """Just before that, on the monotonic clock: the wall clock can be set."""
+    is_live: bool = True
+    """Whether the API server was asked; else the watches told it."""
 
     @property
     def current(self) -> int:
@@ -87,6 +99,8 @@ class Gathered:
     """Just before the first read, on the monotonic clock: nothing of Kubernetes is older, however slow the answers."""
     raises: RaiseWatch
     """Of more replicas than are desired or there now; asked while a plan is made."""
+    is_live: bool = True
+    """Whether the API server was asked; else the watches told it, and nothing may be removed, made or forced by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +125,7 @@ class Gatherer:
         leadership: Leadership = ALONE,
     ) -> None:
         self._client = client
+        self._cache: ObjectCache | None = None
         self._leadership = leadership
         self._agents = agents
         self._agent_poller = None if agents is None else AgentPoller(agents, now)
@@ -121,24 +136,36 @@ class Gatherer:
         self._installation = installation
         self._now = now
 
+    def begin_with(self, cache: ObjectCache) -> None:
+        """Read from now on what the shared watches told, where that is enough."""
+        self._cache = cache
+        self._autoscaler_lister.is_clusterwide = None in cache.namespaces
+
     @property
     def lease(self) -> int:
         """Transitions of the operator's Lease."""
         return self._leadership.transitions
 
-    async def read_replicas(self, key: Key) -> ReplicaFacts | OtherInstallation | None:
-        """Read the StreamApp and the StatefulSet; None where the StreamApp is gone. Raises KubeError."""
+    def can_be_told(self, key: Key) -> bool:
+        """Whether all watches have spoken lately, so that a pass can begin with what they told."""
+        return self._cache is not None and self._cache.is_current((STREAM_APPS, *SHARED), key.namespace)
+
+    async def read_replicas(self, key: Key, *, live: bool = True) -> ReplicaFacts | OtherInstallation | None:
+        """Read the StreamApp and the StatefulSet; None where the StreamApp is gone. Raises KubeError.
+
+        Args:
+            key: Of the StreamApp.
+            live: Whether to ask the API server; else the watches have told it.
+        """
         read_at, taken_at = self._now(), self._monotonic()
-        resource, live = await asyncio.gather(
-            self._client.find(STREAM_APPS, key.namespace, key.name),
-            self._client.find(STATEFUL_SETS, key.namespace, key.name),
-        )
+        resource, statefulset = await self._replica_objects(key, live=live)
         if resource is None:
             if self._agents is not None:
                 self._agents.forget(key)
             return None
-        self._applications.remember_resource(key, resource)
-        other = manifests.other_installation(resource, self._installation, live)
+        if live:
+            self._applications.remember_resource(key, resource)
+        other = manifests.other_installation(resource, self._installation, statefulset)
         if other:
             return OtherInstallation(other)
         streamapp = parse(resource)
@@ -154,8 +181,15 @@ class Gatherer:
             statefulset=None,
             read_at=read_at,
             taken_at=taken_at,
+            is_live=live,
         )
-        return self.with_statefulset(facts, live)
+        return self.with_statefulset(facts, statefulset)
+
+    async def _replica_objects(self, key: Key, *, live: bool) -> tuple[Json | None, Json | None]:
+        place = key.namespace, key.name
+        if not live and self._cache is not None:
+            return self._cache.find(STREAM_APPS, *place), self._cache.find(STATEFUL_SETS, *place)
+        return await asyncio.gather(self._client.find(STREAM_APPS, *place), self._client.find(STATEFUL_SETS, *place))
 
     def with_statefulset(self, facts: ReplicaFacts, live: Json | None) -> ReplicaFacts:
         """Return the facts with the StatefulSet as it was read, or as a write left it."""
@@ -172,7 +206,8 @@ class Gatherer:
         """
         key, streamapp, application = facts.key, facts.streamapp, facts.application
         if isinstance(streamapp, StreamApp):
-            self._applications.connect_group(key, application, await self._cluster_access(streamapp, application))
+            access = await self._cluster_access(streamapp, application, live=facts.is_live)
+            self._applications.connect_group(key, application, access)
         facts = await self._with_drift(facts)
         live = await self._live(facts, is_raised=raised is not None)
         return self._gathered(facts, live, self._workload(facts, live), raised)
@@ -185,7 +220,8 @@ class Gatherer:
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
         for pod in live.pods:
             memory.record_terminations(from_json.container_ends(pod), now)
-        _remember_who_is_where(memory, streamapp, workload)
+        if facts.is_live:
+            _remember_who_is_where(memory, streamapp, workload)
         snapshot = Snapshot(
             now=now,
             app=self._app(key, streamapp, application),
@@ -212,6 +248,7 @@ class Gatherer:
             application=application,
             taken_at=facts.taken_at,
             raises=self._applications.watch_raises(key, facts.highest),
+            is_live=facts.is_live,
         )
 
     def _task_set(
@@ -244,6 +281,8 @@ class Gatherer:
     async def _live(self, facts: ReplicaFacts, *, is_raised: bool) -> Live:
         """Read the rest of the objects; after a raise without agents and autoscalers, on which it has no effect yet."""
         client, key = self._client, facts.key
+        if not facts.is_live and self._cache is not None:
+            return await self._told(facts, self._cache, is_raised=is_raised)
         pods, labelled, budget, _ = await asyncio.gather(
             self._pods(facts, is_raised=is_raised),
             client.list(CLAIMS, key.namespace, key.selector),
@@ -260,25 +299,50 @@ class Gatherer:
             budget=budget,
         )
 
+    async def _told(self, facts: ReplicaFacts, cache: ObjectCache, *, is_raised: bool) -> Live:
+        """The same as the watches told it."""
+        key = facts.key
+        pods = cache.of_app(PODS, key)
+        await asyncio.gather(
+            self._poll_agents(facts, pods, is_raised=is_raised), self._autoscalers(facts, is_raised=is_raised)
+        )
+        labelled = cache.of_app(CLAIMS, key)
+        missing = _claim_names(facts.streamapp, pods) - {claim["metadata"]["name"] for claim in labelled}
+        others = [cache.find(CLAIMS, key.namespace, name) for name in sorted(missing)]
+        return Live(
+            app=facts.resource,
+            statefulset=facts.live_statefulset,
+            pods=tuple(pods),
+            claims=(*labelled, *filter(None, others)),
+            budget=cache.find(BUDGETS, key.namespace, key.name),
+            service=cache.find(SERVICES, key.namespace, key.name),
+        )
+
     async def _pods(self, facts: ReplicaFacts, *, is_raised: bool) -> list[Json]:
         """Read the pods, and poll their agents as soon as their addresses are known."""
+        live = await self._client.list(PODS, facts.key.namespace, facts.key.selector)
+        await self._poll_agents(facts, live, is_raised=is_raised)
+        return live
+
+    async def _poll_agents(self, facts: ReplicaFacts, live: list[Json], *, is_raised: bool) -> None:
         key, streamapp = facts.key, facts.streamapp
-        live = await self._client.list(PODS, key.namespace, key.selector)
         if self._agent_poller is not None and isinstance(streamapp, StreamApp):
             statefulset = None if is_raised else facts.live_statefulset
             await self._agent_poller.poll_agents(key, streamapp, facts.application, statefulset, live)
-        return live
 
     async def _autoscalers(self, facts: ReplicaFacts, *, is_raised: bool) -> None:
         """List the autoscalers, unless the application scales up: a scale-up waits for nothing."""
         if facts.statefulset is not None and not is_raised and facts.app.desired.replicas <= facts.statefulset.replicas:
             await self._autoscaler_lister.refresh(facts.key.namespace)
 
-    async def _cluster_access(self, streamapp: StreamApp, application: Application) -> ClusterAccess:
+    async def _cluster_access(self, streamapp: StreamApp, application: Application, *, live: bool) -> ClusterAccess:
         kafka, memory = streamapp.spec.kafka, application.memory
-        found = application.client_properties = await read_client_properties(
-            self._client, streamapp.metadata.namespace, kafka, application.client_properties.secrets
-        )
+        if live or self._are_properties_due(application, kafka):
+            application.properties_read_at = self._monotonic()
+            application.client_properties = await read_client_properties(
+                self._client, streamapp.metadata.namespace, kafka, application.client_properties.secrets
+            )
+        found = application.client_properties
         return ClusterAccess(
             bootstrap=kafka.bootstrap_servers,
             properties=found.properties,
@@ -286,6 +350,14 @@ class Gatherer:
             topology=streamapp.spec.topology if streamapp.spec.topology.strip() else memory.topology,
             fault=found.fault,
         )
+
+    def _are_properties_due(self, application: Application, kafka: Kafka) -> bool:
+        """Whether to read its Secrets again at rest: no watch tells of them, since that takes the right to all."""
+        known, readings = application.client_properties, application.memory.readings
+        is_known = known.named_by == kafka and known.fault is None
+        is_readable = bool(readings) and isinstance(readings[0].group, GroupDescription)
+        age = self._monotonic() - application.properties_read_at
+        return not (is_known and is_readable) or (bool(known.secrets) and age >= SECRET_SECONDS)
 
     def _workload(self, facts: ReplicaFacts, live: Live) -> Workload:
         streamapp = facts.streamapp
@@ -344,3 +416,11 @@ def _remember_who_is_where(memory: Memory, streamapp: StreamApp | InvalidStreamA
     if latest is not None and latest.ended_at != memory.observed_at:
         memory.observed = eviction.remember(memory.observed, latest, workload)
         memory.observed_at = latest.ended_at
+        if isinstance(latest.group, GroupDescription):
+            memory.observed_members = latest.group.member_ids
+
+
+def has_unplaced_members(memory: Memory) -> bool:
+    """Whether the newest reading shows members of which no live read has told yet in which container they run."""
+    latest = memory.readings[0].group if memory.readings else None
+    return isinstance(latest, GroupDescription) and not latest.member_ids <= memory.observed_members

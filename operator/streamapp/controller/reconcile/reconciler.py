@@ -5,10 +5,14 @@ anywhere and run again.
 
 A raise comes first: it is made on the StreamApp and the StatefulSet alone, before anything else is read. A raise that
 is received while a pass reads or makes its plan ends the pass.
+
+A pass begins with what the watches told. That is enough to raise and to report, and at rest to do nothing. Where there
+is more to do, the pass is run again from its beginning on live reads, and only what those show is done.
 """
 
 import asyncio
 import math
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +23,13 @@ from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.reconcile.apply import Applier, RaisePendingError, StepObserver
 from streamapp.controller.reconcile.forecasts import ForecastNews
-from streamapp.controller.reconcile.gather import Gathered, Gatherer, OtherInstallation, ReplicaFacts
+from streamapp.controller.reconcile.gather import (
+    Gathered,
+    Gatherer,
+    OtherInstallation,
+    ReplicaFacts,
+    has_unplaced_members,
+)
 from streamapp.controller.reconcile.report import Reporter, events_of, gap_seen, log
 from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
@@ -33,6 +43,9 @@ from streamapp.kube.client.errors import ConflictError, InvalidError, KubeError,
 from streamapp.kube.client.kinds import Key
 
 AT_ONCE = 0.0
+AT_REST = frozenset({Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED})
+REST_SECONDS = 60.0
+"""Between two passes at rest that nothing asked for; whatever changes is told by a watch or a poll."""
 SOON_SECONDS = 2.0
 """After a step that failed for a reason that passes: another writer was faster, or a broker did not answer."""
 OF_OTHERS_SECONDS = 60.0
@@ -82,11 +95,14 @@ class Reconciler:
         """Return how many seconds a key can wait after a failure: not long while it scales or may scale."""
         return self._scaling_pause_seconds if self._scales(key) else math.inf
 
-    async def _pass(self, key: Key) -> float | None:
-        facts = await self._gatherer.read_replicas(key)
+    async def _pass(self, key: Key, *, live: bool = False) -> float | None:
+        live = live or self._must_be_live(key)
+        facts = await self._gatherer.read_replicas(key, live=live)
         if isinstance(facts, OtherInstallation):
             return self._leave(key, facts.name)
         self._left_to.pop(key, None)
+        if facts is None and not live:
+            return await self._pass(key, live=True)
         if facts is None:
             application = self._applications.find(key)
             if application is not None:
@@ -106,7 +122,46 @@ class Reconciler:
         except RaisePendingError:
             _keep_raise(facts.application.memory, raised)
             raise
-        return await self._rest(gathered, on_step)
+        again = await self._rest(gathered, on_step)
+        if again is not None:
+            return again
+        facts.application.memory.raised = raised
+        return await self._pass(key, live=True)
+
+    def _must_be_live(self, key: Key) -> bool:
+        """Whether a pass cannot begin with what the watches told: they are silent, or something new must be placed.
+
+        A hold record of another process is fenced on live reads alone.
+        """
+        application = self._applications.find(key)
+        if application is None or not self._gatherer.can_be_told(key):
+            return True
+        memory = application.memory
+        return memory.had_plan or not memory.is_fenced or has_unplaced_members(memory)
+
+    async def raise_first(self, key: Key) -> None:
+        """Make a raise by what the watches told, beside whatever runs; the next pass reports it, or tries it again.
+
+        It rests on two objects, as every raise does, and the write carries the version of the StatefulSet: where a
+        watch is behind, nothing is written.
+        """
+        application = self._applications.find(key)
+        if application is None or not application.memory.is_fenced or not self._gatherer.can_be_told(key):
+            return
+        facts = await self._gatherer.read_replicas(key, live=False)
+        if not isinstance(facts, ReplicaFacts) or facts.application is not application or facts.statefulset is None:
+            return
+        step = decide_raise(facts.app, facts.statefulset, self._gatherer.lease, self._now())
+        if step is None:
+            return
+        try:
+            await self._applier.raise_replicas(facts, step, self._recorder.step_observer(key))
+        except KubeError as error:
+            log.info("raise is left to the pass", app=str(key), error=str(error))
+            application.memory.had_plan = True  # so that the pass begins with live reads
+            return
+        application.memory.current_replicas = step.to_replicas
+        application.memory.raised = made_raise(step, facts.statefulset)
 
     async def _raise(self, facts: ReplicaFacts, on_step: StepObserver) -> tuple[ReplicaFacts, Raise | None]:
         """Make a raise, if there is one; give the facts as they are after it.
@@ -116,6 +171,11 @@ class Reconciler:
         """
         lease = self._gatherer.lease
         step = decide_raise(facts.app, facts.statefulset, lease, self._now())
+        memory = facts.application.memory
+        made, memory.raised = memory.raised, None
+        if (step is None or facts.statefulset is None) and facts.current == facts.app.desired.replicas:
+            return facts, made
+        _keep_raise(memory, made)
         if step is None or facts.statefulset is None:
             return facts, None
         try:
@@ -140,12 +200,16 @@ class Reconciler:
             gathering.cancel()
 
     async def _rest(self, gathered: Gathered, on_step: StepObserver) -> float | None:
+        """Decide, and do it; give the seconds to the next pass, None where this one must be run again on live reads."""
         key = gathered.key
-        gathered.application.last = LastPass(gathered.streamapp, gathered.snapshot, gathered.policy)
         if await self._applier.fence_hold_record(gathered):
             return AT_ONCE
         decision = decide(gathered.snapshot, gathered.policy)
+        if not gathered.is_live and not self._is_all_done(gathered, decision):
+            return None
+        gathered.application.last = LastPass(gathered.streamapp, gathered.snapshot, gathered.policy)
         gathered.application.memory.episode = decision.convergence.episode
+        gathered.application.memory.had_plan = bool(decision.plan)
         self._set_pace(gathered, decision)
         try:
             failure = await self._apply(gathered, decision, on_step)
@@ -160,11 +224,17 @@ class Reconciler:
             gathered.application.memory.unreported = Unreported()
         self._remember(key, failure)
         if failure is None:
-            return decision.requeue_after.total_seconds()
+            return _pause(gathered, decision)
         if not isinstance(failure, ConflictError | InvalidError | KafkaStepError):
             raise failure
         log.warning("step failed", app=str(key), verdict=decision.verdict.value, error=str(failure))
         return SOON_SECONDS
+
+    def _is_all_done(self, gathered: Gathered, decision: Decision) -> bool:
+        """Whether there is nothing to do but to report, by what the watches told."""
+        if decision.plan or decision.closed_step is not None:
+            return False
+        return not _owns_objects(gathered, decision) or self._applier.owned_objects_stand(gathered)
 
     def _leave(self, key: Key, installation: str) -> float:
         """Write nothing and forget all but the resource, which can be a rival: status and objects are another's."""
@@ -192,7 +262,7 @@ class Reconciler:
         """Make the plan; give what kept it from being finished."""
         try:
             await self._applier.apply(gathered, decision.plan, on_step)
-            if not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}:
+            if gathered.is_live and _owns_objects(gathered, decision):
                 await self._applier.ensure_owned_objects(gathered, decision.plan)
         except InvalidError as error:
             memory, now = gathered.application.memory, gathered.snapshot.now
@@ -218,9 +288,24 @@ class Reconciler:
         """Have the group polled quickly while something is under way that polling can show."""
         if gathered.application.watch is None:
             return
-        at_rest = decision.verdict in {Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED}
+        at_rest = decision.verdict in AT_REST
         moves = decision.convergence.can_be_told and not decision.convergence.is_converged
-        gathered.application.watch.set_poll_rate(is_busy=not at_rest or moves)
+        gathered.application.watch.set_poll_rate(is_busy=not at_rest or moves, decides=not at_rest)
+
+
+def _owns_objects(gathered: Gathered, decision: Decision) -> bool:
+    """Whether Service and budget are to be as the spec wants them."""
+    return not gathered.snapshot.app.dry_run and decision.verdict not in {Verdict.STALLED, Verdict.PAUSED}
+
+
+def _pause(gathered: Gathered, decision: Decision) -> float:
+    """Seconds to the next pass if nothing is heard; at rest only the clock is left to wait for."""
+    pause = decision.requeue_after.total_seconds()
+    is_quiet = decision.verdict in AT_REST and not decision.plan and not decision.record
+    waits_for_agents = gathered.policy.agent and not decision.convergence.is_converged
+    if gathered.is_live or not is_quiet or waits_for_agents:
+        return pause
+    return max(pause, REST_SECONDS * random.uniform(0.8, 1.0))  # noqa: S311 (spreads load, protects nothing)
 
 
 def _keep_raise(memory: Memory, raised: Raise | None) -> None:

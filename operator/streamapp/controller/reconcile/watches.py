@@ -1,5 +1,6 @@
-"""kopf's watches: each event is remembered and marks a key dirty, nothing more.
+"""kopf's watch of StreamApps: each event is remembered, raises replicas, and marks a key dirty, nothing more.
 
+All other kinds are watched by `shared_watch`: kopf does not say how far a watch has come, nor what a list left out.
 kopf calls an `on.event` handler for each event and never again after an error, so handlers do no work and await
 nothing. kopf writes nothing: no finalizer, no annotation, no Event.
 """
@@ -10,10 +11,9 @@ from typing import Any, Protocol
 
 import kopf
 
-from streamapp.api.names import APP_LABEL
 from streamapp.controller.settings import Settings
 from streamapp.kube.client.client import Json, Login
-from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
+from streamapp.kube.client.kinds import STREAM_APPS, Key
 
 
 class EndlessPauses:
@@ -34,12 +34,6 @@ class Listener(Protocol):
 
     def on_streamapp_event(self, key: Key, resource: Json, *, is_gone: bool) -> None:
         """A StreamApp was listed, added, changed or deleted."""
-
-    def on_pod_event(self, key: Key, pod: Json) -> None:
-        """A pod was; the object of a deletion is the last one there was, with its containers' ends."""
-
-    def on_owned_event(self, key: Key, kind: Kind) -> None:
-        """Something else that belongs to a StreamApp was."""
 
 
 def registry_for(listener: Listener, login: Callable[[], Awaitable[Login]]) -> kopf.OperatorRegistry:
@@ -64,15 +58,6 @@ def registry_for(listener: Listener, login: Callable[[], Awaitable[Login]]) -> k
         key = Key(resource["metadata"]["namespace"], resource["metadata"]["name"])
         listener.on_streamapp_event(key, resource, is_gone=event["type"] == "DELETED")
 
-    @kopf.on.event(STATEFUL_SETS.group, STATEFUL_SETS.version, STATEFUL_SETS.plural, registry=registry)
-    async def statefulset(event: kopf.RawEvent, **_: Any) -> None:
-        listener.on_owned_event(_owner({**event["object"]}), STATEFUL_SETS)
-
-    @kopf.on.event(PODS.version, PODS.plural, registry=registry)
-    async def pod(event: kopf.RawEvent, **_: Any) -> None:
-        resource: Json = {**event["object"]}
-        listener.on_pod_event(_owner(resource), resource)
-
     return registry
 
 
@@ -86,18 +71,8 @@ def kopf_settings(settings: Settings) -> kopf.OperatorSettings:
     chosen.networking.connect_timeout = min(5.0, settings.request_deadline_seconds)
     chosen.networking.error_backoffs = EndlessPauses()
     chosen.watching.chunk_size = 500
-    # On the server: kopf's own filters come after every pod of the cluster was sent to us.
-    for kind in (PODS, STATEFUL_SETS):
-        selector = (kind.group, kind.version, kind.plural) if kind.group else (kind.version, kind.plural)
-        chosen.watching.label_selectors[selector] = APP_LABEL
     # Not used, since nothing is written; if something ever were, it would carry our name.
     chosen.persistence.finalizer = f"{STREAM_APPS.group}/operator"
     chosen.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=STREAM_APPS.group)
     chosen.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=STREAM_APPS.group)
     return chosen
-
-
-def _owner(resource: Json) -> Key:
-    """Give the StreamApp that an object names in its label; the watch's selector sees to it that it has one."""
-    metadata = resource["metadata"]
-    return Key(metadata["namespace"], metadata.get("labels", {}).get(APP_LABEL, ""))

@@ -31,6 +31,8 @@ FIELD_MANAGER = "streamapp-operator"
 GRANTING_MANAGER = "streamapp-operator-granting"
 """Owns `spec.replicas` and the hold record of the StatefulSet, so that no other write can touch them by accident."""
 
+AHEAD = 10
+"""Requests at a time that wait for no other: those of raises."""
 PAGE = 500
 """Objects per answer of a list."""
 
@@ -40,12 +42,29 @@ Observer = Callable[[str, str, int], None]
 Check = Callable[[], None]
 """Raises what keeps a request from being sent."""
 
+Seen = Callable[[Kind, Json], None]
+"""Receives an object as it is now."""
+
 _last_checks: ContextVar[tuple[Check, ...]] = ContextVar("last_checks", default=())
 """Of the request that is being made in this context."""
+_is_ahead: ContextVar[bool] = ContextVar("is_ahead", default=False)
+
+
+@contextmanager
+def ahead() -> Iterator[None]:
+    """Have the requests of this block wait for no turn of others."""
+    token = _is_ahead.set(True)
+    try:
+        yield
+    finally:
+        _is_ahead.reset(token)
 
 
 class KubeClient:
     """The API server, with the rights of one identity."""
+
+    seen: Seen = staticmethod(lambda *_: None)
+    """Told of every whole object that was read or written by its name."""
 
     def __init__(
         self,
@@ -75,6 +94,7 @@ class KubeClient:
         self._api.user_agent = user_agent
         self._deadline_seconds = deadline_seconds
         self._turns = asyncio.Semaphore(at_once)
+        self._turns_ahead = asyncio.Semaphore(AHEAD)
         self._observe = observe
 
     async def close(self) -> None:
@@ -83,7 +103,10 @@ class KubeClient:
 
     async def get(self, kind: Kind, namespace: str, name: str, subresource: str | None = None) -> Json:
         """Read one object, from etcd and not from a cache; NotFoundError if there is none."""
-        return await self._ask("GET", kind, kind.path(namespace, name, subresource))
+        found = await self._ask("GET", kind, kind.path(namespace, name, subresource))
+        if subresource is None:
+            self.seen(kind, found)
+        return found
 
     async def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """Read one object, or give None if there is none."""
@@ -115,7 +138,14 @@ class KubeClient:
             query["continue"] = page["metadata"]["continue"]
 
     async def watch(
-        self, kind: Kind, namespace: str | None, *, version: str, seconds: int, name: str | None = None
+        self,
+        kind: Kind,
+        namespace: str | None,
+        *,
+        version: str,
+        seconds: int,
+        name: str | None = None,
+        selector: str = "",
     ) -> AsyncGenerator[Json, None]:
         """Give the events since a version, bookmarks too, until the API server ends the watch after so many seconds.
 
@@ -125,6 +155,7 @@ class KubeClient:
         path = kind.path(namespace)
         query = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
         query |= {"timeoutSeconds": str(seconds), **_only(name)}
+        query |= {"labelSelector": selector} if selector else {}
         with _told_apart(f"WATCH {path}", self._deadline_seconds):
             parameters = await self._parameters("GET", path, query, None, "application/json")
             silence = seconds + self._deadline_seconds
@@ -134,7 +165,7 @@ class KubeClient:
             try:
                 if answer.status != 200:
                     raise of_status(answer.status, f"WATCH {path}", _message(await answer.read()))
-                async for line in answer.response.content:
+                async for line in _lines(answer.response.content):
                     yield _event(line, path)
             finally:
                 answer.response.close()
@@ -195,7 +226,10 @@ class KubeClient:
         whole = {"apiVersion": kind.api_version, "kind": kind.name, **body}
         path = kind.path(namespace, name, subresource)
         content_type = "application/apply-patch+yaml"
-        return await self._ask("PATCH", kind, path, query, whole, content_type=content_type, last_check=last_check)
+        made = await self._ask("PATCH", kind, path, query, whole, content_type=content_type, last_check=last_check)
+        if not dry_run:
+            self.seen(kind, made)
+        return made
 
     async def merge(
         self, kind: Kind, namespace: str, name: str, patch: Json, *, manager: str, subresource: str | None = None
@@ -262,19 +296,23 @@ class KubeClient:
         last_check: Check | None = None,
     ) -> bytes:
         what = f"{method} {path}"
-        status = 0
+        status, pause = 0, 0.0
         try:
             with _told_apart(what, self._deadline_seconds):
-                async with self._turns, asyncio.timeout(self._deadline_seconds):
+                turns = self._turns_ahead if _is_ahead.get() else self._turns
+                async with turns, asyncio.timeout(self._deadline_seconds):
                     parameters = await self._parameters(method, path, query, body, content_type)
                     with self._checked(method, last_check):
                         response = await self._api.call_api(*parameters, _request_timeout=self._deadline_seconds)
                     status, text = response.status, bytes(await response.read())
+                    pause = _retry_after(response.response.headers.get("Retry-After", ""))
         finally:
             self._observe(method, kind.plural, status)
         if 200 <= status < 300:
             return text
-        raise of_status(status, what, _message(text))
+        error = of_status(status, what, _message(text))
+        error.retry_after_seconds = pause
+        raise error
 
     @contextmanager
     def _checked(self, method: str, last_check: Check | None) -> Iterator[None]:
@@ -384,6 +422,19 @@ def _told_apart(what: str, deadline_seconds: float) -> Iterator[None]:
         raise UnavailableError(what, str(error) or type(error).__name__, next_step) from error
 
 
+async def _lines(content: aiohttp.StreamReader) -> AsyncGenerator[bytes, None]:
+    """Cut a stream at its line ends; aiohttp's own way refuses lines of more than 128 KiB, and objects have more."""
+    begun: list[bytes] = []
+    async for part in content.iter_any():
+        first, *others = part.split(b"\n")
+        begun.append(first)
+        for other in others:
+            yield b"".join(begun)
+            begun = [other]
+    if any(begun):
+        yield b"".join(begun)
+
+
 def _event(line: bytes, path: str) -> Json:
     """Parse one line of a watch; an error event is raised."""
     try:
@@ -394,6 +445,11 @@ def _event(line: bytes, path: str) -> Json:
         status = event["object"]
         raise of_status(status.get("code", 0), f"WATCH {path}", status.get("message", "no message"))
     return event
+
+
+def _retry_after(text: str) -> float:
+    """How many seconds the API server wants to be left alone, at most a minute; dates are not used by any."""
+    return min(60.0, float(text)) if text.isascii() and text.isdecimal() else 0.0
 
 
 def _message(text: bytes) -> str:

@@ -12,7 +12,7 @@
 Errors name the object, the cause and the next step, as those of `streamapp.kafka` do.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
@@ -25,6 +25,8 @@ class KubeError(Exception):
     """The cause, in the API server's words."""
     next_step: str
     """What a person can do about it."""
+    retry_after_seconds: float = field(default=0.0, kw_only=True, compare=False)
+    """How long the API server asks to be left alone (`Retry-After`); 0 where it does not say."""
 
     def __str__(self) -> str:
         return f"{self.what}: {self.why} ({self.next_step})"

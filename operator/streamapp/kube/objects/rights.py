@@ -101,14 +101,19 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         group="",
         resource="persistentvolumeclaims",
-        verbs=("list", "patch"),
+        verbs=("list", "watch", "patch"),
         why="Records the process ID of each volume. It cannot delete one.",
     ),
-    Right(group="", resource="services", verbs=("get", "create", "patch"), why="Gives pods their names in DNS."),
+    Right(
+        group="",
+        resource="services",
+        verbs=("get", "list", "watch", "create", "patch"),
+        why="Gives pods their names in DNS.",
+    ),
     Right(
         group="policy",
         resource="poddisruptionbudgets",
-        verbs=("get", "create", "patch"),
+        verbs=("get", "list", "watch", "create", "patch"),
         why="Keeps drains from taking a second pod while one goes.",
     ),
     Right(group="events.k8s.io", resource="events", verbs=("create",), why="Tells each decision as an Event."),

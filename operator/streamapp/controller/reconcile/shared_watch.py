@@ -1,0 +1,102 @@
+"""One list-and-watch of one kind in one scope, shared by all applications: it fills the cache and marks keys dirty.
+
+It never ends by itself. Whatever interrupts it (410 Gone, a broken or silent connection, a refusal), it lists again.
+It also lists again every 50 s, so that an event which the API server never told costs less than a minute.
+The watch of StreamApps is kopf's; `process.resync` lists them as often.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import structlog
+
+from streamapp.api.names import APP_LABEL
+from streamapp.controller.namespaces import Namespace
+from streamapp.controller.reconcile.workqueue import Pauses
+from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import ExpiredError, KubeError
+from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SERVICES, STATEFUL_SETS, Key, Kind
+from streamapp.kube.client.object_cache import ObjectCache
+
+log = structlog.get_logger()
+
+SHARED: tuple[Kind, ...] = (STATEFUL_SETS, PODS, CLAIMS, BUDGETS, SERVICES)
+"""Everything that a pass reads beside the StreamApp."""
+SHORTEST_SECONDS = 1.0
+"""Between two connections: something in between may end every watch at once."""
+
+Changed = Callable[[Kind, Key, Json | None], None]
+"""Told the kind, the StreamApp in the label, and the object; of a deletion the last one there was, if it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedWatch:
+    """What is watched, and who is told."""
+
+    client: KubeClient
+    cache: ObjectCache
+    kind: Kind
+    namespace: Namespace
+    changed: Changed
+    relist_seconds: float
+    pauses: Pauses
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._list_and_watch()
+            except ExpiredError:
+                await asyncio.sleep(SHORTEST_SECONDS)
+            except KubeError as error:
+                failures += 1
+                if failures == 1:
+                    log.warning("watch failed", kind=self.kind.plural, scope=self.namespace or "all", error=str(error))
+                await asyncio.sleep(self.pauses.after_failures(failures))
+            else:
+                failures = 0
+
+    @property
+    def _selector(self) -> str:
+        """Claims are used by name, whatever their labels say."""
+        return "" if self.kind == CLAIMS else APP_LABEL
+
+    async def _list_and_watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        listing = await self.client.listing(self.kind, self.namespace, selector=self._selector)
+        again_at = loop.time() + self.relist_seconds
+        for key in self.cache.replace(self.kind, self.namespace, listing.objects, listing.version):
+            self.changed(self.kind, key, None)
+        version = listing.version
+        del listing
+        while (left := again_at - loop.time()) > SHORTEST_SECONDS:
+            version = await self._watch(version, math.ceil(left))
+            # An honest end comes when the time has passed; whoever ends at once is not asked again at once.
+            await asyncio.sleep(min(SHORTEST_SECONDS, max(0.0, again_at - loop.time())))
+
+    async def _watch(self, version: str, seconds: int) -> str:
+        """Take events until the API server ends the watch; give the version to go on from."""
+        watch = self.client.watch(self.kind, self.namespace, version=version, seconds=seconds, selector=self._selector)
+        async with aclosing(watch) as events:
+            async for event in events:
+                version = event["object"]["metadata"]["resourceVersion"]
+                self.cache.heard(self.kind, self.namespace, version)
+                if event["type"] != "BOOKMARK":
+                    self._take(event["type"], event["object"])
+        self.cache.heard(self.kind, self.namespace, version)
+        return version
+
+    def _take(self, kind_of_event: str, told: Json) -> None:
+        one = {"apiVersion": self.kind.api_version, "kind": self.kind.name, **told}
+        metadata = one["metadata"]
+        if kind_of_event == "DELETED":
+            self.cache.remove(self.kind, one)
+        elif not self.cache.put(self.kind, one):
+            return
+        app = metadata.get("labels", {}).get(APP_LABEL, "")
+        if app:
+            self.changed(self.kind, Key(metadata["namespace"], app), one)

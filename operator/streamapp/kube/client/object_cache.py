@@ -1,0 +1,159 @@
+"""Objects as the shared watches last told them: each as compact text, by kind, namespace and name.
+
+Filled by `controller.reconcile.shared_watch`, and by live reads and writes, which can be ahead of a watch. It never
+goes back: an older version of an object does not replace a newer one. It knows how long it has heard nothing, and then
+is not current: whoever asks reads live. Versions are compared as numbers, as Kubernetes guarantees since 1.35 and every
+API server on etcd has always made them.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from streamapp.api.names import APP_LABEL
+from streamapp.kube.client.client import Json
+from streamapp.kube.client.kinds import STREAM_APPS, Key, Kind
+
+CURRENT_SECONDS = 75.0
+"""So long after the last word of a watch its objects count as current: more than the 70 s of a silent connection."""
+
+Trim = Callable[[Json], Json]
+"""Leaves out what nobody reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    uid: str
+    version: int
+    app: str
+    """The StreamApp in its label, or that it is."""
+    text: bytes
+
+
+@dataclass(slots=True)
+class _Scope:
+    """What one watch covers."""
+
+    heard_at: float = float("-inf")
+    version: int = 0
+    """The newest version that the watch has told: whatever is older and not here is gone."""
+
+
+@dataclass(slots=True)
+class ObjectCache:
+    """Objects of several kinds."""
+
+    monotonic: Callable[[], float]
+    namespaces: tuple[str | None, ...] = (None,)
+    """Scopes of the watches; None alone: one scope of all namespaces."""
+    trims: dict[Kind, Trim] = field(default_factory=dict)
+    _entries: dict[tuple[Kind, Key], _Entry] = field(default_factory=dict)
+    _by_app: dict[tuple[Kind, Key], set[Key]] = field(default_factory=lambda: defaultdict(set))
+    _scopes: dict[tuple[Kind, str | None], _Scope] = field(default_factory=lambda: defaultdict(_Scope))
+
+    def is_current(self, kinds: Iterable[Kind], namespace: str) -> bool:
+        """Whether the watches of these kinds have spoken lately in this namespace."""
+        now = self.monotonic()
+        return all(now - self._scope(kind, namespace).heard_at <= CURRENT_SECONDS for kind in kinds)
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """Give one object, or None if there is none."""
+        entry = self._entries.get((kind, Key(namespace, name)))
+        return None if entry is None else _parsed(entry)
+
+    def of_app(self, kind: Kind, key: Key) -> list[Json]:
+        """Give the objects with the label of a StreamApp, by name."""
+        return [_parsed(self._entries[kind, one]) for one in sorted(self._by_app.get((kind, key), ()))]
+
+    def heard(self, kind: Kind, scope: str | None, version: str) -> None:
+        """A watch has told everything up to this version."""
+        found = self._scopes[kind, scope]
+        found.heard_at = self.monotonic()
+        found.version = max(found.version, _number(version))
+
+    def replace(self, kind: Kind, scope: str | None, objects: Iterable[Json], version: str) -> list[Key]:
+        """Take a whole list; give the keys of the StreamApps for which something is other than before."""
+        changed: list[Key] = []
+        listed: set[Key] = set()
+        for one in objects:
+            key = _key(one)
+            listed.add(key)
+            if self._put(kind, key, one):
+                changed.append(self.owner(kind, key))
+        newest = _number(version)
+        for (other, key), entry in list(self._entries.items()):
+            is_covered = other == kind and scope in {None, key.namespace}
+            if is_covered and key not in listed and entry.version <= newest:
+                changed.append(self.owner(kind, key))
+                self._drop(kind, key)
+        self.heard(kind, scope, version)
+        return list(dict.fromkeys(changed))
+
+    def put(self, kind: Kind, one: Json) -> bool:
+        """Take an object that a watch told; whether it is news."""
+        return self._put(kind, _key(one), one)
+
+    def learn(self, kind: Kind, one: Json) -> None:
+        """Take an object that was read or written live, unless the watch has told since that it is gone."""
+        key = _key(one)
+        is_gone = (kind, key) not in self._entries and _version(one) <= self._scope(kind, key.namespace).version
+        if not is_gone:
+            self._put(kind, key, one)
+
+    def remove(self, kind: Kind, one: Json) -> None:
+        """Drop an object that is gone, unless a newer one of its name is there."""
+        key = _key(one)
+        entry = self._entries.get((kind, key))
+        if entry is not None and entry.version <= _version(one):
+            self._drop(kind, key)
+
+    def owner(self, kind: Kind, key: Key) -> Key:
+        """Give the StreamApp that a cached object names in its label."""
+        return Key(key.namespace, self._entries[kind, key].app)
+
+    def _scope(self, kind: Kind, namespace: str) -> _Scope:
+        return self._scopes[kind, None if None in self.namespaces else namespace]
+
+    def _put(self, kind: Kind, key: Key, one: Json) -> bool:
+        before, version = self._entries.get((kind, key)), _version(one)
+        if before is not None and version <= before.version:
+            return False
+        app = key.name if kind == STREAM_APPS else str(one["metadata"].get("labels", {}).get(APP_LABEL, ""))
+        if before is not None and before.app != app:
+            self._drop(kind, key)
+        trimmed = self.trims.get(kind, _as_is)(one)
+        text = json.dumps(trimmed, separators=(",", ":")).encode()
+        self._entries[kind, key] = _Entry(one["metadata"]["uid"], version, app, text)
+        if app:
+            self._by_app[kind, Key(key.namespace, app)].add(key)
+        return True
+
+    def _drop(self, kind: Kind, key: Key) -> None:
+        entry = self._entries.pop((kind, key), None)
+        if entry is not None and entry.app:
+            place = (kind, Key(key.namespace, entry.app))
+            self._by_app[place].discard(key)
+            if not self._by_app[place]:
+                del self._by_app[place]
+
+
+def _as_is(one: Json) -> Json:
+    return one
+
+
+def _parsed(entry: _Entry) -> Json:
+    found: Json = json.loads(entry.text)
+    return found
+
+
+def _key(one: Json) -> Key:
+    return Key(one["metadata"]["namespace"], one["metadata"]["name"])
+
+
+def _version(one: Json) -> int:
+    return _number(one["metadata"].get("resourceVersion", ""))
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else 0

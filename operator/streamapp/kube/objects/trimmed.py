@@ -1,0 +1,48 @@
+"""What is kept of an object in the cache: a fleet has very many, and most of each is read by nobody here.
+
+StatefulSets and StreamApps are kept whole: who owns their fields is part of the decision.
+"""
+
+from collections.abc import Mapping
+
+from streamapp.kube.client.client import Json
+from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SERVICES, Kind
+from streamapp.kube.client.object_cache import Trim
+
+_CONTAINER_STATUS = ("name", "containerID", "restartCount", "state", "lastState")
+
+
+def without_owners(one: Json) -> Json:
+    """Leave out who owns which field."""
+    metadata = {name: value for name, value in one["metadata"].items() if name != "managedFields"}
+    return {**one, "metadata": metadata}
+
+
+def claim(one: Json) -> Json:
+    """Keep the metadata."""
+    return {name: without_owners(one)[name] for name in ("apiVersion", "kind", "metadata") if name in one}
+
+
+def pod(one: Json) -> Json:
+    """Keep what `from_json` and the flight record read."""
+    spec, status = one["spec"], one.get("status", {})
+    kept: Json = {
+        name: [{"name": container["name"]} for container in spec.get(name) or ()]
+        for name in ("containers", "initContainers")
+    }
+    kept |= {name: spec[name] for name in ("nodeName",) if name in spec}
+    kept["volumes"] = [volume for volume in spec.get("volumes") or () if "persistentVolumeClaim" in volume]
+    told: Json = {name: status[name] for name in ("phase", "podIPs") if name in status}
+    told["conditions"] = [
+        _only(condition, ("type", "status", "reason", "message")) for condition in status.get("conditions") or ()
+    ]
+    for name in ("containerStatuses", "initContainerStatuses"):
+        told[name] = [_only(container, _CONTAINER_STATUS) for container in status.get(name) or ()]
+    return {**without_owners(one), "spec": kept, "status": told}
+
+
+def _only(part: Json, names: tuple[str, ...]) -> Json:
+    return {name: part[name] for name in names if name in part}
+
+
+TRIMS: Mapping[Kind, Trim] = {PODS: pod, CLAIMS: claim, BUDGETS: without_owners, SERVICES: without_owners}

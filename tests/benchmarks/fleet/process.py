@@ -1,0 +1,73 @@
+"""The operator as a process of its own: `python -m streamapp` from any checkout, and what the kernel says of it."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProcess:
+    """One process."""
+
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """Processor time of all its threads so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def memory_mib(self) -> float:
+        """Resident memory."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * PAGE_MIB
+
+    def threads(self) -> int:
+        """How many it has."""
+        return len(list(Path(f"/proc/{self.pid}/task").iterdir()))
+
+
+@asynccontextmanager
+async def operator(source: Path, kubeconfig: Path, log: Path) -> AsyncIterator[OperatorProcess]:
+    """Run the operator of a checkout until the block ends; its log goes to a file."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(source / "operator"),
+        "KUBECONFIG": str(kubeconfig),
+        "STREAMAPP_PORT": "0",
+    }
+    with log.open("wb") as said:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "streamapp"), env=environment, stdout=said, stderr=said
+        )
+        try:
+            yield OperatorProcess(process.pid)
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+            try:
+                async with asyncio.timeout(30):
+                    await process.wait()
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+def write_kubeconfig(path: Path, url: str) -> None:
+    """Write how the stand-in is reached."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "fleet", "cluster": {"server": url}}],
+        "users": [{"name": "operator", "user": {"token": "a-token"}}],
+        "contexts": [{"name": "fleet", "context": {"cluster": "fleet", "user": "operator"}}],
+        "current-context": "fleet",
+    }
+    path.write_text(json.dumps(config))

@@ -1,0 +1,144 @@
+"""A shared watch over real HTTP: what it takes, and what it does after every kind of interruption."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from kubernetes.aio.client.configuration import Configuration
+
+from streamapp.controller.reconcile.shared_watch import SharedWatch
+from streamapp.controller.reconcile.workqueue import Pauses
+from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.kinds import PODS, Key, Kind
+from streamapp.kube.client.object_cache import ObjectCache
+from tests.kube.api_server import ApiServer
+from tests.support.example import NOW
+
+Json = dict[str, Any]
+KEY = Key("demo", "counter")
+
+
+class Watched:
+    """A server, a watch of its pods, and what the watch told."""
+
+    def __init__(self, server: ApiServer, client: KubeClient, relist_seconds: float) -> None:
+        self.server = server
+        self.told: list[tuple[str, Json | None]] = []
+        self.cache = ObjectCache(asyncio.get_running_loop().time)
+        self.watch = SharedWatch(
+            *(client, self.cache, PODS, None, self._changed),
+            relist_seconds=relist_seconds,
+            pauses=Pauses(0.0, 0.05, 0.1),
+        )
+
+    def _changed(self, kind: Kind, key: Key, one: Json | None) -> None:
+        assert (kind, key) == (PODS, KEY)
+        self.told.append(("list" if one is None else one["metadata"]["name"], one))
+
+    def names(self) -> list[str]:
+        return [one["metadata"]["name"] for one in self.cache.of_app(PODS, KEY)]
+
+    async def until(self, *names: str) -> None:
+        async with asyncio.timeout(20):
+            while self.names() != list(names):  # noqa: ASYNC110 (the cache tells nobody)
+                await asyncio.sleep(0.01)
+
+
+def a_pod(ordinal: int, **metadata: Any) -> Json:
+    labels = {"streamapp.dev/app": "counter"}
+    return {"metadata": {"name": f"counter-{ordinal}", "namespace": "demo", "labels": labels, **metadata}}
+
+
+def watched(play: Callable[[Watched], Coroutine[Any, Any, None]], relist_seconds: float = 60.0) -> None:
+    """Play something beside a watch that has seen one pod."""
+
+    async def main() -> None:
+        server = ApiServer(lambda: NOW)
+        server.put("pods", a_pod(0))
+        async with server.serving() as url:
+            client = KubeClient(Configuration(host=url), deadline_seconds=5)
+            one = Watched(server, client, relist_seconds)
+            running = asyncio.create_task(one.watch.run())
+            try:
+                await one.until("counter-0")
+                await play(one)
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+                server.cut_watches()
+                await client.close()
+
+    asyncio.run(main())
+
+
+async def opened(server: ApiServer) -> None:
+    """Wait until a watch is open."""
+    begun = asyncio.Event()
+    server.opened.append(begun.set)
+    async with asyncio.timeout(20):
+        await begun.wait()
+
+
+def test_events_reach_the_cache_and_whoever_is_told() -> None:
+    async def play(one: Watched) -> None:
+        one.server.put("pods", a_pod(1))
+        await one.until("counter-0", "counter-1")
+        one.server.remove("pods", "demo", "counter-0")
+        await one.until("counter-1")
+        assert [name for name, _ in one.told] == ["list", "counter-1", "counter-0"]
+
+    watched(play)
+
+
+def test_an_object_larger_than_a_line_of_the_library_is_taken() -> None:
+    async def play(one: Watched) -> None:
+        one.server.put("pods", a_pod(1, annotations={"large": "x" * 300_000}))
+        await one.until("counter-0", "counter-1")
+
+    watched(play)
+
+
+def test_a_broken_connection_loses_nothing() -> None:
+    async def play(one: Watched) -> None:
+        one.server.cut_watches()
+        one.server.put("pods", a_pod(1))
+        one.server.remove("pods", "demo", "counter-0")
+        await one.until("counter-1")
+
+    watched(play)
+
+
+def test_a_version_that_is_too_old_lists_again_and_forgets_what_is_gone() -> None:
+    async def play(one: Watched) -> None:
+        server = one.server
+        server.remove("pods", "demo", "counter-0")
+        server.oldest_watchable = server.version + 1
+        server.put("pods", a_pod(1))
+        server.end_watches()
+        await one.until("counter-1")
+
+    watched(play)
+
+
+def test_a_refusal_is_tried_again() -> None:
+    async def play(one: Watched) -> None:
+        one.server.refuse = lambda _: (403, "no")
+        one.server.cut_watches()
+        await asyncio.sleep(0.3)
+        one.server.put("pods", a_pod(1))
+        one.server.refuse = lambda _: None
+        await one.until("counter-0", "counter-1")
+
+    watched(play)
+
+
+def test_an_event_that_was_never_told_is_found_by_the_next_list() -> None:
+    async def play(one: Watched) -> None:
+        await opened(one.server)
+        hidden, one.server.history = one.server.history, []
+        one.server.put("pods", a_pod(1))
+        one.server.history[:] = [*hidden]  # the watch never comes to it
+        await one.until("counter-0", "counter-1")
+        assert one.told[-1] == ("list", None)
+
+    watched(play, relist_seconds=2.0)

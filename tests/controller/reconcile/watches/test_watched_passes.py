@@ -1,0 +1,136 @@
+"""What a pass takes from the watches, and what it asks the API server for: the whole operator, in virtual time."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from streamapp.controller.process import Operator
+from streamapp.kube.client.kinds import STATEFUL_SETS
+from tests.kube.object_store import Request
+from tests.prove.play import _picture
+from tests.prove.scenes import Scene
+from tests.prove.virtual_time import VirtualLoop, run
+from tests.prove.world import Picture, World, copied
+
+Json = dict[str, Any]
+SCENE = Scene("rest", 3, ())
+SETTLED = 130.0
+"""Away from the times at which all StreamApps are listed."""
+
+
+class Cluster:
+    """A world at rest, and what was asked of its API server."""
+
+    def __init__(self, loop: VirtualLoop, picture: Picture) -> None:
+        self.world = World(loop, SCENE, 1, picture)
+        self.asked: list[str] = []
+        sound = self.world.store.answer
+
+        def answer(request: Request, as_of: int | None = None) -> Json:
+            self.asked.append(f"{request.method} {request.plural}{'/' if request.name else ''}{request.name}")
+            return sound(request, as_of)
+
+        self.world.store.answer = answer  # type: ignore[method-assign]
+
+    @property
+    def operator(self) -> Operator:
+        assert self.world.lives.present is not None
+        return self.world.lives.present.operator
+
+    @property
+    def granted(self) -> int:
+        return int(self.world.statefulset()["spec"]["replicas"])
+
+    async def until_granted(self, replicas: int) -> float:
+        """The seconds until so many replicas are granted."""
+        began = self.world.loop.time()
+        while self.granted != replicas:  # noqa: ASYNC110 (the world tells nobody)
+            await asyncio.sleep(0.01)
+        return self.world.loop.time() - began
+
+
+def at_rest(play: Callable[[Cluster], Coroutine[Any, Any, None]]) -> None:
+    """Play something in a world whose operator has had nothing to do for a while."""
+    picture = copied(_picture(SCENE.ground))
+    picture.group.shape = SCENE.shape
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        cluster = Cluster(loop, picture)
+        cluster.world.begin()
+        await asyncio.sleep(SETTLED)
+        cluster.asked.clear()
+        await play(cluster)
+        assert cluster.world.judge.wrongs == []
+        cluster.world.lives.end()
+
+    run(loop, main())
+
+
+def test_an_application_at_rest_costs_no_more_than_a_request_a_minute() -> None:
+    async def play(cluster: Cluster) -> None:
+        await asyncio.sleep(600)
+        asked = Counter(cluster.asked)
+        shared = {"GET streamapps", "GET horizontalpodautoscalers"}
+        own = {what: number for what, number in asked.items() if what not in shared}
+        assert sum(own.values()) <= 10, own
+        assert asked["GET streamapps"] <= 13
+
+    at_rest(play)
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_is_the_first_request_after_the_event() -> None:
+    async def play(cluster: Cluster) -> None:
+        cluster.world.happen("wish", 5)
+        assert await cluster.until_granted(5) < 0.3
+        assert cluster.asked[0] == "PATCH statefulsets/counter"
+
+    at_rest(play)
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_on_an_older_statefulset_writes_nothing_and_is_made_on_a_live_read() -> None:
+    async def play(cluster: Cluster) -> None:
+        operator = cluster.operator
+        with patch.object(type(operator.cache), "put", lambda *_: False):  # the watch tells nothing of this
+            live = cluster.world.statefulset()
+            notes = {**live["metadata"].get("annotations", {}), "note": "another version"}
+            cluster.world.store.put("statefulsets", {**live, "metadata": {**live["metadata"], "annotations": notes}})
+            await asyncio.sleep(0.2)
+        cluster.asked.clear()
+        cluster.world.happen("wish", 5)
+        assert await cluster.until_granted(5) < 1.0
+        assert cluster.asked[0] == "PATCH statefulsets/counter"
+        assert "GET statefulsets/counter" in cluster.asked[: cluster.asked.index("PATCH statefulsets/counter", 1)]
+
+    at_rest(play)
+
+
+def test_a_silent_watch_is_not_believed() -> None:
+    async def play(cluster: Cluster) -> None:
+        operator = cluster.operator
+        operator.cache._scopes[STATEFUL_SETS, None].heard_at -= 1_000
+        key = next(iter(operator.applications.keys()))
+        operator.queue.add(key)
+        await asyncio.sleep(0.5)
+        assert "GET statefulsets/counter" in cluster.asked
+
+    at_rest(play)
+
+
+def test_whatever_is_removed_was_read_live_in_the_same_pass() -> None:
+    async def play(cluster: Cluster) -> None:
+        cluster.world.happen("wish", 2)
+        await cluster.until_granted(2)
+        patched = len(cluster.asked) - 1 - cluster.asked[::-1].index("PATCH statefulsets/counter")
+        since = cluster.asked[:patched]
+        began = len(since) - 1 - since[::-1].index("GET statefulsets/counter")
+        reads = {"GET pods", "GET persistentvolumeclaims", "GET poddisruptionbudgets/counter", "GET streamapps/counter"}
+        assert reads <= {*since[max(0, began - 1) :]}
+
+    at_rest(play)

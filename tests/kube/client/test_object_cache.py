@@ -1,0 +1,142 @@
+"""What the cache of the shared watches keeps, and when it says that it knows nothing."""
+
+from typing import Any
+
+from streamapp.kube.client.kinds import CLAIMS, PODS, STATEFUL_SETS, STREAM_APPS, Key
+from streamapp.kube.client.object_cache import CURRENT_SECONDS, ObjectCache
+from streamapp.kube.objects.trimmed import TRIMS
+
+Json = dict[str, Any]
+KEY = Key("demo", "counter")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def an_object(name: str, version: int, app: str = "counter", namespace: str = "demo", **parts: Any) -> Json:
+    metadata = {"name": name, "namespace": namespace, "uid": name, "resourceVersion": str(version)}
+    return {"metadata": {**metadata, "labels": {"streamapp.dev/app": app} if app else {}}, **parts}
+
+
+def a_cache(*namespaces: str | None) -> tuple[ObjectCache, Clock]:
+    clock = Clock()
+    return ObjectCache(clock, namespaces or (None,)), clock
+
+
+def names(cache: ObjectCache, key: Key = KEY) -> list[str]:
+    return [one["metadata"]["name"] for one in cache.of_app(PODS, key)]
+
+
+def test_objects_are_found_by_name_and_by_their_streamapp() -> None:
+    cache, _ = a_cache()
+    cache.replace(PODS, None, [an_object("a-0", 3), an_object("b-0", 4, "other")], "5")
+    assert names(cache) == ["a-0"]
+    found = cache.find(PODS, "demo", "b-0")
+    assert found is not None
+    assert found["metadata"]["uid"] == "b-0"
+    assert cache.find(STATEFUL_SETS, "demo", "b-0") is None
+
+
+def test_an_older_version_replaces_no_newer_one() -> None:
+    cache, _ = a_cache()
+    assert cache.put(PODS, an_object("a-0", 7, state="new"))
+    assert not cache.put(PODS, an_object("a-0", 6, state="old"))
+    cache.replace(PODS, None, [an_object("a-0", 6, state="old")], "6")
+    found = cache.find(PODS, "demo", "a-0")
+    assert found is not None
+    assert found["state"] == "new"
+
+
+def test_a_list_tells_what_is_gone_and_whose_it_was() -> None:
+    cache, _ = a_cache()
+    cache.replace(PODS, None, [an_object("a-0", 3), an_object("a-1", 4)], "5")
+    assert cache.replace(PODS, None, [an_object("a-0", 3)], "6") == [KEY]
+    assert names(cache) == ["a-0"]
+    assert cache.replace(PODS, None, [an_object("a-0", 3)], "7") == []
+
+
+def test_a_list_takes_nothing_away_that_was_made_after_it() -> None:
+    cache, _ = a_cache()
+    cache.learn(PODS, an_object("a-1", 9))
+    cache.replace(PODS, None, [], "8")
+    assert names(cache) == ["a-1"]
+
+
+def test_a_list_of_one_namespace_says_nothing_of_another() -> None:
+    cache, _ = a_cache("demo", "other")
+    cache.replace(PODS, "demo", [an_object("a-0", 3)], "5")
+    cache.replace(PODS, "other", [], "6")
+    assert names(cache) == ["a-0"]
+
+
+def test_a_live_read_brings_nothing_back_that_the_watch_has_seen_go() -> None:
+    cache, _ = a_cache()
+    cache.replace(PODS, None, [an_object("a-0", 3)], "5")
+    cache.remove(PODS, an_object("a-0", 6))
+    cache.heard(PODS, None, "6")
+    cache.learn(PODS, an_object("a-0", 3))
+    assert names(cache) == []
+    cache.learn(PODS, an_object("a-0", 8))
+    assert names(cache) == ["a-0"]
+
+
+def test_a_late_deletion_does_not_take_the_next_object_of_that_name() -> None:
+    cache, _ = a_cache()
+    cache.put(PODS, an_object("a-0", 9))
+    cache.remove(PODS, an_object("a-0", 8))
+    assert names(cache) == ["a-0"]
+
+
+def test_a_label_that_changes_moves_the_object() -> None:
+    cache, _ = a_cache()
+    cache.put(CLAIMS, an_object("state-a-0", 3, ""))
+    cache.put(CLAIMS, an_object("state-a-0", 4))
+    assert [one["metadata"]["name"] for one in cache.of_app(CLAIMS, KEY)] == ["state-a-0"]
+    cache.put(CLAIMS, an_object("state-a-0", 5, "other"))
+    assert cache.of_app(CLAIMS, KEY) == []
+
+
+def test_it_is_current_for_as_long_as_every_watch_speaks() -> None:
+    cache, clock = a_cache()
+    assert not cache.is_current((PODS, STREAM_APPS), "demo")
+    cache.replace(PODS, None, [], "1")
+    assert not cache.is_current((PODS, STREAM_APPS), "demo")
+    cache.replace(STREAM_APPS, None, [], "1")
+    clock.seconds = CURRENT_SECONDS
+    assert cache.is_current((PODS, STREAM_APPS), "demo")
+    cache.heard(PODS, None, "2")
+    clock.seconds += 1
+    assert not cache.is_current((PODS, STREAM_APPS), "demo")
+    assert cache.is_current((PODS,), "demo")
+
+
+def test_a_namespace_of_its_own_watch_is_current_by_that_watch() -> None:
+    cache, _ = a_cache("demo", "other")
+    cache.replace(PODS, "demo", [], "1")
+    assert (cache.is_current((PODS,), "demo"), cache.is_current((PODS,), "other")) == (True, False)
+
+
+def test_of_a_pod_only_what_is_read_is_kept() -> None:
+    cache = ObjectCache(Clock(), trims=dict(TRIMS))
+    spec = {
+        "nodeName": "node-1",
+        "containers": [{"name": "app", "env": [{"name": "SECRET", "value": "x"}]}],
+        "volumes": [{"name": "state", "persistentVolumeClaim": {"claimName": "state-a-0"}}, {"name": "tmp"}],
+    }
+    ran = {"name": "app", "containerID": "c", "restartCount": 1, "state": {}, "lastState": {}, "image": "i"}
+    status = {"podIPs": [{"ip": "10.0.0.1"}], "hostIP": "10.9.9.9", "containerStatuses": [ran]}
+    cache.put(PODS, an_object("a-0", 3, spec=spec, status=status))
+    (kept,) = cache.of_app(PODS, KEY)
+    assert kept["spec"] == {
+        "containers": [{"name": "app"}],
+        "initContainers": [],
+        "nodeName": "node-1",
+        "volumes": [{"name": "state", "persistentVolumeClaim": {"claimName": "state-a-0"}}],
+    }
+    assert kept["status"]["containerStatuses"] == [{name: ran[name] for name in ran if name != "image"}]
+    assert "hostIP" not in kept["status"]

@@ -1,0 +1,133 @@
+"""The watches of one process, played: events come late, never, twice or after a gap; some watches are always behind.
+
+What an event or a list does to the operator is its own code (`SharedWatch`, `on_streamapp_event`). Every 50 s each
+kind is listed again, as the operator does; bookmarks come more often.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from streamapp.controller.process import Operator
+from streamapp.controller.reconcile.shared_watch import SHARED
+from streamapp.kube.client.kinds import STREAM_APPS, Key, Kind
+from tests.kube.object_store import ObjectStore
+from tests.prove.calls import Process, Switchboard
+from tests.prove.virtual_time import VirtualLoop
+
+Json = dict[str, Any]
+RELIST, BOOKMARK = 50.0, 25.0
+GAP = 2.0
+_KINDS = {kind.plural: kind for kind in (STREAM_APPS, *SHARED)}
+
+
+class PlayedWatches:
+    """All of one process."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        key: Key,
+        process: Process,
+        *,
+        loop: VirtualLoop,
+        store: ObjectStore,
+        board: Switchboard,
+        behind: float,
+    ) -> None:
+        """Begin; `behind` is by how many seconds the shared watches and their lists are behind, for ever."""
+        self._operator, self._key, self._process = operator, key, process
+        self._loop, self._store, self._board, self._behind = loop, store, board, behind
+        self._shared = {watch.kind: watch for watch in operator.shared_watches()}
+        self._versions: list[tuple[float, int]] = [(float("-inf"), store.version)]
+        """Of every change, when it was made."""
+        self._gap_until = -1.0
+        self._is_over = False
+        self._waiting: list[Callable[[], None]] = []
+        store.changed.append(self._happened)
+        self._list_again()
+        self._mark()
+
+    def end(self) -> None:
+        """The process is dead."""
+        self._is_over = True
+        self._store.changed.remove(self._happened)
+
+    def go_on(self) -> None:
+        """The process reads on: what lay in the sockets meanwhile is told now."""
+        waiting, self._waiting = self._waiting, []
+        for tell in waiting:
+            tell()
+
+    def _happened(self, plural: str, body: Json, before: Json | None) -> None:
+        self._versions.append((self._loop.time(), self._store.version))
+        if plural not in _KINDS:
+            return
+        resource, is_gone = (body, False) if body else (before or {}, True)
+        fates = self._board.arrive("event")
+        delay = self._board.chance.uniform(0.005, 0.1)
+        if any(fate.what == "gap" for fate in fates):
+            # The watch is told 410, lists again, and never hears what happened meanwhile.
+            self._gap_until = self._loop.time() + GAP
+            self._loop.call_later(GAP, self._list)
+        if self._loop.time() < self._gap_until or any(fate.what == "lost" for fate in fates):
+            return
+        delay += sum(fate.which for fate in fates if fate.what == "delayed")
+        delay += 0.0 if plural == STREAM_APPS.plural else self._behind
+        tell = self._told(_KINDS[plural], resource, is_gone=is_gone)
+        self._loop.call_later(delay, tell)
+        for fate in fates:
+            if fate.what == "doubled":
+                self._loop.call_later(delay + fate.which, tell)
+
+    def _told(self, kind: Kind, resource: Json, *, is_gone: bool) -> Callable[[], None]:
+        def take() -> None:
+            if kind == STREAM_APPS:
+                self._operator.on_streamapp_event(self._key, resource, is_gone=is_gone)
+            else:
+                self._shared[kind]._take("DELETED" if is_gone else "MODIFIED", resource)
+
+        def tell() -> None:
+            if self._is_over:
+                return
+            if self._process.is_open:
+                take()
+            else:
+                self._waiting.append(tell)
+
+        return tell
+
+    def _list_again(self) -> None:
+        if not self._is_over:
+            self._list()
+            self._loop.call_later(RELIST, self._list_again)
+
+    def _list(self) -> None:
+        """List every kind: the shared ones as they were so long ago, of the StreamApps the events."""
+        if self._is_over:
+            return
+        if not self._process.is_open:
+            self._waiting.append(self._list)
+            return
+        version = self._seen_version()
+        present = self._store._objects_at(version)
+        for plural, kind in _KINDS.items():
+            objects = [body for identity, body in sorted(present.items()) if identity[0] == plural]
+            if kind == STREAM_APPS:
+                for body in objects:
+                    self._operator.on_streamapp_event(self._key, body, is_gone=False)
+                continue
+            for key in self._operator.cache.replace(kind, None, objects, str(version)):
+                self._operator.on_object_event(kind, key, None)
+
+    def _mark(self) -> None:
+        """Bookmarks: each shared watch says how far it is."""
+        if self._is_over:
+            return
+        if self._process.is_open:
+            for kind in self._shared:
+                self._operator.cache.heard(kind, None, str(self._seen_version()))
+        self._loop.call_later(BOOKMARK, self._mark)
+
+    def _seen_version(self) -> int:
+        """The newest version that the shared watches have come to."""
+        return max(version for at, version in self._versions if at <= self._loop.time() - self._behind)
