@@ -197,9 +197,16 @@ class Operator:
             self.queue.add(key)
 
     def _saw(self, kind: Kind, one: Json) -> None:
-        """Keep what was read or written live: the next pass must not begin with an older version."""
-        if kind in {STREAM_APPS, *SHARED}:
-            self.cache.learn(kind, one)
+        """Keep what was read or written live: the next pass must not begin with an older version.
+
+        A StreamApp is received this way, too: an answer to a write of its status can carry the user's next wish, and
+        the event that tells of it is no news then.
+        """
+        if kind in {STREAM_APPS, *SHARED} and self.cache.learn(kind, one) and kind == STREAM_APPS:
+            key = Key(one["metadata"]["namespace"], one["metadata"]["name"])
+            if self.applications.is_received(key):
+                self.applications.remember_resource(key, one)
+                self.queue.add(key)
 
     def _remember(self, key: Key, resource: Json) -> None:
         """Remember a StreamApp, unless a newer version is known: a watch can be behind what a pass has read."""

@@ -97,12 +97,13 @@ class Reconciler:
 
     async def _pass(self, key: Key, *, live: bool = False) -> float | None:
         live = live or self._must_be_live(key)
+        known = self._applications.find(key)
         facts = await self._gatherer.read_replicas(key, live=live)
         if isinstance(facts, OtherInstallation):
             return self._leave(key, facts.name)
         self._left_to.pop(key, None)
-        if facts is None and not live:
-            return await self._pass(key, live=True)
+        if not live and (facts is None or facts.application is not known):
+            return await self._pass(key, live=True)  # gone, or made anew: nothing that is remembered is of this one
         if facts is None:
             application = self._applications.find(key)
             if application is not None:

@@ -8,7 +8,7 @@ The watch of StreamApps is kopf's; `process.resync` lists them as often.
 import asyncio
 import math
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 import structlog
@@ -26,7 +26,9 @@ log = structlog.get_logger()
 SHARED: tuple[Kind, ...] = (STATEFUL_SETS, PODS, CLAIMS, BUDGETS, SERVICES)
 """Everything that a pass reads beside the StreamApp."""
 SHORTEST_SECONDS = 1.0
-"""Between two connections: something in between may end every watch at once."""
+"""Between two connections or lists: something in between may end every watch at once."""
+OVERTIME_SECONDS = 5.0
+"""After the time of a watch: then it is ended here."""
 
 Changed = Callable[[Kind, Key, Json | None], None]
 """Told the kind, the StreamApp in the label, and the object; of a deletion the last one there was, if it is known."""
@@ -68,7 +70,7 @@ class SharedWatch:
     async def _list_and_watch(self) -> None:
         loop = asyncio.get_running_loop()
         listing = await self.client.listing(self.kind, self.namespace, selector=self._selector)
-        again_at = loop.time() + self.relist_seconds
+        again_at = loop.time() + max(self.relist_seconds, SHORTEST_SECONDS)
         for key in self.cache.replace(self.kind, self.namespace, listing.objects, listing.version):
             self.changed(self.kind, key, None)
         version = listing.version
@@ -77,26 +79,31 @@ class SharedWatch:
             version = await self._watch(version, math.ceil(left))
             # An honest end comes when the time has passed; whoever ends at once is not asked again at once.
             await asyncio.sleep(min(SHORTEST_SECONDS, max(0.0, again_at - loop.time())))
+        await asyncio.sleep(max(0.0, again_at - loop.time()))
 
     async def _watch(self, version: str, seconds: int) -> str:
-        """Take events until the API server ends the watch; give the version to go on from."""
+        """Take events until the time has passed, even where the API server goes on; give the version to go on from.
+
+        That a connection has ended is no word of the API server: what it has not told by then may have happened.
+        """
         watch = self.client.watch(self.kind, self.namespace, version=version, seconds=seconds, selector=self._selector)
-        async with aclosing(watch) as events:
-            async for event in events:
-                version = event["object"]["metadata"]["resourceVersion"]
-                self.cache.heard(self.kind, self.namespace, version)
-                if event["type"] != "BOOKMARK":
-                    self._take(event["type"], event["object"])
-        self.cache.heard(self.kind, self.namespace, version)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds + OVERTIME_SECONDS), aclosing(watch) as events:
+                async for event in events:
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._take(event["type"], event["object"])
+                    self.cache.heard(self.kind, self.namespace, version)
         return version
 
     def _take(self, kind_of_event: str, told: Json) -> None:
+        """Take an event. Whoever has read the object live already is told, too: that read may have decided nothing."""
         one = {"apiVersion": self.kind.api_version, "kind": self.kind.name, **told}
         metadata = one["metadata"]
         if kind_of_event == "DELETED":
             self.cache.remove(self.kind, one)
-        elif not self.cache.put(self.kind, one):
-            return
+        else:
+            self.cache.put(self.kind, one)
         app = metadata.get("labels", {}).get(APP_LABEL, "")
         if app:
             self.changed(self.kind, Key(metadata["namespace"], app), one)

@@ -33,6 +33,8 @@ GRANTING_MANAGER = "streamapp-operator-granting"
 
 AHEAD = 10
 """Requests at a time that wait for no other: those of raises."""
+BOOKMARK_SECONDS = 60
+"""An API server sends a bookmark about so often where there is nothing else to tell."""
 PAGE = 500
 """Objects per answer of a list."""
 
@@ -150,7 +152,7 @@ class KubeClient:
         """Give the events since a version, bookmarks too, until the API server ends the watch after so many seconds.
 
         ExpiredError where the version is too old to go on from: then list again. A connection that has become silent
-        is UnavailableError, at the latest when the time has passed.
+        is UnavailableError: when the time has passed, or a minute that brought not even a bookmark.
         """
         path = kind.path(namespace)
         query = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
@@ -158,7 +160,7 @@ class KubeClient:
         query |= {"labelSelector": selector} if selector else {}
         with _told_apart(f"WATCH {path}", self._deadline_seconds):
             parameters = await self._parameters("GET", path, query, None, "application/json")
-            silence = seconds + self._deadline_seconds
+            silence = min(seconds, BOOKMARK_SECONDS) + self._deadline_seconds
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._deadline_seconds, sock_read=silence)
             answer = await self._api.call_api(*parameters, _request_timeout=timeout)
             self._observe("WATCH", kind.plural, answer.status)

@@ -67,7 +67,9 @@ class ObjectCache:
         return [_parsed(self._entries[kind, one]) for one in sorted(self._by_app.get((kind, key), ()))]
 
     def heard(self, kind: Kind, scope: str | None, version: str) -> None:
-        """A watch has told everything up to this version."""
+        """A watch has told everything up to this version. Nothing is current where versions are no numbers."""
+        if not version.isdecimal():
+            return
         found = self._scopes[kind, scope]
         found.heard_at = self.monotonic()
         found.version = max(found.version, _number(version))
@@ -94,12 +96,11 @@ class ObjectCache:
         """Take an object that a watch told; whether it is news."""
         return self._put(kind, _key(one), one)
 
-    def learn(self, kind: Kind, one: Json) -> None:
-        """Take an object that was read or written live, unless the watch has told since that it is gone."""
+    def learn(self, kind: Kind, one: Json) -> bool:
+        """Take an object that was read or written live, unless the watch has told since that it is gone; as `put`."""
         key = _key(one)
         is_gone = (kind, key) not in self._entries and _version(one) <= self._scope(kind, key.namespace).version
-        if not is_gone:
-            self._put(kind, key, one)
+        return not is_gone and self._put(kind, key, one)
 
     def remove(self, kind: Kind, one: Json) -> None:
         """Drop an object that is gone, unless a newer one of its name is there."""
@@ -117,7 +118,7 @@ class ObjectCache:
 
     def _put(self, kind: Kind, key: Key, one: Json) -> bool:
         before, version = self._entries.get((kind, key)), _version(one)
-        if before is not None and version <= before.version:
+        if before is not None and 0 < version <= before.version:
             return False
         app = key.name if kind == STREAM_APPS else str(one["metadata"].get("labels", {}).get(APP_LABEL, ""))
         if before is not None and before.app != app:

@@ -1,11 +1,14 @@
 """A shared watch over real HTTP: what it takes, and what it does after every kind of interruption."""
 
 import asyncio
+import itertools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from kubernetes.aio.client.configuration import Configuration
+from pytest import MonkeyPatch
 
+from streamapp.controller.reconcile import shared_watch
 from streamapp.controller.reconcile.shared_watch import SharedWatch
 from streamapp.controller.reconcile.workqueue import Pauses
 from streamapp.kube.client.client import KubeClient
@@ -141,4 +144,34 @@ def test_an_event_that_was_never_told_is_found_by_the_next_list() -> None:
         await one.until("counter-0", "counter-1")
         assert one.told[-1] == ("list", None)
 
+    watched(play, relist_seconds=2.0)
+
+
+def test_lists_a_second_apart_are_no_storm() -> None:
+    async def play(one: Watched) -> None:
+        await asyncio.sleep(2.0)
+        assert len(one.server.reads) <= 6
+
+    watched(play, relist_seconds=0.1)
+
+
+def test_a_watch_that_the_server_never_ends_is_ended_when_its_time_has_passed(monkeypatch: MonkeyPatch) -> None:
+    async def play(one: Watched) -> None:
+        await opened(one.server)
+        talk = asyncio.create_task(bookmarks(one.server))
+        hidden, one.server.history = one.server.history, []
+        one.server.remove("pods", "demo", "counter-0")
+        one.server.history[:] = [*hidden]
+        try:
+            await one.until("counter-1")
+        finally:
+            talk.cancel()
+
+    async def bookmarks(server: ApiServer) -> None:
+        """Something else happens again and again, so that the connection is never silent."""
+        for number in itertools.count():
+            server.put("pods", a_pod(1, annotations={"note": str(number)}))
+            await asyncio.sleep(0.1)
+
+    monkeypatch.setattr(shared_watch, "OVERTIME_SECONDS", 0.2)
     watched(play, relist_seconds=2.0)
