@@ -53,6 +53,7 @@ from streamapp.core.reasons import Reason
 from streamapp.core.status import autoscaling, state_age
 from streamapp.core.status.conditions import DecisionFacts, conditions
 
+AT_REST = frozenset({Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED})
 _REQUEUE = {
     Verdict.STALLED: timedelta(seconds=60),
     Verdict.PAUSED: timedelta(seconds=60),
@@ -104,6 +105,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         closed_step=_closed(step_progress, snapshot),
         source=learner_source.source_in_force(evidence),
         requeue_after=_requeue(draft, plan),
+        waits_for_news=_waits_for_news(draft, plan),
     )
 
 
@@ -305,6 +307,14 @@ def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
     is_draining = draft.drains is not None or draft.outcome.drained is not None
     is_soon = is_told or (is_draining and learner_source.is_on_demand(draft.evidence))
     return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_soon else [])])
+
+
+def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
+    missing, evidence = draft.convergence.waits_for, draft.evidence
+    is_at_rest = draft.outcome.verdict in AT_REST and not plan and not draft.record() and draft.rollout is None
+    is_rebalance_due = missing is not None and missing.reason.row.triggers_outside_hold
+    are_agents_due = announcement.soonest(evidence) is not None or (evidence.policy.agent and missing is not None)
+    return is_at_rest and not is_rebalance_due and not are_agents_due
 
 
 def _of_a_dry_run(draft: PlanBuilder) -> PlanBuilder:

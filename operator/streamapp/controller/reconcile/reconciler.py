@@ -33,7 +33,7 @@ from streamapp.controller.reconcile.gather import (
 from streamapp.controller.reconcile.report import Reporter, events_of, gap_seen, log
 from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
-from streamapp.core.decide import decide, decide_raise, made_raise
+from streamapp.core.decide import AT_REST, decide, decide_raise, made_raise
 from streamapp.core.doctor.subject import PassFailure
 from streamapp.core.facts.snapshot import Raise
 from streamapp.core.reasons import Reason
@@ -43,7 +43,6 @@ from streamapp.kube.client.errors import ConflictError, InvalidError, KubeError,
 from streamapp.kube.client.kinds import Key
 
 AT_ONCE = 0.0
-AT_REST = frozenset({Verdict.STEADY, Verdict.STALLED, Verdict.PAUSED})
 REST_SECONDS = 60.0
 """Between two passes at rest that nothing asked for; whatever changes is told by a watch or a poll."""
 SOON_SECONDS = 2.0
@@ -291,7 +290,8 @@ class Reconciler:
             return
         at_rest = decision.verdict in AT_REST
         moves = decision.convergence.can_be_told and not decision.convergence.is_converged
-        gathered.application.watch.set_poll_rate(is_busy=not at_rest or moves, decides=not at_rest)
+        decides = not at_rest or (moves and not decision.waits_for_news)
+        gathered.application.watch.set_poll_rate(is_busy=not at_rest or moves, decides=decides)
 
 
 def _owns_objects(gathered: Gathered, decision: Decision) -> bool:
@@ -300,11 +300,9 @@ def _owns_objects(gathered: Gathered, decision: Decision) -> bool:
 
 
 def _pause(gathered: Gathered, decision: Decision) -> float:
-    """Seconds to the next pass if nothing is heard; at rest only the clock is left to wait for."""
+    """Seconds to the next pass if nothing is heard; longer where the clock alone changes nothing."""
     pause = decision.requeue_after.total_seconds()
-    is_quiet = decision.verdict in AT_REST and not decision.plan and not decision.record
-    waits_for_agents = gathered.policy.agent and not decision.convergence.is_converged
-    if gathered.is_live or not is_quiet or waits_for_agents:
+    if gathered.is_live or not decision.waits_for_news:
         return pause
     return max(pause, REST_SECONDS * random.uniform(0.8, 1.0))  # noqa: S311 (spreads load, protects nothing)
 

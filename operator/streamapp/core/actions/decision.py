@@ -245,6 +245,9 @@ class Decision:
     """Where learners come from, and why not on demand."""
     requeue_after: timedelta
     """When to decide again even if nothing is heard."""
+    waits_for_news: bool
+    """Whether only what is heard can change it: neither a rebalance nor a restart nor an agent's word is due by the
+    clock."""
 
     @property
     def message(self) -> str:

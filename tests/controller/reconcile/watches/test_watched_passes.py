@@ -134,3 +134,15 @@ def test_whatever_is_removed_was_read_live_in_the_same_pass() -> None:
         assert reads <= {*since[max(0, began - 1) :]}
 
     at_rest(play)
+
+
+def test_tasks_move_to_the_pods_of_a_raise_as_soon_as_the_clock_allows_it() -> None:
+    async def play(cluster: Cluster) -> None:
+        cluster.world.happen("wish", 4)
+        await cluster.until_granted(4)
+        await asyncio.sleep(1)
+        assert cluster.world.unrest() is not None
+        await asyncio.sleep(44)  # two rebalances are triggered, ten seconds and more after what they wait for
+        assert cluster.world.unrest() is None
+
+    at_rest(play)
