@@ -150,7 +150,7 @@ ORDER = "the order of the branches in `decide` asks about the step before"
 
 LEDGER: Mapping[Named, Entry] = {
     ("REMOVAL_GATES", "no_earlier_step_is_open"): Entry(why=ORDER),
-    ("REMOVAL_GATES", "facts_are_fresh"): Entry("rollout", moments=True),
+    ("REMOVAL_GATES", "facts_are_fresh"): Entry("rollout seed=1 kafka:4:freeze:12", moments=True),
     ("REMOVAL_GATES", "brokers_answered"): Entry("down-3-2 seed=1 second:9:brokers-away:20", moments=True),
     ("REMOVAL_GATES", "group_is_stable"): Entry("brokers-away", moments=True),
     ("REMOVAL_GATES", "no_follow_up_is_scheduled"): Entry(
@@ -190,15 +190,15 @@ LEDGER: Mapping[Named, Entry] = {
     ("REPLACEMENT_GATES", "facts_are_fresh"): Entry(why=NEVER),
     ("REPLACEMENT_GATES", "brokers_answered"): Entry(why=NEVER),
     ("REPLACEMENT_GATES", "statefulset_is_observed"): Entry(why=NEVER),
-    ("COVERAGE_GATES", "topology_is_known"): Entry("never-ran", moments=True),
+    ("COVERAGE_GATES", "topology_is_known"): Entry("never-ran seed=1 kafka:1:refused", moments=True),
     ("COVERAGE_GATES", "the_source_that_is_demanded_is_in_force"): Entry("drain-other-process-id", moments=True),
-    ("COVERAGE_GATES", "tasks_move_to_caught_up_copies"): Entry("never-ran", moments=True),
+    ("COVERAGE_GATES", "tasks_move_to_caught_up_copies"): Entry("never-ran seed=1 kafka:1:refused", moments=True),
     ("COVERAGE_GATES", "positions_are_known"): Entry("behind", moments=True),
     ("COVERAGE_GATES", "end_offsets_were_read"): Entry("behind", moments=True),
     ("COVERAGE_GATES", "every_stateful_task_is_covered"): Entry("behind"),
     ("COVERAGE_GATES", "brokers_choose_caught_up_copies"): Entry(why=STREAMS),
-    ("LEARNER_GATES", "topology_is_known"): Entry("drain-rollout", moments=True),
-    ("LEARNER_GATES", "tasks_move_to_caught_up_copies"): Entry("drain-rollout", moments=True),
+    ("LEARNER_GATES", "topology_is_known"): Entry("drain-rollout seed=1 kafka:1:refused", moments=True),
+    ("LEARNER_GATES", "tasks_move_to_caught_up_copies"): Entry("drain-rollout seed=1 kafka:1:refused", moments=True),
     ("LEARNER_GATES", "learners_have_room"): Entry(why=NEVER),
     ("LEARNER_GATES", "announcement_is_heard"): Entry("drain-rollout", moments=True),
     ("LEARNER_GATES", "announcement_is_followed"): Entry(

@@ -38,6 +38,15 @@ AT_AGENTS: Mapping[str, Sequence[Fault]] = {
     "freeze": (("freeze", 12), ("freeze", 25)),
 }
 AT_EVENTS: Mapping[str, Sequence[Fault]] = {"watch": EVENTS}
+AT_TOLD: Mapping[str, Sequence[Fault]] = {"crash": CRASHES, "freeze": (("freeze", 12), ("freeze", 25))}
+SITES: Mapping[str, Mapping[str, Sequence[Fault]]] = {
+    "write": AT_WRITES,
+    "kafka": AT_KAFKA,
+    "agent": AT_AGENTS,
+    "event": AT_EVENTS,
+    "told": AT_TOLD,
+    "read": AT_READS,
+}
 
 FAMILY = 25
 """Mixtures of one seed, which share their beginning."""
@@ -54,8 +63,7 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
         counts: How many calls that run makes, by site.
         seed: Of that run.
     """
-    sites = {"write": AT_WRITES, "kafka": AT_KAFKA, "agent": AT_AGENTS, "event": AT_EVENTS, "read": AT_READS}
-    for site, faults in sites.items():
+    for site, faults in SITES.items():
         for number in range(1, counts.get(site, 0) + 1):
             if site == "read" and scene.name not in WHOLE and number % 4:
                 continue
@@ -76,12 +84,12 @@ def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[
     for site, number in _calls(counts, "removal"):
         for what, which in (*at_once, *kills):
             yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "after a removal")
-    for site, number in _calls(counts, "kafka"):
+    for site, number in _calls(counts, "kafka", "told"):
         yield Story(scene.name, seed, (Disturbance(site, number, "wish", scene.replicas),), "wish")
-        for seconds in (1, 3, 4):
+        for seconds in (1, 3, 4) if site == "kafka" else ():
             yield Story(scene.name, seed, (Disturbance(site, number, "api-slow", seconds),), "slow server")
     rare = 2 if scene.name in WHOLE else 6
-    calls = (one for one in _calls(counts, "kafka", "read", "write") if one[0] != "read" or one[1] % rare == 0)
+    calls = (one for one in _calls(counts, "kafka", "told", "read", "write") if one[0] != "read" or one[1] % rare == 0)
     for site, number in calls:
         for what, which in kills:
             yield Story(scene.name, seed, (Disturbance(site, number, what, which),), "restart in place")
@@ -149,10 +157,9 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
                 ("api-slow", chance.choice((1, 3, 4))),
             )
         )
-        sites = (("second", 30), ("kafka", counts["kafka"]), ("write", counts["write"]), ("removal", 2))
-        site, most = chance.choice(sites)
+        calls = ((site, counts[site]) for site in ("kafka", "write", "told"))
+        site, most = chance.choice((("second", 30), *calls, ("removal", 2)))
         return Disturbance(site, chance.randint(1, most), what, which)
-    faults = {"write": AT_WRITES, "kafka": AT_KAFKA, "agent": AT_AGENTS, "event": AT_EVENTS, "read": AT_READS}
-    site = chance.choice([site for site in faults if counts[site]])
-    what, which = chance.choice(chance.choice(list(faults[site].values())))
+    site = chance.choice([site for site in SITES if counts[site]])
+    what, which = chance.choice(chance.choice(list(SITES[site].values())))
     return Disturbance(site, chance.randint(1, counts[site]), what, which)

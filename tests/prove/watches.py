@@ -4,7 +4,7 @@ What an event or a list does to the operator is its own code (`SharedWatch`, `on
 kind is listed again, as the operator does; bookmarks come more often.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from streamapp.controller.process import Operator
@@ -44,7 +44,8 @@ class PlayedWatches:
         self._is_over = False
         self._waiting: list[Callable[[], None]] = []
         store.changed.append(self._happened)
-        self._list_again()
+        self._list()
+        self._loop.call_later(RELIST, self._list_again)
         self._mark()
 
     def end(self) -> None:
@@ -89,29 +90,42 @@ class PlayedWatches:
         def tell() -> None:
             if self._is_over:
                 return
-            if self._process.is_open:
-                take()
-            else:
+            fates = self._board.arrive("told") if self._process.is_open else ()
+            for fate in fates:
+                if fate.what == "crash-before":
+                    self._process.die()
+                if fate.what == "freeze":
+                    self._process.freeze("", fate.which)
+            if self._is_over:
+                return
+            if not self._process.is_open:
                 self._waiting.append(tell)
+                return
+            take()
+            if any(fate.what == "crash-after" for fate in fates):
+                self._process.die()
 
         return tell
 
     def _list_again(self) -> None:
         if not self._is_over:
-            self._list()
+            self._list(SHARED)
             self._loop.call_later(RELIST, self._list_again)
 
-    def _list(self) -> None:
-        """List every kind: the shared ones as they were so long ago, of the StreamApps the events."""
+    def _list(self, kinds: Iterable[Kind] = tuple(_KINDS.values())) -> None:
+        """List these kinds: the shared ones as they were so long ago, of the StreamApps the events.
+
+        Every 50 s that of StreamApps is the operator's own (`resync`); kopf lists them after a gap alone.
+        """
         if self._is_over:
             return
         if not self._process.is_open:
-            self._waiting.append(self._list)
+            self._waiting.append(lambda: self._list(kinds))
             return
         version = self._seen_version()
         present = self._store._objects_at(version)
-        for plural, kind in _KINDS.items():
-            objects = [body for identity, body in sorted(present.items()) if identity[0] == plural]
+        for kind in kinds:
+            objects = [body for identity, body in sorted(present.items()) if identity[0] == kind.plural]
             if kind == STREAM_APPS:
                 for body in objects:
                     self._operator.on_streamapp_event(self._key, body, is_gone=False)
