@@ -16,11 +16,11 @@ from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.apps.group_poller import GroupPoller
 from streamapp.controller.reconcile import reconciler
 from streamapp.controller.reconcile.apply import Applier
-from streamapp.controller.reconcile.gather import Gathered
+from streamapp.controller.reconcile.gather import Gathered, Gatherer, ReplicaFacts
 from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.core import decide
 from streamapp.core.actions import announcement, beside, open_step, rollout, scale_down
-from streamapp.core.actions.decision import Evict, GrantReplicas
+from streamapp.core.actions.decision import CloseBudget, Decision, Evict, GrantReplicas, RestartPod
 from streamapp.core.actions.plan import PlanBuilder
 from streamapp.core.evidence import coverage
 from streamapp.core.evidence.evidence import Evidence
@@ -148,6 +148,29 @@ def _judged_by_watches() -> Iterator[Any]:
     yield patch.object(Reconciler, "_is_all_done", lambda self, gathered, decision: True)
     yield patch.object(Reconciler, "_must_be_live", _only_at_first)
     yield from _no_second_look()
+
+
+def _once(*kinds: type) -> Iterator[Any]:
+    """Judge steps of these kinds once, by what the watches told; all others as ever."""
+    sound = Reconciler._is_all_done
+
+    def is_all_done(self: Reconciler, gathered: Gathered, decision: Decision) -> bool:
+        is_of_these = bool(decision.plan) and all(isinstance(step, kinds) for step in decision.plan)
+        return is_of_these or sound(self, gathered, decision)
+
+    yield patch.object(Reconciler, "_is_all_done", is_all_done)
+    yield patch.object(Reconciler, "_must_be_live", _only_at_first)
+
+
+def _placed_by_watches() -> Iterator[Any]:
+    """Nor is it remembered from live reads alone who runs where."""
+    sound = Gatherer._gathered
+
+    def gathered(self: Gatherer, facts: ReplicaFacts, *others: Any) -> Gathered:
+        return replace(sound(self, replace(facts, is_live=True), *others), is_live=facts.is_live)
+
+    yield from _once(Evict)
+    yield patch.object(Gatherer, "_gathered", gathered)
 
 
 def _only_at_first(reconciler: Reconciler, key: Any) -> bool:
@@ -334,6 +357,26 @@ MUTANTS = (
     Mutant("an old judgement is sent", _no_freshness, "down-4-3", ("slow server",)),
     Mutant("nothing is read again before the removal", _no_second_look, "down-on-a-slow-server", ("wish",), "kafka"),
     Mutant("what the watches told is judged once", _judged_by_watches, "kill-behind"),
+    Mutant(
+        "a removal is judged once", lambda: _once(GrantReplicas, CloseBudget), "down-behind", ("slow server",), "kafka"
+    ),
+    Mutant("a restart is judged once", lambda: _once(RestartPod, CloseBudget), "rollout-behind", ("freeze",), "told"),
+    Mutant(
+        "an eviction is judged once",
+        lambda: _once(Evict),
+        "kill-behind",
+        ("restart in place",),
+        "write",
+        survives="who runs where is remembered from live reads, and that a container has ended stays true",
+    ),
+    Mutant(
+        "who runs where is remembered from watches, and an eviction is judged once",
+        _placed_by_watches,
+        "kill-behind",
+        ("restart in place",),
+        "write",
+        survives="nobody is put out who was not seen ten seconds before the end of his container",
+    ),
     Mutant(
         "the record is not rewritten at a take-over",
         _no_take_over,

@@ -88,24 +88,29 @@ class PlayedWatches:
                 self._shared[kind]._take("DELETED" if is_gone else "MODIFIED", resource)
 
         def tell() -> None:
-            if self._is_over:
-                return
-            fates = self._board.arrive("told") if self._process.is_open else ()
-            for fate in fates:
-                if fate.what == "crash-before":
-                    self._process.die()
-                if fate.what == "freeze":
-                    self._process.freeze("", fate.which)
-            if self._is_over:
-                return
-            if not self._process.is_open:
+            if self._process.is_open:
+                self._tell(take, tell)
+            elif not self._is_over:
                 self._waiting.append(tell)
-                return
-            take()
-            if any(fate.what == "crash-after" for fate in fates):
-                self._process.die()
 
         return tell
+
+    def _tell(self, take: Callable[[], None], again: Callable[[], None]) -> None:
+        """Let happen what is planned for this moment, before and after the event is taken; `again` where it freezes."""
+        fates = self._board.arrive("told")
+        for fate in fates:
+            if fate.what == "crash-before":
+                self._process.die()
+            if fate.what == "freeze":
+                self._process.freeze("", fate.which)
+        if self._is_over:
+            return
+        if not self._process.is_open:
+            self._waiting.append(again)
+            return
+        take()
+        if any(fate.what == "crash-after" for fate in fates):
+            self._process.die()
 
     def _list_again(self) -> None:
         if not self._is_over:

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
 from tests.prove.virtual_time import VirtualLoop, run
 
@@ -180,3 +182,26 @@ def test_a_key_that_must_not_wait_long_is_tried_again_before_the_pause_has_grown
 
     run(VirtualLoop(), main())
     assert 13.5 <= told.pauses[-1] <= max(told.pauses) <= 15
+
+
+@pytest.mark.parametrize(("longest", "asked", "pause"), [(300.0, 40.0, 40.0), (15.0, 40.0, 15.0), (300.0, 0.0, 1.0)])
+def test_an_api_server_that_wants_to_be_left_alone_is_unless_the_key_must_not_wait(
+    longest: float, asked: float, pause: float
+) -> None:
+    told = Told()
+
+    class BusyError(Exception):
+        retry_after_seconds = asked
+
+    async def work(_: str) -> None:
+        raise BusyError("no")
+
+    async def main() -> None:
+        pauses = Pauses(GAP, first_seconds=1, longest_seconds=300)
+        queue: KeyQueue[str] = KeyQueue(work, pauses, told, lambda _: longest)
+        queue.add("a")
+        await asyncio.sleep(0.5)
+        await queue.close()
+
+    run(VirtualLoop(), main())
+    assert told.pauses == [pytest.approx(pause, rel=0.2)]

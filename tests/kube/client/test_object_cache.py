@@ -140,3 +140,38 @@ def test_of_a_pod_only_what_is_read_is_kept() -> None:
     }
     assert kept["status"]["containerStatuses"] == [{name: ran[name] for name in ran if name != "image"}]
     assert "hostIP" not in kept["status"]
+
+
+def test_of_a_claim_only_what_is_read_is_kept_whatever_its_owner_writes_on_it() -> None:
+    cache = ObjectCache(Clock(), trims=dict(TRIMS))
+    claim = an_object("state-a-0", 3, spec={"storageClassName": "fast"})
+    known = {"streamapp.dev/process-id": "p", "streamapp.dev/application-id": "a"}
+    claim["metadata"] |= {"annotations": {**known, "large": "x" * 200_000}, "finalizers": ["f" * 1000]}
+    cache.put(CLAIMS, claim)
+    found = cache.find(CLAIMS, "demo", "state-a-0")
+    assert found is not None
+    assert found["metadata"].pop("annotations") == known
+    assert found["metadata"].keys() == {"name", "namespace", "uid", "resourceVersion", "labels"}
+    assert "spec" not in found
+
+
+def test_a_list_in_parts_is_complete_when_it_ends() -> None:
+    cache, _ = a_cache()
+    cache.replace(PODS, None, [an_object(name, 3) for name in ("a-0", "a-1", "a-2")], "5")
+    listed: set[Key] = set()
+    assert cache.put_page(PODS, [an_object("a-0", 3), an_object("a-3", 6)], listed) == [KEY]
+    assert names(cache) == ["a-0", "a-1", "a-2", "a-3"]
+    assert cache.put_page(PODS, [an_object("a-1", 3)], listed) == []
+    assert cache.end_list(PODS, None, listed, "7") == [KEY]
+    assert names(cache) == ["a-0", "a-1", "a-3"]
+
+
+def test_where_versions_are_no_numbers_nothing_is_current_and_every_event_is_news() -> None:
+    cache, _ = a_cache()
+    odd = an_object("a-0", 0, state="old")
+    odd["metadata"]["resourceVersion"] = "v-one"
+    cache.replace(PODS, None, [odd], "v-two")
+    assert not cache.is_current((PODS,), "demo")
+    assert cache.put(PODS, {**odd, "state": "new"})
+    (found,) = cache.of_app(PODS, KEY)
+    assert found["state"] == "new"

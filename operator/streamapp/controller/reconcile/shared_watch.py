@@ -7,7 +7,7 @@ The watch of StreamApps is kopf's; `process.resync` lists them as often.
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
@@ -69,17 +69,26 @@ class SharedWatch:
 
     async def _list_and_watch(self) -> None:
         loop = asyncio.get_running_loop()
-        listing = await self.client.listing(self.kind, self.namespace, selector=self._selector)
+        version = await self._list()
         again_at = loop.time() + max(self.relist_seconds, SHORTEST_SECONDS)
-        for key in self.cache.replace(self.kind, self.namespace, listing.objects, listing.version):
-            self.changed(self.kind, key, None)
-        version = listing.version
-        del listing
         while (left := again_at - loop.time()) > SHORTEST_SECONDS:
             version = await self._watch(version, math.ceil(left))
             # An honest end comes when the time has passed; whoever ends at once is not asked again at once.
             await asyncio.sleep(min(SHORTEST_SECONDS, max(0.0, again_at - loop.time())))
         await asyncio.sleep(max(0.0, again_at - loop.time()))
+
+    async def _list(self) -> str:
+        """List page by page, so that no more than a page is held whole; give the version to go on from."""
+        version, listed = "", set[Key]()
+        async for page in self.client.pages(self.kind, self.namespace, selector=self._selector):
+            self._tell(self.cache.put_page(self.kind, page.objects, listed))
+            version = page.version
+        self._tell(self.cache.end_list(self.kind, self.namespace, listed, version))
+        return version
+
+    def _tell(self, keys: Iterable[Key]) -> None:
+        for key in dict.fromkeys(keys):
+            self.changed(self.kind, key, None)
 
     async def _watch(self, version: str, seconds: int) -> str:
         """Take events until the time has passed, even where the API server goes on; give the version to go on from.

@@ -142,8 +142,9 @@ class KeyQueue(Generic[K]):
             self._finished(state, "success")
         except Exception as error:  # noqa: BLE001 (whatever it was, the key is tried again)
             state.failures += 1
-            again = self._pauses.after_failures(state.failures, self._longest_pause(key))
-            again = max(again, getattr(error, "retry_after_seconds", 0.0))
+            longest = self._longest_pause(key)
+            again = self._pauses.after_failures(state.failures, longest)
+            again = max(again, min(longest, getattr(error, "retry_after_seconds", 0.0)))
             self._finished(state, "error")
             self._observer.failed(str(key), error, again)
         finally:

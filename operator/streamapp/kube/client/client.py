@@ -128,15 +128,26 @@ class KubeClient:
 
         `fields` is a field selector, for kinds that have more of them than the name.
         """
+        objects: list[Json] = []
+        version = ""
+        async for page in self.pages(kind, namespace, selector=selector, name=name, fields=fields):
+            objects += page.objects
+            version = page.version
+        return ObjectList(objects, version)
+
+    async def pages(
+        self, kind: Kind, namespace: str | None, *, selector: str = "", name: str | None = None, fields: str = ""
+    ) -> "AsyncGenerator[ObjectList, None]":
+        """Give the same page by page, each with the version of the whole: whoever keeps little of each needs no more."""
         query = {"limit": str(PAGE)}
         query |= {"labelSelector": selector} if selector else {}
         query |= {"fieldSelector": fields} if fields else _only(name)
-        objects: list[Json] = []
         while True:
             page = await self._ask("GET", kind, kind.path(namespace), query)
-            objects += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in page["items"]]
+            objects = [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in page["items"]]
+            yield ObjectList(objects, page["metadata"].get("resourceVersion", ""))
             if not page["metadata"].get("continue"):
-                return ObjectList(objects, page["metadata"].get("resourceVersion", ""))
+                return
             query["continue"] = page["metadata"]["continue"]
 
     async def watch(

@@ -8,7 +8,7 @@ API server on etcd has always made them.
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from streamapp.api.names import APP_LABEL
@@ -76,13 +76,23 @@ class ObjectCache:
 
     def replace(self, kind: Kind, scope: str | None, objects: Iterable[Json], version: str) -> list[Key]:
         """Take a whole list; give the keys of the StreamApps for which something is other than before."""
-        changed: list[Key] = []
         listed: set[Key] = set()
+        changed = self.put_page(kind, objects, listed)
+        return list(dict.fromkeys((*changed, *self.end_list(kind, scope, listed, version))))
+
+    def put_page(self, kind: Kind, objects: Iterable[Json], listed: set[Key]) -> list[Key]:
+        """Take a part of a list and add its keys to `listed`; give the keys of StreamApps with news."""
+        changed: list[Key] = []
         for one in objects:
             key = _key(one)
             listed.add(key)
             if self._put(kind, key, one):
                 changed.append(self.owner(kind, key))
+        return changed
+
+    def end_list(self, kind: Kind, scope: str | None, listed: Collection[Key], version: str) -> list[Key]:
+        """Drop what a list that is whole now did not name; give the keys of the StreamApps that it belonged to."""
+        changed: list[Key] = []
         newest = _number(version)
         for (other, key), entry in list(self._entries.items()):
             is_covered = other == kind and scope in {None, key.namespace}
@@ -90,7 +100,7 @@ class ObjectCache:
                 changed.append(self.owner(kind, key))
                 self._drop(kind, key)
         self.heard(kind, scope, version)
-        return list(dict.fromkeys(changed))
+        return changed
 
     def put(self, kind: Kind, one: Json) -> bool:
         """Take an object that a watch told; whether it is news."""

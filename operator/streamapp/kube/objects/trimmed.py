@@ -5,6 +5,7 @@ StatefulSets and StreamApps are kept whole: who owns their fields is part of the
 
 from collections.abc import Mapping
 
+from streamapp.api.names import APP_LABEL, APPLICATION_ID, PROCESS_ID
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SERVICES, Kind
 from streamapp.kube.client.object_cache import Trim
@@ -19,8 +20,11 @@ def without_owners(one: Json) -> Json:
 
 
 def claim(one: Json) -> Json:
-    """Keep the metadata."""
-    return {name: without_owners(one)[name] for name in ("apiVersion", "kind", "metadata") if name in one}
+    """Keep what names it and its application: every claim of the scope is watched, whoever made it."""
+    kept = _only(one["metadata"], ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp"))
+    for name, known in (("labels", (APP_LABEL,)), ("annotations", (PROCESS_ID, APPLICATION_ID))):
+        kept[name] = _only(one["metadata"].get(name) or {}, known)
+    return {**_only(one, ("apiVersion", "kind")), "metadata": kept}
 
 
 def pod(one: Json) -> Json:
@@ -38,7 +42,8 @@ def pod(one: Json) -> Json:
     ]
     for name in ("containerStatuses", "initContainerStatuses"):
         told[name] = [_only(container, _CONTAINER_STATUS) for container in status.get(name) or ()]
-    return {**without_owners(one), "spec": kept, "status": told}
+    metadata = {name: value for name, value in one["metadata"].items() if name not in {"managedFields", "annotations"}}
+    return {**one, "metadata": metadata, "spec": kept, "status": told}
 
 
 def _only(part: Json, names: tuple[str, ...]) -> Json:

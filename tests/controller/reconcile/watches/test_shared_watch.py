@@ -5,13 +5,15 @@ import itertools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
+from aiohttp import web
 from kubernetes.aio.client.configuration import Configuration
-from pytest import MonkeyPatch
 
 from streamapp.controller.reconcile import shared_watch
 from streamapp.controller.reconcile.shared_watch import SharedWatch
 from streamapp.controller.reconcile.workqueue import Pauses
 from streamapp.kube.client.client import KubeClient
+from streamapp.kube.client.errors import KubeError
 from streamapp.kube.client.kinds import PODS, Key, Kind
 from streamapp.kube.client.object_cache import ObjectCache
 from tests.kube.api_server import ApiServer
@@ -155,7 +157,7 @@ def test_lists_a_second_apart_are_no_storm() -> None:
     watched(play, relist_seconds=0.1)
 
 
-def test_a_watch_that_the_server_never_ends_is_ended_when_its_time_has_passed(monkeypatch: MonkeyPatch) -> None:
+def test_a_watch_that_the_server_never_ends_is_ended_when_its_time_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play(one: Watched) -> None:
         await opened(one.server)
         talk = asyncio.create_task(bookmarks(one.server))
@@ -175,3 +177,14 @@ def test_a_watch_that_the_server_never_ends_is_ended_when_its_time_has_passed(mo
 
     monkeypatch.setattr(shared_watch, "OVERTIME_SECONDS", 0.2)
     watched(play, relist_seconds=2.0)
+
+
+def test_a_busy_server_says_how_long_it_wants_to_be_left_alone() -> None:
+    async def play(one: Watched) -> None:
+        said = {"Retry-After": "7"}
+        one.server.elsewhere = lambda *_: web.json_response({"message": "busy"}, status=429, headers=said)
+        with pytest.raises(KubeError) as raised:
+            await one.watch.client.get(PODS, "demo", "counter-0")
+        assert raised.value.retry_after_seconds == 7
+
+    watched(play)

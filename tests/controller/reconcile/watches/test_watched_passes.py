@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from streamapp.controller.process import Operator
-from streamapp.kube.client.kinds import STATEFUL_SETS
+from streamapp.kube.client.kinds import STATEFUL_SETS, STREAM_APPS
 from tests.kube.object_store import Request
 from tests.prove.play import _picture
 from tests.prove.scenes import Scene
@@ -144,5 +144,57 @@ def test_tasks_move_to_the_pods_of_a_raise_as_soon_as_the_clock_allows_it() -> N
         assert cluster.world.unrest() is not None
         await asyncio.sleep(44)  # two rebalances are triggered, ten seconds and more after what they wait for
         assert cluster.world.unrest() is None
+
+    at_rest(play)
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_that_the_answer_to_a_write_told_first_is_made_all_the_same() -> None:
+    """The event that tells of it is no news then, and may be lost."""
+
+    async def play(cluster: Cluster) -> None:
+        operator = cluster.operator
+        with patch.object(type(operator), "on_streamapp_event"):
+            cluster.world.happen("wish", 5)
+            await asyncio.sleep(0.2)
+        assert cluster.granted == 3
+        operator.client.seen(STREAM_APPS, cluster.world.app())
+        assert await cluster.until_granted(5) < 1.0
+
+    at_rest(play)
+
+
+@pytest.mark.guarantee(2)
+def test_a_streamapp_that_was_made_anew_is_judged_on_live_reads_before_anything_is_remembered_of_it() -> None:
+    async def play(cluster: Cluster) -> None:
+        operator, app = cluster.operator, cluster.world.app()
+        store = cluster.world.store
+        live = cluster.world.statefulset()
+        with patch.object(type(operator.cache), "put", lambda *_: False):  # the watch tells nothing of this
+            metadata = {**live["metadata"], "annotations": {"streamapp.dev/hold-record": "{}"}}
+            store.put("statefulsets", {**live, "metadata": metadata})
+            await asyncio.sleep(0.2)
+        cluster.asked.clear()
+        anew = {**app, "metadata": {**app["metadata"], "uid": "another", "resourceVersion": str(store.version + 100)}}
+        operator.cache.put(STREAM_APPS, anew)
+        operator.queue.add(next(iter(operator.applications.keys())))
+        await asyncio.sleep(0.5)
+        assert cluster.asked[:2] == ["GET streamapps/counter", "GET statefulsets/counter"]
+
+    at_rest(play)
+
+
+def test_an_event_of_what_was_read_live_already_asks_for_a_pass() -> None:
+    async def play(cluster: Cluster) -> None:
+        operator = cluster.operator
+        before: list[object] = []
+        live = cluster.world.statefulset()
+        notes = {**live["metadata"].get("annotations", {}), "note": "another version"}
+        with patch.object(operator.queue, "add", before.append):
+            told = {**live, "metadata": {**live["metadata"], "annotations": notes, "resourceVersion": "999999"}}
+            operator.client.seen(STATEFUL_SETS, told)
+            assert before == []
+            next(watch for watch in operator.shared_watches() if watch.kind == STATEFUL_SETS)._take("MODIFIED", told)
+        assert len(before) == 1
 
     at_rest(play)
