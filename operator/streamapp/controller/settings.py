@@ -68,7 +68,8 @@ class Settings:
     """While a rebalance is under way or was asked for: the sooner its end is seen, the less input lies between a
     position and the end it is compared with."""
     resync_seconds: float = 50.0
-    """Every kind is listed so often, whatever the watches say: an event that was never told costs less than 60 s."""
+    """Every kind is listed so often, whatever the watches say: an event that was never told costs less than 60 s. With
+    more than 70 s the watches are not trusted from then on to the next list, and passes read live."""
     pass_gap_seconds: float = 0.5
     """At least this between two passes over one application; a starting pod alone makes about eight events."""
     backoff_first_seconds: float = 1.0

@@ -163,6 +163,13 @@ class Connection:
         if self._left_before_login is not None:
             self._left_before_login -= length
         body = bytearray()
+        try:
+            await self._fill(body, length, share)
+            return bytes(body)
+        finally:
+            body.clear()  # an error that somebody keeps would keep this frame, and megabytes that no budget counts
+
+    async def _fill(self, body: bytearray, length: int, share: Share) -> None:
         while len(body) < length:
             # Counted as it arrives: a broker that announces much and sends nothing takes no room from others.
             chunk = await self._reader.read(min(_CHUNK_BYTES, length - len(body)))
@@ -172,7 +179,6 @@ class Connection:
                 raise asyncio.IncompleteReadError(bytes(body[:8]), length)
             share.add(len(chunk))
             body += chunk
-        return bytes(body)
 
     def _most_bytes(self) -> int:
         if self._left_before_login is None:

@@ -138,7 +138,7 @@ class KubeClient:
     async def pages(
         self, kind: Kind, namespace: str | None, *, selector: str = "", name: str | None = None, fields: str = ""
     ) -> "AsyncGenerator[ObjectList, None]":
-        """Give the same page by page, each with the version of the whole: whoever keeps little of each needs no more."""
+        """Give the same page by page, each with the version of the whole: much need not be held at a time."""
         query = {"limit": str(PAGE)}
         query |= {"labelSelector": selector} if selector else {}
         query |= {"fieldSelector": fields} if fields else _only(name)
