@@ -87,15 +87,15 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         convergence=convergence.measure(evidence),
     )
     plan = draft.plan()
-    done = _of_a_dry_run(draft).plan_of_closing() if snapshot.app.dry_run and step_progress is not None else ()
+    made, withheld = _made_and_withheld(draft, plan)
     return Decision(
         verdict=outcome.verdict,
         reason=outcome.reason,
         detail=outcome.detail,
         waiting_for=outcome.waits,
         eta=draft.eta(),
-        plan=done if snapshot.app.dry_run else plan,
-        withheld=tuple(step for step in plan if step not in done) if snapshot.app.dry_run else (),
+        plan=made,
+        withheld=withheld,
         record=draft.record(),
         convergence=draft.convergence,
         placement=None if evidence.latest is None else evidence.latest.placement,
@@ -315,6 +315,14 @@ def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
     is_rebalance_due = missing is not None and missing.reason.row.triggers_outside_hold
     are_agents_due = announcement.soonest(evidence) is not None or (evidence.policy.agent and missing is not None)
     return is_at_rest and not is_rebalance_due and not are_agents_due
+
+
+def _made_and_withheld(draft: PlanBuilder, plan: Plan) -> tuple[Plan, Plan]:
+    """Give the steps that are made, and those that a dry run withholds: it makes none but those that close a step."""
+    if not draft.snapshot.app.dry_run:
+        return plan, ()
+    made = _of_a_dry_run(draft).plan_of_closing() if draft.step_progress is not None else ()
+    return made, tuple(step for step in plan if step not in made)
 
 
 def _of_a_dry_run(draft: PlanBuilder) -> PlanBuilder:
