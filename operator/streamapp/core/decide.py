@@ -86,8 +86,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         drains=_drains(evidence, outcome),
         convergence=convergence.measure(evidence),
     )
-    plan = draft.plan()
-    made, withheld = _made_and_withheld(draft, plan)
+    made, withheld = _made_and_withheld(draft)
     return Decision(
         verdict=outcome.verdict,
         reason=outcome.reason,
@@ -104,8 +103,8 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         warnings=_warnings(draft),
         closed_step=_closed(step_progress, snapshot),
         source=learner_source.source_in_force(evidence),
-        requeue_after=_requeue(draft, plan),
-        waits_for_news=_waits_for_news(draft, plan),
+        requeue_after=_requeue(draft, (*made, *withheld)),
+        waits_for_news=_waits_for_news(draft, (*made, *withheld)),
     )
 
 
@@ -317,8 +316,9 @@ def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
     return is_at_rest and not is_rebalance_due and not are_agents_due
 
 
-def _made_and_withheld(draft: PlanBuilder, plan: Plan) -> tuple[Plan, Plan]:
+def _made_and_withheld(draft: PlanBuilder) -> tuple[Plan, Plan]:
     """Give the steps that are made, and those that a dry run withholds: it makes none but those that close a step."""
+    plan = draft.plan()
     if not draft.snapshot.app.dry_run:
         return plan, ()
     made = _of_a_dry_run(draft).plan_of_closing() if draft.step_progress is not None else ()
