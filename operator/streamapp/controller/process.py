@@ -306,6 +306,8 @@ class Operator:
     def _take_list(self, namespace: Namespace, listing: ObjectList) -> None:
         """Take all StreamApps of a namespace; queue those that are new, changed or gone, and all after news."""
         resources = {Key(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listing.objects}
+        if self.cache.begin_list(STREAM_APPS, namespace, listing.version):
+            self.applications.forget_resources(namespace)
         dirty = {key for key in [*self.applications.keys()] if namespace in {None, key.namespace}} - resources.keys()
         for key in self.cache.replace(STREAM_APPS, namespace, listing.objects, listing.version):
             if key in resources:

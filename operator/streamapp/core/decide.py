@@ -104,6 +104,7 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         closed_step=_closed(step_progress, snapshot),
         source=learner_source.source_in_force(evidence),
         requeue_after=_requeue(draft, (*made, *withheld)),
+        needs_fresh_group=_needs_fresh_group(draft),
         waits_for_news=_waits_for_news(draft, (*made, *withheld)),
     )
 
@@ -308,9 +309,13 @@ def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
     return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_soon else [])])
 
 
+def _needs_fresh_group(draft: PlanBuilder) -> bool:
+    return draft.rollout is not None or draft.record() is not None
+
+
 def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
     missing, evidence = draft.convergence.waits_for, draft.evidence
-    is_at_rest = draft.outcome.verdict in AT_REST and not plan and not draft.record() and draft.rollout is None
+    is_at_rest = draft.outcome.verdict in AT_REST and not plan and not _needs_fresh_group(draft)
     is_rebalance_due = missing is not None and missing.reason.row.triggers_outside_hold
     are_agents_due = announcement.soonest(evidence) is not None or (evidence.policy.agent and missing is not None)
     return is_at_rest and not is_rebalance_due and not are_agents_due

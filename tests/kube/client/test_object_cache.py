@@ -175,3 +175,28 @@ def test_where_versions_are_no_numbers_nothing_is_current_and_every_event_is_new
     assert cache.put(PODS, {**odd, "state": "new"})
     (found,) = cache.of_app(PODS, KEY)
     assert found["state"] == "new"
+
+
+def test_a_list_older_than_what_was_told_begins_anew_in_its_own_scope_and_kind() -> None:
+    cache, _ = a_cache("demo", "other")
+    cache.replace(PODS, "demo", [an_object("a-0", 90), an_object("a-1", 91)], "100")
+    cache.replace(PODS, "other", [an_object("b-0", 92, namespace="other")], "100")
+    cache.replace(STATEFUL_SETS, "demo", [an_object("counter", 93)], "100")
+    assert not cache.begin_list(PODS, "demo", "100")
+    cache.replace(PODS, "demo", [an_object("a-0", 7)], "10")
+    assert names(cache) == ["a-0"]
+    found = cache.find(PODS, "demo", "a-0")
+    assert found is not None
+    assert found["metadata"]["resourceVersion"] == "7"
+    assert cache.find(PODS, "other", "b-0") is not None
+    assert cache.find(STATEFUL_SETS, "demo", "counter") is not None
+    assert cache.is_current([PODS], "demo")
+
+
+def test_what_is_in_doubt_is_not_current_until_something_is_heard() -> None:
+    cache, _ = a_cache()
+    cache.replace(PODS, None, [an_object("a-0", 3)], "5")
+    cache.doubt(PODS, None)
+    assert not cache.is_current([PODS], "demo")
+    cache.heard(PODS, None, "6")
+    assert cache.is_current([PODS], "demo")

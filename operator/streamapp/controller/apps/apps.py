@@ -22,6 +22,7 @@ from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.snapshot import ConflictingStreamApp
 from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import Key
+from streamapp.kube.client.object_cache import version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,21 @@ class Applications:
         self._received: dict[Key, asyncio.Event] = {}
         """Of the applications whose next version is waited for."""
 
-    def remember_resource(self, key: Key, resource: Json) -> None:
-        """Remember the last received version of a StreamApp."""
+    def remember_resource(self, key: Key, resource: Json) -> Json:
+        """Remember a version of a StreamApp, unless a newer one was received; give the newer of the two."""
+        known = self._resources.get(key)
+        if known is not None and 0 < version_of(resource) < version_of(known):
+            return known
         self._resources[key] = resource
         received = self._received.pop(key, None)
         if received is not None:
             received.set()
+        return resource
+
+    def forget_resources(self, namespace: str | None) -> None:
+        """Drop what was received of a namespace, None: of all; their versions count from the beginning again."""
+        for key in [key for key in self._resources if namespace in {None, key.namespace}]:
+            del self._resources[key]
 
     def desired(self, key: Key) -> int | None:
         """Return the desired replicas of a StreamApp as last received; None if they are unknown."""

@@ -123,8 +123,8 @@ class Memory:
     observed: tuple[ObservedMembers, ...] = ()
     observed_at: datetime | None = None
     """End of the reading that the captures were last brought up to."""
-    observed_members: frozenset[str] = frozenset()
-    """Members of that reading, by ID."""
+    unplaced_since: dict[str, datetime] = field(default_factory=dict)
+    """Members, by ID, which a live read could not place in a container, with the first reading that shows each."""
     ends: dict[str, ContainerEnd] = field(default_factory=dict)
     """By container ID."""
     rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)

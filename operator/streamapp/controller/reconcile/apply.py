@@ -211,20 +211,21 @@ class Applier:
     def owned_objects_stand(self, gathered: Gathered) -> bool:
         """Whether Service and budget are there as the spec wants them, by what the watches told.
 
-        If not, they are compared with what is there in the next live pass, whenever they were compared last.
+        If not, the next live pass compares them with what is there. What another writer has changed since they were
+        last compared waits until that is a while ago: else two writers that disagree would never rest.
         """
         streamapp, memory = _valid(gathered), gathered.application.memory
+        is_written = memory.owned_objects_written == (streamapp.metadata.generation, gathered.live.budget is None)
+        if is_written and self._monotonic() - memory.owned_objects_compared_at < COMPARE_OWNED_SECONDS:
+            return True
         service = manifests.service(streamapp, self._installation)
         is_closed = gathered.snapshot.workload.budget is Budget.CLOSED
         budget = manifests.disruption_budget(streamapp, self._installation, closed=is_closed)
-        stands = (
-            memory.owned_objects_written == (streamapp.metadata.generation, gathered.live.budget is None)
+        return (
+            is_written
             and drift.covers(gathered.live.service or {}, service)
             and drift.covers(gathered.live.budget or {}, budget)
         )
-        if not stands:
-            memory.owned_objects_compared_at = float("-inf")
-        return stands
 
     async def ensure_owned_objects(self, gathered: Gathered, plan: Plan) -> None:
         """See that Service and budget are there as the spec wants them and the plan left them."""

@@ -10,7 +10,7 @@ It reads in two rounds. The StreamApp and the StatefulSet come first, since a ra
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from streamapp.api.objects import manifests
 from streamapp.api.status.translate import app_of, policy_of
@@ -39,6 +39,8 @@ from streamapp.kube.client.kinds import BUDGETS, CLAIMS, PODS, SERVICES, STATEFU
 from streamapp.kube.client.object_cache import ObjectCache
 from streamapp.kube.objects import claims, from_json, statefulsets
 
+PLACED_WITHIN = timedelta(seconds=60)
+"""After this a member that no container could be found for is taken for one that runs elsewhere."""
 SECRET_SECONDS = 120.0
 """Between two reads of a Secret at rest, while the group can be read with it."""
 
@@ -163,8 +165,7 @@ class Gatherer:
             if self._agents is not None:
                 self._agents.forget(key)
             return None
-        if live:
-            self._applications.remember_resource(key, resource)
+        resource = self._applications.remember_resource(key, resource)
         other = manifests.other_installation(resource, self._installation, statefulset)
         if other:
             return OtherInstallation(other)
@@ -417,10 +418,21 @@ def _remember_who_is_where(memory: Memory, streamapp: StreamApp | InvalidStreamA
         memory.observed = eviction.remember(memory.observed, latest, workload)
         memory.observed_at = latest.ended_at
         if isinstance(latest.group, GroupDescription):
-            memory.observed_members = latest.group.member_ids
+            unplaced, since = latest.group.member_ids - _placed(memory), memory.unplaced_since
+            memory.unplaced_since = {member: since.get(member, latest.ended_at) for member in unplaced}
 
 
 def has_unplaced_members(memory: Memory) -> bool:
-    """Whether the newest reading shows members of which no live read has told yet in which container they run."""
-    latest = memory.readings[0].group if memory.readings else None
-    return isinstance(latest, GroupDescription) and not latest.member_ids <= memory.observed_members
+    """Whether live reads may still tell in which container a member of the newest reading runs.
+
+    A pod may get its address after its members are in the group. What no read has placed for a while is of elsewhere.
+    """
+    latest = memory.readings[0] if memory.readings else None
+    if latest is None or not isinstance(latest.group, GroupDescription):
+        return False
+    unplaced, since = latest.group.member_ids - _placed(memory), memory.unplaced_since
+    return any(latest.ended_at - since.get(member, latest.ended_at) < PLACED_WITHIN for member in unplaced)
+
+
+def _placed(memory: Memory) -> frozenset[str]:
+    return frozenset(member.id for one in memory.observed for member in one.members)

@@ -125,7 +125,9 @@ class Reconciler:
         again = await self._rest(gathered, on_step)
         if again is not None:
             return again
-        facts.application.memory.raised = raised
+        if raised is not None:
+            _keep_raise(facts.application.memory, facts.application.memory.raised)
+            facts.application.memory.raised = raised
         return await self._pass(key, live=True)
 
     def _must_be_live(self, key: Key) -> bool:
@@ -290,7 +292,7 @@ class Reconciler:
             return
         at_rest = decision.verdict in AT_REST
         moves = decision.convergence.can_be_told and not decision.convergence.is_converged
-        decides = not at_rest or (moves and not decision.waits_for_news)
+        decides = not at_rest or decision.needs_fresh_group or (moves and not decision.waits_for_news)
         gathered.application.watch.set_poll_rate(is_busy=not at_rest or moves, decides=decides)
 
 

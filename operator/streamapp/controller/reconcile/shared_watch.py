@@ -56,6 +56,7 @@ class SharedWatch:
                 await asyncio.sleep(SHORTEST_SECONDS)
             except KubeError as error:
                 failures += 1
+                self.cache.doubt(self.kind, self.namespace)
                 if failures == 1:
                     log.warning("watch failed", kind=self.kind.plural, scope=self.namespace or "all", error=str(error))
                 await asyncio.sleep(self.pauses.after_failures(failures))
@@ -81,6 +82,8 @@ class SharedWatch:
         """List page by page, so that no more than a page is held whole; give the version to go on from."""
         version, listed = "", set[Key]()
         async for page in self.client.pages(self.kind, self.namespace, selector=self._selector):
+            if not listed and self.cache.begin_list(self.kind, self.namespace, page.version):
+                log.warning("versions went back", kind=self.kind.plural, scope=self.namespace or "all")
             self._tell(self.cache.put_page(self.kind, page.objects, listed))
             version = page.version
         self._tell(self.cache.end_list(self.kind, self.namespace, listed, version))

@@ -245,6 +245,8 @@ class Decision:
     """Where learners come from, and why not on demand."""
     requeue_after: timedelta
     """When to decide again even if nothing is heard."""
+    needs_fresh_group: bool
+    """Whether a rollout, a step or raised standbys wait, which a look at the group that is a minute old never ends."""
     waits_for_news: bool
     """Whether only what is heard can change it: neither a rebalance nor a restart nor an agent's word is due by the
     clock."""

@@ -35,6 +35,8 @@ AHEAD = 10
 """Requests at a time that wait for no other: those of raises."""
 BOOKMARK_SECONDS = 60
 """An API server sends a bookmark about so often where there is nothing else to tell."""
+UNLIMITED = 0
+"""Connections, in aiohttp's words."""
 PAGE = 500
 """Objects per answer of a list."""
 
@@ -90,6 +92,8 @@ class KubeClient:
             may_write: Run right before anything but a read is sent, as the `last_check` of every write.
             act_as: Whom every request is made as; None: as the identity itself.
         """
+        # The turns limit the requests; watches need none, and hold their connections for as long as they last.
+        configuration.connection_pool_maxsize = UNLIMITED
         configuration.trace_configs = [_checked_when_connected(), *([] if act_as is None else [_acting_as(act_as)])]
         self._api = ApiClient(configuration)
         self._may_write = may_write
@@ -294,7 +298,11 @@ class KubeClient:
         last_check: Check | None = None,
     ) -> Json:
         answer = await self._send(method, kind, path, query, body, content_type=content_type, last_check=last_check)
-        document: Json = json.loads(answer)
+        try:
+            document: Json = json.loads(answer)
+        except ValueError as error:
+            what, why = f"{method} {path}", f"the answer is no JSON: {error}"
+            raise UnavailableError(what, why, "see what answers in place of the API server, such as a proxy") from error
         return document
 
     async def _send(

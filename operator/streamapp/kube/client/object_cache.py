@@ -74,8 +74,23 @@ class ObjectCache:
         found.heard_at = self.monotonic()
         found.version = max(found.version, _number(version))
 
+    def begin_list(self, kind: Kind, scope: str | None, version: str) -> bool:
+        """Drop everything where a list is older than what was told before: the API server's storage was restored.
+
+        Whether that is so. A list is what the storage has at that moment, so it never goes back otherwise.
+        """
+        found = self._scopes[kind, scope]
+        if not version.isdecimal() or _number(version) >= found.version:
+            return False
+        for other, key in [*self._entries]:
+            if other == kind and scope in {None, key.namespace}:
+                self._drop(kind, key)
+        found.version, found.heard_at = 0, float("-inf")
+        return True
+
     def replace(self, kind: Kind, scope: str | None, objects: Iterable[Json], version: str) -> list[Key]:
         """Take a whole list; give the keys of the StreamApps for which something is other than before."""
+        self.begin_list(kind, scope, version)
         listed: set[Key] = set()
         changed = self.put_page(kind, objects, listed)
         return list(dict.fromkeys((*changed, *self.end_list(kind, scope, listed, version))))
@@ -109,25 +124,29 @@ class ObjectCache:
     def learn(self, kind: Kind, one: Json) -> bool:
         """Take an object that was read or written live, unless the watch has told since that it is gone; as `put`."""
         key = _key(one)
-        is_gone = (kind, key) not in self._entries and _version(one) <= self._scope(kind, key.namespace).version
+        is_gone = (kind, key) not in self._entries and version_of(one) <= self._scope(kind, key.namespace).version
         return not is_gone and self._put(kind, key, one)
 
     def remove(self, kind: Kind, one: Json) -> None:
         """Drop an object that is gone, unless a newer one of its name is there."""
         key = _key(one)
         entry = self._entries.get((kind, key))
-        if entry is not None and entry.version <= _version(one):
+        if entry is not None and entry.version <= version_of(one):
             self._drop(kind, key)
 
     def owner(self, kind: Kind, key: Key) -> Key:
         """Give the StreamApp that a cached object names in its label."""
         return Key(key.namespace, self._entries[kind, key].app)
 
+    def doubt(self, kind: Kind, scope: str | None) -> None:
+        """Have nothing count as current until something is heard again."""
+        self._scopes[kind, scope].heard_at = float("-inf")
+
     def _scope(self, kind: Kind, namespace: str) -> _Scope:
         return self._scopes[kind, None if None in self.namespaces else namespace]
 
     def _put(self, kind: Kind, key: Key, one: Json) -> bool:
-        before, version = self._entries.get((kind, key)), _version(one)
+        before, version = self._entries.get((kind, key)), version_of(one)
         if before is not None and 0 < version <= before.version:
             return False
         app = key.name if kind == STREAM_APPS else str(one["metadata"].get("labels", {}).get(APP_LABEL, ""))
@@ -162,8 +181,9 @@ def _key(one: Json) -> Key:
     return Key(one["metadata"]["namespace"], one["metadata"]["name"])
 
 
-def _version(one: Json) -> int:
-    return _number(one["metadata"].get("resourceVersion", ""))
+def version_of(one: Json) -> int:
+    """The version of an object as a number; 0 where it has none."""
+    return _number(one.get("metadata", {}).get("resourceVersion", ""))
 
 
 def _number(version: str) -> int:

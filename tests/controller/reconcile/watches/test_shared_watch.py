@@ -130,9 +130,11 @@ def test_a_refusal_is_tried_again() -> None:
         one.server.refuse = lambda _: (403, "no")
         one.server.cut_watches()
         await asyncio.sleep(0.3)
+        assert not one.watch.cache.is_current([PODS], "demo")
         one.server.put("pods", a_pod(1))
         one.server.refuse = lambda _: None
         await one.until("counter-0", "counter-1")
+        assert one.watch.cache.is_current([PODS], "demo")
 
     watched(play)
 
