@@ -204,13 +204,13 @@ class Operator:
         """
         if kind in {STREAM_APPS, *SHARED} and self.cache.learn(kind, one) and kind == STREAM_APPS:
             key = Key(one["metadata"]["namespace"], one["metadata"]["name"])
-            if self.applications.is_received(key):
+            if self.applications.received(key) is not None:
                 self.applications.remember_resource(key, one)
                 self.queue.add(key)
 
     def _remember(self, key: Key, resource: Json) -> None:
         """Remember a StreamApp, unless a newer version is known: a watch can be behind what a pass has read."""
-        if self.cache.put(STREAM_APPS, resource) or not self.applications.is_received(key):
+        if self.cache.put(STREAM_APPS, resource) or self.applications.received(key) is None:
             self.applications.remember_resource(key, resource)
 
     def _raise_first(self, key: Key) -> bool:

@@ -146,9 +146,9 @@ class Applications:
             application = self._applications[key] = Application(Memory(uid))
         return application
 
-    def is_received(self, key: Key) -> bool:
-        """Whether this process has received the StreamApp."""
-        return key in self._resources
+    def received(self, key: Key) -> Json | None:
+        """Give the newest version of a StreamApp that this process has received; None if it has received none."""
+        return self._resources.get(key)
 
     def find(self, key: Key) -> Application | None:
         """Give an application that a pass has already seen."""

@@ -153,10 +153,19 @@ class Applier:
         else:
             await self._make(gathered, steps, on_step)
 
-    async def raise_replicas(self, facts: ReplicaFacts, step: GrantReplicas, on_step: StepObserver) -> Json:
+    async def raise_replicas(
+        self, facts: ReplicaFacts, step: GrantReplicas, on_step: StepObserver, received: Callable[[], Json | None]
+    ) -> Json:
         """Make a raise; give the StatefulSet as it is then. Raises KubeError.
 
         Its record has our own epoch, and the StatefulSet another version: the raise is a fence too.
+
+        Args:
+            facts: What it rests on.
+            step: The raise.
+            on_step: Receives the outcome.
+            received: Gives the StreamApp as last received, asked right before the request is sent: a raise may wait
+                for its turn, and the user may want something else by then.
         """
         record: HoldRecord | str | None
         if isinstance(step.record, RecordUnreadable):
@@ -164,7 +173,8 @@ class Applier:
         else:
             record = step.record
         with self._observed(facts.key, (step,), on_step), ahead():
-            live = await statefulsets.grant(self._client, facts.key, step.fence, step.to_replicas, record)
+            check = _still_desired(facts, received)
+            live = await statefulsets.grant(self._client, facts.key, step.fence, step.to_replicas, record, check)
         facts.application.memory.is_fenced = True
         return live
 
@@ -427,6 +437,15 @@ def _together(plan: Plan) -> Iterator[Plan]:
     numbered = enumerate(plan)
     for _, steps in groupby(numbered, lambda one: type(one[1]) if isinstance(one[1], independent) else one[0]):
         yield tuple(step for _, step in steps)
+
+
+def _still_desired(facts: ReplicaFacts, received: Callable[[], Json | None]) -> Callable[[], None]:
+    def check() -> None:
+        newest = received()
+        if newest is not None and _desired(newest) != _desired(facts.resource):
+            raise ConflictError(f"raise of {facts.key}", "the StreamApp has changed since", _TRY_AGAIN)
+
+    return check
 
 
 def _desired(app: Json) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from streamapp.controller.apps.apps import Applications
 from streamapp.controller.apps.memory import LastPass, Memory, Unreported
@@ -157,7 +158,8 @@ class Reconciler:
         if step is None:
             return
         try:
-            await self._applier.raise_replicas(facts, step, self._recorder.step_observer(key))
+            received = partial(self._applications.received, key)
+            await self._applier.raise_replicas(facts, step, self._recorder.step_observer(key), received)
         except KubeError as error:
             log.info("raise is left to the pass", app=str(key), error=str(error))
             application.memory.had_plan = True  # so that the pass begins with live reads
@@ -181,7 +183,8 @@ class Reconciler:
         if step is None or facts.statefulset is None:
             return facts, None
         try:
-            live = await self._applier.raise_replicas(facts, step, on_step)
+            received = partial(self._applications.received, facts.key)
+            live = await self._applier.raise_replicas(facts, step, on_step, received)
         except NotLeadingError:
             raise
         except KubeError as error:

@@ -181,3 +181,26 @@ def test_a_member_that_no_container_is_found_for_is_looked_for_live_for_a_minute
         assert not has_unplaced_members(memory)
 
     at_rest(play)
+
+
+@pytest.mark.parametrize(("what", "which"), [("wish", 3), ("pause", 60)])
+def test_a_raise_that_waits_for_its_turn_is_not_sent_once_something_else_is_desired(what: str, which: int) -> None:
+    async def play(cluster: Cluster) -> None:
+        client, its_turn = cluster.operator.client, asyncio.Event()
+        sound = client._ask
+
+        async def ask(method: str, kind: Kind, *args: Any, **keywords: Any) -> Any:
+            if method == "PATCH" and kind == STATEFUL_SETS:
+                await its_turn.wait()
+            return await sound(method, kind, *args, **keywords)
+
+        with patch.object(client, "_ask", ask):
+            cluster.world.happen("wish", 5)
+            await asyncio.sleep(0.5)
+            cluster.world.happen(what, which)
+            await asyncio.sleep(0.5)
+            its_turn.set()
+            await asyncio.sleep(5)
+        assert cluster.granted == 3
+
+    at_rest(play)
