@@ -49,7 +49,7 @@ def test_every_kind_of_setting_is_read_and_others_of_the_prefix_mean_nothing() -
             "STREAMAPP_POLL_IDLE_SECONDS",
             "0",
             "STREAMAPP_POLL_IDLE_SECONDS='0': it must be more than 0 and less than a day of seconds; the default is "
-            "30.0",
+            "10.0",
         ),
     ],
 )

@@ -60,6 +60,7 @@ class ApiServer(ObjectStore):
         """Called whenever a watch has begun."""
         self._told = asyncio.Event()
         self._cuts = 0
+        self._is_closed = False
         self._ends = 0
         self._numbers = itertools.count(1)
 
@@ -79,7 +80,12 @@ class ApiServer(ObjectStore):
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._serve)
         async with serving(app) as port:
-            yield f"http://127.0.0.1:{port}"
+            try:
+                yield f"http://127.0.0.1:{port}"
+            finally:
+                # A watch that was asked for last may not have begun yet, and the server waits for all to end.
+                self._is_closed = True
+                self._wake()
 
     async def _serve(self, received: web.Request) -> web.StreamResponse:
         if received.method == "GET":
@@ -137,7 +143,10 @@ class ApiServer(ObjectStore):
                 version = change.version
                 if change.identity[0] == request.plural and request.asks_for(change.told):
                     await _send(response, change.kind, change.told)
-            await told.wait()
+            if not self._is_closed:
+                await told.wait()
+            if self._is_closed:
+                return response
             if self._cuts != cuts:
                 _abort(received)
                 return response

@@ -59,9 +59,10 @@ class Settings:
     pattern has is free for all."""
     kafka_answer_bytes: int = 16_777_216
     """The longest answer of a broker that is read. A description of 200 members of 5,000 tasks has about 5 MiB."""
-    poll_idle_seconds: float = 30.0
+    poll_idle_seconds: float = 10.0
     """Between two looks at a group that has converged, at most; a fifth less by chance. While pods change it is looked
-    at more often."""
+    at more often. A member seen less than 10 s before its container ended is not evicted, and input that comes between
+    a join and the next look counts as lag: so this bounds how young a pod may die and still be cleared away at once."""
     poll_busy_seconds: float = 2.0
     """While something is under way; the error of every gap that is reported is about this."""
     poll_rebalance_seconds: float = 0.5

@@ -66,6 +66,10 @@ _REQUEUE = {
 }
 
 
+_ENDED_BY_THE_USER = frozenset({Reason.RolloutPaused, Reason.FirstRestartUncovered})
+"""Refusals of a rollout that no look at the group ends."""
+
+
 def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
     """Turn the facts into a verdict with its reason, a plan of writes, and all that the resource reports.
 
@@ -73,19 +77,8 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         snapshot: Everything that was read in one pass.
         policy: What the user chose.
     """
-    evidence = learner_source.limited_evidence(snapshot, policy)
-    step_progress = open_step.assess(evidence)
-    branch = _branch(evidence, step_progress)
-    rollout = _rollout(evidence, branch, step_progress)
-    outcome = _with_what_the_rollout_waits_for(branch, rollout)
-    draft = PlanBuilder(
-        evidence=evidence,
-        outcome=outcome,
-        step_progress=step_progress,
-        rollout=rollout,
-        drains=_drains(evidence, outcome),
-        convergence=convergence.measure(evidence),
-    )
+    draft = _draft(learner_source.limited_evidence(snapshot, policy))
+    evidence, outcome = draft.evidence, draft.outcome
     made, withheld = _made_and_withheld(draft)
     return Decision(
         verdict=outcome.verdict,
@@ -101,11 +94,27 @@ def decide(snapshot: Snapshot, policy: ScalingPolicy) -> Decision:
         conditions=conditions(_findings(draft)),
         events=draft.events(),
         warnings=_warnings(draft),
-        closed_step=_closed(step_progress, snapshot),
+        closed_step=_closed(draft.step_progress, snapshot),
         source=learner_source.source_in_force(evidence),
         requeue_after=_requeue(draft, (*made, *withheld)),
         needs_fresh_group=_needs_fresh_group(draft),
         waits_for_news=_waits_for_news(draft, (*made, *withheld)),
+    )
+
+
+def _draft(evidence: Evidence) -> PlanBuilder:
+    """Choose the branch, and what a rollout adds to it."""
+    step_progress = open_step.assess(evidence)
+    branch = _branch(evidence, step_progress)
+    rollout = _rollout(evidence, branch, step_progress)
+    outcome = _with_what_the_rollout_waits_for(branch, rollout)
+    return PlanBuilder(
+        evidence=evidence,
+        outcome=outcome,
+        step_progress=step_progress,
+        rollout=rollout,
+        drains=_drains(evidence, outcome),
+        convergence=convergence.measure(evidence),
     )
 
 
@@ -310,12 +319,15 @@ def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
 
 
 def _needs_fresh_group(draft: PlanBuilder) -> bool:
-    return draft.rollout is not None or draft.record() is not None
+    rollout = draft.rollout
+    waits_for_user = isinstance(rollout, Refusal) and rollout.reason in _ENDED_BY_THE_USER
+    return (rollout is not None and not waits_for_user) or isinstance(draft.record(), HoldRecord)
 
 
 def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
     missing, evidence = draft.convergence.waits_for, draft.evidence
-    is_at_rest = draft.outcome.verdict in AT_REST and not plan and not _needs_fresh_group(draft)
+    waits = _needs_fresh_group(draft) or draft.rollout is not None or draft.record() is not None
+    is_at_rest = draft.outcome.verdict in AT_REST and not plan and not waits
     is_rebalance_due = missing is not None and missing.reason.row.triggers_outside_hold
     are_agents_due = announcement.soonest(evidence) is not None or (evidence.policy.agent and missing is not None)
     return is_at_rest and not is_rebalance_due and not are_agents_due

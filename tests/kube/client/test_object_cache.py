@@ -200,3 +200,15 @@ def test_what_is_in_doubt_is_not_current_until_something_is_heard() -> None:
     assert not cache.is_current([PODS], "demo")
     cache.heard(PODS, None, "6")
     assert cache.is_current([PODS], "demo")
+
+
+def test_what_was_told_to_be_gone_since_the_last_list_is_not_brought_back_by_a_read() -> None:
+    cache, _ = a_cache()
+    app = {"metadata": {"name": "counter", "namespace": "demo", "uid": "1", "resourceVersion": "9"}}
+    cache.replace(STREAM_APPS, None, [], "5")
+    cache.put(STREAM_APPS, app)
+    cache.remove(STREAM_APPS, {"metadata": {**app["metadata"], "resourceVersion": "11"}})
+    assert not cache.learn(STREAM_APPS, app)
+    assert cache.find(STREAM_APPS, "demo", "counter") is None
+    # A list that was under way then is older than the deletion, and no sign of a restored storage.
+    assert not cache.begin_list(STREAM_APPS, None, "10")

@@ -155,8 +155,12 @@ class Applications:
         return self._applications.get(key)
 
     def connect_group(self, key: Key, application: Application, cluster_access: ClusterAccess) -> None:
-        """Poll its group over a connection with this access; replace an older connection."""
-        if application.cluster_access == cluster_access:
+        """Poll its group over a connection with this access; replace an older connection.
+
+        Nothing where the application was forgotten while a pass was under way: nobody would end that poller.
+        """
+        is_forgotten = self._applications.get(key) is not application
+        if is_forgotten or application.cluster_access == cluster_access:
             return
         application.disconnect()
         application.memory.forget_group()

@@ -442,8 +442,8 @@ def _together(plan: Plan) -> Iterator[Plan]:
 def _still_desired(facts: ReplicaFacts, received: Callable[[], Json | None]) -> Callable[[], None]:
     def check() -> None:
         newest = received()
-        if newest is not None and _desired(newest) != _desired(facts.resource):
-            raise ConflictError(f"raise of {facts.key}", "the StreamApp has changed since", _TRY_AGAIN)
+        if newest is None or _desired(newest) != _desired(facts.resource):
+            raise ConflictError(f"raise of {facts.key}", "the StreamApp has changed since, or is gone", _TRY_AGAIN)
 
     return check
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from streamapp.controller.apps.apps import Applications
+from streamapp.controller.apps.apps import Application, Applications
 from streamapp.controller.apps.memory import LastPass, Memory, Unreported
 from streamapp.controller.leader.leadership import NotLeadingError
 from streamapp.controller.ports import KafkaStepError
@@ -36,6 +36,7 @@ from streamapp.controller.record.recorder import PassRecorder
 from streamapp.core.actions.decision import Decision, Verdict
 from streamapp.core.decide import AT_REST, decide, decide_raise, made_raise
 from streamapp.core.doctor.subject import PassFailure
+from streamapp.core.facts.group import GroupDescription
 from streamapp.core.facts.snapshot import Raise
 from streamapp.core.reasons import Reason
 from streamapp.core.status.gaps import Gap, GapUnknown
@@ -48,6 +49,8 @@ REST_SECONDS = 60.0
 """Between two passes at rest that nothing asked for; whatever changes is told by a watch or a poll."""
 SOON_SECONDS = 2.0
 """After a step that failed for a reason that passes: another writer was faster, or a broker did not answer."""
+SECRETS_SECONDS = 10.0
+"""While a group cannot be read with what its Secrets say: they may be put right, and no watch tells of it."""
 OF_OTHERS_SECONDS = 60.0
 """Between two looks at a StreamApp of another installation: it can be handed over."""
 
@@ -165,6 +168,7 @@ class Reconciler:
             application.memory.had_plan = True  # so that the pass begins with live reads
             return
         application.memory.current_replicas = step.to_replicas
+        _keep_raise(application.memory, application.memory.raised)
         application.memory.raised = made_raise(step, facts.statefulset)
 
     async def _raise(self, facts: ReplicaFacts, on_step: StepObserver) -> tuple[ReplicaFacts, Raise | None]:
@@ -309,7 +313,15 @@ def _pause(gathered: Gathered, decision: Decision) -> float:
     pause = decision.requeue_after.total_seconds()
     if gathered.is_live or not decision.waits_for_news:
         return pause
+    if _waits_for_secrets(gathered.application):
+        return min(pause, SECRETS_SECONDS)
     return max(pause, REST_SECONDS * random.uniform(0.8, 1.0))  # noqa: S311 (spreads load, protects nothing)
+
+
+def _waits_for_secrets(application: Application) -> bool:
+    readings = application.memory.readings
+    is_readable = bool(readings) and isinstance(readings[0].group, GroupDescription)
+    return bool(application.client_properties.secrets) and not is_readable
 
 
 def _keep_raise(memory: Memory, raised: Raise | None) -> None:

@@ -38,6 +38,8 @@ class _Scope:
     heard_at: float = float("-inf")
     version: int = 0
     """The newest version that the watch has told: whatever is older and not here is gone."""
+    gone: int = 0
+    """The newest version of an object that was told to be gone; it can be ahead of a list that is under way."""
 
 
 @dataclass(slots=True)
@@ -85,7 +87,7 @@ class ObjectCache:
         for other, key in [*self._entries]:
             if other == kind and scope in {None, key.namespace}:
                 self._drop(kind, key)
-        found.version, found.heard_at = 0, float("-inf")
+        self._scopes[kind, scope] = _Scope()
         return True
 
     def replace(self, kind: Kind, scope: str | None, objects: Iterable[Json], version: str) -> list[Key]:
@@ -124,12 +126,15 @@ class ObjectCache:
     def learn(self, kind: Kind, one: Json) -> bool:
         """Take an object that was read or written live, unless the watch has told since that it is gone; as `put`."""
         key = _key(one)
-        is_gone = (kind, key) not in self._entries and version_of(one) <= self._scope(kind, key.namespace).version
+        scope = self._scope(kind, key.namespace)
+        is_gone = (kind, key) not in self._entries and version_of(one) <= max(scope.version, scope.gone)
         return not is_gone and self._put(kind, key, one)
 
     def remove(self, kind: Kind, one: Json) -> None:
         """Drop an object that is gone, unless a newer one of its name is there."""
         key = _key(one)
+        scope = self._scope(kind, key.namespace)
+        scope.gone = max(scope.gone, version_of(one))
         entry = self._entries.get((kind, key))
         if entry is not None and entry.version <= version_of(one):
             self._drop(kind, key)

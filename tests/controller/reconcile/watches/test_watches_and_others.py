@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
+from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.reconcile.gather import PLACED_WITHIN, has_unplaced_members
 from streamapp.kube.client.kinds import STATEFUL_SETS, Key, Kind
 from tests.controller.reconcile.watches.test_watched_passes import Cluster, at_rest
@@ -202,5 +203,55 @@ def test_a_raise_that_waits_for_its_turn_is_not_sent_once_something_else_is_desi
             its_turn.set()
             await asyncio.sleep(5)
         assert cluster.granted == 3
+
+    at_rest(play)
+
+
+@pytest.mark.guarantee(8)
+def test_two_raises_before_the_next_pass_are_both_reported() -> None:
+    async def play(cluster: Cluster) -> None:
+        operator, key = cluster.operator, key_of(cluster)
+        with patch.object(operator.queue, "add"):
+            for replicas in (4, 5):
+                cluster.world.happen("wish", replicas)
+                await cluster.until_granted(replicas)
+                await asyncio.sleep(1.5)  # the watch tells of what the StatefulSet's controller has written
+        operator.queue.add(key)
+        await asyncio.sleep(10)
+        assert events(cluster) == ["ScaledUp", "ScaledUp"]
+
+    at_rest(play)
+
+
+def test_a_rollout_that_only_its_user_ends_is_not_looked_at_all_the_time() -> None:
+    async def play(cluster: Cluster) -> None:
+        write(cluster, rollout={"policy": "Paused"})
+        await asyncio.sleep(20)
+        cluster.world.happen("template", 2)
+        await asyncio.sleep(60)
+        looks, sound = list[float](), cluster.world.group.advance
+
+        def advance() -> None:
+            looks.append(cluster.world.loop.time())
+            sound()
+
+        with patch.object(type(cluster.world.group), "advance", lambda _: advance()):
+            await asyncio.sleep(120)
+        assert len(looks) <= 20
+        assert not any(one.startswith("DELETE pods") for one in cluster.asked)
+
+    at_rest(play)
+
+
+def test_a_pass_that_ends_after_its_streamapp_is_gone_begins_no_poller() -> None:
+    async def play(cluster: Cluster) -> None:
+        applications, key = cluster.operator.applications, key_of(cluster)
+        application = applications.find(key)
+        assert application is not None
+        access = application.cluster_access
+        assert isinstance(access, ClusterAccess)
+        applications.forget(key)
+        applications.connect_group(key, application, access)
+        assert application.polling is None
 
     at_rest(play)
