@@ -23,6 +23,9 @@ class During(StrEnum):
 WITHIN = {During.NOTHING: 2.0, During.ERROR: 15.0, During.DEATH: 20.0, During.SILENCE: 60.0}
 """Seconds within which a raise is made, counted from the last thing that went wrong; and two answers of the server."""
 ANSWERS = 2
+"""Answers of the server that a raise waits for: a read and the write."""
+ANSWERS_OF_LATE_WATCHES = 3
+"""Where the watch of StatefulSets is behind, one more: the first write rests on an old version and is refused."""
 USUAL_ANSWER = 0.05
 """Seconds that one answer takes at most where nothing makes the server slow: before a write and after it."""
 ECHO = 30.0
@@ -57,6 +60,8 @@ class RaiseJudge:
         self._open: Raise | None = None
         self._struck: dict[During, float] = {}
         self.delays: list[Delay] = []
+        self.answers = ANSWERS
+        """How many answers of a slow server a raise may wait for."""
 
     def struck(self, one: Disturbance) -> None:
         """Something went wrong, or the user did something."""
@@ -105,7 +110,7 @@ class RaiseJudge:
     def _due_of(self, one: Raise) -> float:
         answer = USUAL_ANSWER + self._board.slowest(one.at - ECHO)
         befell = self._befell(one)
-        return max(max(one.at, at) + WITHIN[what] for what, at in befell.items()) + ANSWERS * answer
+        return max(max(one.at, at) + WITHIN[what] for what, at in befell.items()) + self.answers * answer
 
     def _circumstances(self, one: Raise) -> tuple[During, float]:
         """The worst that befell it, and when last."""

@@ -25,6 +25,9 @@ from tests.prove.story import Disturbance, Story
         pytest.param("kill-in-hold seed=1 kafka:9:api-slow:3", id="an old judgement, since the reads took 3 s each"),
         pytest.param("drain-4-2 seed=1 kafka:19:api-slow:3", id="an old judgement of drained pods"),
         pytest.param("template-in-hold seed=1 kafka:62:api-slow:3", id="an old judgement of a restart"),
+        pytest.param(
+            "down-up-down-far-behind seed=1 kafka:26:api-slow:3", id="a raise by late watches, slowly answered"
+        ),
         pytest.param("down-4-3 seed=1 removal:1:die", id="a marker was left by who died between two writes"),
         pytest.param(
             "never-ran seed=246668631000001 kafka:5:timeout-after", id="a raise waited for brokers that did not answer"

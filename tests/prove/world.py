@@ -18,6 +18,7 @@ from tests.prove.collector import Collector
 from tests.prove.group import Group, GroupTruth, Shape
 from tests.prove.instance import Instance, Lives
 from tests.prove.judge import Judge, everything_runs
+from tests.prove.judge_raises import ANSWERS_OF_LATE_WATCHES
 from tests.prove.kubelet import BROKEN_IMAGE, NAME, NAMESPACE, Nodes, revision
 from tests.prove.nodes_truth import NodesTruth
 from tests.prove.scenes import STATE, Scene
@@ -59,6 +60,8 @@ class World:
         self.collector = Collector(self.store, picture.nodes, picture.group, loop, others)
         self.nodes = Nodes(picture.nodes, self.store, self.group, loop, chance, self.collector)
         self.judge = Judge(self.store, self.group, self.nodes, self.board, loop.time)
+        if scene.behind:
+            self.judge.raises.answers = ANSWERS_OF_LATE_WATCHES
         self.lives = Lives(self._process, loop, self.board)
         self.wished_first = self.desired()
         self.disturbed_at = loop.time()

@@ -174,8 +174,8 @@ class Reconciler:
     async def _raise(self, facts: ReplicaFacts, on_step: StepObserver) -> tuple[ReplicaFacts, Raise | None]:
         """Make a raise, if there is one; give the facts as they are after it.
 
-        If the write fails, the two objects are read again, and the raise is the first step of the plan once more: then
-        the failure is reported with all that can be read.
+        If the write fails, the two objects are read again. Where a watch was behind, the raise is made on them at once.
+        Else it is the first step of the plan once more: then the failure is reported with all that can be read.
         """
         lease = self._gatherer.lease
         step = decide_raise(facts.app, facts.statefulset, lease, self._now())
@@ -194,7 +194,11 @@ class Reconciler:
         except KubeError as error:
             log.warning("raise failed", app=str(facts.key), error=str(error))
             again = await self._gatherer.read_replicas(facts.key)
-            return again if isinstance(again, ReplicaFacts) else facts, None
+            if not isinstance(again, ReplicaFacts):
+                return facts, None
+            if isinstance(error, ConflictError) and not facts.is_live:
+                return await self._raise(again, on_step)
+            return again, None
         return self._gatherer.with_statefulset(facts, live), made_raise(step, facts.statefulset)
 
     async def _gather(self, facts: ReplicaFacts, raised: Raise | None) -> Gathered:
