@@ -28,7 +28,7 @@ from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.http import routes
 from streamapp.controller.http.answers import Answers, release
 from streamapp.controller.http.probes import Health, serve
-from streamapp.controller.leader.clock import seconds_since_boot
+from streamapp.controller.leader.clock import SteadyClock, seconds_since_boot
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
@@ -109,7 +109,7 @@ class Operator:
         self,
         settings: Settings,
         client: KubeClient,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = seconds_since_boot,
         agents: AgentAccess | None = None,
         *,
@@ -117,6 +117,7 @@ class Operator:
     ) -> None:
         self.settings = settings
         self.leadership = leadership
+        now = SteadyClock(wall, monotonic)
         self.agents = agents or AgentClient(now=now)
         self.keys = KeyFile(settings.agent_key_file)
         self._now = now
@@ -191,6 +192,7 @@ class Operator:
             pods = self.cache.of_app(PODS, key) if one is None else [one]
             for pod in pods:
                 application.memory.record_terminations(from_json.container_ends(pod), self._now())
+                application.memory.record_runs(from_json.running_containers(pod), self._now())
             if application.watch is not None:
                 application.watch.look_soon()
         if self.applications.contains(key):
@@ -341,7 +343,7 @@ class Operator:
     def connect(self, cluster_access: ClusterAccess) -> ApplicationGroup:
         """Give the Kafka side of an application."""
         allowed = AllowedBrokers(self.settings.allowed_brokers)
-        return connect(cluster_access, self.settings.kafka_deadline_seconds, self._answer_limits, allowed)
+        return connect(cluster_access, self.settings.kafka_deadline_seconds, self._answer_limits, allowed, self._now)
 
 
 async def run(settings: Settings) -> None:

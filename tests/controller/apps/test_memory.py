@@ -6,6 +6,7 @@ import pytest
 
 from streamapp.controller.apps.memory import Memory
 from streamapp.core.facts.containers import ContainerEnd
+from tests.support import example
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -26,3 +27,18 @@ def test_the_nodes_clock_counts_where_it_is_behind() -> None:
     memory = Memory(uid="u")
     memory.record_terminations((end(NOW - timedelta(seconds=5)),), NOW)
     assert memory.ends["c"].finished_at == NOW - timedelta(seconds=5)
+
+
+@pytest.mark.guarantee(1)
+def test_a_run_is_dated_by_when_it_was_first_seen_whatever_its_nodes_clock_says() -> None:
+    memory, workload = Memory(uid="u"), example.workload()
+    first = workload.pods[0].container.id or ""
+    memory.record_runs([first, "of another pod"], NOW)
+    memory.record_runs([first], NOW + timedelta(minutes=1))
+    dated = memory.with_runs(workload)
+    assert [pod.container.first_seen_at for pod in dated.pods] == [NOW, *[None] * (len(workload.pods) - 1)]
+    assert [pod.container.known_since for pod in dated.pods] == [
+        NOW,
+        *(pod.container.running_since for pod in workload.pods[1:]),
+    ]
+    assert memory.runs == {first: NOW}

@@ -3,43 +3,68 @@
 import asyncio
 import inspect
 import time
+from datetime import datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from streamapp.controller.leader.clock import seconds_since_boot
+from streamapp.controller.leader.clock import SLEW, SteadyClock, seconds_since_boot
 from streamapp.controller.process import Operator
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gatherer
 from streamapp.kube.client.errors import ConflictError
 from streamapp.kube.objects import pods
-from tests.controller.doubles.bench import KEY, a_bench
+from tests.controller.doubles.bench import a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
+from tests.support.example import NOW
 
 
-@pytest.mark.guarantee(2)
-def test_a_clock_that_is_set_back_does_not_make_old_readings_the_newest() -> None:
-    async def play() -> None:
-        async with a_bench(4) as bench:
-            application = bench.applications.find(KEY)
-            assert application is not None
-            for _ in range(40):
-                bench.clock.move(2)
-                await bench.make_pass()
-            old = application.memory.readings[0].ended_at
-            bench.clock.move(-60)
-            bench.group.is_reachable = False
-            await bench.make_pass()
-            assert bench.condition("KafkaReachable") == ("False", "BrokersUnreachable")
-            assert all(reading.ended_at < old for reading in application.memory.readings)
-            bench.group.is_reachable = True
-            bench.desired(3)
-            # and nothing waits until the clock is where it was
-            await bench.run(lambda: bench.granted() == 3, 58)
-            assert bench.clock.now() < old
-            assert bench.group.wrongs == []
-            assert [wrong for wrong in bench.wrongs if " to " in wrong] == []
+class Clocks:
+    """A wall clock that can be set, and one that cannot."""
 
-    asyncio.run(play())
+    def __init__(self) -> None:
+        self.passed, self.set_by = 0.0, 0.0
+        self.steady = SteadyClock(self.wall, lambda: self.passed)
+
+    def wall(self) -> datetime:
+        """The wall clock."""
+        return NOW + timedelta(seconds=self.passed + self.set_by)
+
+    def error(self) -> float:
+        """Seconds by which the steady clock is ahead of the wall clock."""
+        return (self.steady() - self.wall()).total_seconds()
+
+
+@pytest.mark.guarantee(1)
+@given(st.lists(st.tuples(st.floats(0, 30), st.floats(-3600, 3600)), max_size=30))
+def test_however_the_wall_clock_is_set_a_second_of_the_steady_clock_is_a_second(
+    steps: list[tuple[float, float]],
+) -> None:
+    clocks = Clocks()
+    shown = clocks.steady()
+    for seconds, set_by in steps:
+        clocks.passed, clocks.set_by, before = clocks.passed + seconds, set_by, shown
+        shown = clocks.steady()
+        assert abs((shown - before).total_seconds() - seconds) <= SLEW * seconds + 1e-5
+
+
+@pytest.mark.parametrize("seconds", [60.0, -60.0])
+def test_the_steady_clock_shows_what_the_wall_clock_was_set_to_after_an_hour(seconds: float) -> None:
+    clocks = Clocks()
+    clocks.set_by = seconds
+    assert clocks.error() == -seconds
+    for _ in range(60):
+        clocks.passed += 60
+        clocks.steady()
+    assert clocks.error() == 0
+
+
+def test_the_steady_clock_is_the_wall_clock_where_nobody_sets_it() -> None:
+    clocks = Clocks()
+    for _ in range(10):
+        clocks.passed += 600
+        assert clocks.error() == 0
 
 
 @pytest.mark.guarantee(2)

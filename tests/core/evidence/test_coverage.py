@@ -104,6 +104,10 @@ def test_a_staying_active_that_restores_is_not_covered_by_itself() -> None:
             a_pod(0, container=replace(example.pod(0).container, running_since=ago(2))),
             id="its container began after the join",
         ),
+        pytest.param(
+            a_pod(0, container=replace(example.pod(0).container, first_seen_at=ago(2))),
+            id="its container was first seen after the join, and the clock of its node is behind",
+        ),
     ],
 )
 def test_a_copy_counts_only_where_its_container_has_run_since_the_join(holder: object) -> None:

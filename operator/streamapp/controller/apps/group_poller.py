@@ -28,7 +28,6 @@ from streamapp.core.evidence.membership import members_of_running_pods, place_me
 from streamapp.core.evidence.running_tasks import active_holders, running_tasks
 from streamapp.core.facts.group import GroupDescription, GroupReading, GroupState, GroupUnreadable, ObservedRebalance
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable
-from streamapp.core.facts.snapshot import RebalanceHistory
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread
 from streamapp.core.reasons import Reason
@@ -141,9 +140,6 @@ class GroupPoller:
         poll = await self.group.describe()
         ended_at = self._now()
         before = self._memory.readings[0] if self._memory.readings else None
-        if ended_at < began_at or (before is not None and ended_at < before.ended_at):
-            self._reset()
-            began_at, before = ended_at, None
         await self._follow(poll, began_at, ended_at)
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         rebalance = self._rebalance if is_stable else None
@@ -160,12 +156,6 @@ class GroupPoller:
             self._request_pass()
         if is_stable and self._are_configs_due():
             await self._read_configs()
-
-    def _reset(self) -> None:
-        """Forget what has times of a clock that was set back: it would pass for new until the clock is there again."""
-        self._memory.readings, self._memory.rebalances = (), RebalanceHistory()
-        self._before, self._rebalance, self._triggered_at = None, None, None
-        self._topology_read_at = datetime.min.replace(tzinfo=UTC)
 
     def _record_failure(self, why: str) -> None:
         """Remember a poll that ended in an unexpected error; joins are tracked from the next poll on."""

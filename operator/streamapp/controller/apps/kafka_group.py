@@ -5,7 +5,7 @@ only a failed step raises.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -65,6 +65,7 @@ def connect(
     deadline_seconds: float,
     limits: AnswerLimits = DEFAULT_LIMITS,
     allowed: AllowedBrokers = EVERY_BROKER,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> ApplicationGroup:
     """Give the Kafka side of an application; nothing is connected before the first look."""
     try:
@@ -85,6 +86,7 @@ def connect(
         cluster_access.topology,
         deadline_seconds=deadline_seconds,
         limits=limits,
+        now=now,
     )
 
 
@@ -141,7 +143,9 @@ class KafkaGroup:
         *,
         deadline_seconds: float,
         limits: AnswerLimits = DEFAULT_LIMITS,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        self._now = now
         self._cluster = KafkaCluster(settings, application_id, limits)
         self._application_id = application_id
         self._topology: Topology | TopologyUnknown | None = parse_topology(topology) if topology.strip() else None
@@ -243,7 +247,7 @@ class KafkaGroup:
                 f"{name} began at {starts[torn]} and ended at {ends[torn]}: it was made anew meanwhile"
             )
         return EndOffsets(
-            read_at=datetime.now(UTC),
+            read_at=self._now(),
             partitions={each: PartitionEnd(log_start=starts[each], end=ends[each]) for each in partitions},
             committed={each: offset or 0 for each, offset in commits.items()},
         )

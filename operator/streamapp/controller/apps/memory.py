@@ -4,7 +4,7 @@ Written by `apps.group_poller` (the group), `process` (ends of containers) and t
 If something is missing here, the core waits; it never acts on an assumption.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -127,6 +127,8 @@ class Memory:
     """Members, by ID, which a live read could not place in a container, with the first reading that shows each."""
     ends: dict[str, ContainerEnd] = field(default_factory=dict)
     """By container ID."""
+    runs: dict[str, datetime] = field(default_factory=dict)
+    """When each container was first seen running, by its ID."""
     rebalances: RebalanceHistory = field(default_factory=RebalanceHistory)
     episode: Episode | None = None
     running_samples: list[RunningSeen] = field(default_factory=list)
@@ -168,8 +170,6 @@ class Memory:
 
     def record_desired(self, replicas: int, at: datetime) -> None:
         """Remember the desired replicas from now on."""
-        # A clock that was set back must not hide earlier desired replicas.
-        self.desired_samples = [DesiredSample(min(sample.at, at), sample.replicas) for sample in self.desired_samples]
         if not self.desired_samples or self.desired_samples[-1].replicas != replicas:
             self.desired_samples.append(DesiredSample(at, replicas))
         # The last sample before the horizon has the desired replicas at the horizon.
@@ -193,6 +193,19 @@ class Memory:
                 self.ends[end.container_id] = end
         for old in [end for end in self.ends.values() if end.finished_at < at - CONTAINER_END_RETENTION]:
             del self.ends[old.container_id]
+
+    def record_runs(self, container_ids: Iterable[str], at: datetime) -> None:
+        """Remember which containers were seen running; the first time stays, for as long as they are seen."""
+        for container_id in container_ids:
+            self.runs.setdefault(container_id, at)
+
+    def with_runs(self, workload: Workload) -> Workload:
+        """Date the runs of the pods by this process's clock; forget those of other pods."""
+        present = {pod.container.id for pod in workload.pods}
+        self.runs = {container_id: at for container_id, at in self.runs.items() if container_id in present}
+        dated = (replace(pod.container, first_seen_at=self.runs.get(pod.container.id or "")) for pod in workload.pods)
+        pods = tuple(replace(pod, container=one) for pod, one in zip(workload.pods, dated, strict=True))
+        return replace(workload, pods=pods)
 
     def not_yet_reported(self, event: Event, at: datetime) -> bool:
         """Whether this Event was not published lately; if so, remember that it is published now."""

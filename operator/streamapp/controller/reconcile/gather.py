@@ -211,7 +211,8 @@ class Gatherer:
             self._applications.connect_group(key, application, access)
         facts = await self._with_drift(facts)
         live = await self._live(facts, is_raised=raised is not None)
-        return self._gathered(facts, live, self._workload(facts, live), raised)
+        workload = application.memory.with_runs(self._workload(facts, live))
+        return self._gathered(facts, live, workload, raised)
 
     def _gathered(self, facts: ReplicaFacts, live: Live, workload: Workload, raised: Raise | None) -> Gathered:
         key, streamapp, application = facts.key, facts.streamapp, facts.application
@@ -304,6 +305,7 @@ class Gatherer:
         """The same as the watches told it."""
         key = facts.key
         pods = cache.of_app(PODS, key)
+        self._note_runs(facts, pods)
         await asyncio.gather(
             self._poll_agents(facts, pods, is_raised=is_raised), self._autoscalers(facts, is_raised=is_raised)
         )
@@ -319,9 +321,15 @@ class Gatherer:
             service=cache.find(SERVICES, key.namespace, key.name),
         )
 
+    def _note_runs(self, facts: ReplicaFacts, pods: Sequence[Json]) -> None:
+        """Remember which containers run; before their agents are asked, so that what these say is later."""
+        running = (container_id for pod in pods for container_id in from_json.running_containers(pod))
+        facts.application.memory.record_runs(running, self._now())
+
     async def _pods(self, facts: ReplicaFacts, *, is_raised: bool) -> list[Json]:
         """Read the pods, and poll their agents as soon as their addresses are known."""
         live = await self._client.list(PODS, facts.key.namespace, facts.key.selector)
+        self._note_runs(facts, live)
         await self._poll_agents(facts, live, is_raised=is_raised)
         return live
 

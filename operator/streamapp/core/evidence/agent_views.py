@@ -93,7 +93,7 @@ def has_lost_one(snapshot: Snapshot, timing: Timing) -> bool:
     """Tell whether an agent has been silent for so long that it has forgotten whatever it was told."""
     watched_since = min((reading.ended_at for reading in snapshot.readings), default=snapshot.now)
     for pod in _running(snapshot):
-        said, since = _reports(snapshot, pod), pod.container.running_since or snapshot.now
+        said, since = _reports(snapshot, pod), pod.container.known_since or snapshot.now
         last = said[0].as_of if said else max(since, watched_since)
         if snapshot.now - last > timing.announcement:
             return True
@@ -130,7 +130,7 @@ def _running(snapshot: Snapshot) -> tuple[Pod, ...]:
 def _reports(snapshot: Snapshot, pod: Pod) -> tuple[AgentReport, ...]:
     """What this JVM said, by its own count, newest first."""
     words = () if snapshot.agents is None else snapshot.agents.words.get(pod.ordinal, ())
-    since = pod.container.running_since
+    since = pod.container.known_since
     own = [
         word
         for word in words

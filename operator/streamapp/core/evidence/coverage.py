@@ -333,7 +333,7 @@ def is_caught_up(lag: TaskLag, limit: int) -> bool:
 
 
 def _has_run_since(pod: Pod, rebalance: ObservedRebalance) -> bool:
-    since = pod.container.running_since
+    since = pod.container.known_since
     return pod.is_running and since is not None and since <= rebalance.settled_at
 
 

@@ -19,9 +19,11 @@ class Container:
     id: str | None
     """None before the runtime created it."""
     running_since: datetime | None
-    """Start of the run that goes on now; None while it waits or has ended."""
+    """Start of the run that goes on now, by its node's clock; None while it waits or has ended."""
     ever_ran: bool
     """True as soon as any container of this pod ever started."""
+    first_seen_at: datetime | None = None
+    """When this process first saw that run, by its own clock; None where nothing but the node's clock is known."""
 
     def __post_init__(self) -> None:
         """Refuse a contradiction.
@@ -31,6 +33,15 @@ class Container:
         """
         if self.running_since is not None and not (self.id and self.ever_ran):
             raise ValueError("container: runs, but has no ID or never ran")
+
+    @property
+    def known_since(self) -> datetime | None:
+        """Since when the run goes on for certain, as a date that can be compared with those of this process.
+
+        The node's clock may be behind this process's clock: then a run that began after a rebalance would seem to have
+        begun before it.
+        """
+        return self.running_since if self.first_seen_at is None else self.first_seen_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

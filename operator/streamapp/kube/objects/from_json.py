@@ -224,6 +224,13 @@ def _application_of(containers: Sequence[Mapping[str, Any]], name: str) -> str |
     return names[0] if len(names) == 1 else None
 
 
+def running_containers(pod: Json) -> Iterator[str]:
+    """Give the IDs of the containers of a pod that run."""
+    for status in pod.get("status", {}).get("containerStatuses", ()):
+        if "running" in status.get("state", {}) and status.get("containerID"):
+            yield str(status["containerID"])
+
+
 def _terminations(pod: Json) -> Iterator[Mapping[str, Any]]:
     for status in pod.get("status", {}).get("containerStatuses", ()):
         for state in (status.get("state", {}), status.get("lastState", {})):
