@@ -79,12 +79,12 @@ def _table(report: Report) -> Table:
 
 def _raises(report: Report) -> Table:
     """How long raises took: from the write of `spec.replicas` to the write of the StatefulSet."""
-    table = Table("a raise while", "raises", "median", "95 %", "worst", "limit", title="seconds until a raise was made")
+    table = Table("a raise while", "raises", "median", "99 %", "worst", "limit", title="seconds until a raise was made")
     for column in table.columns[1:]:
         column.justify = "right"
     for befell, limit in WITHIN.items():
         delays = sorted(report.raises.get(befell, ()))
-        at = [delays[round(share * (len(delays) - 1))] for share in (0.5, 0.95, 1.0)] if delays else []
+        at = [delays[round(share * (len(delays) - 1))] for share in (0.5, 0.99, 1.0)] if delays else []
         figures = [f"{seconds:.2f}" for seconds in at] or ["", "", ""]
         table.add_row(befell, f"{len(delays):,}", *figures, f"{limit:g}")
     return table

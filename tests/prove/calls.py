@@ -104,6 +104,12 @@ class Switchboard:
     slow_until: dict[float, float] = field(default_factory=dict)
     """Until when the API server took so many seconds, by the seconds."""
 
+    sending: Callable[[Process, Request | None], None] = lambda *_: None
+    """Told of what a replica sends to the API server, or without a request to brokers or agents, as it leaves."""
+    next_term: Callable[[], int] = lambda: 0
+    """Gives the number of the next process that leads, where several replicas stand for a Lease."""
+    frozen: Callable[[str], None] = lambda _: None
+    """Told that a replica stands still."""
     refuses_template: int = 0
     """With which status the API server refuses every write of a template; 0: it takes them."""
 

@@ -5,7 +5,7 @@ any call, and can be frozen at any call while another one takes its place.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.leader.leadership import Alone
@@ -74,7 +74,7 @@ class Instance:
         self.operator = _Operator(self, DirectClient(store, board, self, witness), loop)
         self._resync = loop.create_task(self.operator.resync())
         self._closing: asyncio.Task[None] | None = None
-        self._watches = PlayedWatches(self.operator, KEY, self, loop=loop, store=store, board=board, behind=behind)
+        self._watches = PlayedWatches(self.operator, self, loop=loop, store=store, board=board, behind=behind)
 
     @property
     def is_open(self) -> bool:
@@ -117,6 +117,14 @@ class Lives:
         self._all: list[Instance] = []
         self._is_over = False
         self.present: Instance | None = None
+
+    def deeds(self) -> Mapping[str, Callable[[int], object]]:
+        """What can befall them, by the name that a story has for it."""
+        return {"die": self._die}
+
+    def _die(self, _: int) -> None:
+        if self.present is not None:
+            self.present.die()
 
     def begin(self) -> None:
         """Start one."""

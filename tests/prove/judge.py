@@ -88,6 +88,7 @@ class Judge:
         board.struck = self.raises.struck
         self.wished_at = 0.0
         """When the user last changed his mind."""
+        self._removed_at = float("-inf")
         store.changed.append(self._changed)
 
     # What the processes are told.
@@ -204,6 +205,9 @@ class Judge:
         for number, other in self._seen.items():
             if number > writer.number and other.passed_at is not None and other.passed_at > seen.statefulset_at:
                 self.wrong(2, f"{what} on what it read before process {number} took over")
+        if seen.statefulset_at < self._removed_at:
+            self.wrong(2, f"{what} on what it read before the last removal")
+        self._removed_at = self._now()
         self._at_stake(is_removal=True)
         self._by_the_wish(what, seen, now)
         self._by_age(what, seen)
@@ -343,8 +347,11 @@ class Judge:
         return any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _, _ in self._good_copies(task))
 
     def _never_ran(self, ordinals: frozenset[int], seen: Seen) -> bool:
-        """Nobody ever took part there, on whatever volume; but for who began after the last chance to see it."""
-        looked_at = seen.looks[-1].at if seen.looks else 0.0
+        """Nobody ever took part there, on whatever volume; but for who began after the last chance to see it.
+
+        A look that was under way when the judgement began is none: its answer is not there before the ends are read.
+        """
+        looked_at = max((look.at for look in seen.looks if look.at <= seen.statefulset_at), default=0.0)
         joined = {run.id for run in self._nodes.truth.runs.values() if run.ordinal in ordinals and run.joined_at}
         late = {run.id for run in self._nodes.truth.runs.values() if run.joined_at and run.joined_at > looked_at}
         told = {run.id for run in self._nodes.truth.runs.values() if run.ordinal in ordinals} & (

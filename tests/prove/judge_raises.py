@@ -24,6 +24,8 @@ WITHIN = {During.NOTHING: 2.0, During.ERROR: 15.0, During.DEATH: 20.0, During.SI
 """Seconds within which a raise is made, counted from the last thing that went wrong; and two answers of the server."""
 ANSWERS = 2
 """Answers of the server that a raise waits for: a read and the write."""
+ANSWERS_OF_A_TAKE_OVER = 6
+"""Where a replica takes over first: it looks at the Lease, takes it and lists all StreamApps."""
 ANSWERS_OF_LATE_WATCHES = 3
 """Where the watch of StatefulSets is behind, one more: the first write rests on an old version and is refused."""
 USUAL_ANSWER = 0.05
@@ -36,7 +38,9 @@ Delay = tuple[During, float]
 
 def during(one: Disturbance) -> During:
     """What a disturbance does to a raise."""
-    if one.what.startswith(("crash", "freeze")) or one.what == "die":
+    if one.what.startswith(("crash", "freeze", "leader-", "standby-")) or one.what in {"die", "all-die", "cut"}:
+        return During.DEATH
+    if one.site == "lease":
         return During.DEATH
     if one.site == "event" and one.what != "doubled":
         return During.SILENCE

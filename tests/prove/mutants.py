@@ -4,8 +4,9 @@ They test the judge, not the product. A mutant with a word in `survives` is one 
 another safeguard stands behind the one that was taken away; `docs/proofs.md` says which.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,8 @@ from unittest.mock import patch
 from streamapp.api.names import PROCESS_ID
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.apps.group_poller import GroupPoller
+from streamapp.controller.leader.clock import SteadyClock
+from streamapp.controller.leader.election import Elector
 from streamapp.controller.reconcile import reconciler
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gathered, Gatherer, ReplicaFacts
@@ -29,12 +32,14 @@ from streamapp.core.facts.group import GroupDescription, GroupUnreadable
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.lag import EndOffsets, EndsUnreadable, Unknown
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
+from streamapp.core.facts.workload import Container
 from streamapp.core.gates import chains, coverage_gates, drain_gates, evaluate, safety_gates
 from streamapp.core.gates.candidates import RemovalCandidate, RemovalKind
 from streamapp.core.gates.case import GateInput
 from streamapp.core.gates.evaluate import Approval
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import Json, KubeClient
+from streamapp.kube.client.errors import KubeError
 from streamapp.kube.client.kinds import CLAIMS, STREAM_APPS
 from streamapp.kube.objects import claims, owned_objects, status
 
@@ -89,6 +94,28 @@ def _no_fence() -> Iterator[Any]:
         return await sound(self, kind, {**body, "metadata": metadata}, **options)
 
     yield patch.object(KubeClient, "apply", apply)
+
+
+def _clock_is_set() -> Iterator[Any]:
+    yield patch.object(SteadyClock, "__call__", lambda self: self._wall())
+
+
+def _runs_by_the_nodes_clock() -> Iterator[Any]:
+    yield patch.object(Container, "known_since", property(lambda self: self.running_since))
+
+
+def _lease_unasked() -> Iterator[Any]:
+    """Whoever led once goes on as if it led for ever."""
+
+    async def keep(self: Elector) -> None:
+        while True:
+            await asyncio.sleep(2.0)
+            with suppress(KubeError):
+                await self.renew()
+
+    yield patch.object(Elector, "keep", keep)
+    yield patch.object(Elector, "check", lambda self: None)
+    yield patch.object(Elector, "_verify_own", lambda self, lease: None)
 
 
 def _one_reading() -> Iterator[Any]:
@@ -352,6 +379,15 @@ MUTANTS = (
     ),
     Mutant("ends are read before the join", _ends_before_join, "behind"),
     Mutant("one reading is enough", _one_reading),
+    Mutant("dates are of a clock that is set", _clock_is_set, "clock-set-forward"),
+    Mutant(
+        "a container has run since its node says so",
+        _runs_by_the_nodes_clock,
+        "clock-ahead",
+        ("restart in place",),
+        "kafka",
+    ),
+    Mutant("who led once goes on for ever", _lease_unasked, "leader-freezes-in-hold"),
     Mutant("positions may be an hour old", _old_positions, "up-then-down-later"),
     Mutant("the write carries no version", _no_fence, "down-4-3", ("freeze",)),
     Mutant("an old judgement is sent", _no_freshness, "down-4-3", ("slow server",)),

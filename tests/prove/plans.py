@@ -48,6 +48,50 @@ SITES: Mapping[str, Mapping[str, Sequence[Fault]]] = {
     "read": AT_READS,
 }
 
+LONG_FREEZES = (
+    ("freeze", 8),
+    ("freeze", 25),
+    ("freeze-raise", 18),
+    ("freeze-sending", 8),
+    ("freeze-sending", 25),
+    ("freeze-sending-raise", 18),
+)
+CUTS = (("cut", 8), ("cut", 25))
+LEASE_ERRORS = (("timeout-before", 0), ("timeout-after", 0), ("403", 0), ("409", 0), ("500", 0))
+SITES_OF_REPLICAS: Mapping[str, Mapping[str, Sequence[Fault]]] = {
+    "write": {"crash": CRASHES, "error": ERRORS, "freeze": LONG_FREEZES, "cut off": CUTS},
+    "kafka": {"kafka": KAFKA, "crash": CRASHES, "freeze": (("freeze", 12), ("freeze", 25)), "cut off": CUTS},
+    "event": AT_EVENTS,
+    "told": AT_TOLD,
+    "read": {
+        "stale read": STALE,
+        "error": (("timeout-before", 0), ("500", 0)),
+        "crash": CRASHES[:1],
+        "freeze": (("freeze", 12), ("freeze-raise", 18)),
+        "cut off": CUTS[1:],
+    },
+    "lease": {
+        "lease": (*LEASE_ERRORS, ("slow", 3), ("slow", 7), ("slow", 30)),
+        "crash": CRASHES,
+        "freeze": (("freeze", 9), ("freeze", 12), ("freeze", 25), ("freeze-sending", 12), ("freeze-sending", 25)),
+        "cut off": CUTS,
+    },
+}
+"""The same for several replicas and their Lease, which no freeze of less than ten seconds ends."""
+OF_LEADERS: Sequence[Fault] = (
+    ("leader-dies", 0),
+    ("leader-stops", 0),
+    ("leader-freezes", 9),
+    ("leader-freezes", 25),
+    ("leader-cut-off", 12),
+    ("leader-cut-off", 40),
+    ("standby-dies", 0),
+    ("standby-freezes", 25),
+    ("all-die", 0),
+    ("clock-step", 60),
+    ("clock-step", -60),
+)
+
 FAMILY = 25
 """Mixtures of one seed, which share their beginning."""
 
@@ -63,9 +107,9 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
         counts: How many calls that run makes, by site.
         seed: Of that run.
     """
-    for site, faults in SITES.items():
+    for site, faults in sites_of(scene).items():
         for number in range(1, counts.get(site, 0) + 1):
-            if site == "read" and scene.name not in WHOLE and number % 4:
+            if site in {"read", "lease"} and scene.name not in WHOLE and number % 4:
                 continue
             for kind, each in faults.items():
                 for what, which in each:
@@ -73,10 +117,17 @@ def systematic(scene: Scene, counts: Mapping[str, int], seed: int = 1) -> Iterat
     yield from _happenings(scene, counts, seed)
 
 
+def sites_of(scene: Scene) -> Mapping[str, Mapping[str, Sequence[Fault]]]:
+    """What can go wrong in a scene, by the call at which it does."""
+    return SITES_OF_REPLICAS if scene.operators else SITES
+
+
 def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
     """What users and nodes do, at every call; and a server that becomes slow at it."""
     yield from _changes(scene, counts, seed)
     yield from _losses(scene, counts, seed)
+    if scene.operators:
+        yield from _of_leaders(scene, counts, seed)
     if scene.retention:
         yield from _retention(scene, counts, seed)
     kills = tuple(("kill", ordinal) for ordinal in range(scene.replicas))
@@ -103,6 +154,14 @@ def _changes(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Sto
         if number % 3 == 0:
             yield Story(scene.name, seed, (Disturbance(site, number, "template", 7),), "template")
             yield Story(scene.name, seed, (Disturbance(site, number, "delete-app", number % 2),), "StreamApp deleted")
+
+
+def _of_leaders(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
+    """A replica dies, stops, freezes or is cut off, or its clock is set, at each look and each write."""
+    for site, number in _calls(counts, "kafka", "write"):
+        for what, which in OF_LEADERS:
+            kind = "clock set" if what == "clock-step" else "replicas"
+            yield Story(scene.name, seed, (Disturbance(site, number, what, which),), kind)
 
 
 def _losses(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
@@ -141,6 +200,10 @@ def mixtures(counts: Mapping[str, Counter[str]], seed: int, names: Sequence[str]
 
 
 def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Disturbance:
+    if scene.operators and chance.random() < 0.3:
+        what, which = chance.choice(OF_LEADERS)
+        site = chance.choice(("kafka", "write", "second"))
+        return Disturbance(site, chance.randint(1, counts[site] or 60), what, which)
     if chance.random() < 0.35:
         what, which = chance.choice(
             (
@@ -160,6 +223,7 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
         calls = ((site, counts[site]) for site in ("kafka", "write", "told"))
         site, most = chance.choice((("second", 30), *calls, ("removal", 2)))
         return Disturbance(site, chance.randint(1, most), what, which)
-    site = chance.choice([site for site in SITES if counts[site]])
-    what, which = chance.choice(chance.choice(list(SITES[site].values())))
+    sites = sites_of(scene)
+    site = chance.choice([site for site in sites if counts[site]])
+    what, which = chance.choice(chance.choice(list(sites[site].values())))
     return Disturbance(site, chance.randint(1, counts[site]), what, which)

@@ -19,6 +19,7 @@ from functools import cache
 import structlog
 
 from tests.prove.judge_raises import Delay
+from tests.prove.replicas.gate import GatedLoop
 from tests.prove.scenes import SCENES, Scene
 from tests.prove.story import Story
 from tests.prove.virtual_time import VirtualLoop, run
@@ -93,7 +94,7 @@ class _Played:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
         picture = copied(_picture(scene.ground))
         picture.group.shape = scene.shape
-        self.loop = VirtualLoop()
+        self.loop = loop_of(scene)
         self.story = story
         self.outcomes: list[Outcome] = []
         self._pipe: int | None = None
@@ -170,14 +171,19 @@ async def until_rest(world: World) -> None:
         await asyncio.sleep(LOOKED_AT)
         if world.loop.broken is not None:
             raise world.loop.broken
-        if world.loop.time() <= world.last_second + 1 or world.lives.present is None:
+        if world.loop.time() <= world.last_second + 1:
             continue
-        unrest = world.unrest()
+        unrest = "no process acts" if world.lives.present is None else world.unrest()
         if unrest is None:
             return
         restored = 2 * world.group.truth.end / world.group.truth.shape.restore
         if world.loop.time() > max(world.last_second, world.disturbed_at) + REST_WITHIN + restored:
             world.judge.wrongs.append(f"no rest within {REST_WITHIN:g} s: {unrest}")
+
+
+def loop_of(scene: Scene) -> VirtualLoop:
+    """The loop of a scene's world."""
+    return GatedLoop() if scene.operators else VirtualLoop()
 
 
 @cache

@@ -35,6 +35,11 @@ class Scene:
     behind: float = 0.0
     """So many seconds all watches but that of StreamApps are behind, for ever, their lists too."""
 
+    operators: int = 0
+    """Replicas of the operator that stand for a Lease; 0: one process without a Lease, that another follows."""
+    apart: float = 0.0
+    """Seconds by which the wall clocks of their nodes are off, at most; by which the only one is ahead."""
+
     @property
     def shape(self) -> Shape:
         """The application."""
@@ -59,7 +64,7 @@ class Scene:
     @property
     def ground(self) -> "Scene":
         """Scenes of the same ground begin with the same picture; how fast copies are restored makes none."""
-        return replace(self, name="", happens=(), restore=40_000.0, share=1.0, behind=0.0)
+        return replace(self, name="", happens=(), restore=40_000.0, share=1.0, behind=0.0, operators=0, apart=0.0)
 
 
 def _at(*happens: tuple[int, str, int]) -> tuple[Disturbance, ...]:
@@ -155,6 +160,21 @@ SCENES = {
         Scene("kill-behind", 3, _at((4, "wish", 2), (13, "kill", 0)), behind=30.0, share=0.3),
         Scene("rollout-behind", 2, _at((4, "template", 2)), behind=30.0, share=0.2),
         Scene("pause-behind", 3, _at((4, "wish", 2), (10, "pause", 15)), behind=30.0, share=0.2),
+        Scene("two-replicas", 4, _at((10, "wish", 3)), operators=2, apart=60.0),
+        Scene("leader-dies-in-hold", 4, _at((10, "wish", 3), (19, "leader-dies", 0)), operators=2, apart=60.0),
+        Scene(
+            "leader-freezes-in-hold",
+            4,
+            _at((10, "wish", 3), (20, "leader-freezes", 25), (27, "wish", 4), (70, "wish", 2)),
+            operators=3,
+            apart=60.0,
+        ),
+        Scene("leader-cut-off", 3, _at((10, "wish", 2), (17, "leader-cut-off", 40)), operators=3, apart=60.0),
+        Scene("leader-dies-raise", 2, _at((20, "leader-dies", 0), (21, "wish", 4)), operators=2, apart=60.0, share=0.5),
+        Scene("leader-stops-in-hold", 4, _at((10, "wish", 2), (19, "leader-stops", 0)), operators=2, share=0.5),
+        Scene("clock-set-forward", 4, _at((10, "wish", 2), (39, "clock-step", 60)), operators=1, share=0.5),
+        Scene("clock-set-back", 4, _at((10, "wish", 3), (20, "clock-step", -60)), operators=1, share=0.5),
+        Scene("clock-ahead", 3, _at((10, "wish", 2)), operators=1, apart=60.0, share=0.5),
         Scene("deleted-in-hold", 3, _at((4, "wish", 2), (10, "delete-app", 0))),
         Scene("deleted-with-claims", 3, _at((4, "wish", 2), (10, "delete-app", 1)), retention="whenDeleted"),
     )

@@ -30,6 +30,11 @@ from tests.prove.story import Disturbance, Story
         ),
         pytest.param("down-4-3 seed=1 removal:1:die", id="a marker was left by who died between two writes"),
         pytest.param(
+            "leader-freezes-in-hold seed=1 kafka:58:clock-step:60", id="a clock set forward made one reading two"
+        ),
+        pytest.param("clock-set-back seed=1", id="a clock set back made older desired replicas the newest"),
+        pytest.param("clock-ahead seed=1 kafka:20:kill", id="a dead copy counted, since the node's clock was behind"),
+        pytest.param(
             "never-ran seed=246668631000001 kafka:5:timeout-after", id="a raise waited for brokers that did not answer"
         ),
     ],

@@ -65,6 +65,15 @@ class VirtualLoop(BaseEventLoop):
 
     def _run_once(self) -> None:
         """One round, as in the base class, but for the sockets: nothing waits there, and a sweep has millions."""
+        ready = self._ready
+        self._wait()
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+
+    def _wait(self) -> None:
+        """Let time pass until something is due."""
         ready, timers = self._ready, self._scheduled
         while timers and timers[0].cancelled():
             heapq.heappop(timers)
@@ -75,10 +84,6 @@ class VirtualLoop(BaseEventLoop):
         end = self.elapsed + self._clock_resolution
         while timers and timers[0].when() < end:
             ready.append(heapq.heappop(timers))
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if not handle.cancelled():
-                handle._run()
 
     def run_in_executor(self, executor: Any, func: Callable[[*Given], T], *args: *Given) -> asyncio.Future[T]:  # noqa: ARG002 (the base class's)
         """Make it here and now: a thread would end at any time of this clock, and no two runs would be the same."""
@@ -88,6 +93,9 @@ class VirtualLoop(BaseEventLoop):
         except Exception as error:  # noqa: BLE001 (whoever waits for it is told, as of a thread)
             made.set_exception(error)
         return made
+
+    def end_processes(self) -> None:
+        """The story is over; nothing is held back any more."""
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """It is left out when its time comes."""
@@ -110,9 +118,9 @@ def run(loop: VirtualLoop, main: Coroutine[Any, Any, T]) -> T:
     try:
         return loop.run_until_complete(main)
     finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
+        loop.end_processes()
+        while left := asyncio.all_tasks(loop):
+            for task in left:
+                task.cancel()
             loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()

@@ -5,6 +5,7 @@ kind is listed again, as the operator does; bookmarks come more often.
 """
 
 from collections.abc import Callable, Iterable
+from contextvars import Context, copy_context
 from typing import Any
 
 from streamapp.controller.process import Operator
@@ -26,7 +27,6 @@ class PlayedWatches:
     def __init__(
         self,
         operator: Operator,
-        key: Key,
         process: Process,
         *,
         loop: VirtualLoop,
@@ -35,12 +35,13 @@ class PlayedWatches:
         behind: float,
     ) -> None:
         """Begin; `behind` is by how many seconds the shared watches and their lists are behind, for ever."""
-        self._operator, self._key, self._process = operator, key, process
+        self._operator, self._process = operator, process
+        self._context = copy_context()  # whatever an event sets going is of this process
         self._loop, self._store, self._board, self._behind = loop, store, board, behind
         self._shared = {watch.kind: watch for watch in operator.shared_watches()}
         self._versions: list[tuple[float, int]] = [(float("-inf"), store.version)]
         """Of every change, when it was made."""
-        self._gap_until = -1.0
+        self._gap_until = self._silent_until = -1.0
         self._is_over = False
         self._waiting: list[Callable[[], None]] = []
         store.changed.append(self._happened)
@@ -59,6 +60,10 @@ class PlayedWatches:
         for tell in waiting:
             tell()
 
+    def be_silent(self, until: float) -> None:
+        """Nothing comes through before that time; then all of it does."""
+        self._silent_until = until
+
     def _happened(self, plural: str, body: Json, before: Json | None) -> None:
         self._versions.append((self._loop.time(), self._store.version))
         if plural not in _KINDS:
@@ -69,26 +74,28 @@ class PlayedWatches:
         if any(fate.what == "gap" for fate in fates):
             # The watch is told 410, lists again, and never hears what happened meanwhile.
             self._gap_until = self._loop.time() + GAP
-            self._loop.call_later(GAP, self._list)
+            self._loop.call_later(GAP, self._list, context=self._context)
         if self._loop.time() < self._gap_until or any(fate.what == "lost" for fate in fates):
             return
         delay += sum(fate.which for fate in fates if fate.what == "delayed")
         delay += 0.0 if plural == STREAM_APPS.plural else self._behind
         tell = self._told(_KINDS[plural], resource, is_gone=is_gone)
-        self._loop.call_later(delay, tell)
+        self._loop.call_later(delay, tell, context=self._context)
         for fate in fates:
             if fate.what == "doubled":
-                self._loop.call_later(delay + fate.which, tell)
+                self._loop.call_later(delay + fate.which, tell, context=self._context)
 
     def _told(self, kind: Kind, resource: Json, *, is_gone: bool) -> Callable[[], None]:
         def take() -> None:
             if kind == STREAM_APPS:
-                self._operator.on_streamapp_event(self._key, resource, is_gone=is_gone)
+                self._operator.on_streamapp_event(_key(resource), resource, is_gone=is_gone)
             else:
                 self._shared[kind]._take("DELETED" if is_gone else "MODIFIED", resource)
 
         def tell() -> None:
-            if self._process.is_open:
+            if self._is_silent():
+                self._loop.call_at(self._silent_until, tell)
+            elif self._process.is_open:
                 self._tell(take, tell)
             elif not self._is_over:
                 self._waiting.append(tell)
@@ -97,7 +104,7 @@ class PlayedWatches:
 
     def _tell(self, take: Callable[[], None], again: Callable[[], None]) -> None:
         """Let happen what is planned for this moment, before and after the event is taken; `again` where it freezes."""
-        fates = self._board.arrive("told")
+        fates = Context().run(self._board.arrive, "told")  # what happens in the world is of no process
         for fate in fates:
             if fate.what == "crash-before":
                 self._process.die()
@@ -124,6 +131,9 @@ class PlayedWatches:
         """
         if self._is_over:
             return
+        if self._is_silent():
+            self._loop.call_at(self._silent_until, self._list, kinds)
+            return
         if not self._process.is_open:
             self._waiting.append(lambda: self._list(kinds))
             return
@@ -133,7 +143,7 @@ class PlayedWatches:
             objects = [body for identity, body in sorted(present.items()) if identity[0] == kind.plural]
             if kind == STREAM_APPS:
                 for body in objects:
-                    self._operator.on_streamapp_event(self._key, body, is_gone=False)
+                    self._operator.on_streamapp_event(_key(body), body, is_gone=False)
                 continue
             for key in self._operator.cache.replace(kind, None, objects, str(version)):
                 self._operator.on_object_event(kind, key, None)
@@ -142,11 +152,18 @@ class PlayedWatches:
         """Bookmarks: each shared watch says how far it is."""
         if self._is_over:
             return
-        if self._process.is_open:
+        if self._process.is_open and not self._is_silent():
             for kind in self._shared:
                 self._operator.cache.heard(kind, None, str(self._seen_version()))
         self._loop.call_later(BOOKMARK, self._mark)
 
+    def _is_silent(self) -> bool:
+        return self._loop.time() < self._silent_until
+
     def _seen_version(self) -> int:
         """The newest version that the shared watches have come to."""
         return max(version for at, version in self._versions if at <= self._loop.time() - self._behind)
+
+
+def _key(resource: Json) -> Key:
+    return Key(resource["metadata"]["namespace"], resource["metadata"]["name"])

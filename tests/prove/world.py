@@ -7,6 +7,7 @@ import pickle
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from streamapp.core.facts.agent_reports import AnnouncementState
@@ -18,15 +19,21 @@ from tests.prove.collector import Collector
 from tests.prove.group import Group, GroupTruth, Shape
 from tests.prove.instance import Instance, Lives
 from tests.prove.judge import Judge, everything_runs
-from tests.prove.judge_raises import ANSWERS_OF_LATE_WATCHES
+from tests.prove.judge_raises import ANSWERS_OF_A_TAKE_OVER, ANSWERS_OF_LATE_WATCHES
 from tests.prove.kubelet import BROKEN_IMAGE, NAME, NAMESPACE, Nodes, revision
 from tests.prove.nodes_truth import NodesTruth
+from tests.prove.replicas.deployment import Deployment
+from tests.prove.replicas.gate import GatedLoop
+from tests.prove.replicas.leader_judge import LeaderJudge
+from tests.prove.replicas.replica import Surroundings
 from tests.prove.scenes import STATE, Scene
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
 from tests.support.example import NOW
 
 Json = dict[str, Any]
+CLOCKS_APART = timedelta(minutes=3)
+"""No clock of a replica is further ahead, whatever a story does to it."""
 OWNED = {"streamapps", "statefulsets", "pods", "services", "poddisruptionbudgets"}
 """What goes with a StreamApp."""
 
@@ -62,7 +69,9 @@ class World:
         self.judge = Judge(self.store, self.group, self.nodes, self.board, loop.time)
         if scene.behind:
             self.judge.raises.answers = ANSWERS_OF_LATE_WATCHES
-        self.lives = Lives(self._process, loop, self.board)
+        if scene.operators:
+            self.judge.raises.answers = ANSWERS_OF_A_TAKE_OVER
+        self.lives = self._deployment(seed) if scene.operators else Lives(self._process, loop, self.board)
         self.wished_first = self.desired()
         self.disturbed_at = loop.time()
         self.group.completed.append(self._tell_generation)
@@ -79,7 +88,17 @@ class World:
 
     def _process(self, number: int) -> Instance:
         behind = self._scene.behind
+        assert isinstance(self.lives, Lives)
         return Instance(number, self.loop, self.store, self.group, self.board, self.judge, self.lives, behind=behind)
+
+    def _deployment(self, seed: int) -> Deployment:
+        """Several replicas of the operator, and the judge of their Lease."""
+        assert isinstance(self.loop, GatedLoop)
+        around = Surroundings(self.loop, self.store, self.board, self.group, self.judge, self._scene.behind)
+        others = random.Random(f"nodes {seed}")  # noqa: S311 (plays a story)
+        deployment = Deployment(around, self._scene.operators, self._scene.apart, others)
+        LeaderJudge(self.store, self.board, lambda: deployment.all, self.judge.wrong)
+        return deployment
 
     def begin(self) -> None:
         """Let the operator start, and what happens in the scene happen when it is time."""
@@ -92,6 +111,7 @@ class World:
         """What belongs to the scene is no fault and is not counted as one."""
         self.board.tell(f"--- {one}")
         self.happen(one.what, one.which)
+        self.judge.raises.struck(one)
         self._disturbed()
 
     def expect(self, disturbances: Iterable[Disturbance], offset: float = 0.0) -> None:
@@ -138,12 +158,12 @@ class World:
             "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
             "other-process-id": self._other_process_id,
             "own-process-id": self._own_process_id,
-            "die": self._die,
             "claims-stay": lambda _: self._keep_claims("Retain"),
             "claims-go": lambda _: self._keep_claims("Delete"),
             "refuse-template": lambda status: setattr(self.board, "refuses_template", status),
             "delete-app": self._delete_app,
         }
+        makers = {**makers, **self.lives.deeds()}
         if what not in makers:
             return False
         makers[what](which)
@@ -241,10 +261,6 @@ class World:
         self.board.be_slow(seconds)
         self.loop.call_later(40, self.board.be_slow, 0.0)
 
-    def _die(self, _: int) -> None:
-        if self.lives.present is not None:
-            self.lives.present.die()
-
     def _other_process_id(self, ordinal: int) -> None:
         """Somebody made the process file anew, and the container starts with it."""
         known = self.nodes.truth.process_ids[ordinal]
@@ -309,7 +325,8 @@ class World:
         return bool(app.get("status", {}).get("observedGeneration") == app["metadata"]["generation"])
 
     def _violations(self, status: Json) -> list[str]:
-        return violations(status, generation=self.app()["metadata"]["generation"], now=self.loop.now())
+        now = self.loop.now() + CLOCKS_APART
+        return violations(status, generation=self.app()["metadata"]["generation"], now=now)
 
 
 def _names(tasks: Iterable[TaskId]) -> str:
