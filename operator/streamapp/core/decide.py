@@ -326,7 +326,7 @@ def _needs_fresh_group(draft: PlanBuilder) -> bool:
 
 def _waits_for_news(draft: PlanBuilder, plan: Plan) -> bool:
     missing, evidence = draft.convergence.waits_for, draft.evidence
-    waits = _needs_fresh_group(draft) or draft.rollout is not None or draft.record() is not None
+    waits = draft.rollout is not None or draft.record() is not None
     is_at_rest = draft.outcome.verdict in AT_REST and not plan and not waits
     is_rebalance_due = missing is not None and missing.reason.row.triggers_outside_hold
     are_agents_due = announcement.soonest(evidence) is not None or (evidence.policy.agent and missing is not None)

@@ -25,8 +25,9 @@ from rich.table import Table
 from lab.settings import REPOSITORY
 from streamapp.kube.client.kinds import STATEFUL_SETS, STREAM_APPS, Key
 from tests.benchmarks.fleet.broker import FleetBroker
-from tests.benchmarks.fleet.process import OperatorProcess, operator, write_kubeconfig
+from tests.benchmarks.fleet.process import OperatorProcess, operator
 from tests.benchmarks.fleet.stand_in import FleetServer, a_stream_app
+from tests.kube.discovery import write_kubeconfig
 
 SETTLE_SECONDS = 45.0
 """After the last StatefulSet was made, before anything is measured."""

@@ -1,7 +1,6 @@
 """The operator as a process of its own: `python -m streamapp` from any checkout, and what the kernel says of it."""
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -58,16 +57,3 @@ async def operator(source: Path, kubeconfig: Path, log: Path) -> AsyncIterator[O
             except TimeoutError:
                 process.kill()
                 await process.wait()
-
-
-def write_kubeconfig(path: Path, url: str) -> None:
-    """Write how the stand-in is reached."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "fleet", "cluster": {"server": url}}],
-        "users": [{"name": "operator", "user": {"token": "a-token"}}],
-        "contexts": [{"name": "fleet", "context": {"cluster": "fleet", "user": "operator"}}],
-        "current-context": "fleet",
-    }
-    path.write_text(json.dumps(config))

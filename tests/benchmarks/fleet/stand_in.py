@@ -13,13 +13,13 @@ import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
-from typing import Any
 
 from aiohttp import web
 
 from streamapp.api.names import APP_LABEL
 from streamapp.kube.client.kinds import AUTOSCALERS, BUDGETS, CLAIMS, PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
 from tests.kube.api_server import ApiServer
+from tests.kube.discovery import discovery
 from tests.kube.field_ownership import Json
 from tests.kube.object_store import Change, Identity, Request
 
@@ -27,9 +27,14 @@ READ_SECONDS, WRITE_SECONDS = 0.004, 0.008
 """Medians of the lab's API server for single requests; the spread is that of `SPREAD`."""
 SPREAD = 0.4
 BOOKMARK_EVERY = 50.0
-_SERVED = (STREAM_APPS, STATEFUL_SETS, BUDGETS, AUTOSCALERS)
-_SERVED_IN_CORE = (PODS, CLAIMS, Kind("", "v1", "namespaces", "Namespace"), Kind("", "v1", "events", "Event"))
-_DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition")
+_DISCOVERY = discovery(
+    (
+        *(STREAM_APPS, STATEFUL_SETS, BUDGETS, AUTOSCALERS, PODS, CLAIMS),
+        Kind("", "v1", "namespaces", "Namespace"),
+        Kind("", "v1", "events", "Event"),
+        Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"),
+    )
+)
 
 
 class FleetServer(ApiServer):
@@ -61,7 +66,7 @@ class FleetServer(ApiServer):
         self.requests[method, plural] += 1
         seconds = READ_SECONDS if received.method == "GET" else WRITE_SECONDS
         await asyncio.sleep(seconds * self._chance.lognormvariate(0, SPREAD))
-        known = _discovery(received.path) if received.method == "GET" else None
+        known = _DISCOVERY.get(received.path) if received.method == "GET" else None
         self.reads.clear()
         self.writes.clear()
         return await super()._serve(received) if known is None else web.json_response(known)
@@ -202,28 +207,6 @@ def _pod(key: Key, number: int, statefulset: Json, *, runs: bool) -> Json:
         "spec": {**statefulset["spec"]["template"]["spec"], "nodeName": f"node-{number % 20}", "hostname": name},
         "status": status,
     }
-
-
-def _discovery(path: str) -> Json | None:
-    groups = {kind.group: kind for kind in (*_SERVED, _DEFINITIONS)}
-    answers: dict[str, Any] = {
-        "/version": {"major": "1", "minor": "36"},
-        "/api": {"versions": [PODS.version]},
-        "/api/v1": {"resources": [_resource(kind) for kind in _SERVED_IN_CORE]},
-        "/apis": {"groups": [_group(kind) for kind in groups.values()]},
-        **{f"/apis/{kind.api_version}": {"resources": [_resource(kind)]} for kind in (*_SERVED, _DEFINITIONS)},
-    }
-    return answers.get(path)
-
-
-def _group(kind: Kind) -> Json:
-    version = {"groupVersion": kind.api_version, "version": kind.version}
-    return {"name": kind.group, "versions": [version], "preferredVersion": version}
-
-
-def _resource(kind: Kind) -> Json:
-    one = {"name": kind.plural, "singularName": kind.name.lower(), "kind": kind.name, "namespaced": True}
-    return {**one, "verbs": ["get", "list", "watch", "patch"]}
 
 
 async def _send(response: web.StreamResponse, kind: str, body: Json) -> None:

@@ -18,15 +18,16 @@ from typing import Any
 from aiohttp import web
 
 from lab.settings import REPOSITORY
-from streamapp.kube.client.kinds import LEASES, PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
+from streamapp.kube.client.kinds import LEASES, PODS, STATEFUL_SETS, STREAM_APPS, Key
 from tests.controller.doubles.bench import NAME, a_stream_app
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.api_server import ApiServer
+from tests.kube.discovery import discovery, write_kubeconfig
 
 Json = dict[str, Any]
 LEASE = Key("system", "streamapp-operator")
 SOURCES = REPOSITORY / "operator"
-_GROUPS = (STREAM_APPS, STATEFUL_SETS)
+_DISCOVERY = discovery((STREAM_APPS, STATEFUL_SETS, PODS))
 
 
 class KnowingServer(ApiServer):
@@ -37,7 +38,7 @@ class KnowingServer(ApiServer):
         self.by_port: list[tuple[float, int, str, str]] = []
 
     async def _serve_read(self, received: web.Request) -> web.StreamResponse:
-        known = _discovery(received.path)
+        known = _DISCOVERY.get(received.path)
         return await super()._serve_read(received) if known is None else web.json_response(known)
 
     def lease(self) -> Json:
@@ -134,7 +135,7 @@ async def replicas(folder: Path, **settings: float) -> AsyncIterator[Replicas]:
     server = KnowingServer()
     server.put(STREAM_APPS.plural, a_stream_app())
     async with server.serving() as url:
-        (folder / "kubeconfig").write_text(json.dumps(_kubeconfig(url)))
+        write_kubeconfig(folder / "kubeconfig", url)
         environment = {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(SOURCES),
@@ -152,37 +153,5 @@ async def replicas(folder: Path, **settings: float) -> AsyncIterator[Replicas]:
             await them.close()
 
 
-def _discovery(path: str) -> Json | None:
-    answers: dict[str, Json] = {
-        "/version": {"major": "1", "minor": "36"},
-        "/api": {"versions": [PODS.version]},
-        "/api/v1": _resources(PODS),
-        "/apis": {"groups": [_group(kind) for kind in _GROUPS]},
-        **{f"/apis/{kind.api_version}": _resources(kind) for kind in _GROUPS},
-    }
-    return answers.get(path)
-
-
-def _group(kind: Kind) -> Json:
-    version = {"groupVersion": kind.api_version, "version": kind.version}
-    return {"name": kind.group, "versions": [version], "preferredVersion": version}
-
-
-def _resources(kind: Kind) -> Json:
-    one = {"name": kind.plural, "singularName": kind.name.lower(), "kind": kind.name, "namespaced": True}
-    return {"resources": [{**one, "verbs": ["get", "list", "watch", "patch"]}]}
-
-
 def _place(key: Key) -> tuple[str, str]:
     return key.namespace, key.name
-
-
-def _kubeconfig(url: str) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "fake", "cluster": {"server": url}}],
-        "users": [{"name": "operator", "user": {"token": "a-token"}}],
-        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "operator"}}],
-        "current-context": "fake",
-    }
