@@ -309,13 +309,13 @@ def _drains(evidence: Evidence, outcome: BranchResult) -> Ordinal | None:
 
 
 def _requeue(draft: PlanBuilder, plan: Plan) -> timedelta:
-    """Sooner while something is on its way, and in time for the next announcement."""
+    """Sooner while something is on its way, and in time for the next announcement and the next rebalance."""
     after = [_REQUEUE[draft.outcome.verdict], *([] if draft.convergence.is_converged else [timedelta(seconds=5)])]
-    due = announcement.soonest(draft.evidence)
+    due = [*filter(None, (announcement.soonest(draft.evidence), draft.rebalance_due_in()))]
     is_told = any(isinstance(step, Announce) for step in plan)
     is_draining = draft.drains is not None or draft.outcome.drained is not None
     is_soon = is_told or (is_draining and learner_source.is_on_demand(draft.evidence))
-    return min([*after, *([] if due is None else [due]), *([timedelta(seconds=2)] if is_soon else [])])
+    return min([*after, *due, *([timedelta(seconds=2)] if is_soon else [])])
 
 
 def _needs_fresh_group(draft: PlanBuilder) -> bool:

@@ -48,7 +48,7 @@ def test_a_scale_down_shows_moves_rebalances_and_the_worst_share(run: Run) -> No
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[0] == "demo/wordcount  from 3 to 2 replicas, 6 stateful tasks"
     # Dealt in turn, 0_0, 0_2 and 0_4 end on pod 0: four tasks move, and only the two of pod 2 had to.
-    assert rows(ran.out) == ["2 stock * 4 4 10m23s to 10m34s 1s to 3.5s 3 of 6 0"]
+    assert rows(ran.out) == ["2 stock * 4 4 10m42s to 11m2s 1s to 3.5s 3 of 6 0"]
     assert "4 tasks will move, 2 of them needlessly. 0 learners and 0 cold tasks read 0 records." in ran.out
     assert "num.standby.replicas 1" in ran.out
 

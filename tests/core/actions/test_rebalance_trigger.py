@@ -114,6 +114,20 @@ def test_the_second_reading_is_fetched_ten_seconds_after_the_first(settled: floa
     assert triggered(a_snapshot(readings=(reading,))) == (["ReadingsPending"] if due else [])
 
 
+@pytest.mark.parametrize(
+    ("settled", "sent_ago", "after"),
+    [
+        pytest.param(8, 9, 2.0, id="when the second reading may be taken"),
+        pytest.param(9, 6, 4.0, id="not before the last one is ten seconds ago"),
+        pytest.param(2, 3, 5.0, id="and at the usual pace before that"),
+    ],
+)
+def test_the_next_pass_comes_when_the_second_reading_is_due(settled: float, sent_ago: float, after: float) -> None:
+    reading = a_reading(GROUP, rebalance=example.rebalance(GROUP, ago(settled)))
+    decision = decide(a_snapshot(readings=(reading,), rebalances=RebalanceHistory(sent=(ago(sent_ago),))), POLICY)
+    assert (decision.reason, decision.requeue_after) == (Reason.ReadingsPending, seconds(after))
+
+
 def test_triggered_rebalance_that_were_in_vain_before_the_first_good_reading_do_not_delay_the_second() -> None:
     restoring = (example.member(0, active=(0, 1), standby=(4, 5), running=False), *GROUP[1:])
     members = (*restoring[:1], example.member(1, active=(2, 3)), example.member(2, active=(4, 5), standby=(0, 1, 2, 3)))

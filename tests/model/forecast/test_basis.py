@@ -1,5 +1,7 @@
 """What a prediction rests on is learned from the application where it shows it, and named where it does not."""
 
+from dataclasses import replace
+
 from streamapp.core.facts.snapshot import MOST_RATES, NOTHING_SEEN, Direction, Speeds
 from streamapp.simulator.forecast.basis import FAST_RESTORE, SLOW_RESTORE, Given, Known, basis
 from streamapp.simulator.forecast.running import running
@@ -42,10 +44,31 @@ def test_rates_and_pauses_that_were_seen_replace_those_of_the_lab() -> None:
     seen = Speeds(restore=(40_000, 50_000, 60_000), pauses_up=(20.0,), pauses_down=(30.0, 31.0, 32.0, 33.0))
     found = basis(running(a_table(LAYOUT), 2, 3, UID), seen, ON_DEMAND, Given())
     assert found.restore.p50 == 50_000
-    assert (found.pauses.up, found.pauses.seen_up) == (Spread(20 / 1.3, 20, 26), 1)
-    assert found.pauses.down.p50 == 31.5
-    assert found.pauses.down.p90 / found.pauses.down.p10 < 2
+    assert (found.pauses.up, found.pauses.seen_up) == (Pauses().up.after([20.0]), 1)
+    assert found.pauses.down == Pauses().down.after([30.0, 31.0, 32.0, 33.0])
     assert not any("records a second" in phrase for phrase in found.assumed)
+
+
+def test_one_observation_moves_an_estimate_and_keeps_it_wide() -> None:
+    estimate = Spread.between(7.0, 28.0)
+    found = estimate.after([28.0])
+    assert estimate.p50 < found.p50 < 28.0
+    assert found.p10 < estimate.p50
+    assert found.p90 > 28.0
+    assert estimate.after([]) == estimate
+
+
+def test_many_observations_that_agree_make_an_estimate_narrow() -> None:
+    found = Spread.between(7.0, 28.0).after([30.0, 31.0, 32.0, 33.0] * 5)
+    assert 28.0 < found.p50 < 33.0
+    assert found.p90 / found.p10 < 2.5
+
+
+def test_a_scale_down_waits_for_its_stabilization_window_once() -> None:
+    known = replace(STANDBYS, stabilization_seconds=30.0)
+    found = basis(running(a_table(LAYOUT), 2, 1, UID), NOTHING_SEEN, known, Given())
+    assert (found.pauses.before(Direction.DOWN), found.pauses.before(Direction.UP)) == (30.0, 0.0)
+    assert "fewer replicas wait for the stabilization window of 30 s" in found.learned
 
 
 def test_the_users_word_comes_first() -> None:

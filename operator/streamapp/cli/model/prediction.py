@@ -110,11 +110,16 @@ def _sizes(table: TaskTable, current: int, to: int) -> tuple[int, ...]:
 
 
 def _known(view: AppView) -> Known:
-    app = view.streamapp
-    is_eager = isinstance(app, StreamApp) and app.spec.learners.rebalance.value == Rebalance.EAGER.value
-    is_triggered = not isinstance(app, StreamApp) or app.spec.learners.trigger_rebalance
-    source = view.status.learner_source
-    return Known(is_on_demand=source is LearnerSource.ON_DEMAND, is_eager=is_eager, is_triggered=is_triggered)
+    app, source = view.streamapp, view.status.learner_source
+    known = Known(is_on_demand=source is LearnerSource.ON_DEMAND)
+    if not isinstance(app, StreamApp):
+        return known
+    return replace(
+        known,
+        is_eager=app.spec.learners.rebalance.value == Rebalance.EAGER.value,
+        is_triggered=app.spec.learners.trigger_rebalance,
+        stabilization_seconds=app.spec.scale_down.stabilization_window.total_seconds(),
+    )
 
 
 def _holds(view: AppView, chosen: Outcome, current: int) -> tuple[str, ...]:

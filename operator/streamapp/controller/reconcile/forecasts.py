@@ -216,6 +216,7 @@ def _known(gathered: Gathered, decision: Decision) -> Known:
         is_on_demand=decision.source.source is LearnerSource.ON_DEMAND,
         is_eager=is_eager,
         is_triggered=gathered.policy.trigger_rebalance,
+        stabilization_seconds=gathered.policy.stabilization_window.total_seconds(),
     )
 
 

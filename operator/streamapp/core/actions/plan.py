@@ -6,6 +6,7 @@ their way.
 """
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 
 from streamapp.core.actions import beside, standbys
@@ -24,7 +25,7 @@ from streamapp.core.actions.decision import (
     WriteTemplate,
 )
 from streamapp.core.actions.open_step import StepProgress
-from streamapp.core.actions.rebalance_trigger import Waiting, rebalance_for
+from streamapp.core.actions.rebalance_trigger import Waiting, due_at, rebalance_for
 from streamapp.core.actions.rollout import Restart
 from streamapp.core.actions.standbys import StandbysNow
 from streamapp.core.evidence.eta import NOT_KNOWN, Estimate
@@ -100,6 +101,13 @@ class PlanBuilder(OfEvidence):
         """When what is waited for will be caught up."""
         waits = self.outcome.waits
         return estimate(self.evidence, waits) if waits else NOT_KNOWN
+
+    def rebalance_due_in(self) -> timedelta | None:
+        """How long until a step, a hold or a rollout needs a rebalance; None if the clock brings none."""
+        waiting = (self._held, self._rolling) if self.step_progress is None else (self._closing,)
+        found, now = [one for one in waiting if one is not None and one.refusal.needs_rebalance], self.snapshot.now
+        due = [due_at(one, self.snapshot, self.policy.timing) for one in found]
+        return min((at - now for at in due if at is not None and at > now), default=None)
 
     def events(self) -> tuple[Event, ...]:
         """What happened with this decision."""
@@ -231,23 +239,38 @@ class PlanBuilder(OfEvidence):
         return () if asked is None else (asked,)
 
     def _closing_rebalance(self) -> Plan:
-        if self.step_progress is None or self.step_progress.waits_for is None:
-            return ()
-        waiting = Waiting(refusal=self.step_progress.waits_for, since=self.step_progress.step.granted_at)
-        trigger = rebalance_for(waiting, self.evidence)
+        waiting = self._closing
+        trigger = None if waiting is None else rebalance_for(waiting, self.evidence)
         return () if trigger is None else (trigger,)
 
     def _hold_rebalance(self) -> TriggerRebalance | None:
+        waiting = self._held
+        return None if waiting is None else rebalance_for(waiting, self.evidence)
+
+    @property
+    def _closing(self) -> Waiting | None:
+        """What the open step waits for."""
+        progress = self.step_progress
+        if progress is None or progress.waits_for is None:
+            return None
+        return Waiting(refusal=progress.waits_for, since=progress.step.granted_at)
+
+    @property
+    def _held(self) -> Waiting | None:
+        """What the hold waits for."""
         refusal, hold = self.outcome.could_be_rebalanced, self.outcome.hold
         if refusal is None or hold is None:
             return None
-        waiting = Waiting(refusal=refusal, since=hold.since, estimate=self.eta())
-        return rebalance_for(waiting, self.evidence)
+        return Waiting(refusal=refusal, since=hold.since, estimate=self.eta())
+
+    @property
+    def _rolling(self) -> Waiting | None:
+        """What the rollout waits for."""
+        return Waiting(refusal=self.rollout, since=None) if isinstance(self.rollout, Refusal) else None
 
     def _rollout_rebalance(self) -> TriggerRebalance | None:
-        if not isinstance(self.rollout, Refusal):
-            return None
-        return rebalance_for(Waiting(refusal=self.rollout, since=None), self.evidence)
+        waiting = self._rolling
+        return None if waiting is None else rebalance_for(waiting, self.evidence)
 
     def _settling_rebalance(self) -> TriggerRebalance | None:
         missing = self.convergence.waits_for

@@ -46,7 +46,8 @@ class Waiting:
 def rebalance_for(waiting: Waiting, evidence: Evidence) -> TriggerRebalance | None:
     """The triggered rebalance that helps now, if one does."""
     member = _member_to_copy(evidence) if waiting.refusal.needs_rebalance else None
-    if member is None or not _is_time(waiting, evidence.snapshot, evidence.policy.timing):
+    due = due_at(waiting, evidence.snapshot, evidence.policy.timing)
+    if member is None or due is None or due > evidence.snapshot.now:
         return None
     return TriggerRebalance(like_member=member, reason=waiting.refusal.reason)
 
@@ -79,21 +80,21 @@ def _layout(reading: GroupReading) -> object:
     return fingerprint(reading.group) if isinstance(reading.group, GroupDescription) else None
 
 
-def _is_time(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> bool:
-    now, reason, all_sent = snapshot.now, waiting.refusal.reason, snapshot.rebalances.sent
+def due_at(waiting: Waiting, snapshot: Snapshot, timing: Timing) -> datetime | None:
+    """When it is time for a rebalance if nothing changes until then; None if none helps."""
+    reason, all_sent = waiting.refusal.reason, snapshot.rebalances.sent
     gap = timing.move_gap if reason.row.moves_tasks else timing.rebalance_gap
-    if all_sent and now - all_sent[-1] < gap:
-        return False
+    earliest = all_sent[-1] + gap if all_sent else snapshot.now
     if reason in {Reason.ReadingsPending, Reason.GroupChanged}:
         rebalance = None if snapshot.latest is None else snapshot.latest.rebalance
-        return rebalance is None or now - rebalance.settled_at >= timing.reading_gap
+        return earliest if rebalance is None else max(earliest, rebalance.settled_at + timing.reading_gap)
     if not reason.row.is_helped_by_rebalance:
-        return False
+        return None
     starts = [start for start in (waiting.since, snapshot.rebalances.layout_since) if start is not None]
     in_vain = [at for at in all_sent if not starts or at >= max(starts)]
     if _is_given_up(waiting, in_vain):
-        return False
-    return not in_vain or now >= _next(in_vain, waiting, timing)
+        return None
+    return max(earliest, _next(in_vain, waiting, timing)) if in_vain else earliest
 
 
 def _is_given_up(waiting: Waiting, in_vain: Sequence[datetime]) -> bool:

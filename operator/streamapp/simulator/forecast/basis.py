@@ -15,10 +15,8 @@ DEFAULT_VERSION = "4.2.1"
 NEWEST_BEFORE_3_2 = 10
 """Version of Kafka Streams' part of a subscription in 3.0 and 3.1; 3.2 has 11, and so has every release since."""
 _FEWEST_RATES = 3
-_FEWEST_PAUSES = 4
 _LEAST_FACTOR = 1.2
 """Few observations say little of the extremes."""
-_FACTOR_OF_FEW = 1.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +40,8 @@ class Known:
     is_on_demand: bool
     is_eager: bool = False
     is_triggered: bool = True
+    stabilization_seconds: float = 0.0
+    """Of scale-downs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def basis(app: Running, speeds: Speeds, known: Known, given: Given) -> Basis:
     standbys, is_seen = _standbys(app, given, assignor)
     threads = given.threads or max((row.threads for row in app.rows), default=1)
     restore = _restore(speeds, given)
-    pauses = _pauses(speeds)
+    pauses = _pauses(speeds, known)
     settings = Settings(
         assignor=assignor,
         release=release,
@@ -136,27 +136,23 @@ def _restore(speeds: Speeds, given: Given) -> Spread:
     return Spread.between(SLOW_RESTORE, FAST_RESTORE)
 
 
-def _pauses(speeds: Speeds) -> Pauses:
+def _pauses(speeds: Speeds, known: Known) -> Pauses:
     unseen = Pauses()
     return Pauses(
-        up=_seen(speeds.pauses_up) or unseen.up,
-        down=_seen(speeds.pauses_down) or unseen.down,
+        up=unseen.up.after([max(0.1, pause) for pause in speeds.pauses_up]),
+        down=unseen.down.after([max(0.1, pause) for pause in speeds.pauses_down]),
+        window=known.stabilization_seconds,
         seen_up=len(speeds.pauses_up),
         seen_down=len(speeds.pauses_down),
     )
-
-
-def _seen(pauses: tuple[float, ...]) -> Spread | None:
-    if not pauses:
-        return None
-    factor = _LEAST_FACTOR if len(pauses) >= _FEWEST_PAUSES else _FACTOR_OF_FEW
-    return Spread.of([max(0.1, pause) for pause in pauses]).widened(factor)
 
 
 def _note_pauses(pauses: Pauses, learned: list[str], assumed: list[str]) -> None:
     for words, spread, seen in (("add", pauses.up, pauses.seen_up), ("remove", pauses.down, pauses.seen_down)):
         text = f"{spread.p10:.0f} to {spread.p90:.0f} s to {words} pods, beside the rebalances"
         (learned if seen else assumed).append(text)
+    if pauses.window:
+        learned.append(f"fewer replicas wait for the stabilization window of {pauses.window:g} s")
 
 
 def _always(app: Running, settings: Settings) -> Iterator[str]:

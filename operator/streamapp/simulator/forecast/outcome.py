@@ -96,6 +96,7 @@ def outcome(app: Running, to: int, settings: Settings, restore: Spread, pauses: 
     cold = {copy for one in rounds for copy in one.cold}
     learners = {copy for one in rounds for copy in one.wanted.learners}
     direction, steps = Direction.of(app.current, to), removals(app.current, to, settings)
+    pause, wait = pauses.of(direction), pauses.before(direction)
     timed = TimedPlays.of(played, restore.p50)
     copied = _copied(app, learners | cold)
     return Outcome(
@@ -111,8 +112,8 @@ def outcome(app: Running, to: int, settings: Settings, restore: Spread, pauses: 
         cold=len({copy.task for copy in cold}),
         double_work=_double_work(played),
         removals=steps,
-        pause=pauses.of(direction).p50 * steps,
-        seconds=None if app.unknown_sizes else timed.seconds(restore, pauses.of(direction), steps),
+        pause=pause.p50 * steps,
+        seconds=None if app.unknown_sizes else timed.seconds(restore, pause, steps, wait),
         gap=None if app.unknown_sizes else _gap(app, bool(moves), cold, restore, gap),
         is_over=all(one.is_over for one in played),
     )

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from math import exp, log
-from statistics import NormalDist
+from math import exp, log, sqrt
+from statistics import NormalDist, fmean
 
 from streamapp.core.assignors.group import Copy
 from streamapp.core.facts.snapshot import Direction
@@ -18,6 +18,8 @@ from streamapp.simulator.world import Rates
 
 DRAWS = 1_000
 _Z90 = NormalDist().inv_cdf(0.9)
+_COUNTS_AS = 2
+"""Observations that an estimate is worth beside those of the application itself."""
 _GOLDEN = 0.6180339887498949
 
 
@@ -50,6 +52,21 @@ class Spread:
         side = self.p90 / self.p50 if z > 0 else self.p50 / max(self.p10, self.p50 * 1e-6)
         return float(self.p50 * side**z)
 
+    def after(self, values: Sequence[float]) -> "Spread":
+        """What the next value may be, when these were seen: this spread counts as two more of them.
+
+        By a log-normal. Few values leave the range wide, also where they happen to lie close together.
+        """
+        if not values:
+            return self
+        seen, counts = [log(value) for value in values], _COUNTS_AS + len(values)
+        usual, mean = log(self.p50), fmean(seen)
+        middle = (_COUNTS_AS * usual + sum(seen)) / counts
+        apart = _COUNTS_AS * len(seen) / counts * (mean - usual) ** 2
+        squares = _COUNTS_AS * (log(self.p90 / self.p10) / 2 / _Z90) ** 2 + sum((one - mean) ** 2 for one in seen)
+        side = _Z90 * sqrt((squares + apart) / counts * (1 + 1 / counts))
+        return Spread(exp(middle - side), exp(middle), exp(middle + side))
+
     def widened(self, factor: float) -> "Spread":
         """At least so wide to each side of the median."""
         return Spread(min(self.p10, self.p50 / factor), self.p50, max(self.p90, self.p50 * factor))
@@ -66,17 +83,23 @@ def _at(ordered: Sequence[float], share: float) -> float:
 class Pauses:
     """What a change takes beside its rounds, in seconds: an estimate from a few runs, or seen on this application."""
 
-    up: Spread = Spread(8.0, 11.0, 15.0)
+    up: Spread = Spread(7.0, 14.0, 28.0)
     """Replicas that are added: until the pods have started and joined."""
-    down: Spread = Spread(17.0, 22.0, 28.0)
+    down: Spread = Spread(6.0, 13.0, 26.0)
     """Replicas that are removed: the announcement, two looks at the group, the end of the pods."""
+    window: float = 0.0
+    """Seconds for which fewer replicas must be desired before anything begins, once for all steps."""
     seen_up: int = 0
     """Changes of this application that `up` rests on; 0: none, it is the estimate."""
     seen_down: int = 0
 
     def of(self, direction: Direction) -> Spread:
-        """Of a change in this direction."""
+        """Of a step of a change in this direction."""
         return self.up if direction is Direction.UP else self.down
+
+    def before(self, direction: Direction) -> float:
+        """Seconds before the first step of a change in this direction."""
+        return 0.0 if direction is Direction.UP else self.window
 
 
 class HandoverGap(Enum):
@@ -115,20 +138,21 @@ class TimedPlays:
                 copying += then.seconds - now.seconds if is_for_copies else 0.0
         return cls(total + _cold_seconds(plays, rate) - copying, copying, rate)
 
-    def seconds(self, restore: Spread, pause: Spread, steps: int, draws: int = DRAWS) -> Spread:
+    def seconds(self, restore: Spread, pause: Spread, steps: int, before: float = 0.0, draws: int = DRAWS) -> Spread:
         """The range over so many draws.
 
         Args:
             restore: Records a second of one process.
             pause: What a step takes beside its rebalances.
             steps: Steps that are made one after the other.
+            before: Until the first of them may begin.
             draws: How many.
         """
         found = []
         for number in range(draws):
             rate = restore.quantile((number + 0.5) / draws)
             paused = pause.quantile((number * _GOLDEN + 0.5) % 1.0)
-            found.append(self.fixed + self.copying * self.rate / rate + paused * steps)
+            found.append(before + self.fixed + self.copying * self.rate / rate + paused * steps)
         return Spread.of(found)
 
 
