@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-beside-parts test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check
 
 ##@ Begin
 
@@ -32,14 +32,17 @@ hooks: setup ## Install the Git hooks: quick checks at each commit, types at eac
 
 ##@ Check
 
-check: ## Tier 1, no root, a few minutes: format, lint, types, layers, links of the documentation, unit tests
+# mypy and Sphinx use one core each, and what tests wait for is enough for them.
+check: ## Tier 1, no root, three minutes: format, lint, types, layers, links of the documentation, unit tests
 	uv lock --check
 	$(UV) ruff format --check .
 	$(UV) ruff check .
-	$(UV) mypy
 	$(UV) lint-imports
+	$(MAKE) --no-print-directory --jobs 2 check-static test-unit
+
+check-static:
+	$(UV) mypy
 	$(MAKE) --no-print-directory docs-check
-	$(MAKE) --no-print-directory test-unit
 
 format: ## Format the code and fix what ruff can fix
 	$(UV) ruff format .
@@ -56,22 +59,25 @@ test-unit: ## Unit tests, one worker for each core
 
 ##@ Test
 
-test: check test-java ## Tier 2, root, a good hour the first time: tier 1, slow unit tests, Java, Spark, the lab
-	$(MAKE) --no-print-directory test-slow
+test: check ## Tier 2, root, an hour: tier 1, slow unit tests, Java, Spark, the lab
+	$(MAKE) --no-print-directory --jobs 2 test-by-parts test-by-computing
+	$(LAB) test
+
+# The lab itself has both cores: its gaps are measured. Before it, what mostly waits and what only computes go side by
+# side; no clock decides on the results of the latter, so it has the lowest priority.
+COMPUTED := .test-by-computing.log
+test-by-parts: test-java
 	$(MAKE) --no-print-directory test-hostile
 	$(MAKE) --no-print-directory test-model CASES=300 STREAMS="3.8.1 4.2.1" BROKERS=4.2.1
 	$(LAB) build
-	$(MAKE) --no-print-directory --jobs 2 test-lab-parts test-beside-parts
-	$(LAB) test
+	$(MAKE) --no-print-directory test-lab-parts
+	$(MAKE) --no-print-directory test-slow
 
-# The lab's parts wait more than they compute. These only compute, at the lowest priority, and no clock decides on their
-# result. The lab itself has both cores: its gaps are measured.
-BESIDE_PARTS := .test-beside-parts.log
-test-beside-parts:
-	@echo "meanwhile faults and Spark are played; their output comes at their end, and is in $(BESIDE_PARTS) until then"
-	@nice -n 19 $(MAKE) --no-print-directory --jobs 1 test-sweep test-spark >$(BESIDE_PARTS) 2>&1 \
-	  || { cat $(BESIDE_PARTS); exit 1; }
-	@cat $(BESIDE_PARTS)
+test-by-computing:
+	@echo "meanwhile faults and Spark are played; their output comes at their end, and is in $(COMPUTED) until then"
+	@nice -n 19 $(MAKE) --no-print-directory --jobs 1 test-sweep test-spark >$(COMPUTED) 2>&1 \
+	  || { cat $(COMPUTED); exit 1; }
+	@cat $(COMPUTED)
 
 test-spark:
 	$(UV) pytest -m "analytics and not cluster" tests/analytics

@@ -1,47 +1,30 @@
 """Tasks learn elsewhere and move before their pod goes: no standing standbys, no change of the image, nobody notices.
 
-Four applications side by side (with and without a standby, at least once and exactly once), each with the agent.
+Two applications side by side, at least once and exactly once, each with the agent. Those that have standbys besides are
+played every night (`test_66_on_demand_with_standbys`).
 """
 
 from collections.abc import Iterator
-from datetime import datetime
 
 import pytest
 
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.scenarios.demo_application import DemoApplication
-from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
-from lab.scenarios.stream_app import ON_DEMAND
+from lab.scenarios.observed_app import ObservedApp
 from lab.scenarios.task_layouts import TaskLayouts, layouts
+from tests.lab import on_demand
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
-
 KINDS = {
     "bare": {"STREAMS_NUM_STANDBY_REPLICAS": "0"},
     "bare-exactly-once": {"STREAMS_NUM_STANDBY_REPLICAS": "0", "EXACTLY_ONCE": "true"},
-    "standby": {"STREAMS_NUM_STANDBY_REPLICAS": "1"},
-    "standby-exactly-once": {"STREAMS_NUM_STANDBY_REPLICAS": "1", "EXACTLY_ONCE": "true"},
 }
-KEYS = 120_000
-"""Twenty thousand a task: more than the 10,000 records that a copy may lag."""
-SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 30.0
-"""Of 45: fourteen JVMs share two cores here, so this is no measure of the gap; the benchmarks are."""
 
 
 @pytest.fixture(scope="module")
 def kinds(kubectl: Kubectl, bootstrap: str, operator: None) -> Iterator[dict[str, ObservedApp]]:  # noqa: ARG001 (it must run)
     """Deploy all of them with three pods under load."""
-    made = {
-        kind: DemoApplication(
-            unique_name(f"ondemand-{kind}"), settings, KEYS, 100, f"t-ondemand-{kind}", cpu_request="20m"
-        )
-        for kind, settings in KINDS.items()
-    }
-    remove_all(kubectl, bootstrap, list(made.values()))
-    observed = {kind: ObservedApp.of(kubectl, bootstrap, application) for kind, application in made.items()}
-    start_all(dict.fromkeys(observed.values(), 3), lambda _: ON_DEMAND)
-    yield observed
-    remove_all(kubectl, bootstrap, list(made.values()))
+    with on_demand.applications(kubectl, bootstrap, KINDS) as made:
+        yield made
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,26 +36,15 @@ def bare_from_the_start(kinds: dict[str, ObservedApp], bootstrap: str) -> Iterat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_agents_are_at_work_in_every_pod(kinds: dict[str, ObservedApp], kind: str) -> None:
-    status = kinds[kind].app.status()
-    assert status["learnerSource"] == "OnDemand"
-    assert [member["agent"] for member in status["members"]] == ["Active"] * 3
-    assert kinds[kind].app.condition("LearnersAvailable")["status"] == "True"
+    on_demand.require_agents(kinds[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_pod_is_drained_before_it_goes(kinds: dict[str, ObservedApp], kind: str, bootstrap: str) -> None:
-    one, began = kinds[kind], kinds[kind].clock()
-    with layouts(bootstrap, one.app.application.application_id) as seen:
-        one.app.scale(2)
-        one.app.wait_until_converged(2)
-    assert one.steps()[0] == (3, 2)
-    assert seen.at(granted_at(one)).holds_nothing(2)
-    assert len(seen.moves()) >= 2
-    assert [move for move in seen.moves() if not move.had_copy] == []
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    on_demand.drain_the_last_of_three(kinds[kind], bootstrap)
 
 
-@pytest.mark.parametrize("kind", ["bare", "bare-exactly-once"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_pod_that_comes_gets_tasks_only_behind_learners(
     kinds: dict[str, ObservedApp], kind: str, bootstrap: str
 ) -> None:
@@ -85,7 +57,7 @@ def test_a_pod_that_comes_gets_tasks_only_behind_learners(
         one.app.wait_until_converged(4)
     to_the_new_one = [move for move in seen.moves() if move.after == 3]
     assert (len(to_the_new_one), [move for move in to_the_new_one if not move.had_copy]) == (1, [])
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
 
 
 def test_several_pods_are_drained_and_go_together(
@@ -99,24 +71,16 @@ def test_several_pods_are_drained_and_go_together(
     one.app.scale(3)
     one.app.wait_until_converged(3)
     assert one.steps()[0] == (6, 3)
-    before = seen.at(granted_at(one))
+    before = seen.at(on_demand.granted_at(one))
     assert all(before.holds_nothing(ordinal) for ordinal in (3, 4, 5))
     moves = seen.moves()[earlier:]
     assert len(moves) >= 3
     # What a pod was the owner of before lies on its volume still, and is as good as a copy.
     assert [move for move in moves if not move.had_state] == []
     assert seen.failure is None
-    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+    assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_record_was_lost_and_where_it_is_promised_none_was_doubled(kinds: dict[str, ObservedApp], kind: str) -> None:
-    counts = kinds[kind].counts()
-    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
-    if "exactly-once" in kind:
-        assert (counts.doubled, counts.overcounted) == (0, 0)
-
-
-def granted_at(one: ObservedApp) -> datetime:
-    """When the last step was granted."""
-    return datetime.fromisoformat(one.app.status()["lastSteps"][0]["at"])
+    on_demand.require_counts(kinds[kind])

@@ -1,0 +1,68 @@
+"""Applications whose learners come on demand, and what is promised to each of them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+
+from lab.clusters.kubectl import Kubectl
+from lab.scenarios.demo_application import DemoApplication
+from lab.scenarios.observed_app import ObservedApp, remove_all, start_all, unique_name
+from lab.scenarios.stream_app import ON_DEMAND
+from lab.scenarios.task_layouts import layouts
+
+KEYS = 120_000
+"""Twenty thousand a task: more than the 10,000 records that a copy may lag."""
+SECONDS_AND_NOT_THE_SESSION_TIMEOUT = 30.0
+"""Of 45: many JVMs share two cores here, so this is no measure of the gap; the benchmarks are."""
+
+
+@contextmanager
+def applications(
+    kubectl: Kubectl, bootstrap: str, kinds: Mapping[str, Mapping[str, str]]
+) -> Iterator[dict[str, ObservedApp]]:
+    """Deploy one of each kind with three pods under load, side by side; `kinds` has the settings of each by name."""
+    made = {
+        kind: DemoApplication(
+            unique_name(f"ondemand-{kind}"), settings, KEYS, 100, f"t-ondemand-{kind}", cpu_request="20m"
+        )
+        for kind, settings in kinds.items()
+    }
+    remove_all(kubectl, bootstrap, list(made.values()))
+    observed = {kind: ObservedApp.of(kubectl, bootstrap, application) for kind, application in made.items()}
+    start_all(dict.fromkeys(observed.values(), 3), lambda _: ON_DEMAND)
+    yield observed
+    remove_all(kubectl, bootstrap, list(made.values()))
+
+
+def require_agents(one: ObservedApp) -> None:
+    """Each of the three pods has an agent that is at work."""
+    status = one.app.status()
+    assert status["learnerSource"] == "OnDemand"
+    assert [member["agent"] for member in status["members"]] == ["Active"] * 3
+    assert one.app.condition("LearnersAvailable")["status"] == "True"
+
+
+def drain_the_last_of_three(one: ObservedApp, bootstrap: str) -> None:
+    """Scale down by one: the pod has no task when it goes, and each task moves to a copy."""
+    began = one.clock()
+    with layouts(bootstrap, one.app.application.application_id) as seen:
+        one.app.scale(2)
+        one.app.wait_until_converged(2)
+    assert one.steps()[0] == (3, 2)
+    assert seen.at(granted_at(one)).holds_nothing(2)
+    assert len(seen.moves()) >= 2
+    assert [move for move in seen.moves() if not move.had_copy] == []
+    assert one.worst_gap_since(began) < SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+
+
+def require_counts(one: ObservedApp) -> None:
+    """Nothing was lost; under exactly-once nothing was counted twice."""
+    counts = one.counts()
+    assert (counts.nothing_lost, counts.undercounted) == (True, 0)
+    if one.app.application.settings.get("EXACTLY_ONCE") == "true":
+        assert (counts.doubled, counts.overcounted) == (0, 0)
+
+
+def granted_at(one: ObservedApp) -> datetime:
+    """When the last step was granted."""
+    return datetime.fromisoformat(one.app.status()["lastSteps"][0]["at"])
