@@ -1,4 +1,4 @@
-"""A cluster with an operator in it: its pods, its Lease, its answers behind the pod proxy."""
+"""A cluster with an operator in it: its pods, its Lease, its answers behind a port-forward."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from aiohttp import web
 
@@ -54,7 +55,8 @@ class OperatorThere:
     metrics: int = 200
     reviewed: list[Json] = field(default_factory=list)
     may_review: bool = True
-    proxied: list[str] = field(default_factory=list)
+    forwarded: list[str] = field(default_factory=list)
+    """What was asked of pods: `pod:port/path`."""
     record: Path | None = None
     """Folder of the flight record."""
     logs: dict[tuple[str, str, bool], bytes] = field(default_factory=dict)
@@ -113,6 +115,7 @@ class OperatorThere:
         self.tell("/v1/operator", operator)
         self.tell_of(replace(with_agents()))
         self.cluster.do(lambda server: setattr(server, "elsewhere", self._elsewhere))
+        self.cluster.do(lambda server: setattr(server, "forwarded", self._forwarded))
 
     def _elsewhere(self, request: web.Request, body: Json) -> web.Response | None:
         if request.path == "/apis/streamapp.dev":
@@ -125,7 +128,7 @@ class OperatorThere:
             return self._review(body)
         if request.path.endswith("/log"):
             return self._log(request)
-        return self._proxy(request) if "/proxy/" in request.path else None
+        return None
 
     def _log(self, request: web.Request) -> web.Response:
         pod, asked = request.path.split("/")[-2], request.query
@@ -143,23 +146,20 @@ class OperatorThere:
         what = "/".join(asked[part] for part in ("resource", "subresource") if part in asked)
         return web.json_response({"status": {"allowed": (what, asked["verb"]) not in self.denied}})
 
-    def _proxy(self, request: web.Request) -> web.Response:
-        path = request.path
-        self.proxied.append(path)
-        head, _, rest = path.partition("/proxy")
-        pod = head.rpartition("/")[2].removesuffix(":8080")
+    def _forwarded(self, pod: str, port: str, asked: str) -> tuple[int, bytes] | str:
+        path, _, query = asked.partition("?")
+        self.forwarded.append(f"{pod}:{port}{path}")
         if pod != self.leader:
-            return web.Response(status=503, text="this replica of the operator does not lead")
-        if rest.endswith("/history") and rest not in self.answers:
-            return self._history(rest.split("/"), request.query.get("since", ""))
-        status, answer = self.answers.get(rest, (404, b"StreamApp x: this operator does not know it"))
-        return web.Response(status=status, body=answer)
+            return 503, b"this replica of the operator does not lead"
+        if path.endswith("/history") and path not in self.answers:
+            return self._history(path.split("/"), dict(parse_qsl(query)).get("since", ""))
+        return self.answers.get(path, (404, b"StreamApp x: this operator does not know it"))
 
-    def _history(self, path: list[str], since: str) -> web.Response:
+    def _history(self, path: list[str], since: str) -> tuple[int, bytes]:
         """The operator's own answer, from files."""
         self.since.append(since)
         *_, namespace, name, _ = path
         history = RecordHistory(self.record, lambda: True)
         with ThreadPoolExecutor(1) as pool:
             told = pool.submit(lambda: asyncio.run(history.about(Key(namespace, name), since))).result()
-        return web.Response(status=told.status, text=told.body)
+        return told.status, told.body.encode()

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from tests.kube.field_ownership import Json
 from tests.kube.object_store import Change, ObjectStore, RefusalError, Request
+from tests.kube.port_forward import tunnel
 from tests.support.listening import serving
 
 
@@ -36,6 +37,9 @@ Refuse = Callable[[web.Request], tuple[int, str] | None]
 Elsewhere = Callable[[web.Request, Json], web.Response | None]
 """What answers in place of the objects: discovery, reviews, a pod's proxy; None for all the rest."""
 
+Forwarded = Callable[[str, str, str], tuple[int, bytes] | str]
+"""What a pod answers behind a port-forward: its name, the port and the path; or why there is no connection."""
+
 Fault = Callable[[Write], str | None]
 """What becomes of a write: None for nothing unusual, `before` and `after` cut the connection without an answer before
 or after it is made, `conflict` answers 409 and `busy` 429."""
@@ -54,6 +58,7 @@ class ApiServer(ObjectStore):
         """Path and query of every read, watches too."""
         self.refuse: Refuse = lambda _: None
         self.elsewhere: Elsewhere = lambda *_: None
+        self.forwarded: Forwarded = lambda pod, *_: f"nobody stands in for pod {pod}"
         self.oldest_watchable = 0
         """Watches from an older version end with 410."""
         self.opened: list[Callable[[], None]] = []
@@ -122,6 +127,9 @@ class ApiServer(ObjectStore):
         elsewhere = self.elsewhere(received, {})
         if elsewhere is not None:
             return elsewhere
+        if received.path.endswith("/portforward"):
+            pod, port = received.path.split("/")[-2], received.query["ports"]
+            return await tunnel(received, lambda path: self.forwarded(pod, port, path))
         request = Request.of("GET", received.path, received.query, {})
         if received.query.get("watch") == "true":
             return await self._watch(received, request)

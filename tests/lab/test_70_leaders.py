@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lab.clusters.kubectl import Kubectl, wait_until
+from lab.errors import LabError
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication
 from lab.scenarios.faults import kill_container
@@ -88,6 +89,15 @@ def test_one_replica_says_that_it_leads_and_the_other_that_it_stands_by(held: Ob
     assert "forbidden" not in operator_deployment.logs(kubectl)
 
 
+@pytest.mark.lab
+def test_the_pod_network_reads_nothing_of_applications(held: ObservedApp) -> None:
+    kubectl = held.app.kubectl
+    leader = operator_deployment.pod_name(kubectl)
+    for port, why in ((8080, "NotFound"), (8081, "connection refused")):
+        with pytest.raises(LabError, match=why):
+            proxied(kubectl, leader, "v1/operator", port)
+
+
 @pytest.mark.proofs
 @pytest.mark.guarantee(2)
 @pytest.mark.timeout(2400)
@@ -148,6 +158,7 @@ def renew_pods(kubectl: Kubectl) -> None:
     kubectl.wait_for_rollout(operator_deployment.NAMESPACE, "deployment/streamapp-operator")
 
 
-def proxied(kubectl: Kubectl, pod: str, path: str) -> str:
-    """Give what a replica answers over HTTP."""
-    return kubectl.run("get", f"--raw=/api/v1/namespaces/{operator_deployment.NAMESPACE}/pods/{pod}:8080/proxy/{path}")
+def proxied(kubectl: Kubectl, pod: str, path: str, port: int = 8080) -> str:
+    """Give what a replica answers over HTTP in the pod network."""
+    door = f"/api/v1/namespaces/{operator_deployment.NAMESPACE}/pods/{pod}:{port}/proxy"
+    return kubectl.run("get", f"--raw={door}/{path}")

@@ -27,7 +27,7 @@ from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.http import routes
 from streamapp.controller.http.answers import Answers, release
-from streamapp.controller.http.probes import Health, serve
+from streamapp.controller.http.probes import Health, listen, serve
 from streamapp.controller.leader.clock import SteadyClock, seconds_since_boot
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import ALONE, Leadership
@@ -373,9 +373,12 @@ async def run(settings: Settings) -> None:
         left_behind.push_async_callback(client.close)
         operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
-        route_defs = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
-        server = await serve(settings.port, operator.health, operator.metrics, route_defs)
-        left_behind.push_async_callback(server.cleanup)
+        for_applications = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
+        for server in (
+            await serve(settings.port, operator.health, operator.metrics),
+            await listen(for_applications, routes.LOOPBACK, settings.api_port),
+        ):
+            left_behind.push_async_callback(server.cleanup)
         left_behind.push_async_callback(operator.recording.close)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
 

@@ -45,6 +45,9 @@ class Settings:
     follow in a second. Empty: agents cannot be used."""
     port: int = 8080
     """Where `/healthz`, `/readyz` and `/metrics` are served."""
+    api_port: int = 8081
+    """Where tasks, findings and history are served, on the loopback address alone: whoever may open a port-forward to
+    the pod may read them."""
     log_level: str = "info"
     """`debug`, `info`, `warning` or `error`."""
     request_deadline_seconds: float = 10.0
@@ -152,4 +155,4 @@ def _count(text: str) -> int:
 
 
 _READERS_BY_TYPE: Mapping[type, Callable[[str], object]] = {tuple: _names, float: _positive, int: _count, str: str}
-_READERS: Mapping[str, Callable[[str], object]] = {"port": _port, "application_ids": _bindings}
+_READERS: Mapping[str, Callable[[str], object]] = {"port": _port, "api_port": _port, "application_ids": _bindings}

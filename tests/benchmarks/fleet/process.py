@@ -41,6 +41,7 @@ async def operator(source: Path, kubeconfig: Path, log: Path) -> AsyncIterator[O
         "PYTHONPATH": str(source / "operator"),
         "KUBECONFIG": str(kubeconfig),
         "STREAMAPP_PORT": "0",
+        "STREAMAPP_API_PORT": "0",
     }
     with log.open("wb") as said:
         process = await asyncio.create_subprocess_exec(

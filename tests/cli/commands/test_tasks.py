@@ -48,7 +48,7 @@ def test_every_task_is_shown_with_owner_copies_and_who_covers_it(there: Operator
     ]
     assert rows(ran.out)[0] == ["0_0", "0", "running", "standby", "1", "0", "pod", "0,", "1"]
     assert rows(ran.out)[4] == ["0_4", "2", "running", "standby", "0", "0", "pod", "0"]
-    assert there.proxied == [f"/api/v1/namespaces/{SYSTEM}/pods/operator-a:8080/proxy{TASKS}"]
+    assert there.forwarded == [f"operator-a:8081{TASKS}"]
 
 
 def test_those_behind_have_bars_and_no_pod_that_covers_them(there: OperatorThere, run: Run) -> None:
@@ -156,7 +156,11 @@ def test_the_operators_namespace_is_an_option_and_a_variable(
     ("path", "what", "step"),
     [
         ("/leases/", f"Lease {SYSTEM}/streamapp-operator", f"ask for a Role in namespace {SYSTEM} with get leases"),
-        ("/proxy/", f"operator pod {SYSTEM}/operator-a", f"ask for a Role in namespace {SYSTEM} with get pods/proxy"),
+        (
+            "/portforward",
+            f"operator pod {SYSTEM}/operator-a",
+            f"ask for a Role in namespace {SYSTEM} with get and create pods/portforward",
+        ),
     ],
 )
 def test_a_right_that_is_missing_is_named(there: OperatorThere, run: Run, path: str, what: str, step: str) -> None:
@@ -183,7 +187,7 @@ def test_a_replica_that_does_not_lead_and_an_answer_that_is_none_are_told(there:
 
 def test_a_name_that_is_mistyped_is_told_before_any_operator_is_asked(there: OperatorThere, run: Run) -> None:
     assert an_error(run("tasks", "wordcuont").err)[2] == "did you mean wordcount?"
-    assert there.proxied == []
+    assert there.forwarded == []
 
 
 def test_a_newer_operator_may_say_more(there: OperatorThere, run: Run) -> None:

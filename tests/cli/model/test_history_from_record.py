@@ -108,7 +108,7 @@ def test_the_record_alone_is_shown_in_order(there: OperatorThere, cluster: Clust
         f"{Reason.LearnersCatchingUp.note} 2 tasks wait. Desired 2, current 3 (3 running, 3 ready).",
     ]
     assert run("history", "wordcount").out.splitlines()[0] == "demo/wordcount  from the flight record"
-    assert there.proxied[0] == f"/api/v1/namespaces/{SYSTEM}/pods/operator-a:8080/proxy{PATH}"
+    assert there.forwarded[0] == f"operator-a:8081{PATH}"
 
 
 def test_a_person_sees_a_hold_as_one_entry_and_its_details_with_all(there: OperatorThere, run: Run) -> None:
@@ -289,13 +289,12 @@ def no_operator(there: OperatorThere) -> None:
 
 
 def no_right(there: OperatorThere) -> None:
-    there.cluster.do(partial(_refuse_proxy))
+    there.cluster.do(partial(_refuse_port_forwards))
 
 
-def _refuse_proxy(server: ApiServer) -> None:
-    before = server.elsewhere
-    server.elsewhere = lambda request, body: None if "/proxy/" in request.path else before(request, body)
-    server.refuse = lambda request: (403, 'User "me" cannot get pods/proxy') if "/proxy/" in request.path else None
+def _refuse_port_forwards(server: ApiServer) -> None:
+    refusal = (403, 'User "me" cannot create pods/portforward')
+    server.refuse = lambda request: refusal if request.path.endswith("/portforward") else None
 
 
 def no_record(there: OperatorThere) -> None:
@@ -316,12 +315,15 @@ def older(there: OperatorThere) -> None:
 
 UNANSWERED: dict[Callable[[OperatorThere], None], tuple[str, str]] = {
     no_operator: ("there is no pod with the label", "or STREAMAPP_OPERATOR_NAMESPACE"),
-    no_right: ("cannot get pods/proxy", f"ask for a Role in namespace {SYSTEM} with get pods/proxy"),
+    no_right: (
+        "cannot create pods/portforward",
+        f"ask for a Role in namespace {SYSTEM} with get and create pods/portforward",
+    ),
     no_record: (
         "no flight record is kept: STREAMAPP_RECORD_FOLDER names no folder",
         "set the chart's value record.enabled",
     ),
-    busy: ("somebody else is reading", "network policies for the API server"),
+    busy: ("somebody else is reading", "check the pod and its kubelet"),
     newer: ("is not readable: v: ", "use the same version of the operator and the command line"),
     older: ("404: Not Found", "or upgrade the operator"),
 }

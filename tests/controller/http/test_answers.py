@@ -16,8 +16,8 @@ from streamapp.api.http.messages import Findings, OperatorTold, Tasks, findings_
 from streamapp.controller.http import answers as answering
 from streamapp.controller.http import routes
 from streamapp.controller.http.answers import CACHE_SECONDS, Answers
-from streamapp.controller.http.probes import Health, serve
-from streamapp.controller.http.routes import of_answers
+from streamapp.controller.http.probes import listen
+from streamapp.controller.http.routes import LOOPBACK, of_answers
 from streamapp.controller.settings import Settings
 from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
@@ -67,10 +67,8 @@ async def a_door(bench: Bench) -> AsyncIterator[Door]:
         bench.clock.now,
         bench.clock.monotonic,
     )
-    runner = await serve(0, Health(lambda: 0.0, 1, 1), bench.metrics, of_answers(answers))
-    # With any port for both, IPv6 has another one.
-    port = next(address[1] for address in runner.addresses if len(address) == 2)
-    door.url = f"http://127.0.0.1:{port}"
+    runner = await listen(of_answers(answers), LOOPBACK, 0)
+    door.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield door
     finally:

@@ -8,9 +8,8 @@ import pytest
 from aiohttp import ClientSession, web
 
 from streamapp.controller.http import routes
-from streamapp.controller.http.probes import Health, serve
-from streamapp.controller.http.routes import ResponseLimiter
-from streamapp.controller.metrics import Metrics
+from streamapp.controller.http.probes import listen
+from streamapp.controller.http.routes import LOOPBACK, ResponseLimiter
 
 LARGE = b"x" * 32 * 1024 * 1024
 """More than the sockets of both sides take."""
@@ -26,9 +25,9 @@ async def a_server() -> AsyncIterator[int]:
     async def large(request: web.Request) -> web.Response:
         return await way.send(request, web.Response(body=LARGE))
 
-    runner = await serve(0, Health(lambda: 0.0, 1, 1), Metrics(), [web.get("/large", large)])
+    runner = await listen([web.get("/large", large)], LOOPBACK, 0)
     try:
-        yield next(address[1] for address in runner.addresses if len(address) == 2)
+        yield runner.addresses[0][1]
     finally:
         await runner.cleanup()
 

@@ -141,6 +141,7 @@ async def replicas(folder: Path, **settings: float) -> AsyncIterator[Replicas]:
             "PYTHONPATH": str(SOURCES),
             "KUBECONFIG": str(folder / "kubeconfig"),
             "STREAMAPP_PORT": "0",
+            "STREAMAPP_API_PORT": "0",
             "STREAMAPP_LEASE_NAMESPACE": LEASE.namespace,
             "STREAMAPP_LEASE_NAME": LEASE.name,
             "STREAMAPP_NAMESPACES": NAMESPACE,

@@ -11,9 +11,8 @@ import pytest
 from aiohttp import ClientSession
 
 from streamapp.controller.http import routes
-from streamapp.controller.http.probes import Health, serve
-from streamapp.controller.http.routes import of_history
-from streamapp.controller.metrics import Metrics
+from streamapp.controller.http.probes import listen
+from streamapp.controller.http.routes import LOOPBACK, of_history
 from streamapp.controller.record import reader
 from streamapp.controller.record.files import OpenFile, every_file
 from streamapp.controller.record.reader import RecordHistory
@@ -44,9 +43,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def asked(found: RecordHistory, path: str) -> tuple[int, Any]:
-    runner = await serve(0, Health(lambda: 0.0, 1, 1), Metrics(), of_history(found))
+    runner = await listen(of_history(found), LOOPBACK, 0)
     try:
-        port = next(address[1] for address in runner.addresses if address[0] == "0.0.0.0")  # noqa: S104
+        port = runner.addresses[0][1]
         async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
             is_json = answer.content_type == "application/json"
             return answer.status, json.loads(await answer.text()) if is_json else await answer.text()

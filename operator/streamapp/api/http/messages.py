@@ -14,6 +14,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 PORT = 8080
+"""Of probes and metrics."""
+API_PORT = 8081
+"""Of everything here, on the loopback address of the operator's pod."""
 OPERATOR_PATH = "/v1/operator"
 
 

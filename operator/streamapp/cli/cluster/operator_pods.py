@@ -1,14 +1,14 @@
 """Finds the operator's leader and asks it through the API server; a network path to its pod is not needed.
 
-Used by `tasks`, `doctor` and `history`. The user needs three rights in the operator's namespace: get `leases`, list
-`pods`, and get `pods/proxy`. Every failure is a CliError.
+Used by `tasks`, `doctor` and `history`. The user needs these rights in the operator's namespace: get `leases`, list
+`pods`, and get and create `pods/portforward`. Every failure is a CliError.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from streamapp.api.http.messages import NO_RECORD, PORT, Answered, NotAnswerableError, read
+from streamapp.api.http.messages import API_PORT, NO_RECORD, Answered, NotAnswerableError, read
 from streamapp.cli.errors import CliError
 from streamapp.cli.text.sanitize import plain
 from streamapp.kube.client.client import KubeClient
@@ -123,16 +123,16 @@ async def ask(client: KubeClient, leader: Leader, path: str, model: type[Message
     """Ask the leader; CliError if it does not answer."""
     what = f"operator pod {leader.namespace}/{leader.pod}"
     try:
-        return read(model, await client.proxied(leader.namespace, leader.pod, PORT, path))
+        return read(model, await client.forwarded(leader.namespace, leader.pod, API_PORT, path))
     except NotAnswerableError as error:
         why = f"its answer to {path} is not readable: {plain(str(error))}"
         raise CliError(what, why, "use the same version of the operator and the command line") from error
     except RefusedError as error:
-        raise _not_allowed(what, error, "get pods/proxy", leader.namespace) from error
+        raise _not_allowed(what, error, "get and create pods/portforward", leader.namespace) from error
     except NotFoundError as error:
         raise CliError(what, plain(error.why), _not_known(error)) from error
     except UnavailableError as error:
-        step = "try again in a few seconds; if this persists, check the pod, and network policies for the API server"
+        step = "try again in a few seconds; if this persists, check the pod and its kubelet"
         raise CliError(what, plain(error.why), step) from error
     except KubeError as error:
         raise CliError(what, plain(error.why), "run the command again") from error

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from streamapp.api.http.messages import PORT, findings_path, history_path, tasks_path
+from streamapp.api.http.messages import API_PORT, PORT, findings_path, history_path, tasks_path
 from streamapp.cli.cluster.operator_pods import OPERATOR_SELECTOR, lease_of
 from streamapp.cli.text.redaction import Redaction
 from streamapp.cli.text.sanitize import plain
@@ -172,7 +172,7 @@ class SupportReader:
         path = f"operator/{pod}.metrics"
 
         async def read() -> SupportFile:
-            metrics = await self.client.proxied(self.operator_namespace, pod, PORT, "/metrics")
+            metrics = await self.client.forwarded(self.operator_namespace, pod, PORT, "/metrics")
             own = (line for line in metrics.decode(errors="replace").splitlines() if self._is_own(line))
             return text_file(path, "".join(f"{line}\n" for line in own))
 
@@ -186,7 +186,7 @@ class SupportReader:
 
     async def _answer(self, path: str, leader: str, question: str) -> SupportFile:
         async def read() -> SupportFile:
-            answer = await self.client.proxied(self.operator_namespace, leader, PORT, question)
+            answer = await self.client.forwarded(self.operator_namespace, leader, API_PORT, question)
             return json_file(path, json.loads(answer))
 
         return await _read(path, read)

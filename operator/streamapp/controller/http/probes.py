@@ -1,4 +1,4 @@
-"""Serves probes and Prometheus metrics over HTTP, and mounts the routes of `http.routes`.
+"""Serves probes and Prometheus metrics over HTTP.
 
 Runs in the event loop of the operator, so that probes fail if the loop hangs.
 
@@ -73,8 +73,8 @@ class Health:
         return None
 
 
-async def serve(port: int, health: Health, metrics: Metrics, routes: Iterable[web.RouteDef] = ()) -> web.AppRunner:
-    """Start the server, with these routes beside its own; `cleanup` of what it gives ends it."""
+async def serve(port: int, health: Health, metrics: Metrics) -> web.AppRunner:
+    """Start the server; `cleanup` of what it gives ends it."""
 
     async def healthz(_: web.Request) -> web.Response:
         faults = health.faults()
@@ -89,10 +89,15 @@ async def serve(port: int, health: Health, metrics: Metrics, routes: Iterable[we
         metrics.queue_oldest_seconds.set(health.queue_age())
         return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=1.0.0; charset=utf-8"})
 
+    routes = [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", show)]
+    return await listen(routes, None, port)
+
+
+async def listen(routes: Iterable[web.RouteDef], host: str | None, port: int) -> web.AppRunner:
+    """Serve these routes on an address, None for all; `cleanup` of what it gives ends it."""
     app = web.Application()
-    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", show)])
     app.add_routes(routes)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, port=port).start()
+    await web.TCPSite(runner, host, port).start()
     return runner

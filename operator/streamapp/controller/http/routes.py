@@ -1,7 +1,8 @@
 """The HTTP routes for applications: paths, responses, and a limit on responses that are being sent.
 
-Passed to `http.probes.serve` by `process`. The contents come from `http.answers` and `record.reader`. A slow reader
-keeps its response in the leader's memory; so only a few responses are sent at once, each for a limited time.
+Served by `process` on the loopback address, so that the API server decides who reads: a port-forward takes a right in
+the operator's namespace. The contents come from `http.answers` and `record.reader`. A slow reader keeps its response in
+the leader's memory; so only a few responses are sent at once, each for a limited time.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from streamapp.controller.http.answers import Answers, Endpoint, HttpAnswer
 from streamapp.controller.record.reader import RecordHistory
 from streamapp.kube.client.kinds import Key
 
+LOOPBACK = "127.0.0.1"
 MOST_AT_ONCE = 16
 """Responses that are being sent; more are refused."""
 

@@ -20,6 +20,7 @@ from kubernetes.aio.client.api_client import ApiClient, RequestSerialized
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
+from streamapp.kube.client import port_forward
 from streamapp.kube.client.errors import NotFoundError, UnavailableError, of_status
 from streamapp.kube.client.impersonation import Impersonation
 from streamapp.kube.client.kinds import PODS, Kind
@@ -208,9 +209,33 @@ class KubeClient:
             return ()
         return tuple(str(one["version"]) for one in group_document["versions"])
 
-    async def proxied(self, namespace: str, pod: str, port: int, path: str) -> bytes:
-        """Read something that a pod serves over HTTP, through the API server; what the pod refuses is an error too."""
-        return await self._send("GET", PODS, f"{PODS.path(namespace, f'{pod}:{port}', 'proxy')}{path}")
+    async def forwarded(self, namespace: str, pod: str, port: int, path: str) -> bytes:
+        """Read something that a pod serves over HTTP, on its loopback address too; what the pod refuses is an error."""
+        what, query = f"GET {path} of pod {namespace}/{pod}", {"ports": str(port)}
+        door = PODS.path(namespace, pod, "portforward")
+        status = 0
+        try:
+            with _told_apart(what, self._deadline_seconds):
+                async with self._turns, asyncio.timeout(self._deadline_seconds):
+                    status, body = await self._exchanged(door, query, path)
+        except port_forward.ForwardError as error:
+            raise UnavailableError(what, str(error), "see that the pod runs and serves this port") from error
+        except aiohttp.WSServerHandshakeError as error:
+            await self._send("GET", PODS, door, query)  # the same request without an upgrade is told why
+            raise UnavailableError(what, error.message, "see that the API server serves port-forwards") from error
+        finally:
+            self._observe("GET", PODS.plural, status)
+        if status != 200:
+            raise of_status(status, what, _message(body))
+        return body
+
+    async def _exchanged(self, door: str, query: Mapping[str, str], path: str) -> tuple[int, bytes]:
+        _, url, headers, *_ = await self._parameters("GET", door, query, None, "application/json")
+        rest = self._api.rest_client
+        if rest.pool_manager is None:
+            rest.pool_manager = rest._create_pool_manager()  # noqa: SLF001 (as its first request does)
+        async with rest.pool_manager.ws_connect(url, headers=headers, protocols=(port_forward.SUBPROTOCOL,)) as socket:
+            return await port_forward.exchange(socket, path)
 
     async def log(self, namespace: str, pod: str, container: str, *, lines: int, previous: bool = False) -> bytes:
         """Read the newest lines that a container wrote, in its present run or in the one before."""
@@ -439,6 +464,8 @@ def _told_apart(what: str, deadline_seconds: float) -> Iterator[None]:
         yield
     except TimeoutError as error:
         raise UnavailableError(what, f"no answer within {deadline_seconds:g} s", next_step) from error
+    except aiohttp.WSServerHandshakeError:
+        raise
     except (aiohttp.ClientError, OSError) as error:
         raise UnavailableError(what, str(error) or type(error).__name__, next_step) from error
 
