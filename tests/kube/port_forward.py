@@ -14,6 +14,8 @@ Pod = Callable[[str], tuple[int, bytes] | str]
 
 async def tunnel(request: web.Request, pod: Pod, piece: PieceSize = 1000) -> web.StreamResponse:
     """Answer one exchange, in messages of so many bytes, as a kubelet would."""
+    if request.headers.get("Accept") != "*/*":
+        return web.json_response({"message": "only the following media types are accepted: */*"}, status=406)
     if request.headers.get("Upgrade", "").lower() != "websocket":
         return web.json_response({"message": "Upgrade request required"}, status=400)
     socket = web.WebSocketResponse(protocols=(SUBPROTOCOL,))

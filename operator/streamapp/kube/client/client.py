@@ -231,6 +231,7 @@ class KubeClient:
 
     async def _exchanged(self, door: str, query: Mapping[str, str], path: str) -> tuple[int, bytes]:
         _, url, headers, *_ = await self._parameters("GET", door, query, None, "application/json")
+        headers = {**headers, "Accept": "*/*"}  # with JSON alone, the API server refuses to connect
         rest = self._api.rest_client
         if rest.pool_manager is None:
             rest.pool_manager = rest._create_pool_manager()  # noqa: SLF001 (as its first request does)
