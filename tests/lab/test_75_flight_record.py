@@ -8,6 +8,7 @@ import asyncio
 import gzip
 import json
 import os
+import time
 import uuid
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
@@ -25,7 +26,7 @@ from lab.build.cache import Cache
 from lab.build.maven import connector_jars as fetched
 from lab.settings import Settings
 from streamapp.analytics.bronze.ingest import Ingest, Ingested, bronze
-from streamapp.analytics.bronze.kafka import Topic, connector_jars, ingest_topic
+from streamapp.analytics.bronze.kafka import Topic, connector_jars, identified, ingest_topic
 from streamapp.analytics.build import Build
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages
@@ -64,6 +65,20 @@ def topic() -> Iterator[Topic]:
     admin.create_topics([NewTopic(name, 3, 1)])[name].result(30)
     yield Topic(bootstrap, name, portion=3000)
     admin.delete_topics([name])[name].result(30)
+
+
+def recreate(admin: AdminClient, name: str) -> None:
+    """Make a topic again, as soon as the broker has forgotten the one that was deleted."""
+    for _ in range(60):
+        try:
+            admin.create_topics([NewTopic(name, 3, 1)])[name].result(30)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+            time.sleep(0.5)
+        else:
+            return
+    raise AssertionError(f"{name} is still there")
 
 
 def send(topic: Topic, lines: Sequence[bytes]) -> None:
@@ -130,12 +145,31 @@ def test_a_portion_that_is_read_again_after_a_kill_counts_once(
     send(topic, made(tmp_path / "record")[1][:1000])
     assert ingested(spark, tmp_path / "t", topic).kept == 1000
     # As if the manifest had been written and Spark's checkpoint not any more.
-    for commit in (topic.checkpoint(bronze(tmp_path / "t").folder) / "commits").iterdir():
+    for commit in (identified(spark, topic).checkpoint(bronze(tmp_path / "t").folder) / "commits").iterdir():
         commit.unlink()
     again = ingested(spark, tmp_path / "t", topic)
     assert (again.rows, again.kept, again.doubled) == (1000, 0, 1000)
     told = [record for table in ("b_sample", "b_pod", "b_group") for record in records(tmp_path / "t", table)]
     assert len(told) == len({(record["recorder"], record["seq"]) for record in told}) > 0
+
+
+def test_a_topic_that_was_made_anew_under_its_name_is_read_from_its_beginning(
+    spark: SparkSession, topic: Topic, tmp_path: Path
+) -> None:
+    lines = made(tmp_path / "record")[1][:1500]
+    send(topic, lines[:1000])
+    assert ingested(spark, tmp_path / "t", topic).kept == 1000
+    before = identified(spark, topic).identity
+    admin = AdminClient({"bootstrap.servers": topic.bootstrap})
+    admin.delete_topics([topic.name])[topic.name].result(30)
+    recreate(admin, topic.name)
+    # The first of them were in the former topic too, and all have lower offsets than it had.
+    send(topic, lines[900:1200])
+    done = ingested(spark, tmp_path / "t", topic)
+    assert (done.rows, done.kept, done.doubled) == (300, 200, 100)
+    send(topic, lines[1200:])
+    assert ingested(spark, tmp_path / "t", topic).kept == 300
+    assert identified(spark, topic).identity != before
 
 
 def test_bad_lines_fail_the_run_or_lie_in_quarantine_with_partition_and_offset(

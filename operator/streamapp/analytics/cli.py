@@ -174,6 +174,9 @@ class _Input:
     def ingest(self, spark: SparkSession, root: Path) -> None:
         """Take in what is new, and tell."""
         run = Ingest(spark, bronze(root), stage_display(spark), datetime.now(UTC), self.max_bad)
+        again = run.again()
+        if again is not None and again.kept:
+            click.echo(f"{again.kept} lines from the quarantine are good for this version and taken in")
         if self.topic:
             _print_topic(ingest_topic(run, self.topic), self.topic.name)
         else:

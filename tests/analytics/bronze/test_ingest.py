@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from streamapp.analytics.bronze import ingest as ingest_module
+from streamapp.analytics.bronze import quality
 from streamapp.analytics.bronze.ingest import Ingest, Ingested, bronze
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.progress import Stages
@@ -147,3 +149,22 @@ def test_one_line_of_a_newer_version_stops_the_run_before_it_is_lost(
     with pytest.raises(AnalyticsError, match=r"b\.jsonl\.gz: 1 lines .* first line 2 .*upgrade"):
         ingest(spark, tmp_path / "t", tmp_path / "record")
     assert not bronze(tmp_path / "t").current().number
+
+
+def test_lines_of_a_newer_operator_come_out_of_quarantine_after_an_upgrade(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, record = tmp_path / "tables", tmp_path / "record"
+    write(record, "a", [plain(sample(0)), plain(sample(1, role="SHADOW")), "{torn"])
+    monkeypatch.setattr(ingest_module, "CONTRACT", "older")
+    assert ingest(spark, root, record).bad == 2
+    assert Ingest(spark, bronze(root), Stages(), NOW).again() is None
+    # The upgrade knows the word.
+    monkeypatch.setattr(ingest_module, "CONTRACT", "newer")
+    monkeypatch.setitem(quality.WORDS, ("sample", "role"), ("ACTIVE", "STANDBY", "LEARNER", "SHADOW"))
+    done = Ingest(spark, bronze(root), Stages(), NOW).again()
+    assert done is not None
+    assert (done.rows, done.kept, done.bad, done.version.lines) == (2, 1, 1, 3)
+    assert sorted((row["seq"], row["role"]) for row in records(root, "b_sample")) == [(0, "STANDBY"), (1, "SHADOW")]
+    assert [(row["rule"], row["line"]) for row in records(root, "b_quarantine")] == [("unparsable", 3)]
+    assert Ingest(spark, bronze(root), Stages(), NOW).again() is None

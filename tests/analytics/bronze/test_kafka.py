@@ -51,6 +51,8 @@ def test_jars_come_from_the_option_first_and_then_from_the_environment(
 def test_each_topic_of_each_cluster_has_a_checkpoint_of_its_own(tmp_path: Path) -> None:
     places = {Topic(*one).checkpoint(tmp_path) for one in (("a:1", "t"), ("b:1", "t"), ("a:1", "u"), ("a:1", "t"))}
     assert len(places) == 3
+    made_anew = {Topic("a:1", "t", identity=one).checkpoint(tmp_path) for one in ("", "x", "y")}
+    assert len(made_anew | places) == 5
     assert {place.parent for place in places} == {tmp_path / "kafka"}
     assert "/" not in Topic("a:1", "../t").checkpoint(tmp_path).name
 
@@ -97,5 +99,6 @@ def test_a_disk_that_is_full_is_not_taken_for_a_topic_that_cannot_be_read(
     lines.writeStream.foreachBatch = each
     lines.option.return_value.trigger.return_value.start.return_value.awaitTermination = ran
     monkeypatch.setattr(kafka, "_lines", lambda *_: lines)
+    monkeypatch.setattr(kafka, "identified", lambda _, topic: topic)
     with pytest.raises(kind, match=told):
         ingest_topic(ingest, Topic("b:1", "t"))

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from streamapp.analytics.bronze.parsing import BAD, SAMPLE
-from streamapp.analytics.bronze.quality import NEWER
+from streamapp.analytics.bronze.quality import CONTRACT, NEWER
 from streamapp.analytics.bronze.salvage import is_whole, salvage
 from streamapp.analytics.bronze.staging import Staging, order
 from streamapp.analytics.errors import AnalyticsError
@@ -124,13 +124,34 @@ class Ingest:
         done = self._take(lambda staging: damaged.update(self._stage(fresh, staging)), before, inputs, damaged)
         return replace(done, files=len(fresh), known_files=known, damaged=tuple(damaged.values()))
 
-    def take(self, lines: DataFrame) -> Ingested:
+    def take(self, lines: DataFrame, before: Version | None = None) -> Ingested:
         """Take in lines from elsewhere: `value`, `file` (begins with `kafka:`), `line`.
+
+        Args:
+            lines: Each with its place.
+            before: The version that they are added to; the newest unless given.
 
         Raises:
             AnalyticsError: too many bad lines, another run at the same time.
         """
-        return self._take(lambda staging: staging.write(lines, self.now), self.store.current(), {}, {})
+        return self._take(lambda staging: staging.write(lines, self.now), before or self.store.current(), {}, {})
+
+    def again(self) -> Ingested | None:
+        """Judge the lines in quarantine again, once for each contract; None if this program judged them already.
+
+        A field, a word or a kind that a newer operator writes is bad for an older program, and good after its upgrade.
+
+        Raises:
+            AnalyticsError: another run at the same time.
+        """
+        before = self.store.current()
+        if before.contract == CONTRACT or not before.tables.get(QUARANTINE):
+            return None
+        lines = self.store.read(self.spark, before, QUARANTINE)
+        lines = lines.select(F.col("raw").alias("value"), "file", "line")
+        # Their numbers are known, so that those which are there by now under another file do not come in twice.
+        without = replace(before.with_table(QUARANTINE, {}, {}), lines=before.lines - before.count(QUARANTINE))
+        return replace(self, most_bad=1.0).take(lines, without)
 
     def _take(
         self,
@@ -167,6 +188,7 @@ class Ingest:
                 damaged={**before.damaged, **damaged},
                 recorders={**before.recorders, **_joined(before.recorders, found.spans)},
                 lines=before.lines + found.rows,
+                contract=before.contract if before.tables.get(QUARANTINE) else CONTRACT,
             )
             version = self.store.commit(after)
         doubled = found.rows - found.bad - found.too_old - kept

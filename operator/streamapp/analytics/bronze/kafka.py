@@ -2,7 +2,7 @@
 
 Called by the command line. Spark's checkpoint says how far the topic was read, the manifest which lines count. They are
 not written at one instant: a run that is killed in between reads a portion again, and its lines are known by recorder
-and number. So every line is taken once, as from files.
+and number. So every line is taken once, as from files. The checkpoint is of the topic's ID, not of its name alone.
 """
 
 import os
@@ -13,8 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamapp.analytics.bronze.ingest import Ingest, Ingested
@@ -32,6 +33,7 @@ PEM: Final = {
 """Kinds of stores, each with the properties that only PEM has; Java's client takes JKS for granted."""
 SUMMED: Final = ("rows", "kept", "bad", "doubled", "too_old")
 """Counts of a portion that add up."""
+DEADLINES: Final = {"default.api.timeout.ms": "60000", "request.timeout.ms": "20000"}
 PORTION: Final = 5_000_000
 """Records that are taken in and committed at once."""
 
@@ -46,10 +48,14 @@ class Topic:
     """Of the consumer, for TLS and SASL."""
     portion: int = PORTION
 
+    identity: str = ""
+    """Kafka's ID of the topic: one that was made anew under its name has another. Empty: the broker gives none."""
+
     def checkpoint(self, store: Path) -> Path:
         """Where Spark keeps how far this topic was read; another cluster or topic has another place."""
         named = re.sub("[^A-Za-z0-9._-]", "_", self.name)
-        return store / "kafka" / f"{named}-{sha256(f'{self.bootstrap}/{self.name}'.encode()).hexdigest()[:12]}"
+        which = f"{self.bootstrap}/{self.name}" + (f"/{self.identity}" if self.identity else "")
+        return store / "kafka" / f"{named}-{sha256(which.encode()).hexdigest()[:12]}"
 
 
 def connector_jars(folder: Path | None) -> str:
@@ -92,13 +98,39 @@ def properties_in(folder: Path | None) -> dict[str, str]:
     return given
 
 
+def identified(spark: SparkSession, topic: Topic) -> Topic:
+    """The topic with its ID, as the brokers tell it now.
+
+    Raises:
+        AnalyticsError: the topic cannot be described.
+    """
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no other way to the client that its connector brings
+    assert jvm is not None  # noqa: S101 - only a session of Spark Connect has none
+    given = jvm.java.util.Properties()
+    for name, value in {**topic.properties, "bootstrap.servers": topic.bootstrap, **DEADLINES}.items():
+        given.setProperty(name, value)
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(given)
+        try:
+            names = jvm.java.util.Collections.singleton(topic.name)
+            found = admin.describeTopics(names).allTopicNames().get().get(topic.name).topicId()
+        finally:
+            admin.close()
+    except Py4JJavaError as error:
+        step = "look at the broker's address, the topic's name and the rights to read it"
+        raise AnalyticsError(f"topic {topic.name} at {topic.bootstrap}", _why(error), step) from error
+    known = found.getMostSignificantBits() or found.getLeastSignificantBits()
+    return replace(topic, identity=found.toString() if known else "")
+
+
 def ingest_topic(ingest: Ingest, topic: Topic) -> Ingested:
-    """Take in what the topic holds beyond what was read before.
+    """Take in what the topic holds beyond what was read before; a topic that was made anew is read from its beginning.
 
     Raises:
         AnalyticsError: the topic cannot be read, too many bad lines, another run at the same time.
         PySparkException: what was read cannot be written.
     """
+    topic = identified(ingest.spark, topic)
     done = Ingested(0, 0, 0, 0, 0, 0, ingest.store.current())
     failed: list[AnalyticsError | PySparkException] = []
 
@@ -165,7 +197,7 @@ def _is_of_kafka(error: Exception) -> bool:
     return isinstance(error, PySparkException) and "org.apache.kafka" in str(error)
 
 
-def _why(error: PySparkException) -> str:
+def _why(error: PySparkException | Py4JJavaError) -> str:
     """What the Kafka client said, where Spark passes it on."""
     causes = re.findall(r"org\.apache\.kafka\.[\w.]*?(\w+Exception: [^\n]*)", str(error))
     return (causes[-1].split(" SQLSTATE")[0] if causes else first_line(error))[:300]

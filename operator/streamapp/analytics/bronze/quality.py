@@ -3,9 +3,11 @@
 They follow the contract field by field; what they cannot know is left to silver. Pure.
 """
 
+import json
 from collections.abc import Sequence
 from enum import Enum
 from functools import reduce
+from hashlib import sha256
 from typing import Any, Final, get_args
 
 from pyspark.sql import Column
@@ -13,10 +15,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType
 
 from streamapp.analytics.tables.bronze_schemas import LINE, MODELS, OWN, VERSIONS, own_fields
-from streamapp.flightrecord.schema import Line
+from streamapp.flightrecord.schema import Line, schema
 
 CORRUPT: Final = "_corrupt"
 """Holds the line where its JSON could not be read, or a field has another type."""
+CONTRACT: Final = sha256(json.dumps(schema(), sort_keys=True).encode()).hexdigest()[:16]
+"""Digest of what this program knows of the contract."""
 FUTURE_SECONDS: Final = 600
 NEWER: Final = "unknownVersion"
 """The rule that good lines break for a program that is older than they are."""

@@ -61,6 +61,8 @@ class Version:
     """Which lines of each recorder were read, good or bad; bronze only."""
     lines: int = 0
     """Lines of all that was read; bronze only."""
+    contract: str = ""
+    """Digest of the contract that the lines in quarantine were judged by; bronze only."""
     built_from: Days = field(default_factory=dict)
     """Runs of bronze by day that this version was computed from; silver and gold only."""
     definitions: int = 0
@@ -153,6 +155,7 @@ class Store:
             damaged=told.get("damaged", {}),
             recorders={who: tuple((low, high) for low, high in spans) for who, spans in told["recorders"].items()},
             lines=told["lines"],
+            contract=told.get("contract", ""),
             built_from={day: tuple(runs) for day, runs in told["built_from"].items()},
             definitions=told["definitions"],
             kept_from=told["kept_from"],
@@ -183,12 +186,19 @@ class Store:
                 file for run in runs for file in sorted((self._run(table, run) / f"dt={day}").glob("*.parquet"))
             ):
                 try:
-                    rows = pq.ParquetFile(file, read_dictionary=texts).read(names)
+                    there = set(pq.read_schema(file).names)
+                    rows = pq.ParquetFile(file, read_dictionary=[name for name in texts if name in there]).read(names)
                 except pa.ArrowException as error:
                     step = "look at the disk it lies on; `build --full` makes silver and gold anew from bronze"
                     raise AnalyticsError(str(file), f"it is damaged: {error}", step) from error
                 parts.append(rows.append_column("dt", pa.repeat(day, len(rows)).dictionary_encode()))
-        return pa.concat_tables(parts) if parts else pa.table({name: [] for name in (*names, "dt")})
+        if not parts:
+            return pa.table({name: [] for name in (*names, "dt")})
+        # A file from before a column was added does not have it.
+        found = pa.concat_tables(parts, promote_options="default")
+        for name in names:
+            found = found if name in found.column_names else found.append_column(name, pa.nulls(len(found)))
+        return found
 
     def write(self, frame: DataFrame, table: str, run: str) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
         """Write rows that have a column `dt`; give the run by day, and the rows by `run/day`."""
