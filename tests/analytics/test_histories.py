@@ -185,6 +185,32 @@ def test_settings_that_a_new_leader_does_not_know_yet_are_no_change(drawn: tuple
     assert (row["tasks"], row["stateful_tasks"], row["learner_source"], row["valid_to"]) == (6, TASKS, "OnDemand", None)
 
 
+def test_no_state_goes_on_while_nobody_looked(drawn: tuple[Path, Ingested]) -> None:
+    (day,) = of(drawn, "s_seen", "unwatched")
+    assert (day["watched_s"], len(day["spans"])) == (600 + 1200, 2)
+    held = of(drawn, "g_hold_blame", "unwatched")
+    assert sum(row["blame_s"] for row in held) == 599
+    (skew,) = of(drawn, "g_skew_daily", "unwatched")
+    assert (skew["seen_s"], skew["imbalance"]) == (1799, pytest.approx((599 * 4 / 3 + 1200) / 1799))
+    (lost,) = of(drawn, "g_downtime_daily", "unwatched")
+    assert lost["task_s"] == 6 * 1800
+
+
+def test_a_leader_whose_clock_is_behind_ends_the_hold_of_the_former_one(drawn: tuple[Path, Ingested]) -> None:
+    rows = of(drawn, "g_hold_blame", "skewed")
+    assert sum(row["blame_s"] for row in rows) == pytest.approx(10, abs=1e-5)
+    states = sorted(of(drawn, "s_decision_interval", "skewed"), key=lambda row: row["t_start"])
+    assert [row["verdict"] for row in states] == ["Hold", "Hold", "Steady"]
+
+
+def test_a_gap_that_spans_a_change_of_leader_counts_from_the_former_ones_last_look(
+    drawn: tuple[Path, Ingested],
+) -> None:
+    gaps = {row["task"]: (row["downtime_s"], row["err_s"]) for row in of(drawn, "s_downtime", "node-died")}
+    # At most since the former leader's last look, at least since the first look of the next. It saw `0_1` run itself.
+    assert gaps == {"0_0": (88, 30), "0_2": (25, 25)}
+
+
 TIMES = {
     "t_start",
     "t_end",
@@ -198,7 +224,7 @@ TIMES = {
     "dt",
     "ts",
 }
-TIMES |= {"t_first", "t_last"}
+TIMES |= {"t_first", "t_last", "spans"}
 NAMES = {"namespace", "uid", "event_id", "hold_id", "task", "process_id", "critical_task", "worst_task", "ordinal"}
 NAMES |= {"holders", "blocking", "stateful_tasks"}
 SUMMED = ("g_downtime_daily", "g_hold_blame", "g_autoscaler_daily", "g_churn_daily")

@@ -147,6 +147,8 @@ def test_each_application_has_a_sentence_and_what_is_not_known(root: Path) -> No
     )
     assert second["sentence"] == "0 of 1 scale-up converged while observed. The gaps of its steps are unknown."
     assert "1 step did not end while observed: the observed time counts." in second["not_known"]
+    assert any("For 60 s no line of the application" in note for note in second["not_known"])
+    assert not any("no line of the application" in note for note in first["not_known"])
     assert any("grade C or D" in note for note in first["not_known"])
     assert any("configuration is not in the record" in note for note in second["not_known"])
     assert any("in quarantine" in note for note in page.figures(report_of(root))["not_known"])

@@ -18,7 +18,18 @@ from streamapp.core.facts.snapshot import DesiredSample, Snapshot
 from streamapp.core.reasons import Reason
 from streamapp.flightrecord import lines
 from streamapp.flightrecord.changes import FlightLog, Look
-from streamapp.flightrecord.schema import MOST_BLOCKERS, GroupLine, Record, Role, SampleLine, SampleSource, TaskState
+from streamapp.flightrecord.schema import (
+    MOST_BLOCKERS,
+    ConfigLine,
+    DecisionLine,
+    GroupLine,
+    PodLine,
+    Record,
+    Role,
+    SampleLine,
+    SampleSource,
+    TaskState,
+)
 from tests.controller.doubles.bench import a_stream_app
 from tests.support import example
 from tests.support.example import NOW, SECOND
@@ -163,3 +174,35 @@ def test_a_clock_that_is_set_back_silences_nothing() -> None:
     assert {line.kind for line in found} >= {"scale", "group", "sample", "decision"}
     epochs = [line.epoch for line in (*of(first, GroupLine), *of(found, GroupLine))]
     assert epochs == sorted(set(epochs)), "an epoch never falls"
+
+
+def test_the_limit_of_the_application_is_on_record_beside_that_of_the_streamapp() -> None:
+    agents = example.agents(example.members(), recovery_lag=500)
+    snapshot = replace(example.snapshot(), agents=agents)
+    log, policy = FlightLog(HEAD), ScalingPolicy(agent=True, acceptable_recovery_lag=10_000)
+    [line] = of(log.lines(look(snapshot, policy)), ConfigLine)
+    assert (line.acceptable_recovery_lag, line.application_recovery_lag) == (10_000, 500)
+    # Agents that do not answer for a while take no limit away.
+    silent = replace(snapshot, agents=example.agents(example.members(), recovery_lag=None))
+    assert [line.application_recovery_lag for line in of(log.lines(look(silent, policy)), ConfigLine)] == [500]
+
+
+def later(snapshot: Snapshot, by: timedelta) -> Snapshot:
+    now = snapshot.now + by
+    return replace(snapshot, now=now, workload=replace(snapshot.workload, read_at=now))
+
+
+def test_each_five_minutes_a_decision_says_that_somebody_still_looks() -> None:
+    log, snapshot = FlightLog(HEAD), example.snapshot()
+    told = [log.lines(look(later(snapshot, timedelta(minutes=minute)))) for minute in range(11)]
+    assert [len(of(lines, DecisionLine)) for lines in told] == [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+    assert [len(of(lines, GroupLine)) for lines in told] == [1, *[0] * 10]
+
+
+def test_after_a_time_without_a_look_all_states_are_told_again() -> None:
+    log, snapshot = FlightLog(HEAD), example.snapshot()
+    kinds = (DecisionLine, PodLine, ConfigLine)
+    first = [len(of(log.lines(look(snapshot)), kind)) for kind in kinds[:1]]
+    assert first == [1]
+    lines = log.lines(look(later(snapshot, timedelta(minutes=20))))
+    assert [len(of(lines, kind)) for kind in kinds] == [1, len(snapshot.workload.pods), 1]

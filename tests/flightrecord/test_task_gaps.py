@@ -64,20 +64,20 @@ def exact(log: TaskGapLog, *reports: AgentReport) -> list[tuple[float | None, fl
 
 def test_agents_that_report_when_the_task_stopped_and_began_give_the_gap_as_a_figure() -> None:
     log = TaskGapLog()
-    assert exact(log, timed(told(0, 0, t0=RUNS), started=-60)) == []
-    moved = timed(told(4, 0, t1=RUNS), started=-60, stopped=2.1), timed(told(4.5, 1, t0=RUNS), started=2.35)
+    assert exact(log, timed(told(0, 0, t0=RUNS), started=-3600)) == []
+    moved = timed(told(4, 0, t1=RUNS), started=-3600, stopped=2.1), timed(told(4.5, 1, t0=RUNS), started=2.35)
     assert exact(log, *moved) == [(2.1, 2.35)]
 
 
 def test_a_process_that_died_leaves_no_time_of_its_stop() -> None:
     log = TaskGapLog()
-    exact(log, timed(told(0, 0, t0=RUNS), started=-60, stopped=-61))
+    exact(log, timed(told(0, 0, t0=RUNS), started=-3600, stopped=-3601))
     assert exact(log, timed(told(4.5, 1, t0=RUNS), started=3)) == [(None, 3)]
 
 
 def test_the_time_of_an_earlier_stop_is_not_that_of_this_gap() -> None:
     log = TaskGapLog()
-    exact(log, timed(told(0, 0, t0=RUNS), started=-60))
+    exact(log, timed(told(0, 0, t0=RUNS), started=-3600))
     exact(log, timed(told(4, 0), stopped=2), timed(told(4.5, 1, t0=RUNS), started=2.5))
     exact(log, timed(told(60, 1, t0=RUNS), started=2.5))
     assert exact(log, timed(told(64, 2, t0=RUNS), started=63)) == [(None, 63)]
@@ -150,3 +150,39 @@ def test_a_task_that_was_given_but_not_yet_said_to_run_is_still_away() -> None:
         found = list(log.by_group(HEAD, reading, place_members(group, workload), workload, task_set))
         assert len(found) == wanted
     assert found[0].ts - found[0].last_ran_at == 14 * SECOND
+
+
+def begun(lines: list[GapLine]) -> list[tuple[str, float, float, float | None]]:
+    """Task, first look, first time seen running, and start, in seconds after the start of the test."""
+    assert all(line.began_before for line in lines)
+    return [
+        (
+            line.task,
+            (line.last_ran_at - START).total_seconds(),
+            (line.ts - START).total_seconds(),
+            None if line.started_at is None else (line.started_at - START).total_seconds(),
+        )
+        for line in lines
+    ]
+
+
+def test_a_task_that_did_not_run_at_the_first_look_of_a_new_leader_has_a_gap_that_began_before() -> None:
+    log = TaskGapLog()
+    first = timed(told(0, 0, t1=RUNS), started=-3600)
+    assert list(log.by_agents(HEAD, {first.ordinal: first})) == []
+    found = timed(told(60, 1, t0=RUNS), started=58)
+    assert begun(list(log.by_agents(HEAD, {found.ordinal: found}))) == [("0_0", 0, 60, 58)]
+
+
+def test_a_task_that_began_shortly_before_the_first_look_may_have_stood_while_nobody_looked() -> None:
+    log, found = TaskGapLog(), timed(told(0, 1, t0=RUNS), started=-20)
+    assert begun(list(log.by_agents(HEAD, {found.ordinal: found}))) == [("0_0", -20, 0, -20)]
+
+
+def test_an_agent_that_answers_later_than_the_first_shows_no_gap_without_a_time() -> None:
+    log = TaskGapLog()
+    assert heard(log, told(0, 0, t1=RUNS)) == []
+    assert heard(log, told(5, 1, t0=RUNS)) == []
+    assert heard(log, told(10, 2, t2=STANDS)) == []
+    found = told(30, 2, t2=RUNS)
+    assert begun(list(log.by_agents(HEAD, {found.ordinal: found}))) == [("0_2", 0, 30, None)]

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from streamapp.analytics.bronze.ingest import WRITERS, bronze
 from streamapp.analytics.errors import AnalyticsError
 from streamapp.analytics.gold import convergence, daily, downtime
+from streamapp.analytics.handovers import Handovers, handovers
 from streamapp.analytics.incremental import Limits, differing, known_before, limits_in, reached
 from streamapp.analytics.progress import Stages
 from streamapp.analytics.silver import catch_up, lag, outages, states, steps
@@ -27,7 +28,7 @@ from streamapp.analytics.tables.bronze_schemas import LINE, QUARANTINE, TABLES
 from streamapp.analytics.tables.derived_schemas import GOLD, KEY, SILVER
 from streamapp.analytics.tables.store import Days, Store, Version, merged, new_run, stale_days
 
-DEFINITIONS: Final = 5
+DEFINITIONS: Final = 6
 """Rises with each change of what a column means or how it is computed: all of silver and gold is then built again."""
 SAMPLES: Final = TABLES["sample"]
 MOST_AT_HAND: Final = 8
@@ -162,7 +163,11 @@ class Build:
             apps = differing(before, after).persist()
             limits = Limits(limits_in(before, apps), limits_in(after, apps), known)
             changed = reached(changed, set(days), limits)
-        _Silver(source, draft, changed, set(days), self.stages).write()
+        with self.stages.stage("silver: leaders"):
+            since = _shift(min(changed), -2)
+            led = handovers(source.store, source.version, {day for day in days if day >= since})
+            changed = led.reached(changed) & set(days)
+        _Silver(source, draft, changed, set(days), self.stages, led).write()
         with self.stages.stage("silver: commit"):
             version = store.commit(replace(draft.version, built_from=days, definitions=DEFINITIONS))
         return version, changed
@@ -220,6 +225,15 @@ class _Silver:
     changed: set[str]
     days: set[str]
     stages: Stages
+    led: Handovers
+
+    def _lines(self, table: str, days: set[str] | None = None) -> DataFrame:
+        """Lines of bronze, in the order of the leaders that wrote them."""
+        if not self.led.are_behind:
+            return self.source.read(table, days)
+        wider = None if days is None else {*days, *(_shift(day, -1) for day in days)}
+        lines = self.led.in_order(self.source.read(table, wider))
+        return lines if days is None else lines.where(F.col("dt").isin(*days))
 
     def write(self) -> None:
         """All but the configuration."""
@@ -238,7 +252,7 @@ class _Silver:
             self._outages(first, later)
 
     def _daily(self) -> None:
-        lines = self.source.read
+        lines = self._lines
         others = [lines(table, self.changed).select(*KEY, "ts", "dt") for table in TABLES.values() if table != SAMPLES]
         samples = lines(SAMPLES, self.changed)
         limits = lag.limits(self.draft.read("s_config"))
@@ -247,7 +261,7 @@ class _Silver:
                 {
                     "s_learner_sample": (lambda: lag.judged(self._chosen(samples, copies), limits), self.changed),
                     "s_seen": (
-                        lambda: lag.seen(copies, reduce(DataFrame.unionByName, others)),
+                        lambda: lag.seen(samples, reduce(DataFrame.unionByName, others)),
                         self.changed,
                     ),
                 }
@@ -263,13 +277,17 @@ class _Silver:
         def state(source: str, table: str, by: tuple[str, ...] = ()) -> Callable[[], DataFrame]:
             own = [name for name in SILVER[table].names if name not in {"t_start", "t_end"}]
             known = {field.name for field in LINE}
-            lines = self.source.read(source, later).select(*own, *sorted(known - {*own, "v"}))
+            lines = self._lines(source, later)
+            if source == "b_decision":
+                lines = lines.withColumn("furthest_lag", steps.furthest_lag())
+            lines = lines.select(*own, *sorted(known - {*own, "v"}))
             carried = self.draft.read(table, {_shift(first, -1)}).select(*own, "t_end")
             return lambda: states.pieces(lines, carried, seen, by)
 
         self.draft.put(
             {
                 "s_decision_interval": (state("b_decision", "s_decision_interval"), later),
+                "s_autoscaler_interval": (state("b_autoscaler", "s_autoscaler_interval", ("name", "aims_at")), later),
                 "s_layout_interval": (state("b_group", "s_layout_interval"), later),
                 "s_pod_interval": (state("b_pod", "s_pod_interval", ("ordinal",)), later),
             }
@@ -288,8 +306,9 @@ class _Silver:
                 "s_downtime": (
                     lambda: catch_up.downtime(
                         self.draft.read("s_learner_sample", later),
-                        self.source.read("b_step_closed", later),
-                        self.source.read("b_gap", later),
+                        self._lines("b_step_closed", later),
+                        self._lines("b_gap", later),
+                        self.led.frame(self.source.spark),
                     ),
                     later,
                 ),
@@ -316,11 +335,11 @@ class _Silver:
             first = found[0]
 
     def _marks(self, later: set[str]) -> DataFrame:
-        lines = self.source.read
+        lines = self._lines
         return steps.losses(lines("b_recorder", later), lines("b_decision", later))
 
     def _episodes(self, later: set[str]) -> None:
-        lines = self.source.read
+        lines = self._lines
         changes = steps.events(lines("b_scale")).where(F.col("dt").isin(*later))
         events = steps.bounded(changes, self.draft.read("s_seen", later), lines("b_decision", later))
         facts = Facts(

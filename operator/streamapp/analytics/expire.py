@@ -16,7 +16,7 @@ from streamapp.analytics.build import WHOLE, gold, silver
 from streamapp.analytics.tables.bronze_schemas import QUARANTINE
 from streamapp.analytics.tables.store import Store, Version, stale_days
 
-NEEDED: Final = frozenset({"b_config", "b_scale", *WHOLE})
+NEEDED: Final = frozenset({"b_config", "b_recorder", "b_scale", *WHOLE})
 """Tables of some lines a month, of which the newest row may be older than any limit and still be in force."""
 
 

@@ -40,11 +40,7 @@ def limits_in(config: DataFrame, apps: DataFrame) -> frozenset[Limit]:
     """Read `s_config`, of some applications."""
     # As text: Python would give times in the zone of this machine.
     times = [F.date_format(name, "yyyy-MM-dd HH:mm:ss.SSSSSS").alias(name) for name in ("valid_from", "valid_to")]
-    rows = (
-        config.join(apps, [*KEY], "left_semi")
-        .select(*KEY, *times, "acceptable_recovery_lag", "stateful_tasks")
-        .collect()
-    )
+    rows = config.join(apps, [*KEY], "left_semi").select(*KEY, *times, "lag_limit", "stateful_tasks").collect()
     return frozenset(
         Limit(tuple(row[name] for name in KEY), row["valid_from"], row["valid_to"], row[-2], tuple(row[-1] or ()))
         for row in rows
@@ -59,9 +55,7 @@ def differing(before: DataFrame, after: DataFrame) -> DataFrame:
     digests = [
         config.groupBy(*KEY).agg(
             F.count(F.lit(1)).alias("n"),
-            F.bit_xor(F.xxhash64("valid_from", "valid_to", "acceptable_recovery_lag", "stateful_tasks")).alias(
-                "digest"
-            ),
+            F.bit_xor(F.xxhash64("valid_from", "valid_to", "lag_limit", "stateful_tasks")).alias("digest"),
         )
         for config in (before, after)
     ]

@@ -34,6 +34,9 @@ from streamapp.simulator.forecast.comparison import Finished, Forecast
 SAMPLE_AGAIN = timedelta(seconds=30)
 """The longest time between two passes that sample copies, if nothing changes."""
 
+TELL_AGAIN = timedelta(minutes=5)
+"""The longest time between two decision lines; after as long without a look, all states are written again."""
+
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -64,10 +67,14 @@ class FlightLog:
     """Fields that all its lines share."""
     _desired: DesiredSample | None = None
     _decided: tuple[object, ...] | None = None
+    _decided_at: datetime = _NEVER
+    _looked_at: datetime = _NEVER
     _config: ConfigLine | None = None
     _task_set: TaskSet | None = None
     """The source of the tasks in `_config`."""
     _pods: Mapping[str, tuple[tuple[object, ...], PodLine]] = field(default_factory=dict)
+    _tells_pods: bool = True
+    """Whether every pod gets a line in this pass, changed or not."""
     _closed: set[tuple[object, ...]] = field(default_factory=set)
     _read_at: datetime | None = None
     """End of the newest recorded reading."""
@@ -84,6 +91,10 @@ class FlightLog:
 
     def lines(self, look: Look) -> list[Record]:
         """Give the lines that this pass adds, and remember them as written."""
+        if abs(look.snapshot.now - self._looked_at) > TELL_AGAIN:
+            # Nobody knows what was in force meanwhile.
+            self._decided, self._config, self._group, self._tells_pods = None, None, None, True
+        self._looked_at = look.snapshot.now
         reports = fresh(look.snapshot, look.policy.timing) if look.policy.agent else {}
         records: list[Record] = [*self._scale_lines(look), *self._group_lines(look)]
         records += self._autoscalers.lines(self.head, look.snapshot.now, look.snapshot.replica_writers)
@@ -116,8 +127,9 @@ class FlightLog:
             *(line.verdict, line.reason, line.desired, line.granted, line.actual, line.ready, line.hold_id),
             *(line.target, line.converged, line.converging_reason, tuple(blocker.task for blocker in line.blocking)),
         )
-        if line.hold_id or decided != self._decided:
-            self._decided = decided
+        is_due = abs(line.ts - self._decided_at) >= TELL_AGAIN
+        if line.hold_id or decided != self._decided or is_due:
+            self._decided, self._decided_at = decided, line.ts
             yield line
 
     def _closed_lines(self, look: Look) -> Iterator[Record]:
@@ -147,9 +159,9 @@ class FlightLog:
                 yield line.model_copy(update=changes)
         for uid, (identity, line) in keyed.items():
             before = self._pods.get(uid)
-            if before is None or before[0] != identity:
+            if before is None or before[0] != identity or self._tells_pods:
                 yield line
-        self._pods = keyed
+        self._pods, self._tells_pods = keyed, False
 
     def _group_lines(self, look: Look) -> Iterator[Record]:
         """Lines of every reading since the last pass: a rebalance can have come and gone."""
@@ -197,6 +209,8 @@ class FlightLog:
             tasks, stateful = len(task_set.tasks), tuple(str(task.id) for task in task_set.stateful)
             self._task_set = task_set
         source = look.decision.source.source
+        reports = tuple(reports)
+        own = [report.recovery_lag for report in reports if report.recovery_lag is not None]
         standbys = {report.standby_replicas for report in reports if report.standby_replicas is not None}
         return ConfigLine(
             **self.head,
@@ -209,6 +223,10 @@ class FlightLog:
             stateful_tasks=stateful,
             threads=_threads(look.snapshot) or (None if before is None else before.threads),
             acceptable_recovery_lag=policy.acceptable_recovery_lag,
+            application_recovery_lag=min(
+                (limit for limit in own if limit >= 0),
+                default=None if before is None else before.application_recovery_lag,
+            ),
             learner_source=source.value
             if isinstance(source, LearnerSource)
             else ("" if before is None else before.learner_source),
@@ -233,7 +251,8 @@ class FlightLog:
         observed = copies(look.snapshot, placement, look.policy.timing, makes_learners=self._makes_learners)
         if observed is None:
             return
-        limit = look.policy.acceptable_recovery_lag
+        own = None if self._config is None else self._config.application_recovery_lag
+        limit = look.policy.acceptable_recovery_lag if own is None else min(own, look.policy.acceptable_recovery_lag)
         for sample in self._sampler.choose(observed, limit, partial(position, task_set=task_set)):
             yield lines.sample_line(self.head, sample, end_of(sample.copy, sample.position, task_set), self._epoch)
 

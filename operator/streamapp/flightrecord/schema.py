@@ -293,6 +293,9 @@ class GapLine(Line):
     """When the process before stopped the task, after its commit; only agents report it."""
     started_at: Time | None = None
     """When this process began to run the task; with `stopped_at` the gap is a figure and no range."""
+    began_before: bool = False
+    """The task did not run when this recorder looked first, at `lastRanAt`: only a recorder before can know since when.
+    """
     source: SampleSource
 
 
@@ -370,6 +373,9 @@ class ConfigLine(Line):
     threads: Count | None = None
     """Sum over all pods."""
     acceptable_recovery_lag: Count
+    """Of the StreamApp."""
+    application_recovery_lag: Count | None = None
+    """The application's own `acceptable.recovery.lag`, by its agents; the smaller of the two is in force."""
     learner_source: str = ""
     """`Standbys`, `OnDemand`, `None`; empty if unknown."""
     standby_replicas: Count | None = None
@@ -397,6 +403,8 @@ class RecorderLine(Line):
     mark: Mark
     dropped: Count = 0
     """Number of lost lines; this line has the number (`seq`) of the last of them."""
+    term: Count | None = None
+    """How often the Lease had changed hands when this process began to lead; absent without a Lease."""
     operator_version: str = ""
 
 

@@ -21,6 +21,8 @@ from streamapp.flightrecord.schema import GapLine, SampleSource
 
 SET_BACK = timedelta(minutes=1)
 """A report that is older than the last one by more than this is not late: the clock was set back."""
+RECENT = timedelta(minutes=10)
+"""A task that began so shortly before the first look may have stood while no recorder looked."""
 LATE = timedelta(seconds=2)
 """Requests to two agents take so much more or less time to arrive, at most: longer ones have no answer."""
 
@@ -57,6 +59,10 @@ class TaskGapLog:
     """The part of the last reading that decides which member runs which task."""
     _read_at: datetime | None = None
     """End of the last reading."""
+    _looked_at: datetime | None = None
+    """The first look: what happened before it, only an earlier recorder knows."""
+    _restored: dict[TaskId, tuple[datetime, datetime]] = field(default_factory=dict)
+    """First and last time that a task was reported restoring, of tasks that were never reported running."""
 
     def by_agents(self, head: Head, reports: Mapping[Ordinal, AgentReport]) -> Iterator[GapLine]:
         """Give the gaps that fresh agent reports show; the same report a second time shows none."""
@@ -64,6 +70,8 @@ class TaskGapLog:
         for times in (times for report in reports.values() for times in report.task_times):
             if times.stopped_at is not None:
                 self._stops[times.id] = max(times.stopped_at, self._stops.get(times.id, times.stopped_at))
+        if self._looked_at is None and reports:
+            self._looked_at = min(report.as_of for report in reports.values())
         # By time: the report of the new runner must not come before that of the old one.
         for report in sorted(reports.values(), key=lambda report: report.as_of):
             if report.tasks is None or report.process_id is None:
@@ -85,6 +93,7 @@ class TaskGapLog:
         if not isinstance(reading.group, GroupDescription) or reading.rebalance is None:
             return
         self._use(SampleSource.GROUP)
+        self._looked_at = self._looked_at or reading.ended_at
         alive = {pod.ordinal for pod in workload.pods if pod.is_running}
         state = (reading.rebalance.settled_at, reading.group, frozenset(alive))
         if state == self._group_state:
@@ -111,11 +120,14 @@ class TaskGapLog:
         """Begin anew if the source changes: agents and members identify a restart by different values."""
         if source is not self._source:
             self._runs, self._source, self._group_state, self._read_at = {}, source, (), None
-            self._stops = {}
+            self._stops, self._looked_at, self._restored = {}, None, {}
 
     def _restoring_at(self, task: TaskId, at: datetime) -> None:
         run = self._runs.get(task)
-        if run is not None and at > run.at:
+        if run is None:
+            first, last = self._restored.get(task, (at, at))
+            self._restored[task] = min(first, at), max(last, at)
+        elif at > run.at:
             run.restoring = (at, at) if run.restoring is None else (run.restoring[0], max(run.restoring[1], at))
 
     def _running_at(
@@ -128,7 +140,10 @@ class TaskGapLog:
             before.at = at
             return
         self._runs[task] = _Run(runner, at)
-        if before is None or at < before.at or self._source is None:
+        if before is None:
+            yield from self._began_before(head, task, runner, at, started_at)
+            return
+        if at < before.at or self._source is None:
             return
         restoring = before.restoring
         stopped_at = self._stops.get(task)
@@ -144,5 +159,33 @@ class TaskGapLog:
             stood_seconds=0.0 if restoring is None else (restoring[1] - restoring[0]).total_seconds(),
             stopped_at=stopped_at if is_of_this_gap else None,
             started_at=started_at if started_at is not None and started_at >= before.at - LATE else None,
+            source=self._source,
+        )
+
+    def _began_before(
+        self, head: Head, task: TaskId, runner: Runner, at: datetime, started_at: datetime | None
+    ) -> Iterator[GapLine]:
+        """The gap of a task that did not run when this recorder looked first, or had not run for long."""
+        looked_at, restored = self._looked_at, self._restored.pop(task, None)
+        if looked_at is None or self._source is None:
+            return
+        if started_at is not None:
+            stood = started_at > looked_at - RECENT
+        else:
+            # All members show at the first reading; agents answer one by one.
+            stood = at > looked_at if self._source is SampleSource.GROUP else restored is not None
+        if not stood:
+            return
+        yield GapLine(
+            **head,
+            seq=0,
+            ts=at,
+            task=str(task),
+            ordinal=runner.ordinal,
+            process_id=runner.process,
+            last_ran_at=min(looked_at, at if started_at is None else started_at),
+            stood_seconds=0.0 if restored is None else (restored[1] - restored[0]).total_seconds(),
+            started_at=started_at,
+            began_before=True,
             source=self._source,
         )

@@ -27,7 +27,12 @@ Line = tuple[float, str, dict[str, Any]]
 def _config(rng: Random, at: float) -> Line:
     told = {"generation": rng.randint(1, 3), "applicationId": "a", "acceptableRecoveryLag": rng.choice((0, 100, 1000))}
     policy = {"stabilizationSeconds": 0.0, "timeoutSeconds": 0.0, "scaleDownPolicy": "Hold"}
-    return at, "config", {**told, **policy, "tasks": 6, "statefulTasks": rng.choice((TASKS, TASKS[:4], TASKS[1:3], []))}
+    own = {"applicationRecoveryLag": rng.choice((50, 500))} if rng.random() < 0.5 else {}
+    return (
+        at,
+        "config",
+        {**told, **policy, **own, "tasks": 6, "statefulTasks": rng.choice((TASKS, TASKS[:4], TASKS[1:3], []))},
+    )
 
 
 def _layouts(rng: Random, times: list[float]) -> Iterator[Line]:
@@ -54,6 +59,7 @@ def _pods(rng: Random, times: list[float]) -> Iterator[Line]:
         identity = {
             "processId": rng.choice((f"p{ordinal}", f"p{ordinal}", "", f"q{ordinal}")),
             "volume": rng.choice(("v", "w", "")),
+            "node": rng.choice(("n1", "n2", "")),
         }
         identity |= {"revision": rng.choice(("", "1", "1", "2")), "containerId": rng.choice(("", "c", "c", "d"))}
         yield at, "pod", {"ordinal": ordinal, "podUid": f"u{rng.randrange(3)}", **flags, **identity}
@@ -121,6 +127,15 @@ def _copies(rng: Random, times: list[float]) -> Iterator[Line]:
             yield at, "sample", {**copy, **state, **known, "intervalSeconds": rng.choice((5.0, 10.0)), "epoch": 1}
 
 
+def _watched(rng: Random, began: float, ended: float) -> Iterator[Line]:
+    """A line every few minutes, but for some times in which no operator looks."""
+    holes = [(at, at + rng.uniform(600, 9000)) for at in (rng.uniform(began, ended) for _ in range(rng.randint(0, 3)))]
+    at = began
+    while (at := at + rng.uniform(200, 599)) < ended:
+        if not any(low < at < high for low, high in holes):
+            yield at, "autoscaler", {"name": "w", "aimsAt": "StreamApp"}
+
+
 def _time(at: float) -> str:
     return (START + timedelta(seconds=at)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
@@ -142,6 +157,7 @@ def _life(rng: Random, began: float, ended: float) -> list[Line]:
         *_copies(rng, times(6, 1)),
     ]
     found = [line for line in found if line[0] < SPAN - 2]
+    found += _watched(rng, began, ended)
     # What is told last has no length yet: nobody can say what it is worth, and the other engine counts it all the same.
     last = max((at for at, *_ in found), default=began)
     return [*found, (last + 1, "autoscaler", {"name": "last", "aimsAt": "StreamApp"})]

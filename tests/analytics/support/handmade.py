@@ -73,7 +73,8 @@ def _decisions(app: str) -> list[dict[str, Any]]:
 
 def demo_silver(first: str, second: str) -> Rows:
     """Silver of the demo."""
-    seen = [_of(app, t_first=at(0), t_last=at(480), lines=900) for app in (first, second)]
+    watched = {first: 480.0, second: 420.0}
+    seen = [_of(app, t_first=at(0), t_last=at(480), lines=900, watched_s=seconds) for app, seconds in watched.items()]
     copies = {"task": "0_1", "ordinal": 1, "process_id": "b", "role": "LEARNER", "end_reason": "caught_up"}
     return {
         "s_seen": seen,

@@ -1,6 +1,7 @@
 """Small histories drawn by hand, each of one application, and ways to tell them again that change no figure."""
 
 import json
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -220,9 +221,68 @@ def same_settings() -> Lines:
     return [(0, app, kind, known), (60, app, kind, unknown), (70, app, kind, {**known, "threads": 2})]
 
 
+def nobody_looked() -> Lines:
+    """No operator looks for half an hour; the next leader writes what it sees then."""
+    app, second = "unwatched", {"recorder": "s"}
+    hold = {"verdict": "Hold", "reason": "LearnersCatchingUp", "holdId": "h", "granted": 3, "actual": 3}
+    return [
+        (*config(app)[:3], {**config(app)[3], "tasks": 6}),
+        layout(app, 0, 1, TASKS[:4], TASKS[4:]),
+        decided(0, app, 2, **hold),
+        decided(2400, app, 2, **second),
+        (*layout(app, 2400, 2, TASKS[:3], TASKS[3:])[:3], {**layout(app, 2400, 2, TASKS[:3], TASKS[3:])[3], **second}),
+        decided(3600, app, 2, **second),
+    ]
+
+
+UNWATCHED = {"unwatched": (600, 2400)}
+"""Seconds between which no line is written, by application."""
+
+
+LEADERS: Lines = [
+    (-2, "", "recorder", {"mark": "STARTED", "term": 1}),
+    (-2, "", "recorder", {"mark": "STARTED", "term": 2, "recorder": "s"}),
+]
+"""The first lines of the two recorders, which are of no application."""
+
+
+def clocks_differ() -> Lines:
+    """The second leader's clock is 5 s behind: its first lines have earlier times than the first one's last."""
+    app, second = "skewed", {"recorder": "s"}
+    hold = {"verdict": "Hold", "reason": "LearnersCatchingUp", "holdId": "h", "granted": 3, "actual": 3}
+    return [
+        decided(0, app, 2, **hold),
+        decided(10, app, 2, **hold),
+        decided(8, app, 2, converged=True, **second),
+        decided(3600, app, 2, **second),
+    ]
+
+
+def lost_with_its_leader() -> Lines:
+    """A node takes the leader and a pod along; the next leader's first look does not find the task running."""
+    app, second = "node-died", {"recorder": "s"}
+    begun = {"task": "0_0", "ordinal": 2, "processId": "p2", "stoodSeconds": 5.0, "source": "AGENT", **second}
+
+    def gap(at: float, task: str, looked: float, started: float) -> tuple[float, str, str, dict[str, Any]]:
+        times = {"lastRanAt": {"$time": looked}, "startedAt": {"$time": started}}
+        return (at, app, "gap", {**begun, **times, "task": task, "beganBefore": True})
+
+    return [
+        (*config(app)[:3], {**config(app)[3], "tasks": 6}),
+        decided(0, app, 3),
+        decided(300, app, 3),
+        decided(330, app, 3, **second),
+        gap(331, "0_1", 290, 290),
+        gap(332, "0_2", 325, 325),
+        gap(390, "0_0", 330, 388),
+        decided(3600, app, 3, **second),
+    ]
+
+
 HISTORIES = (
     *(spread, read_before_told, superseded, learning, identity, held, handed_over, told_at_joins, optimum, crashed),
-    *(still_down, held_by_a_person, one_blocks_alone, lost_a_line, same_settings),
+    *(still_down, held_by_a_person, one_blocks_alone, lost_a_line, same_settings, nobody_looked),
+    *(clocks_differ, lost_with_its_leader),
 )
 
 
@@ -245,10 +305,20 @@ TOLD: dict[str, tuple[float, Callable[[Any], Any]]] = {
 """By namespace: the seconds by which all is later, and what becomes of a line's fields."""
 
 
+def watched(lines: Lines) -> Lines:
+    """A history with a line in each five minutes, as the operator writes them; but for `UNWATCHED`."""
+    app, times = lines[0][1], [line[0] for line in lines]
+    beats = range(math.ceil(min(times)), int(max(times)), 300)
+    away = UNWATCHED.get(app, (0, 0))
+    alive = (at for at in beats if not away[0] < at < away[1])
+    return [*lines, *((float(at), app, "autoscaler", {"name": "h", "aimsAt": "StreamApp"}) for at in alive)]
+
+
 def told(namespace: str) -> list[str]:
     """All histories as lines of one recorder in order of time, seen in a namespace of their own."""
     later, change = TOLD[namespace]
-    lines = sorted((line for history in HISTORIES for line in history()), key=lambda line: line[0])
+    every = [*LEADERS, *(line for history in HISTORIES for line in watched(history()))]
+    lines = sorted(every, key=lambda line: line[0])
     texts = []
     for seq, (at, app, kind, fields) in enumerate(lines):
         own = {"v": 1, "cluster": "c", "namespace": namespace, "app": app, "uid": f"u-{app}"}

@@ -20,11 +20,16 @@ CREATE VIEW every AS SELECT k, t FROM b_sample {
     )
 };
 CREATE TABLE app_day AS SELECT k, t // {DAY} AS d, max(t) AS t_last FROM every GROUP BY ALL;
-CREATE TABLE app_end AS SELECT k, max(t) AS t_end FROM every GROUP BY k;
+CREATE TABLE pause AS
+SELECT k, t, t // {DAY} AS d, lag(t) OVER (PARTITION BY k ORDER BY t) AS before FROM every;
+CREATE TABLE watch AS SELECT k, min(t) AS t, max(t) AS t_end FROM (
+    SELECT *, count(*) FILTER (before IS NULL OR t - before > 600e6) OVER (PARTITION BY k ORDER BY t
+        RANGE UNBOUNDED PRECEDING) AS n FROM pause) GROUP BY k, n;
 """
 
 SAMPLES = """
-CREATE VIEW config AS SELECT k, t, acceptable_recovery_lag AS a FROM b_config;
+CREATE VIEW config AS SELECT k, t, least(acceptable_recovery_lag, last_value(application_recovery_lag IGNORE NULLS)
+    OVER (PARTITION BY k ORDER BY t, recorder, seq)) AS a FROM b_config;
 CREATE TABLE lagged AS
 SELECT s.*, coalesce(c.a, (SELECT arg_min(a, t) FROM config f WHERE f.k = s.k), 0) AS a,
     role = 'ACTIVE' AND state = 'RUNNING' AS runs,
@@ -55,21 +60,24 @@ FROM (SELECT *, coalesce(behind AND source = 'AGENT' AND after - t <= 1e6 * grea
 
 STEPS = f"""
 CREATE TABLE layout AS
-SELECT g.*, coalesce(lead(t) OVER w, e.t_end) AS stop, lag(epoch) OVER w AS old_epoch,
+SELECT *, lag(epoch) OVER w AS old_epoch, lag(stop) OVER w AS old_stop,
     [(h.process_id, h.active, h.standby) for h in holders]::VARCHAR AS held, lag(held) OVER w AS old_held
-FROM b_group g JOIN app_end e USING (k) WHERE len(holders) > 0 WINDOW w AS (PARTITION BY k ORDER BY t, recorder, seq);
+FROM (SELECT g.*, least(lead(g.t) OVER (PARTITION BY g.k ORDER BY g.t, recorder, seq), e.t_end) AS stop
+    FROM b_group g ASOF JOIN watch e ON g.k = e.k AND g.t >= e.t WHERE len(holders) > 0)
+WHERE stop > t WINDOW w AS (PARTITION BY k ORDER BY t, recorder, seq);
 CREATE TABLE owner AS
 WITH held AS (SELECT k, t, stop, epoch, unnest(holders) AS h FROM layout),
 tasks AS (SELECT k, t, stop, epoch, h.process_id AS process_id, unnest(h.active) AS task FROM held)
-SELECT *, lag(process_id) OVER (PARTITION BY k, task ORDER BY t) AS old FROM tasks;
+SELECT *, if(t - lag(stop) OVER w <= 3600e6, lag(process_id) OVER w, NULL) AS old, lag(stop) OVER w AS freed
+FROM tasks WINDOW w AS (PARTITION BY k, task ORDER BY t);
 CREATE TABLE move AS
 SELECT a.*, EXISTS (SELECT 1 FROM owner b WHERE b.k = a.k AND b.task = a.task AND b.old = a.process_id
-    AND b.old <> b.process_id AND b.t < a.t AND a.t - b.t <= 3600e6) AS back
+    AND b.old <> b.process_id AND b.freed < a.t AND a.t - b.freed <= 3600e6) AS back
 FROM owner a WHERE a.old <> a.process_id;
 CREATE TABLE rebalance AS
 SELECT l.k, l.t, (SELECT count(*) FROM move m WHERE m.k = l.k AND m.t = l.t) AS moved,
     (SELECT count(*) FROM move m WHERE m.k = l.k AND m.t = l.t AND m.back) AS back
-FROM layout l WHERE l.old_epoch <> l.epoch AND l.old_held <> l.held;
+FROM layout l WHERE l.old_epoch <> l.epoch AND l.old_held <> l.held AND l.t - l.old_stop <= 3600e6;
 CREATE TABLE event AS
 WITH lined AS (
     SELECT *, lag(new_replicas) OVER w AS was,
@@ -177,16 +185,19 @@ numbered AS (
     SELECT *, count(*) FILTER (stands AND NOT stood) OVER (PARTITION BY k, task, d ORDER BY t, seq) AS run FROM runs)
 SELECT k, task, min(t) AS stop, max(t) AS back, max(t) FILTER (NOT stands) AS again, max(interval_seconds) AS err
 FROM numbered WHERE stands OR stood GROUP BY k, task, d, run;
+CREATE TABLE alive AS
+SELECT * FROM (
+    SELECT p.*, least(lead(p.t) OVER (PARTITION BY p.k, ordinal ORDER BY p.t, recorder, seq), e.t_end) AS until
+    FROM b_pod p ASOF JOIN watch e ON p.k = e.k AND p.t >= e.t) WHERE until > t;
 CREATE TABLE replaced AS
-WITH alive AS (
-    SELECT p.*, coalesce(lead(t) OVER w, e.t_end) AS until FROM b_pod p JOIN app_end e USING (k)
-    WINDOW w AS (PARTITION BY k, ordinal ORDER BY t, recorder, seq)),
-lined AS (
-    SELECT *, lag(pod_uid) OVER w AS old_uid, lag(revision) OVER w AS old_revision, lag(container_id) OVER w AS old_box
+WITH lined AS (
+    SELECT *, lag(until) OVER w AS old_until,
+        lag(pod_uid) OVER w AS old_uid, lag(revision) OVER w AS old_revision, lag(container_id) OVER w AS old_box
     FROM alive WHERE until > t WINDOW w AS (PARTITION BY k, ordinal ORDER BY t, recorder, seq))
 SELECT k, t, t AS u, CASE WHEN old_uid = pod_uid THEN 1 WHEN revision <> old_revision AND revision <> ''
     AND old_revision <> '' THEN 2 ELSE 4 END AS place
-FROM lined WHERE old_uid <> pod_uid OR (container_id <> old_box AND container_id <> '' AND old_box <> '');
+FROM lined WHERE old_until = t
+    AND (old_uid <> pod_uid OR container_id <> old_box AND container_id <> '' AND old_box <> '');
 CREATE TABLE outage AS
 WITH gaps AS (
     SELECT k, task, last_ran_at_us AS stop, t AS back, greatest(t - last_ran_at_us, 0) / 1e6 AS most,
@@ -218,13 +229,15 @@ FROM (FROM gaps UNION ALL FROM alone) o;
 
 DECISIONS = """
 CREATE TABLE decided AS
-SELECT d.*, coalesce(lead(t) OVER (PARTITION BY k ORDER BY t, recorder, seq), e.t_end) AS stop
-FROM b_decision d JOIN app_end e USING (k);
+SELECT d.*, least(lead(d.t) OVER (PARTITION BY d.k ORDER BY d.t, recorder, seq), e.t_end) AS stop
+FROM b_decision d ASOF JOIN watch e ON d.k = e.k AND d.t >= e.t;
 """
 
 GOLD = {
     "g_downtime_daily": f"""
-        WITH daily AS (SELECT k, t // {DAY} AS d, min(t) AS t0, max(t) AS t1 FROM every GROUP BY ALL),
+        WITH daily AS (SELECT k, d, max(t) AS t1,
+            coalesce(sum(t - before) FILTER (before // {DAY} = d AND t - before <= 600e6), 0) / 1e6 AS watched
+            FROM pause GROUP BY ALL),
         sized AS (
             SELECT *, (SELECT max_by(c.tasks, c.t) FROM b_config c WHERE c.k = y.k AND c.t <= y.t1) AS tasks
             FROM daily y),
@@ -238,20 +251,21 @@ GOLD = {
         worst AS (
             SELECT k, d, max(task) AS task FROM parts p WHERE share > 0 AND most = (
                 SELECT max(most) FROM parts q WHERE q.k = p.k AND q.d = p.d AND q.share > 0) GROUP BY ALL)
-        SELECT k, d, tasks, tasks * (t1 - t0) / 1e6 AS task_s, coalesce(sum(c.n), 0) AS n,
+        SELECT k, d, tasks, tasks * watched AS task_s, coalesce(sum(c.n), 0) AS n,
             coalesce(sum(c.least), 0) AS at_least_s,
             coalesce(sum(c.most), 0) AS at_most_s,
             map_from_entries(coalesce(list((cause, c.most)) FILTER (cause IS NOT NULL), [])) AS by_cause,
             max(c.worst) AS worst_s, any_value(w.task) AS worst_task, coalesce(sum(open), 0) AS open
-        FROM sized LEFT JOIN causes c USING (k, d) LEFT JOIN worst w USING (k, d) GROUP BY k, d, t0, t1, tasks""",
+        FROM sized LEFT JOIN causes c USING (k, d) LEFT JOIN worst w USING (k, d) GROUP BY k, d, watched, t1, tasks""",
     "g_restore_profile": """
         WITH rated AS (
             SELECT s.*, restored / spent AS rate, split_part(task, '_', 1) AS sub
             FROM stint s WHERE n >= 3 AND spent > 0),
         good AS (
-            SELECT r.*, v.volume, max(t_start) OVER (PARTITION BY r.k) AS newest,
+            SELECT r.*, v.volume, v.node, max(t_start) OVER (PARTITION BY r.k) AS newest,
                 exp(-ln(2) * (newest - t_start) / 86400e6 / 14) AS w
-            FROM rated r LEFT JOIN (SELECT k, process_id, arg_max(volume, t) AS volume FROM b_pod
+            FROM rated r LEFT JOIN (SELECT k, process_id, arg_max(volume, t) AS volume,
+                arg_max(node, t) AS node FROM alive
                 WHERE process_id <> '' AND volume <> '' GROUP BY ALL) v USING (k, process_id) WHERE complete >= 0.8),
         scoped AS (
             SELECT 'subtopology' AS scope, NULL AS of_task, NULL AS of_volume, * FROM good
@@ -261,6 +275,7 @@ GOLD = {
             SELECT k, scope, sub, of_task, of_volume, count(*) AS n_stints, quantile_cont(rate, 0.1) AS rate_p10,
                 quantile_cont(rate, 0.5) AS rate_p50, quantile_cont(rate, 0.9) AS rate_p90,
                 sum(w * rate) / sum(w) AS rate_mean, max(newest) AS newest,
+                max(nullif(node, '')) FILTER (scope = 'volume') AS node,
                 sum(w * ln(greatest(rate, 1))) / sum(w) AS m,
                 greatest(0, sum(w * ln(greatest(rate, 1)) ** 2) / sum(w) - m ** 2) AS v
             FROM scoped GROUP BY ALL),
@@ -271,7 +286,7 @@ GOLD = {
                 if(apart > 1e-12, least(5, inside / apart), 5) AS pull
             FROM profile p JOIN profile q ON p.k = q.k AND p.scope = q.scope AND p.sub = q.sub GROUP BY ALL)
         SELECT profile.k, newest // 86400000000 AS d, profile.scope, profile.sub AS subtopology,
-            profile.of_task AS task, profile.of_volume AS volume, n_stints,
+            profile.of_task AS task, profile.of_volume AS volume, node, n_stints,
             rate_p10, rate_p50, rate_p90, rate_mean, make_timestamptz(newest) AS updated,
             exp((n_stints * m + pull * pool) / (n_stints + pull)) AS rate_learned
         FROM profile JOIN kin USING (k, scope, sub)
@@ -350,7 +365,7 @@ GOLD = {
         FROM app_day LEFT JOIN counts USING (k, d) LEFT JOIN hours USING (k, d)""",
     "g_churn_daily": f"""
         WITH told AS (
-            SELECT *, lag(process_id) OVER (PARTITION BY k, ordinal, volume ORDER BY t, seq) AS old FROM b_pod
+            SELECT *, lag(process_id) OVER (PARTITION BY k, ordinal, volume ORDER BY t, seq) AS old FROM alive
             WHERE process_id <> '' AND volume <> ''),
         held AS (SELECT k, d, unnest(holders) AS h FROM {_split("layout", "k, holders")})
         SELECT k, d, (SELECT count(*) FROM rebalance r WHERE r.k = a.k AND r.t // {DAY} = a.d) AS rebalances,

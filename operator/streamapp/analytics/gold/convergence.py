@@ -85,13 +85,14 @@ def _rated(stints: DataFrame, pods: DataFrame) -> DataFrame:
     return query(
         f"""
         WITH volumes AS (
-            SELECT cluster, namespace, app, uid, process_id, max_by(volume, struct(t_start, volume)) AS volume
+            SELECT cluster, namespace, app, uid, process_id, max_by(volume, struct(t_start, volume)) AS volume,
+                max_by(node, struct(t_start, node)) AS node
             FROM {{pods}} WHERE coalesce(process_id, '') <> '' AND coalesce(volume, '') <> ''
             GROUP BY cluster, namespace, app, uid, process_id),
         good AS (
             SELECT *, max(t_start) OVER (PARTITION BY cluster, namespace, app, uid) AS updated
             FROM {{stints}} WHERE grade IN ('A', 'B') AND gross_rate IS NOT NULL)
-        SELECT g.*, v.volume, substring_index(task, '_', 1) AS subtopology,
+        SELECT g.*, v.volume, v.node, substring_index(task, '_', 1) AS subtopology,
             pow(2D, -(unix_micros(updated) - unix_micros(t_start)) / 86400e6D / {HALF_LIFE_DAYS}) AS weight
         FROM good g LEFT JOIN volumes v USING (cluster, namespace, app, uid, process_id)
         """,  # noqa: S608 - only our own numbers are put in
@@ -114,7 +115,7 @@ def _profiles(rated: DataFrame) -> DataFrame:
             count(*) AS n_stints, percentile(gross_rate, array(0.1D, 0.5D, 0.9D)) AS rates,
             sum(weight * gross_rate) / sum(weight) AS rate_mean, sum(weight * log) / sum(weight) AS own,
             greatest(sum(weight * log * log) / sum(weight) - pow(sum(weight * log) / sum(weight), 2), 0D) AS spread,
-            max(updated) AS updated
+            max(updated) AS updated, max(CASE WHEN s.scope = 'volume' THEN nullif(node, '') END) AS node
         FROM scoped WHERE s.scope <> 'volume' OR s.of_volume IS NOT NULL
         GROUP BY cluster, namespace, app, uid, s.scope, subtopology, s.of_task, s.of_volume
         """,
@@ -141,7 +142,8 @@ def restore_profile(stints: DataFrame, pods: DataFrame) -> DataFrame:
             SELECT *, CASE WHEN others > 0 THEN of_others / others ELSE own END AS pool,
                 CASE WHEN apart > {SAME}D THEN least({SHRINK}D, inside / apart) ELSE {SHRINK}D END AS pull
             FROM pooled)
-        SELECT cluster, namespace, app, uid, scope, subtopology, task, volume, n_stints, rate_mean, updated,
+        SELECT cluster, namespace, app, uid, scope, subtopology, task, volume, node, n_stints,
+            rate_mean, updated,
             rates[0] AS rate_p10, rates[1] AS rate_p50, rates[2] AS rate_p90,
             exp((n_stints * own + pull * pool) / (n_stints + pull)) AS rate_learned
         FROM drawn

@@ -35,8 +35,7 @@ def _sums(outages: DataFrame) -> DataFrame:
 def downtime_daily(outages: DataFrame, seen: DataFrame, config: DataFrame) -> DataFrame:
     """`g_downtime_daily`: task-seconds without processing, at least and at most; one row a day, also without any.
 
-    `task_s` is the number of tasks times the seconds from the first line of the day to its last; null while the tasks
-    are unknown.
+    `task_s` is the number of tasks times the watched seconds of the day; null while the tasks are unknown.
     """
     return query(
         """
@@ -47,7 +46,7 @@ def downtime_daily(outages: DataFrame, seen: DataFrame, config: DataFrame) -> Da
                 AND c.valid_from <= s.t_last AND c.tasks IS NOT NULL
             GROUP BY s.cluster, s.namespace, s.app, s.uid, s.dt)
         SELECT cluster, namespace, app, uid, dt, tasks,
-            tasks * (unix_micros(t_last) - unix_micros(t_first)) / 1e6D AS task_s, coalesce(n, 0L) AS n,
+            tasks * watched_s AS task_s, coalesce(n, 0L) AS n,
             coalesce(at_least_s, 0D) AS at_least_s, coalesce(at_most_s, 0D) AS at_most_s,
             coalesce(by_cause, map_from_entries(cast(array() AS array<struct<cause:string,most:double>>))) AS by_cause,
             worst.at_most_s AS worst_s, worst.task AS worst_task, coalesce(open, 0L) AS open

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from streamapp.analytics.report.amounts import duration
 from streamapp.analytics.report.ledger import Downtime, Month, downtime, months
 from streamapp.analytics.report.rows import AppRows, Key, Row
 from streamapp.analytics.report.steps import StepCost, step_costs
@@ -202,8 +203,17 @@ def _unknown(rows: AppRows, costs: list[StepCost], grades: Mapping[str, int]) ->
     lost = sum(row["lost_lines"] or 0 for row in steps)
     if lost:
         notes.append(f"The recorder lost {lost} lines during steps: the figures of these steps can be too small.")
+    away = sum(_unwatched(row) for row in rows["s_seen"])
+    if away >= 1:
+        notes.append(f"For {duration(away)} no line of the application was written: what happened then is unknown.")
     notes += _absent(rows)
     return tuple(notes)
+
+
+def _unwatched(day: Row) -> float:
+    """Seconds between the first and the last line of a day in which the application was not watched."""
+    whole: float = (day["t_last"] - day["t_first"]).total_seconds()
+    return 0.0 if day["watched_s"] is None else whole - day["watched_s"]
 
 
 def _absent(rows: AppRows) -> list[str]:

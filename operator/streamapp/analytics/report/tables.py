@@ -32,6 +32,8 @@ OF_SILVER: Final = (
     "s_hold_interval",
     "s_learner_stint",
     "s_assignment_interval",
+    "s_autoscaler_interval",
+    "s_pod_interval",
     "s_rebalance",
 )
 OF_GOLD: Final = tuple(GOLD)

@@ -117,7 +117,32 @@ def stints(samples: DataFrame, seen: DataFrame) -> DataFrame:
     )
 
 
-def downtime(samples: DataFrame, closed: DataFrame, gaps: DataFrame) -> DataFrame:
+def _since(gaps: DataFrame, led: DataFrame) -> DataFrame:
+    """Gaps with `since`, `until` and `surely`, the seconds they took at least.
+
+    Gaps that began before their recorder count from the last look of the former one.
+
+    A gap that ended before that look, or that no former recorder can bound, is none.
+    """
+    return query(
+        """
+        WITH told AS (
+            SELECT g.*, coalesce(began_before, false) AS begun, h.t_before,
+                CASE WHEN began_before THEN coalesce(started_at, ts) ELSE ts END AS until
+            FROM {gaps} g LEFT JOIN {led} h
+                ON g.cluster = h.cluster AND g.namespace = h.namespace AND g.app = h.app AND g.uid = h.uid
+                AND g.recorder = h.recorder)
+        SELECT *, CASE WHEN begun THEN t_before ELSE last_ran_at END AS since,
+            CASE WHEN begun THEN (unix_micros(until) - unix_micros(greatest(last_ran_at, t_before))) / 1e6D
+                ELSE stood_seconds END AS surely
+        FROM told WHERE NOT begun OR (t_before < until AND ts - last_ran_at <= INTERVAL 24 HOURS)
+        """,
+        gaps=gaps,
+        led=led,
+    )
+
+
+def downtime(samples: DataFrame, closed: DataFrame, gaps: DataFrame, led: DataFrame) -> DataFrame:
     """`s_downtime`: the worst gap of closed steps, that of each task that ran again, and times of restoring.
 
     A gap took `downtime_s` at most, and at least `err_s` less. Times of restoring are of one day each, as far as
@@ -146,14 +171,14 @@ def downtime(samples: DataFrame, closed: DataFrame, gaps: DataFrame) -> DataFram
             gap_error_seconds, dt
         FROM {closed} WHERE worst_gap_seconds IS NOT NULL
         UNION ALL
-        SELECT cluster, namespace, app, uid, task, 'gap', NULL, if(exact IS NULL, last_ran_at, stopped_at),
-            if(exact IS NULL, ts, started_at), coalesce(exact, most),
-            if(exact IS NULL, most - least(stood_seconds, most), 0D), dt
-        FROM (SELECT *, greatest(unix_micros(ts) - unix_micros(last_ran_at), 0L) / 1e6D AS most,
+        SELECT cluster, namespace, app, uid, task, 'gap', NULL, if(exact IS NULL, since, stopped_at),
+            if(exact IS NULL, until, started_at), coalesce(exact, most),
+            if(exact IS NULL, most - least(surely, most), 0D), dt
+        FROM (SELECT *, greatest(unix_micros(until) - unix_micros(since), 0L) / 1e6D AS most,
             if(started_at IS NULL OR stopped_at IS NULL, NULL, -- `greatest` takes the 0 where a time is missing
-                greatest(unix_micros(started_at) - unix_micros(stopped_at), 0L) / 1e6D) AS exact FROM {gaps})
+                greatest(unix_micros(started_at) - unix_micros(stopped_at), 0L) / 1e6D) AS exact FROM {since})
         """,
         samples=samples,
         closed=closed,
-        gaps=gaps,
+        since=_since(gaps, led),
     )

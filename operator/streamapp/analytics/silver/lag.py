@@ -4,8 +4,11 @@ from pyspark.sql import DataFrame
 
 from streamapp.analytics.spark.sql import query
 
-CARRIED = ("tasks", "stateful_tasks", "learner_source", "standby_replicas")
+CARRIED = ("tasks", "stateful_tasks", "learner_source", "standby_replicas", "application_recovery_lag")
 """Settings that a recorder learns only after its start: while it leaves one out, the last known value is in force."""
+
+UNWATCHED = 600
+"""Seconds without a line of an application from which on it was not watched: the operator writes one in half of it."""
 
 
 def config(lines: DataFrame) -> DataFrame:
@@ -17,11 +20,13 @@ def config(lines: DataFrame) -> DataFrame:
     return query(
         f"""
         WITH carried AS (SELECT * EXCEPT ({", ".join(CARRIED)}), {known} FROM {{lines}}),
+        limited AS (
+            SELECT *, least(acceptable_recovery_lag, application_recovery_lag) AS lag_limit FROM carried),
         told AS (
             SELECT *, to_json(struct(
-                application_id, image, tasks, stateful_tasks, acceptable_recovery_lag, learner_source,
+                application_id, image, tasks, stateful_tasks, lag_limit, learner_source,
                 standby_replicas, stabilization_seconds, timeout_seconds, scale_down_policy, paused, dry_run)) AS said
-            FROM carried),
+            FROM limited),
         marked AS (SELECT *, lag(said) OVER ({window}) AS before FROM told)
         SELECT *, ts AS valid_from, lead(ts) OVER ({window}) AS valid_to
         FROM marked WHERE before IS NULL OR before <> said
@@ -34,7 +39,7 @@ def limits(config: DataFrame) -> DataFrame:
     """The `acceptable.recovery.lag` in force at any time; the first that is known holds for the time before too."""
     return query(
         """
-        SELECT cluster, namespace, app, uid, acceptable_recovery_lag AS lag_limit, valid_to,
+        SELECT cluster, namespace, app, uid, lag_limit, valid_to,
             CASE WHEN row_number() OVER (PARTITION BY cluster, namespace, app, uid ORDER BY valid_from) > 1
                 THEN valid_from END AS valid_from
         FROM {config}
@@ -83,17 +88,35 @@ def copies(judged: DataFrame) -> DataFrame:
     )
 
 
-def seen(copies: DataFrame, lines: DataFrame) -> DataFrame:
-    """`s_seen`: the first and last line of each application and day, from its copies and all lines but samples."""
+def seen(samples: DataFrame, lines: DataFrame) -> DataFrame:
+    """`s_seen`: the first and last line of each application and day, and the `spans` in which it was watched.
+
+    A span ends where no line of the application comes for `UNWATCHED` seconds: what happened then is not known.
+    """
     return query(
-        """
+        f"""
         WITH every AS (
-            SELECT cluster, namespace, app, uid, dt, first, last, lines FROM {copies}
-            UNION ALL SELECT cluster, namespace, app, uid, dt, ts, ts, 1L FROM {lines})
-        SELECT cluster, namespace, app, uid, dt, min(first) AS t_first, max(last) AS t_last, sum(lines) AS lines
-        FROM every WHERE app <> '' GROUP BY cluster, namespace, app, uid, dt
-        """,
-        copies=copies,
+            SELECT cluster, namespace, app, uid, dt, min(ts) AS first, max(ts) AS last, count(*) AS lines
+            FROM {{samples}} GROUP BY cluster, namespace, app, uid, dt, floor(unix_micros(ts) / 300e6)
+            UNION ALL SELECT cluster, namespace, app, uid, dt, ts, ts, 1L FROM {{lines}}),
+        lined AS (
+            SELECT *, max(last) OVER (PARTITION BY cluster, namespace, app, uid, dt ORDER BY first, last
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+            FROM every WHERE app <> ''),
+        numbered AS (
+            SELECT *, count_if(before IS NULL OR first - before > INTERVAL {UNWATCHED} SECONDS) OVER (
+                PARTITION BY cluster, namespace, app, uid, dt ORDER BY first, last
+                ROWS UNBOUNDED PRECEDING) AS span
+            FROM lined),
+        spans AS (
+            SELECT cluster, namespace, app, uid, dt, min(first) AS t_first, max(last) AS t_last, sum(lines) AS lines
+            FROM numbered GROUP BY cluster, namespace, app, uid, dt, span)
+        SELECT cluster, namespace, app, uid, dt, min(t_first) AS t_first, max(t_last) AS t_last, sum(lines) AS lines,
+            sum(unix_micros(t_last) - unix_micros(t_first)) / 1e6D AS watched_s,
+            array_sort(collect_list(struct(t_first, t_last))) AS spans
+        FROM spans GROUP BY cluster, namespace, app, uid, dt
+        """,  # noqa: S608 - only our own numbers are put in
+        samples=samples,
         lines=lines,
     )
 

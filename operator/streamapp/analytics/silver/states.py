@@ -1,27 +1,32 @@
 """Silver from lines that tell a state which holds until the next one: decisions, layouts, pods.
 
-A state becomes pieces that end at midnight, so that each lies in one day. It is carried on over midnight only while
-the application is seen on both days, and never beyond the last line of it: what was not recorded is not known.
+A state becomes pieces that end at midnight, so that each lies in one day. It ends with the last line before a time in
+which the application was not watched: what was not recorded is not known.
 """
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from streamapp.analytics.silver.lag import UNWATCHED
 from streamapp.analytics.spark.sql import query
 from streamapp.analytics.tables.derived_schemas import KEY
 
 
 def stretches(seen: DataFrame) -> DataFrame:
-    """Runs of days on which an application was seen: `first_day`, `last_day`, and the time of the last line in it."""
+    """Times in which an application was watched, also over midnight: `t_first`, `t_last`."""
     return query(
-        """
-        WITH numbered AS (
-            SELECT *, to_date(dt) AS day, date_sub(to_date(dt), cast(row_number() OVER (
-                PARTITION BY cluster, namespace, app, uid ORDER BY dt) AS int)) AS island
-            FROM {seen})
-        SELECT cluster, namespace, app, uid, min(day) AS first_day, max(day) AS last_day, max(t_last) AS last_line
+        f"""
+        WITH spans AS (SELECT cluster, namespace, app, uid, inline(spans) FROM {{seen}}),
+        lined AS (
+            SELECT *, coalesce(t_first - lag(t_last) OVER w <= INTERVAL {UNWATCHED} SECONDS, false) AS goes_on
+            FROM spans WINDOW w AS (PARTITION BY cluster, namespace, app, uid ORDER BY t_first)),
+        numbered AS (
+            SELECT *, count_if(NOT goes_on) OVER (
+                PARTITION BY cluster, namespace, app, uid ORDER BY t_first ROWS UNBOUNDED PRECEDING) AS island
+            FROM lined)
+        SELECT cluster, namespace, app, uid, min(t_first) AS t_first, max(t_last) AS t_last
         FROM numbered GROUP BY cluster, namespace, app, uid, island
-        """,
+        """,  # noqa: S608 - only our own numbers are put in
         seen=seen,
     )
 
@@ -46,10 +51,10 @@ def pieces(lines: DataFrame, carried: DataFrame, seen: DataFrame, by: tuple[str,
     states = every.withColumn("next", F.expr(f"lead(ts) OVER ({order})"))
     spans = query(
         """
-        SELECT /*+ BROADCAST(r) */ s.*, least(s.next, r.last_line) AS stop
+        SELECT /*+ BROADCAST(r) */ s.*, least(s.next, r.t_last) AS stop
         FROM {states} s JOIN {stretches} r
             ON s.cluster = r.cluster AND s.namespace = r.namespace AND s.app = r.app AND s.uid = r.uid
-            AND to_date(s.ts) BETWEEN r.first_day AND r.last_day
+            AND s.ts BETWEEN r.t_first AND r.t_last
         """,
         states=states,
         stretches=stretches(seen),

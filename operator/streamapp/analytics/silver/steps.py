@@ -1,6 +1,6 @@
 """Silver about scaling: what held a step and how much of it, and each step with its phases and its end."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamapp.analytics.spark.sql import query
@@ -9,6 +9,11 @@ LONGEST_LOOK = 300
 """Seconds after a look during a hold from which on the blocking tasks are unknown: the rest is `Unrecorded`."""
 LONGEST_EPISODE_HOURS = 24
 """After that a step counts as not seen to its end."""
+
+
+def furthest_lag() -> Column:
+    """Of the blocking tasks, which a line names with the unknown lags first, then the largest; null if unknown."""
+    return F.try_element_at("blocking", F.lit(1))["lag"]
 
 
 def _named(decisions: DataFrame) -> DataFrame:

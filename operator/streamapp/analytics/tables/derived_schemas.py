@@ -20,6 +20,7 @@ def _table(**types: DataType) -> StructType:
 
 
 _COPY = {"task": TEXT, "ordinal": LONG, "process_id": TEXT, "role": TEXT}
+_OF_TIME = StructType([StructField("t_first", TIME), StructField("t_last", TIME)])
 _SPAN = {"t_start": TIME, "t_end": TIME}
 
 SILVER: Final = {
@@ -31,6 +32,8 @@ SILVER: Final = {
         tasks=LONG,
         stateful_tasks=TEXTS,
         acceptable_recovery_lag=LONG,
+        application_recovery_lag=LONG,
+        lag_limit=LONG,
         learner_source=TEXT,
         standby_replicas=LONG,
         stabilization_seconds=SECONDS,
@@ -39,7 +42,7 @@ SILVER: Final = {
         paused=FLAG,
         dry_run=FLAG,
     ),
-    "s_seen": _table(t_first=TIME, t_last=TIME, lines=LONG),
+    "s_seen": _table(t_first=TIME, t_last=TIME, lines=LONG, watched_s=SECONDS, spans=ArrayType(_OF_TIME)),
     "s_learner_sample": _table(
         **_COPY,
         state=TEXT,
@@ -65,6 +68,7 @@ SILVER: Final = {
         target=LONG,
         blocking=ArrayType(BLOCKER),
         blocking_count=LONG,
+        furthest_lag=LONG,
         converged=FLAG,
         converging_reason=TEXT,
         eta_seconds=SECONDS,
@@ -86,6 +90,16 @@ SILVER: Final = {
         process_id=TEXT,
         volume=TEXT,
         state_bytes=LONG,
+    ),
+    "s_autoscaler_interval": _table(
+        name=TEXT,
+        **_SPAN,
+        aims_at=TEXT,
+        min_replicas=LONG,
+        max_replicas=LONG,
+        current_replicas=LONG,
+        desired_replicas=LONG,
+        is_active=FLAG,
     ),
     "s_learner_stint": _table(
         **_COPY,
@@ -185,6 +199,7 @@ GOLD: Final = {
         subtopology=TEXT,
         task=TEXT,
         volume=TEXT,
+        node=TEXT,
         n_stints=LONG,
         rate_p10=DOUBLE,
         rate_p50=DOUBLE,

@@ -35,8 +35,8 @@ class RecorderIdentity:
     version: str = ""
     """Of the operator."""
 
-    def mark(self, seq: int, mark: Mark, at: datetime, dropped: int = 0) -> QueuedLine:
-        """A word of the recorder about itself."""
+    def mark(self, seq: int, mark: Mark, at: datetime, dropped: int = 0, term: int | None = None) -> QueuedLine:
+        """A line of the recorder about itself."""
         line = RecorderLine(
             cluster=self.cluster,
             namespace="",
@@ -47,6 +47,7 @@ class RecorderIdentity:
             seq=seq,
             mark=mark,
             dropped=dropped,
+            term=term,
             operator_version=self.version,
         )
         return QueuedLine(seq, to_line(line))
@@ -60,6 +61,8 @@ class PassRecorder:
     queues: tuple[RecordQueue, ...]
     """Each gets every line."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    term: Callable[[], int | None] = lambda: None
+    """How often the Lease has changed hands; None without a Lease. Asked at the first line, when this process leads."""
     count_fault: Callable[[], object] = lambda: None
     """Called for each pass that could not be recorded."""
     _logs: dict[Key, tuple[str, FlightLog]] = field(default_factory=dict)
@@ -133,7 +136,7 @@ class PassRecorder:
     def _add(self, key: Key, lines: Iterable[Record]) -> None:
         entries: list[QueuedLine] = []
         if not self._next:
-            entries.append(self.name.mark(self._number(), Mark.STARTED, self.now()))
+            entries.append(self.name.mark(self._number(), Mark.STARTED, self.now(), term=self.term()))
         about = str(key).encode()
         for line in lines:
             seq = self._number()

@@ -58,7 +58,10 @@ class Recording:
 
 
 def recording(
-    settings: Settings, metrics: Metrics, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    settings: Settings,
+    metrics: Metrics,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    term: Callable[[], int | None] = lambda: None,
 ) -> Recording:
     """Put the parts together; nothing is recorded where no folder and no broker is named."""
     name = RecorderIdentity(_made_up(settings.instance), settings.cluster_name, metadata.version("streamapp-operator"))
@@ -78,7 +81,7 @@ def recording(
         else:
             queues.append(RecordQueue(dropped_marker))
             topic = TopicWriter(producer, queues[-1], metrics)
-    recorder = PassRecorder(name, tuple(queues), now, metrics.record_errors.labels("pass").inc)
+    recorder = PassRecorder(name, tuple(queues), now, term, metrics.record_errors.labels("pass").inc)
     return Recording(recorder, writer, topic)
 
 
