@@ -24,6 +24,7 @@ from markupsafe import Markup
 from streamapp.analytics.gold.daily import SKEWED
 from streamapp.analytics.report.advice.model import Advice
 from streamapp.analytics.report.advice.rules import advice
+from streamapp.analytics.report.advice.volumes import with_nodes
 from streamapp.analytics.report.amounts import UNKNOWN, count, duration, share, unit
 from streamapp.analytics.report.amounts import gap as amount
 from streamapp.analytics.report.charts import CHARTS, DARK, LIGHT, specifications
@@ -171,7 +172,9 @@ def _settings(app: ReportedApp) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), exact(newest[name]) or UNKNOWN) for name in (*words, "scale_down_policy")]
 
 
-def _page(report: Report, app: ReportedApp, reasons: Sequence[str]) -> tuple[dict[str, Any], Series]:
+def _page(
+    report: Report, app: ReportedApp, reasons: Sequence[str], found: Sequence[Advice]
+) -> tuple[dict[str, Any], Series]:
     """The values of an application for the template."""
     share_of = max(1, len(report.paged))
     drawn = series(app, reasons, max(100, MOST_DRAWN // share_of // 10))
@@ -186,7 +189,7 @@ def _page(report: Report, app: ReportedApp, reasons: Sequence[str]) -> tuple[dic
         "app": app,
         "title": app.name,
         "sentence": sentence(app),
-        "advice": [one for one in advice(app.rows) if not one.is_empty],
+        "advice": found,
         "tiles": _tiles(app),
         "settings": _settings(app),
         "charts": [(name, CHARTS[name]) for name in OF_APP],
@@ -206,8 +209,9 @@ def html(report: Report) -> str:
     reasons = report.reasons()
     fleet = _fleet_series(report, reasons)
     pages, data = [], {"fleet": {"data": fleet.data, "units": fleet.units}}
+    found = all_advice(report.tables)
     for app in report.paged:
-        page, drawn = _page(report, app, reasons)
+        page, drawn = _page(report, app, reasons, found[app.title])
         pages.append(page)
         data[page["id"]] = {"data": drawn.data, "units": drawn.units}
     environment = Environment(
@@ -244,6 +248,7 @@ def html(report: Report) -> str:
 
 def figures(report: Report) -> dict[str, Any]:
     """The same for programs: gold row by row, unrounded, and the words; seconds, slots, UTC."""
+    found = all_advice(report.tables)
     return {
         "made": report.made.astimezone(UTC).isoformat(),
         "days": list(report.tables.days),
@@ -259,7 +264,7 @@ def figures(report: Report) -> dict[str, Any]:
                 "first": app.first.isoformat(),
                 "last": app.last.isoformat(),
                 "sentence": sentence(app),
-                "advice": [asdict(one) for one in advice(app.rows)],
+                "advice": [asdict(one) for one in found[app.title]],
                 "not_known": list(app.unknown),
                 "up": asdict(app.up),
                 "down": asdict(app.down),
@@ -287,7 +292,9 @@ def _plain(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def all_advice(tables: Tables) -> dict[str, list[Advice]]:
     """The advice for each application by its namespace and name, also where there is nothing to advise."""
-    return {f"{key[1]}/{key[2]}": advice(tables.of(key)) for key in sorted(tables.rows["s_seen"].spans)}
+    every = {f"{key[1]}/{key[2]}": tables.of(key) for key in sorted(tables.rows["s_seen"].spans)}
+    profiles = {title: rows["g_restore_profile"] for title, rows in every.items()}
+    return with_nodes({title: advice(rows) for title, rows in every.items()}, profiles)
 
 
 def markdown(report: Report, most: int = 20) -> str:
@@ -307,6 +314,15 @@ def markdown(report: Report, most: int = 20) -> str:
         )
     if len(report.apps) > most:
         lines += ["", f"{len(report.apps) - most} more applications are in the page."]
+    told = [
+        f"- {cell(title)}: {cell(' '.join(one.text.split()))}"
+        for title, pieces in all_advice(report.tables).items()
+        for one in pieces
+        if not one.is_empty
+    ]
+    lines += ["", "Advice:", "", *(told[:most] or ["- nothing to advise"])]
+    if len(told) > most:
+        lines += [f"- {len(told) - most} more: `streamapp-analytics advise`"]
     notes = [*caveats(report.tables), *(f"{app.name}: {note}" for app in report.apps[:most] for note in app.unknown)]
     lines += ["", "Not known:", "", *(f"- {cell(note)}" for note in notes)] if notes else []
     return "\n".join([*lines, "", f"{span(report.apps)}; made {shown(report.made, seconds=False)} UTC.", ""])

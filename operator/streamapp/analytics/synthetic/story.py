@@ -65,7 +65,9 @@ class Story:
             self.until = min(events[n + 1][0] if n + 1 < len(events) else end, end)
             self.generation += 1
             self.replicas = {"desired": new, "granted": max(old, self.pods), "actual": self.pods, "ready": self.pods}
-            self._line(at, "autoscaler", {"name": self.app.name, "aimsAt": "StreamApp", "desiredReplicas": new})
+            bounds = {"minReplicas": 1, "maxReplicas": len(self.app.processes), "isActive": True}
+            told = {"name": self.app.name, "aimsAt": "StreamApp", **bounds, "desiredReplicas": new}
+            self._line(at, "autoscaler", told)
             scale = {"oldReplicas": old, "newReplicas": new, "actor": "HPA", "generation": self.generation}
             self._line(at, "scale", scale)
             if n % 3 == 1:

@@ -37,6 +37,10 @@ class Advice:
     """A merge patch of the object that `object` names; None if no field of Kubernetes does it."""
     object: str = ""
     """Kind of the object to patch."""
+    name: str = "NAME"
+    """Of the object to patch, if it is known."""
+    node: str = ""
+    """Where it shows; empty if it belongs to no node, or that is unknown."""
 
     @property
     def text(self) -> str:
@@ -49,7 +53,7 @@ class Advice:
             lines.append(f"effect: {self.effect.mid:.3g} ({span}) {self.effect.unit}")
         lines += [f"look first: {veto}" for veto in self.vetoes]
         if self.patch:
-            lines.append(f"kubectl patch {self.object.lower()} NAME --type merge -p '{json.dumps(self.patch)}'")
+            lines.append(f"kubectl patch {self.object.lower()} {self.name} --type merge -p '{json.dumps(self.patch)}'")
         return "\n    ".join(lines)
 
     @property

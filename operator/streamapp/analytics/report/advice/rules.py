@@ -3,24 +3,20 @@
 A rule speaks only where its figures are of at least so many cases, and names what must be looked at before.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
-from math import ceil
-from statistics import median
 from typing import Final
 
+from streamapp.analytics.report.advice.bounds import acceptable_lag, autoscaler_maximum, leftover_claims
+from streamapp.analytics.report.advice.facts import Facts, enough
 from streamapp.analytics.report.advice.model import Advice, Effect
-from streamapp.analytics.report.amounts import duration, rate
-from streamapp.analytics.report.facts import AUTOSCALERS, newest_settings
+from streamapp.analytics.report.advice.volumes import slow_siblings
+from streamapp.analytics.report.amounts import duration
+from streamapp.analytics.report.facts import AUTOSCALERS
 from streamapp.analytics.report.rows import AppRows, Row
 
-LEAST_STINTS: Final = 5
-"""Of a volume or task, and of its siblings together, before its rate is compared."""
-SLOW_SHARE: Final = 0.5
-"""Of the siblings' median, below which a rate is slow."""
 LEAST_FLAPS: Final = 2.0
 """Flap pairs a day from which on a window is proposed."""
 WINDOWS: Final = (60, 120, 300, 600, 900, 1800, 3600)
@@ -35,20 +31,6 @@ DAYS_TO_BE_SURE: Final = 14
 """Below as many days each piece of advice says that it rests on few."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the rules look at."""
-
-    rows: AppRows
-    days: int
-    """UTC days on which the application was seen."""
-
-    @property
-    def config(self) -> Row:
-        """The newest settings; empty if none is known."""
-        return newest_settings(self.rows)
-
-
 def advice(rows: AppRows) -> list[Advice]:
     """All advice for one application, the surest kind first; one that is empty if there is nothing to advise."""
     facts = Facts(rows, len({row["dt"] for row in rows["s_seen"]}))
@@ -58,44 +40,6 @@ def advice(rows: AppRows) -> list[Advice]:
         return found
     words = f"{facts.days} days were looked at; no rule applies"
     return [Advice(knob="", current="", proposed="", evidence=words, days=facts.days, n=0, vetoes=few)]
-
-
-def slow_siblings(facts: Facts) -> Iterator[Advice]:
-    """A volume, or a task, that restores at less than half of the rate of its siblings."""
-    by_scope: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in facts.rows["g_restore_profile"]:
-        if row["scope"] != "subtopology":
-            by_scope[row["scope"], row["subtopology"]].append(row)
-    slow: dict[tuple[str, str], list[tuple[Row, float]]] = defaultdict(list)
-    for (scope, _), siblings in sorted(by_scope.items()):
-        for row in siblings:
-            others = [one for one in siblings if one is not row]
-            if row["n_stints"] >= LEAST_STINTS and sum(one["n_stints"] for one in others) >= LEAST_STINTS:
-                usual = median(one["rate_p50"] for one in others)
-                if row["rate_p50"] < SLOW_SHARE * usual:
-                    slow[scope, row[scope]].append((row, usual))
-    # One cause: where a volume is slow, the tasks that were restored on it are slow for it.
-    scopes = ("volume",) if any(scope == "volume" for scope, _ in slow) else ("task",)
-    for (scope, name), cases in sorted(slow.items()):
-        if scope in scopes:
-            yield _slow(facts, scope, name, cases)
-
-
-def _slow(facts: Facts, scope: str, name: str, cases: Sequence[tuple[Row, float]]) -> Advice:
-    stints = sum(row["n_stints"] for row, _ in cases)
-    worst, usual = min(cases, key=lambda case: case[0]["rate_p50"] / case[1])
-    spent = [usual / row["rate_p50"] for row, usual in cases]
-    other = "delete the claim after its tasks have caught-up copies elsewhere, or cordon its node"
-    return Advice(
-        knob=f"{scope} {name}",
-        current=f"{rate(worst['rate_p50'])} slots/s in subtopology {worst['subtopology']}",
-        proposed=other if scope == "volume" else "look at the keys and the store of this task",
-        evidence=f"its siblings restore {rate(usual)} slots/s in the median",
-        days=facts.days,
-        n=stints,
-        effect=Effect(min(spent), median(spent), max(spent), "times faster restores there"),
-        vetoes=("the rate can be limited by a broker's quota for this client",) if scope == "volume" else (),
-    )
 
 
 def flapping(facts: Facts) -> Iterator[Advice]:
@@ -138,20 +82,15 @@ def _window(facts: Facts, way: str, turns: Sequence[float], window: int) -> Advi
         vetoes=(f"each change {way} begins {duration(window)} later: see that the lag allows it",),
         patch=patch,
         object="HorizontalPodAutoscaler",
+        name=next((row["name"] for row in facts.rows["s_autoscaler_interval"] if row["is_active"]), "NAME"),
     )
 
 
 def idle_pods(facts: Facts) -> Iterator[Advice]:
     """Replica counts at which the busiest thread has as many tasks as with fewer pods."""
-    tasks = len(facts.config.get("stateful_tasks") or ()) or facts.config.get("tasks")
-    threads = [row["threads"] for row in facts.rows["s_assignment_interval"] if row["threads"]]
-    if not tasks or not threads:
+    tasks, per_pod, hours = facts.tasks, facts.threads, facts.hours_by_pods()
+    if not tasks or not per_pod:
         return
-    per_pod = int(median(threads))
-    hours: dict[int, float] = defaultdict(float)
-    for row in facts.rows["s_decision_interval"]:
-        if row["actual"]:
-            hours[row["actual"]] += (row["t_end"] - row["t_start"]).total_seconds() / 3600
     idle = {pods: spent * (pods - enough(tasks, pods, per_pod)) for pods, spent in hours.items()}
     whole, lost = sum(pods * spent for pods, spent in hours.items()), sum(idle.values())
     if not lost or lost < IDLE_SHARE * whole:
@@ -168,11 +107,6 @@ def idle_pods(facts: Facts) -> Iterator[Advice]:
         effect=Effect(lost, lost, lost, "pod-hours fewer"),
         vetoes=("tasks are taken to be equally heavy", "a spare pod shortens a failover"),
     )
-
-
-def enough(tasks: int, pods: int, threads: int) -> int:
-    """The fewest pods whose busiest thread has no more tasks than with `pods`."""
-    return ceil(tasks / ceil(tasks / (pods * threads)) / threads)
 
 
 def warm_copies(facts: Facts) -> Iterator[Advice]:
@@ -195,4 +129,12 @@ def warm_copies(facts: Facts) -> Iterator[Advice]:
     )
 
 
-RULES: Final[Iterable[Callable[[Facts], Iterator[Advice]]]] = (slow_siblings, flapping, idle_pods, warm_copies)
+RULES: Final[Iterable[Callable[[Facts], Iterator[Advice]]]] = (
+    slow_siblings,
+    flapping,
+    acceptable_lag,
+    autoscaler_maximum,
+    idle_pods,
+    warm_copies,
+    leftover_claims,
+)
