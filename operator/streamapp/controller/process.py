@@ -132,9 +132,7 @@ class Operator:
         installation = _installation(settings, self.keys)
         self.cache = ObjectCache(monotonic, self.namespaces.names, dict(TRIMS))
         side = AgentGateway(self.agents, self.keys, self.metrics)
-        self.recording = recording(
-            settings, self.metrics, now, lambda: None if leadership is ALONE else leadership.transitions
-        )
+        self.recording = recording(settings, self.metrics, now, leadership)
         self._reconciler = self._made_reconciler(installation, side, monotonic)
         self.history = RecordHistory(_record_folder(settings), leadership.leads)
         self.health = Health(

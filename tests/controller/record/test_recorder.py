@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from streamapp.controller.leader.leadership import ALONE, Alone
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.ports import KafkaStepError
 from streamapp.controller.record.files import finished
 from streamapp.controller.record.recorder import PassRecorder
-from streamapp.controller.record.setup import Recording, recording
+from streamapp.controller.record.setup import Recording, recording, term_of
 from streamapp.controller.settings import Settings
 from streamapp.flightrecord.changes import FlightLog, Look
 from streamapp.flightrecord.schema import RECORD, schema
@@ -191,6 +192,11 @@ def test_a_pod_that_took_the_place_of_another_between_two_passes_is_what_is_ther
     after = [line for line in lines if line["podUid"] != gone["podUid"]]
     assert after
     assert all(line["seq"] > gone["seq"] and not line["isGone"] for line in after)
+
+
+def test_the_number_of_the_lease_is_known_only_where_there_is_one() -> None:
+    assert term_of(ALONE)() is None
+    assert term_of(Alone(transitions=4))() == 4
 
 
 def test_a_fault_in_the_recorder_ends_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.record.file_writer import RecordFiles, RecordWriter
 from streamapp.controller.record.files import RecordLimits
@@ -57,11 +58,16 @@ class Recording:
             log.warning("flight record not closed", why=f"its disk has not answered for {PATIENCE_SECONDS:g} s")
 
 
+def term_of(leadership: Leadership) -> Callable[[], int | None]:
+    """What gives the number of a leader's term; None without a Lease."""
+    return lambda: None if leadership is ALONE else leadership.transitions
+
+
 def recording(
     settings: Settings,
     metrics: Metrics,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    term: Callable[[], int | None] = lambda: None,
+    leadership: Leadership = ALONE,
 ) -> Recording:
     """Put the parts together; nothing is recorded where no folder and no broker is named."""
     name = RecorderIdentity(_made_up(settings.instance), settings.cluster_name, metadata.version("streamapp-operator"))
@@ -81,7 +87,7 @@ def recording(
         else:
             queues.append(RecordQueue(dropped_marker))
             topic = TopicWriter(producer, queues[-1], metrics)
-    recorder = PassRecorder(name, tuple(queues), now, term, metrics.record_errors.labels("pass").inc)
+    recorder = PassRecorder(name, tuple(queues), now, term_of(leadership), metrics.record_errors.labels("pass").inc)
     return Recording(recorder, writer, topic)
 
 
