@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
 
 ##@ Begin
 
@@ -104,9 +104,9 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 	$(LAB) test
 
 test-lab-parts:
-	$(UV) pytest -m registries tests/lab_unit
+	$(UV) pytest -m registries tests/lab_unit tests/release
 	$(UV) pytest -m brokers -p no:randomly tests/brokers
-	$(UV) pytest -m chart tests/chart
+	$(UV) pytest -m chart tests/chart tests/release
 	$(UV) pytest -m lifecycle tests/lab_unit/clusters
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 
@@ -208,6 +208,28 @@ bench-analytics: ## Measure the pipeline on a day of 100 applications, beside Du
 	rm -rf .bench-analytics
 	$(UV) python -m tests.benchmarks.pipeline --root .bench-analytics --json bench-analytics.json --markdown bench-analytics.md
 	rm -rf .bench-analytics
+
+##@ Release
+
+RELEASE := dist/release
+# The folder from which users will load the files, for the manifest of krew.
+URL :=
+KEY :=
+OPENPGP_KEY :=
+
+release: ## Build a release and sign it: KEY=release.pem OPENPGP_KEY=secret.gpg, into RELEASE=dist/release (root, 10 minutes)
+	$(UV) python -m release check-keys --key "$(KEY)" --openpgp-key "$(OPENPGP_KEY)"
+	$(MAKE) --no-print-directory release-build
+	$(UV) python -m release sign "$(RELEASE)" --key "$(KEY)" --openpgp-key "$(OPENPGP_KEY)"
+
+release-build: ## Build a release without signatures: the same commit gives the same bytes (root)
+	$(UV) python -m release build "$(RELEASE)" --url "$(URL)"
+
+verify-release: ## Check a release by its public keys in a fresh root file system: KEY=release.pub OPENPGP_KEY=release.asc (root)
+	$(UV) python -m release verify "$(RELEASE)" --key "$(KEY)" --openpgp-key "$(OPENPGP_KEY)"
+
+test-release: ## A whole release from two clones: same bytes, signed without a network, verified, arm64 started (root, 30 minutes)
+	$(UV) pytest -m release tests/release
 
 ##@ Document
 

@@ -49,6 +49,7 @@ NAVIGATION = {
         "docs/streams-protocol",
         "charts/**/README",
         "docs/command-line",
+        "docs/releases",
         "docs/agents",
         "docs/autoscaling",
         "docs/how-to/plain-main",

@@ -40,6 +40,7 @@ class Versions:
     java: str
     maven: str
     kind_node: str
+    actionlint: str
 
     @classmethod
     def read(cls, path: Path = REPOSITORY / "versions.toml") -> "Versions":
@@ -63,6 +64,7 @@ class Versions:
             java=table["toolchains"]["java"],
             maven=table["toolchains"]["maven"],
             kind_node=table["kind"]["node"],
+            actionlint=table["release"]["actionlint"],
         )
 
 

@@ -42,7 +42,9 @@ LARGE_FOLDERS = {
     "tests/prove": "each file is one part of one simulated world",
 }
 """With the reason why a sub-folder would not help."""
-PYTHON = [path for part in ("operator", "lab", "tests") for path in sorted((REPOSITORY / part).rglob("*.py"))]
+PYTHON = [
+    path for part in ("operator", "lab", "release", "tests") for path in sorted((REPOSITORY / part).rglob("*.py"))
+]
 PACKAGES = [path for path in PYTHON if path.name == "__init__.py" and path.is_relative_to(REPOSITORY / "operator")]
 
 

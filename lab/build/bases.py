@@ -7,7 +7,9 @@ needs none of them: the Dockerfiles above these bases name public ones as their 
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from lab.build.cache import Cache, content_key
 from lab.build.images import BuiltImage, Image, build_image
@@ -90,32 +92,45 @@ def debian_python(versions: Versions, cache: Cache) -> BuiltImage:
 
 
 def _debian(name: str, variant: str, packages: tuple[str, ...], versions: Versions, cache: Cache) -> Path:
-    """Give a tar of a Debian with these packages, from the mirrors that the machine itself uses."""
+    """Give a tar of a Debian with these packages, made once, from the mirrors that the machine itself uses."""
     sources = apt_sources(APT)
+    options = (f"--variant={variant}", f"--include={','.join(packages)}", f"--customize-hook={CLEAN}")
 
     def build(folder: Path) -> None:
-        with step(f"Fetch the Debian packages of {name}"), tempfile.TemporaryDirectory(dir=folder) as workplace:
-            mirrors = [Path(workplace, path.name) for path in sources]
-            for mirror, text in zip(mirrors, sources.values(), strict=True):
-                mirror.write_text(text)
-            settings = Path(workplace, "apt.conf")
-            settings.write_text(_apt_settings())
-            command: Command = [
-                find(needed(versions)["mmdebstrap"]),
-                f"--variant={variant}",
-                f"--include={','.join(packages)}",
-            ]
-            options = [f"--aptopt={option}" for option in (settings, *APT_OPTIONS)]
-            # Without a suite, mmdebstrap takes it from the mirrors.
-            command = [*command, *options, f"--customize-hook={CLEAN}", "", folder / SYSTEM, *mirrors]
-            outcome = run(command, cache.log(name), environment={**os.environ, **IMPATIENT})
-            if outcome.code != 0:
-                named = " and ".join(map(str, sources))
-                next_step = f"see that apt-get update works with {named}"
-                raise LabError(f"{name}: mmdebstrap failed", outcome.why(noise="^I: |^E: mmdebstrap failed"), next_step)
+        with step(f"Fetch the Debian packages of {name}"):
+            fetch_debian(name, options, folder / SYSTEM, versions, cache.log(name))
 
     inputs = {"variant": variant, "packages": " ".join(packages), "clean": CLEAN, **_named(sources)}
     return cache.entry(name, content_key(inputs), build) / SYSTEM
+
+
+def fetch_debian(
+    name: str,
+    options: tuple[str, ...],
+    target: Path,
+    versions: Versions,
+    log: Path,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Have mmdebstrap write a Debian to `target`, by its own options; `environment` goes before the machine's.
+
+    Raises LabError with the words of mmdebstrap.
+    """
+    sources = apt_sources(APT)
+    with tempfile.TemporaryDirectory(dir=target.parent) as workplace:
+        mirrors = [Path(workplace, path.name) for path in sources]
+        for mirror, text in zip(mirrors, sources.values(), strict=True):
+            mirror.write_text(text)
+        settings = Path(workplace, "apt.conf")
+        settings.write_text(_apt_settings())
+        of_apt = [f"--aptopt={option}" for option in (settings, *APT_OPTIONS)]
+        # Without a suite, mmdebstrap takes it from the mirrors.
+        command: Command = [find(needed(versions)["mmdebstrap"]), *options, *of_apt, "", target, *mirrors]
+        outcome = run(command, log, environment={**os.environ, **IMPATIENT, **environment})
+    if outcome.code != 0:
+        named = " and ".join(map(str, sources))
+        next_step = f"see that apt-get update works with {named}"
+        raise LabError(f"{name}: mmdebstrap failed", outcome.why(noise="^I: |^E: mmdebstrap failed"), next_step)
 
 
 def apt_sources(apt: Path) -> dict[Path, str]:

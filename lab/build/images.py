@@ -94,10 +94,10 @@ def build_with_docker(image: Image, log: Path) -> str:
     docker = shutil.which("docker")
     if docker is None:
         raise LabError(f"image {image.name}: it cannot be built", "no docker in PATH", "install Docker")
-    with step(f"Build image {image.reference}"), _assembled(image, None) as context:
+    with step(f"Build image {image.reference}"), assembled(image, None) as context:
         outcome = run([docker, "build", "--tag", image.reference, *_arguments(image), context], log)
         if outcome.code != 0:
-            raise _failed(image, outcome)
+            raise failed(image, outcome)
     return image.reference
 
 
@@ -107,7 +107,7 @@ def _build_archive(image: Image, archive: Path, versions: Versions, cache: Cache
     The storage driver is vfs: it mounts nothing and works on every file system, and copying a base of a hundred
     megabytes costs under a second.
     """
-    with tempfile.TemporaryDirectory(dir=archive.parent) as storage, _assembled(image, archive.parent) as context:
+    with tempfile.TemporaryDirectory(dir=archive.parent) as storage, assembled(image, archive.parent) as context:
         places = ["--root", f"{storage}/root", "--runroot", f"{storage}/run", "--storage-driver", "vfs"]
         arguments = ["--tag", f"docker-archive:{archive}:{image.reference}", *_arguments(image)]
         for name, part in {**image.parts, **({"BASE": image.base} if image.base else {})}.items():
@@ -118,7 +118,7 @@ def _build_archive(image: Image, archive: Path, versions: Versions, cache: Cache
         environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "TMPDIR": storage}
         outcome = run(command, cache.log(image.entry), environment=environment)
     if outcome.code != 0:
-        raise _failed(image, outcome)
+        raise failed(image, outcome)
 
 
 def _arguments(image: Image) -> list[str]:
@@ -130,7 +130,7 @@ def _arguments(image: Image) -> list[str]:
 
 
 @contextmanager
-def _assembled(image: Image, below: Path | None) -> Iterator[Path]:
+def assembled(image: Image, below: Path | None) -> Iterator[Path]:
     """Copy the context together below a folder, by default the system's temporary one."""
     with tempfile.TemporaryDirectory(dir=below) as folder:
         for name, path in image.context.items():
@@ -143,7 +143,7 @@ def _assembled(image: Image, below: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _failed(image: Image, outcome: ToolResult) -> LabError:
+def failed(image: Image, outcome: ToolResult) -> LabError:
     """Name the step of the Dockerfile that failed, which both tools quote in their last words."""
     steps = re.findall(r'building at STEP "(.*?)": |ERROR: failed to \w+: (.*)', "\n".join(outcome.last_lines))
     next_step = f"mend {image.dockerfile} or what it copies; where a registry did not answer, check the network"

@@ -99,7 +99,7 @@ def test_the_node_of_kind_runs_the_pinned_kubernetes() -> None:
 
 
 def test_every_pinned_version_is_used_by_the_lab_or_compared_here() -> None:
-    texts = [path.read_text() for path in (*LAB.rglob("*.py"), Path(__file__))]
+    texts = [path.read_text() for path in (*LAB.rglob("*.py"), *(ROOT / "release").rglob("*.py"), Path(__file__))]
     used = {name for text in texts for name in re.findall(r"\b(?:versions|VERSIONS)\.(\w+)", text)}
     assert {field.name for field in fields(Versions)} - used == set()
 

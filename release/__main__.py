@@ -1,0 +1,87 @@
+"""`python -m release`: build, sign and verify. `make release` and `make verify-release` call it."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from lab.build.cache import Cache
+from lab.build.chart_tools import build_helm
+from lab.errors import LabError
+from lab.settings import REPOSITORY, Settings
+from lab.terminal import results, show_error
+from release import fresh_root, signing
+from release.build import build
+from release.signing import Keys
+
+FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+KEY = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group()
+def release() -> None:
+    """Make a release from the commit that is checked out, sign it, and check one. Nothing is published."""
+
+
+@release.command("build")
+@FOLDER
+@click.option("--url", default="", help="The folder from which users will load the files; for the manifest of krew.")
+def build_command(folder: Path, url: str) -> None:
+    """Write all files of a release into FOLDER: the same commit gives the same bytes."""
+    source = build(REPOSITORY, folder, Settings.from_environment(), url)
+    _show(folder, f"{source.version}, commit {source.commit[:12]}")
+
+
+@release.command("check-keys")
+@click.option("--key", type=KEY, required=True)
+@click.option("--openpgp-key", type=KEY, required=True)
+def check_keys_command(key: Path, openpgp_key: Path) -> None:
+    """Refuse keys that could not sign, before a build takes its time."""
+    signing.check(Keys(key, openpgp_key))
+
+
+@release.command("sign")
+@FOLDER
+@click.option("--key", type=KEY, required=True, help="Private key in PEM, ECDSA P-256.")
+@click.option("--openpgp-key", type=KEY, required=True, help="What gpg --export-secret-keys wrote.")
+def sign_command(folder: Path, key: Path, openpgp_key: Path) -> None:
+    """Sign the release in FOLDER. RELEASE_KEY_PASSWORD has the password of encrypted keys."""
+    if not (folder / "SHA256SUMS").is_file():
+        raise LabError(f"release {folder}: not found", "it has no SHA256SUMS", "make it first: make release-build")
+    settings = Settings.from_environment()
+    keys = Keys(key, openpgp_key)
+    signing.check(keys)
+    cache = Cache(settings.cache)
+    signing.sign(folder, keys, build_helm(settings.versions, cache) / "helm")
+
+
+@release.command("verify")
+@FOLDER
+@click.option("--key", type=KEY, required=True, help="Public key in PEM.")
+@click.option("--openpgp-key", type=KEY, required=True, help="Public OpenPGP key, as gpg --export wrote it.")
+def verify_command(folder: Path, key: Path, openpgp_key: Path) -> None:
+    """Check the release in FOLDER in a fresh root file system, which has only it, the keys and the checker."""
+    sys.exit(fresh_root.verify(folder, key, openpgp_key, Settings.from_environment()))
+
+
+def _show(folder: Path, title: str) -> None:
+    table = Table("file", "bytes", "SHA-256", title=f"Release {title}", title_justify="left")
+    for line in (folder / "SHA256SUMS").read_text().splitlines():
+        digest, name = line.split("  ")
+        table.add_row(name, f"{(folder / name).stat().st_size:,}", digest[:16])
+    results.print(table)
+
+
+def main() -> int:
+    """Run a command; an error names object, cause and next step."""
+    try:
+        release(prog_name="python -m release", standalone_mode=True)
+    except LabError as error:
+        show_error(error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
