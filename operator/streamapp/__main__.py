@@ -19,6 +19,7 @@ def main() -> int:
         if sys.argv[1:2] == ["check"]:
             return permission_check.main(sys.argv[2:], os.environ)
         settings = Settings.from_environment(os.environ)
+        settings.require_images()
         log.set_up(settings.log_level)
         # kopf asks for the user's name, which a user ID out of a namespace's range (OpenShift) does not have.
         os.environ.setdefault("LOGNAME", "streamapp-operator")

@@ -17,6 +17,8 @@ from lab.settings import REPOSITORY, Settings
 
 CHART = REPOSITORY / "charts" / "streamapp-operator"
 NAMESPACE = "streamapp-system"
+REGISTRY = "registry.example:5000/streamapp"
+"""Where all images are, unless a test says otherwise: the chart has no default."""
 
 Json = dict[str, Any]
 
@@ -118,6 +120,7 @@ def attempt(values: Json, major: int = 4, kubeconfig: Path | None = None) -> "su
         () if kubeconfig is None else (f"--kubeconfig={kubeconfig}", "--dry-run=server", "--disable-openapi-validation")
     )
     place = (f"--namespace={NAMESPACE}", f"--kube-version={version}", *on, "--values=-")
+    values = {**values, "images": {"registry": REGISTRY, **values.get("images", {})}}
     return subprocess.run(
         [helm(major), "template", "streamapp-operator", CHART, *place],
         input=json.dumps(values),

@@ -175,7 +175,8 @@ async def an_app(server: ApiServer, name: str, folder: Path) -> AsyncIterator[Ap
         DESCRIBE_GROUPS: crowded_group(name, 0),
     }
     config = server.kubeconfig_for(OPERATOR, "system:masters")
-    environment = {"KUBECONFIG": str(config), "STREAMAPP_PORT": str(free_ports(1)[0])}
+    images = {"STREAMAPP_SEED_IMAGE": "seed:1", "STREAMAPP_AGENT_IMAGE": "agent:1"}
+    environment = {"KUBECONFIG": str(config), "STREAMAPP_PORT": str(free_ports(1)[0]), **images}
     command = [sys.executable, "-m", "streamapp"]
     async with HostileBroker(answers).running() as broker:
         app = App(server, name, broker.address, server.kubeconfig_for("alice"))

@@ -36,10 +36,14 @@ def test_chart_and_product_are_of_one_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     product = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
     assert (chart["version"], chart["appVersion"]) == (product, product)
-    images = yaml.safe_load(chart["annotations"]["artifacthub.io/images"])
-    assert [each["image"] for each in images] == [
-        f"{VALUES['images'][each['name']]['repository']}:{product}" for each in images
-    ]
+
+
+def test_no_default_names_an_image_that_the_project_has_not_published() -> None:
+    named = {name: image for name, image in VALUES["images"].items() if name != "pullPolicy"}
+    assert named.pop("registry") == ""
+    assert set(map(str, named.values())) == {str({"repository": "", "tag": "", "digest": ""})}
+    assert (Settings().seed_image, Settings().agent_image) == ("", "")
+    assert "images" not in (CHART / "Chart.yaml").read_text()
 
 
 def groups(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -13,7 +13,7 @@ from streamapp.controller.apps.bindings import Binding, Bindings
 from streamapp.controller.settings import Settings
 from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kube.objects.rights import RIGHTS, RightScope
-from tests.chart.rendering import ALL_ON, CASES, MINIMAL, NAMESPACED, Json, Rendered, attempt, refusal, render
+from tests.chart.rendering import ALL_ON, CASES, MINIMAL, NAMESPACED, REGISTRY, Json, Rendered, attempt, refusal, render
 
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 pytestmark = [pytest.mark.chart, pytest.mark.timeout(300)]
@@ -135,11 +135,11 @@ def test_pods_keep_to_the_restricted_standard(rendered: Rendered) -> None:
 def test_images_are_of_the_charts_version_and_never_latest(rendered: Rendered) -> None:
     version = yaml.safe_load((REPOSITORY / "charts" / "streamapp-operator" / "Chart.yaml").read_text())["appVersion"]
     images = {container["image"] for pod in rendered.pods() for container in pod["containers"]}
-    of_jobs = {f"ghcr.io/streamapp/analytics:{version}"} if rendered.of("CronJob") else set()
-    assert images == {f"ghcr.io/streamapp/operator:{version}"} | of_jobs
+    of_jobs = {f"{REGISTRY}/analytics:{version}"} if rendered.of("CronJob") else set()
+    assert images == {f"{REGISTRY}/operator:{version}"} | of_jobs
     environment = environment_of(rendered)
-    assert environment["STREAMAPP_SEED_IMAGE"] == f"ghcr.io/streamapp/seed:{version}" == Settings().seed_image
-    assert environment["STREAMAPP_AGENT_IMAGE"] == f"ghcr.io/streamapp/agent:{version}" == Settings().agent_image
+    assert environment["STREAMAPP_SEED_IMAGE"] == f"{REGISTRY}/seed:{version}"
+    assert environment["STREAMAPP_AGENT_IMAGE"] == f"{REGISTRY}/agent:{version}"
 
 
 def environment_of(found: Rendered) -> dict[str, str]:
@@ -167,7 +167,19 @@ def test_a_digest_wins_over_a_tag() -> None:
     digest = f"sha256:{'0' * 64}"
     found = render({"images": {"operator": {"tag": "1", "digest": digest}}})
     (container,) = found.one("Deployment")["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == f"ghcr.io/streamapp/operator@{digest}"
+    assert container["image"] == f"{REGISTRY}/operator@{digest}"
+
+
+def test_an_image_of_ones_own_needs_no_registry() -> None:
+    own = {name: {"repository": f"own.example/{name}"} for name in ("operator", "seed", "agent")}
+    found = render({"images": {"registry": "", **own}})
+    (container,) = found.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"].startswith("own.example/operator:")
+
+
+def test_without_a_registry_nothing_is_installed_and_one_sentence_says_what_to_set() -> None:
+    assert "images.registry is empty" in refusal({"images": {"registry": ""}})
+    assert "--set images.registry=registry.example/streamapp" in refusal({"images": {"registry": ""}})
 
 
 def test_the_operator_reads_every_variable_as_the_values_say() -> None:

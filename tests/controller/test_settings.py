@@ -11,6 +11,14 @@ def test_an_empty_environment_gives_the_defaults() -> None:
     assert Settings.from_environment({}) == Settings()
 
 
+def test_an_operator_without_the_images_of_its_release_does_not_start() -> None:
+    with pytest.raises(InvalidSettingError, match="STREAMAPP_SEED_IMAGE is empty: name the image of this release"):
+        Settings().require_images()
+    with pytest.raises(InvalidSettingError, match="STREAMAPP_AGENT_IMAGE is empty"):
+        replace(Settings(), seed_image="registry.example/seed:1").require_images()
+    replace(Settings(), seed_image="seed:1", agent_image="agent:1").require_images()
+
+
 def test_every_kind_of_setting_is_read_and_others_of_the_prefix_mean_nothing() -> None:
     environment = {
         "STREAMAPP_NAMESPACES": " b, a,,a",

@@ -131,7 +131,7 @@ spec:
     {{- end }}
   containers:
     - name: analytics
-      image: {{ include "streamapp-operator.image" (dict "root" $root "image" $root.Values.images.analytics) | quote }}
+      image: {{ include "streamapp-operator.image" (dict "root" $root "name" "analytics") | quote }}
       imagePullPolicy: {{ $root.Values.images.pullPolicy }}
       {{- if .run }}
       args:

@@ -58,12 +58,18 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "streamapp-operator.se
 - {kind: ServiceAccount, name: {{ include "streamapp-operator.serviceAccount" . }}, namespace: {{ .Release.Namespace }}}
 {{- end }}
 
-{{- /* An image by digest where one is given, else by tag; takes `root` and `image`. */ -}}
+{{- /* An image by digest where one is given, else by tag; takes `root` and the `name` of its values. */ -}}
 {{- define "streamapp-operator.image" -}}
-{{- if .image.digest }}
-{{- printf "%s@%s" .image.repository .image.digest }}
+{{- $image := index .root.Values.images .name }}
+{{- $registry := .root.Values.images.registry }}
+{{- if not (or $image.repository $registry) }}
+{{- fail "images.registry is empty, and no public registry has the images: push those of a release to your own and set images.registry, for example --set images.registry=registry.example/streamapp (docs/releases.md)" }}
+{{- end }}
+{{- $repository := default (printf "%s/%s" $registry .name) $image.repository }}
+{{- if $image.digest }}
+{{- printf "%s@%s" $repository $image.digest }}
 {{- else }}
-{{- printf "%s:%s" .image.repository (default .root.Chart.AppVersion .image.tag) }}
+{{- printf "%s:%s" $repository (default .root.Chart.AppVersion $image.tag) }}
 {{- end }}
 {{- end }}
 
@@ -87,8 +93,8 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "streamapp-operator.se
 {{- end }}
 - {name: STREAMAPP_NAMESPACES, value: {{ join "," .Values.watchNamespaces | quote }}}
 - {name: STREAMAPP_INSTALLATION, value: {{ .Values.installation | quote }}}
-- {name: STREAMAPP_SEED_IMAGE, value: {{ include "streamapp-operator.image" (dict "root" . "image" .Values.images.seed) | quote }}}
-- {name: STREAMAPP_AGENT_IMAGE, value: {{ include "streamapp-operator.image" (dict "root" . "image" .Values.images.agent) | quote }}}
+- {name: STREAMAPP_SEED_IMAGE, value: {{ include "streamapp-operator.image" (dict "root" . "name" "seed") | quote }}}
+- {name: STREAMAPP_AGENT_IMAGE, value: {{ include "streamapp-operator.image" (dict "root" . "name" "agent") | quote }}}
 - {name: STREAMAPP_AGENT_KEY_FILE, value: /etc/streamapp/agent/keys}
 - {name: STREAMAPP_CLUSTER_NAME, value: {{ .Values.clusterName | quote }}}
 - {name: STREAMAPP_ALLOWED_BROKERS, value: {{ join "," .Values.kafka.allowedBrokers | quote }}}

@@ -36,9 +36,10 @@ class Settings:
     """Between two renewals, and between two looks of a replica that stands by."""
     installation: str = "streamapp-operator"
     """Label on what this operator makes. Two operators on one cluster need two, to tell what is whose."""
-    seed_image: str = "ghcr.io/streamapp/seed:0.1.0"
-    """Init container that prepares a pod's volume: must be of the operator's own release."""
-    agent_image: str = "ghcr.io/streamapp/agent:0.1.0"
+    seed_image: str = ""
+    """Init container that prepares a pod's volume: must be of the operator's own release. No image is a default, since
+    no registry is; the operator does not start without one."""
+    agent_image: str = ""
     """Init container that brings the agent into a pod: of the operator's own release too."""
     agent_key_file: str = ""
     """File with the key from which agents' tokens are derived, in its first line; another one that agents accept may
@@ -121,6 +122,15 @@ class Settings:
             except ValueError as error:
                 raise InvalidSettingError(f"{name}={text!r}: {error}; the default is {default!r}") from error
         return cls(**values)
+
+    def require_images(self) -> None:
+        """Raise InvalidSettingError where an image that goes into pods is not named."""
+        for name in ("seed_image", "agent_image"):
+            if not getattr(self, name):
+                raise InvalidSettingError(
+                    f"{PREFIX}{name.upper()} is empty: name the image of this release in your registry; "
+                    "the chart does so by its value images.registry"
+                )
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -42,6 +42,8 @@ async def operator(source: Path, kubeconfig: Path, log: Path) -> AsyncIterator[O
         "KUBECONFIG": str(kubeconfig),
         "STREAMAPP_PORT": "0",
         "STREAMAPP_API_PORT": "0",
+        "STREAMAPP_SEED_IMAGE": "seed:bench",
+        "STREAMAPP_AGENT_IMAGE": "agent:bench",
     }
     with log.open("wb") as said:
         process = await asyncio.create_subprocess_exec(

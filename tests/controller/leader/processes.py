@@ -19,7 +19,7 @@ from aiohttp import web
 
 from lab.settings import REPOSITORY
 from streamapp.kube.client.kinds import LEASES, PODS, STATEFUL_SETS, STREAM_APPS, Key
-from tests.controller.doubles.bench import NAME, a_stream_app
+from tests.controller.doubles.bench import INSTALLATION, NAME, a_stream_app
 from tests.controller.doubles.fake_pods import NAMESPACE
 from tests.kube.api_server import ApiServer
 from tests.kube.discovery import discovery, write_kubeconfig
@@ -142,6 +142,8 @@ async def replicas(folder: Path, **settings: float) -> AsyncIterator[Replicas]:
             "KUBECONFIG": str(folder / "kubeconfig"),
             "STREAMAPP_PORT": "0",
             "STREAMAPP_API_PORT": "0",
+            "STREAMAPP_SEED_IMAGE": INSTALLATION.seed_image,
+            "STREAMAPP_AGENT_IMAGE": INSTALLATION.agent_image,
             "STREAMAPP_LEASE_NAMESPACE": LEASE.namespace,
             "STREAMAPP_LEASE_NAME": LEASE.name,
             "STREAMAPP_NAMESPACES": NAMESPACE,
