@@ -11,8 +11,9 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
 from streamapp.controller.settings import Settings
-from streamapp.kube.client.client import KubeClient, own_configuration
+from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.kinds import STREAM_APPS
+from streamapp.kube.client.own_access import own_configuration
 from streamapp.kube.objects.rights import RIGHTS, Right, RightScope, is_granted
 
 READY_SECONDS = 5.0

@@ -48,10 +48,11 @@ from streamapp.controller.settings import Settings
 from streamapp.core.facts.policy import Timing
 from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kafka.connection.answer_limits import AnswerLimits
-from streamapp.kube.client.client import Json, KubeClient, Login, ObjectList, login_of, own_configuration
+from streamapp.kube.client.client import Json, KubeClient, ObjectList
 from streamapp.kube.client.errors import KubeError, UnavailableError
 from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key, Kind
 from streamapp.kube.client.object_cache import ObjectCache
+from streamapp.kube.client.own_access import Login, login_of, own_configuration
 from streamapp.kube.objects import from_json
 from streamapp.kube.objects.trimmed import TRIMS
 from streamapp.wire.byte_budget import ByteBudget

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import kopf
 
 from streamapp.controller.settings import Settings
-from streamapp.kube.client.client import Json, Login
+from streamapp.kube.client.client import Json
 from streamapp.kube.client.kinds import STREAM_APPS, Key
+from streamapp.kube.client.own_access import Login
 
 
 class EndlessPauses:

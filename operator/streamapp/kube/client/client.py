@@ -7,7 +7,6 @@ alone; those of the command line are merge patches.
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +17,6 @@ from urllib.parse import quote
 import aiohttp
 from kubernetes.aio.client.api_client import ApiClient, RequestSerialized
 from kubernetes.aio.client.configuration import Configuration
-from kubernetes.aio.config import load_incluster_config, load_kube_config
 
 from streamapp.kube.client import port_forward
 from streamapp.kube.client.errors import NotFoundError, UnavailableError, of_status
@@ -392,41 +390,6 @@ class ObjectList:
 
     objects: list[Json]
     version: str
-
-
-async def own_configuration() -> Configuration:
-    """Find out how the API server is reached and as whom: the pod's service account, else the kubeconfig."""
-    configuration = Configuration()
-    if os.environ.get("KUBERNETES_SERVICE_HOST"):
-        load_incluster_config(configuration)
-    else:
-        await load_kube_config(client_configuration=configuration)
-    return configuration
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Login:
-    """The same access in plain words, for the library that watches."""
-
-    server: str
-    ca_path: str | None
-    insecure: bool
-    certificate_path: str | None
-    key_path: str | None
-    token: str | None
-
-
-def login_of(configuration: Configuration) -> Login:
-    """Give the access that a configuration describes; a token is as fresh as the configuration."""
-    token = configuration.api_key.get("BearerToken")
-    return Login(
-        server=configuration.host,
-        ca_path=configuration.ssl_ca_cert,
-        insecure=not configuration.verify_ssl,
-        certificate_path=configuration.cert_file,
-        key_path=configuration.key_file,
-        token=None if token is None else token.split(" ", 1)[-1],
-    )
 
 
 def _only(name: str | None) -> dict[str, str]:

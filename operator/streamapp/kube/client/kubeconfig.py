@@ -1,6 +1,6 @@
 """A person's access to a cluster: kubeconfig, context and namespace, as kubectl chooses them.
 
-Used by the command line. The operator has its own way in (`client.own_configuration`). Within a pod that has no
+Used by the command line. The operator has its own way in (`own_access`). Within a pod that has no
 kubeconfig it is the pod's service account.
 """
 

@@ -96,8 +96,7 @@ def outcome(app: Running, to: int, settings: Settings, restore: Spread, pauses: 
     cold = {copy for one in rounds for copy in one.cold}
     learners = {copy for one in rounds for copy in one.wanted.learners}
     direction, steps = Direction.of(app.current, to), removals(app.current, to, settings)
-    pause, wait = pauses.of(direction), pauses.before(direction)
-    timed = TimedPlays.of(played, restore.p50)
+    pause, timed = pauses.of(direction), TimedPlays.of(played, restore.p50)
     copied = _copied(app, learners | cold)
     return Outcome(
         assignor=settings.assignor,
@@ -113,7 +112,7 @@ def outcome(app: Running, to: int, settings: Settings, restore: Spread, pauses: 
         double_work=_double_work(played),
         removals=steps,
         pause=pause.p50 * steps,
-        seconds=None if app.unknown_sizes else timed.seconds(restore, pause, steps, wait),
+        seconds=None if app.unknown_sizes else timed.seconds(restore, pause, steps, pauses.before(direction)),
         gap=None if app.unknown_sizes else _gap(app, bool(moves), cold, restore, gap),
         is_over=all(one.is_over for one in played),
     )
