@@ -66,12 +66,15 @@ class RaiseJudge:
         self.delays: list[Delay] = []
         self.answers = ANSWERS
         """How many answers of a slow server a raise may wait for."""
+        self.is_alone = False
+        """There is one replica: nobody takes over from it while it is frozen or cut off."""
 
     def struck(self, one: Disturbance) -> None:
         """Something went wrong, or the user did something."""
         befell = during(one)
         if befell is not During.NOTHING:
-            self._struck[befell] = self._now()
+            lasts = one.which if self.is_alone and ("freeze" in one.what or "cut" in one.what) else 0
+            self._struck[befell] = self._now() + lasts
 
     def wished(self, replicas: int, current: int) -> float | None:
         """The user wants so many; give the seconds after which to look, where that is a raise."""

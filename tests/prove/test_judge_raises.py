@@ -68,3 +68,11 @@ def test_a_raise_that_is_taken_back_is_none() -> None:
 @pytest.mark.parametrize("what", ["timeout-before", "500"])
 def test_what_befalls_the_brokers_excuses_no_raise(what: str) -> None:
     assert during(Disturbance("kafka", 1, what)) is During.NOTHING
+
+
+@pytest.mark.parametrize(("is_alone", "is_late"), [(False, True), (True, False)])
+def test_a_replica_that_is_alone_makes_raises_when_its_freeze_is_over(is_alone: bool, is_late: bool) -> None:
+    timed = Timed()
+    timed.judge.is_alone = is_alone
+    timed.raise_after(35.0, Disturbance("write", 3, "freeze-sending-raise", 18))
+    assert bool(timed.wrongs) is is_late

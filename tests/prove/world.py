@@ -71,6 +71,7 @@ class World:
             self.judge.raises.answers = ANSWERS_OF_LATE_WATCHES
         if scene.operators:
             self.judge.raises.answers = ANSWERS_OF_A_TAKE_OVER
+            self.judge.raises.is_alone = scene.operators == 1
         self.lives = self._deployment(seed) if scene.operators else Lives(self._process, loop, self.board)
         self.wished_first = self.desired()
         self.disturbed_at = loop.time()

@@ -27,8 +27,8 @@ from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.apps.kafka_group import connect
 from streamapp.controller.http import routes
 from streamapp.controller.http.answers import Answers, release
-from streamapp.controller.http.probes import Health, listen, serve
-from streamapp.controller.leader.clock import SteadyClock, seconds_since_boot
+from streamapp.controller.http.probes import Health, serve
+from streamapp.controller.leader.clock import SteadyClock, earliest, offset_of, seconds_since_boot
 from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
@@ -137,7 +137,8 @@ class Operator:
         self._reconciler = self._made_reconciler(installation, side, monotonic)
         self.history = RecordHistory(_record_folder(settings), leadership.leads)
         self.health = Health(
-            self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership, self.namespaces
+            *(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership),
+            *(self.namespaces, lambda: offset_of(now)),
         )
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
@@ -192,7 +193,7 @@ class Operator:
         if application is not None and kind == PODS:
             pods = self.cache.of_app(PODS, key) if one is None else [one]
             for pod in pods:
-                application.memory.record_terminations(from_json.container_ends(pod), self._now())
+                application.memory.record_terminations(from_json.container_ends(pod), earliest(self._now))
                 application.memory.record_runs(from_json.running_containers(pod), self._now())
             if application.watch is not None:
                 application.watch.look_soon()
@@ -375,11 +376,9 @@ async def run(settings: Settings) -> None:
         operator = Operator(settings, client, leadership=leadership)
         metrics_of.append(operator)
         for_applications = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
-        for server in (
-            await serve(settings.port, operator.health, operator.metrics),
-            await listen(for_applications, routes.LOOPBACK, settings.api_port),
-        ):
-            left_behind.push_async_callback(server.cleanup)
+        server = await serve(settings.port, operator.health, operator.metrics)
+        left_behind.push_async_callback(server.cleanup)
+        left_behind.push_async_callback(await routes.serve_people(for_applications, settings.api_port))
         left_behind.push_async_callback(operator.recording.close)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
 

@@ -1,16 +1,19 @@
 """The watch of a group: it goes on whatever a look comes to, and begins anew where it is to look elsewhere."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from streamapp.controller.apps.group_poller import GroupPoller, PollIntervals
 from streamapp.controller.apps.memory import Memory
+from streamapp.controller.leader.clock import SteadyClock
 from streamapp.controller.ports import Poll
 from streamapp.core.facts.group import GroupDescription, GroupState, GroupUnreadable
 from streamapp.core.facts.tasks import TopologyUnknown
 from tests.controller.doubles.bench import KEY, a_bench
+from tests.support.example import NOW
 
 
 class Surprising:
@@ -47,6 +50,20 @@ def test_a_look_that_fails_unexpectedly_is_not_the_last() -> None:
         assert memory.readings[-1].group.detail == "ValueError: start 5000 and end 0 are no log"
 
     asyncio.run(play())
+
+
+@pytest.mark.guarantee(7)
+def test_members_are_seen_by_the_clock_that_is_ahead() -> None:
+    async def play(set_by: float) -> timedelta:
+        memory, group, passed = Memory("u"), Surprising(), 0.0
+        group.looks = 1
+        clock = SteadyClock(lambda: NOW + timedelta(seconds=passed + set_by), lambda: passed)
+        poller = GroupPoller(group, memory, PollIntervals(1, 1, 1), lambda: None, clock)
+        set_by += 60.0
+        await poller.poll()
+        return memory.readings[0].seen_at - memory.readings[0].ended_at
+
+    assert asyncio.run(play(0.0)) == timedelta(seconds=60)
 
 
 @pytest.mark.guarantee(2)

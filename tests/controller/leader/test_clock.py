@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.controller.leader.clock import SLEW, SteadyClock, seconds_since_boot
+from streamapp.controller.http.probes import Health
+from streamapp.controller.leader.clock import SLEW, SteadyClock, earliest, latest, offset_of, seconds_since_boot
 from streamapp.controller.process import Operator
 from streamapp.controller.reconcile.apply import Applier
 from streamapp.controller.reconcile.gather import Gatherer
@@ -92,3 +93,21 @@ def test_a_restart_that_had_to_wait_for_its_turn_is_not_sent_on_an_old_judgement
             assert bench.server.get("pods", NAMESPACE, "counter-2") == live
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("by", [60.0, -60.0])
+def test_dates_of_other_machines_are_compared_with_the_clock_that_errs_on_the_safe_side(by: float) -> None:
+    clocks = Clocks()
+    clocks.set_by = by
+    wall, steady = clocks.wall(), clocks.steady()
+    assert (earliest(clocks.steady), latest(clocks.steady)) == (min(wall, steady), max(wall, steady))
+    assert offset_of(clocks.steady) == wall - steady
+    assert earliest(clocks.wall) == latest(clocks.wall) == wall
+
+
+def test_a_clock_that_was_set_makes_the_probe_fail_and_a_new_process_has_the_right_time() -> None:
+    async def faults(by: float) -> list[str]:
+        return Health(lambda: 0.0, 1, 1, clock_offset=lambda: timedelta(seconds=by)).faults()
+
+    assert asyncio.run(faults(-30.0)) == []
+    assert asyncio.run(faults(-31.0)) == ["clock: it was set by 31 s, and a new process begins with it"]

@@ -66,7 +66,8 @@ def test_a_scale_down_is_predicted_before_and_compared_after(found: list[Record]
             assert metric(bench, "streamapp_forecast_error_ratio") == closed.error_ratio
             application = bench.applications.find(KEY)
             assert application is not None
-            assert len(application.memory.speeds.pauses_down) == (1 if made.p50_seconds is not None else 0)
+            # None is learned where the rebalances alone were predicted to take longer than all of it took.
+            assert all(0 < pause < closed.seen_seconds for pause in application.memory.speeds.pauses_down)
 
     asyncio.run(story())
 

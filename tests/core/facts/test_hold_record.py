@@ -1,6 +1,7 @@
 """The hold record: its clock, its epoch, its text."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -229,3 +230,17 @@ def test_a_record_of_more_than_64_kib_does_not_fit() -> None:
     size = len(encode(of(1000)).encode())
     largest = 1000 + (LIMIT_BYTES - size) // len('["wordcount-3-StreamThread-1000-consumer"],')
     assert (fits(of(largest)), fits(of(largest + 1))) == (True, False)
+
+
+def test_dates_of_a_clock_that_was_ahead_end_at_ours() -> None:
+    ahead, before = NOW + seconds(3600), ago(60)
+    progress = Progress(best=5, improved_at=ahead, counted_at=ahead)
+    record = a_record(since=ahead, progress=progress, step=replace(a_step(), granted_at=ahead))
+    ours = record.dated_until(NOW)
+    assert ours.hold is not None
+    assert ours.step is not None
+    assert {ours.hold.since, ours.hold.progress.improved_at, ours.hold.progress.counted_at, ours.step.granted_at} == {
+        NOW
+    }
+    older = a_record(since=before, progress=Progress(improved_at=before), step=replace(a_step(), granted_at=before))
+    assert older.dated_until(NOW) == older

@@ -1,14 +1,17 @@
 """A change of the replicas is played as the operator makes it, and counted."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from streamapp.core.facts.ids import TaskId
 from streamapp.simulator.forecast.change import LEARNER, STOCK, Settings, removals
+from streamapp.simulator.forecast.comparison import Forecast, compared
 from streamapp.simulator.forecast.outcome import Outcome, TaskMove, outcome
 from streamapp.simulator.forecast.running import LayoutUnknownError, running
 from streamapp.simulator.forecast.times import HandoverGap, Pauses, Spread
+from tests.builders import NOW
 from tests.model.forecast.apps import RECORDS, UID, a_table
 
 SLOW = Spread(10_000, 10_000, 10_000)
@@ -112,3 +115,13 @@ def test_a_task_on_an_unknown_pod_is_refused() -> None:
     lost = replace(first, owner=replace(first.owner, ordinal=None))
     with pytest.raises(LayoutUnknownError, match="the pod of task 0_0 is not known"):
         running(replace(table, rows=(lost, *rest)), 2, 3, UID)
+
+
+@pytest.mark.parametrize(("seen", "steps_seen"), [(100.0, True), (0.5, False)])
+def test_a_pause_is_learned_only_where_the_rebalances_left_time_for_one(seen: float, steps_seen: bool) -> None:
+    one = found(THREE_OF_SIX, 1, Settings(assignor=LEARNER))
+    assert one.seconds is not None
+    forecast = Forecast(made_at=NOW, opened_at=NOW, from_replicas=3, to_replicas=1, outcome=one, owners={})
+    finished = compared(forecast, NOW, NOW + timedelta(seconds=seen), {})
+    rounds = one.seconds.p50 - one.pause
+    assert finished.pause == (pytest.approx(seen - rounds) if steps_seen else None)

@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from streamapp.controller.apps.memory import Memory
+from streamapp.controller.leader.clock import latest
 from streamapp.controller.ports import ApplicationGroup, Poll
 from streamapp.core.actions import rebalance_trigger
 from streamapp.core.evidence import changelog_tails, readings, sharing
@@ -144,7 +145,10 @@ class GroupPoller:
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         rebalance = self._rebalance if is_stable else None
         group = sharing.shared_group(poll.group, self._memory.readings)
-        reading = GroupReading(ended_at=ended_at, group=group, rebalance=rebalance)
+        by_both = max(latest(self._now), ended_at)
+        reading = GroupReading(
+            ended_at=ended_at, group=group, rebalance=rebalance, latest_at=by_both if by_both > ended_at else None
+        )
         if isinstance(group, GroupDescription):
             self._memory.group_read_at = ended_at
         self._memory.rebalances = rebalance_trigger.seen(self._memory.rebalances, self._memory.readings, reading)

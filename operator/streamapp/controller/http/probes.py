@@ -2,16 +2,17 @@
 
 Runs in the event loop of the operator, so that probes fail if the loop hangs.
 
-`/healthz` fails if the process lives but cannot work: a key waits or a pass runs for too long, or no watched namespace
-could be listed for too long. A namespace that is gone, beside others that can be listed, is no reason to restart: that
-would restore no Role. `/readyz` of the leader says whether the first lists have arrived; `/readyz` of a standby replica
-says whether it can see the leader. So a rollout proceeds past a standby replica, and the replica counts for a
-disruption budget.
+`/healthz` fails if the process lives but cannot work: a key waits or a pass runs for too long, no watched namespace
+could be listed for too long, or the wall clock was set. A namespace that is gone, beside others that can be listed, is
+no reason to restart: that would restore no Role. `/readyz` of the leader says whether the first lists have arrived;
+`/readyz` of a standby replica says whether it can see the leader. So a rollout proceeds past a standby replica, and the
+replica counts for a disruption budget.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from aiohttp import web
 
@@ -23,6 +24,8 @@ from streamapp.kube.client.errors import KubeError
 from streamapp.kube.client.kinds import Kind
 
 MISSED_HEARTBEATS = 4
+MOST_CLOCK_OFFSET = timedelta(seconds=30)
+"""A clock that was set by more makes the probe fail: a process with an empty memory is safe, and has the right time."""
 
 
 @dataclass(slots=True)
@@ -35,6 +38,8 @@ class Health:
     heartbeat_seconds: float
     leadership: Leadership = ALONE
     namespaces: WatchedNamespaces = field(default_factory=WatchedNamespaces)
+    clock_offset: Callable[[], timedelta] = timedelta
+    """How far the wall clock is ahead of the one that dates everything."""
 
     def faults(self) -> list[str]:
         """What is wrong, as sentences; empty where nothing is."""
@@ -45,6 +50,9 @@ class Health:
             problems.append(
                 f"work queue: a StreamApp has waited or run for {age:.0f} s, the limit is {self.stuck_seconds:.0f} s"
             )
+        offset = abs(self.clock_offset())
+        if offset > MOST_CLOCK_OFFSET:
+            problems.append(f"clock: it was set by {offset.total_seconds():.0f} s, and a new process begins with it")
         return [*problems, *self.namespaces.faults(now, MISSED_HEARTBEATS * self.heartbeat_seconds)]
 
     def unready(self) -> str:

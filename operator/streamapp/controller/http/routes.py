@@ -6,13 +6,18 @@ the leader's memory; so only a few responses are sent at once, each for a limite
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 
+import structlog
 from aiohttp import web
 
 from streamapp.api.http.messages import OPERATOR_PATH
 from streamapp.controller.http.answers import Answers, Endpoint, HttpAnswer
+from streamapp.controller.http.probes import listen
 from streamapp.controller.record.reader import RecordHistory
 from streamapp.kube.client.kinds import Key
+
+log = structlog.get_logger()
 
 LOOPBACK = "127.0.0.1"
 MOST_AT_ONCE = 16
@@ -21,6 +26,19 @@ MOST_AT_ONCE = 16
 
 LONGEST_SECONDS = 30.0
 """For sending one response."""
+
+
+async def serve_people(routes: Iterable[web.RouteDef], port: int) -> Callable[[], Awaitable[None]]:
+    """Serve on the loopback address; give what ends it. A port that is taken must not keep applications unserved."""
+    try:
+        return (await listen(routes, LOOPBACK, port)).cleanup
+    except OSError as error:
+        log.warning("cannot answer the command line", port=port, error=str(error))
+
+    async def nothing() -> None:
+        return
+
+    return nothing
 
 
 class ResponseLimiter:

@@ -46,3 +46,22 @@ class SteadyClock:
         due += min(max(self._wall() - due, -most), most)
         self._last = now, due
         return due
+
+    def offset(self) -> timedelta:
+        """How far the wall clock is ahead of this one; negative where it is behind."""
+        return self._wall() - self()
+
+
+def earliest(now: Callable[[], datetime]) -> datetime:
+    """The time by the clock that is behind: what other machines date later than this is dated by us."""
+    return now() + min(offset_of(now), timedelta(0))
+
+
+def latest(now: Callable[[], datetime]) -> datetime:
+    """The time by the clock that is ahead: nothing of ours was before what another machine dates later than this."""
+    return now() + max(offset_of(now), timedelta(0))
+
+
+def offset_of(now: Callable[[], datetime]) -> timedelta:
+    """How far the wall clock is ahead of a steady clock; zero where there is only one."""
+    return now.offset() if isinstance(now, SteadyClock) else timedelta(0)

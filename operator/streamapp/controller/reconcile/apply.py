@@ -212,7 +212,8 @@ class Applier:
             return False
         record = None if statefulset is None or not statefulset.is_ours else statefulset.record
         if statefulset is not None and isinstance(record, HoldRecord):
-            ours = replace(record, epoch=record.epoch.next(gathered.snapshot.lease, gathered.snapshot.now))
+            now = gathered.snapshot.now
+            ours = replace(record.dated_until(now), epoch=record.epoch.next(gathered.snapshot.lease, now))
             fence = Fence(statefulset.uid, statefulset.resource_version)
             await statefulsets.grant(self._client, gathered.key, fence, statefulset.replicas, ours)
         memory.is_fenced = True

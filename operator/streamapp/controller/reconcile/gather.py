@@ -23,7 +23,7 @@ from streamapp.controller.apps.apps import Application, Applications, ClusterAcc
 from streamapp.controller.apps.client_secrets import read_client_properties
 from streamapp.controller.apps.memory import Memory
 from streamapp.controller.apps.raise_watch import RaiseWatch
-from streamapp.controller.leader.clock import seconds_since_boot
+from streamapp.controller.leader.clock import earliest, seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.reconcile.autoscalers import AutoscalerLister
 from streamapp.controller.reconcile.drift_check import DriftCheck
@@ -221,7 +221,7 @@ class Gatherer:
         memory.workload, memory.lag_limit = workload, policy.acceptable_recovery_lag
         memory.has_volumes = isinstance(streamapp, StreamApp) and streamapp.spec.state is not None
         for pod in live.pods:
-            memory.record_terminations(from_json.container_ends(pod), now)
+            memory.record_terminations(from_json.container_ends(pod), earliest(self._now))
         if facts.is_live:
             _remember_who_is_where(memory, streamapp, workload)
         snapshot = Snapshot(

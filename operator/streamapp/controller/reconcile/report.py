@@ -49,7 +49,7 @@ class Reporter:
         """The hold of each application, as last reported."""
         self._shown: dict[Key, Memory] = {}
         """Whose age of the group is shown."""
-        self.forecasts = Forecasts(metrics)
+        self.forecasts = Forecasts(metrics, now)
         """Predictions of changes, and what became of them."""
 
     async def report(self, gathered: Gathered, decision: Decision, gap: Gap | GapUnknown | None, *, done: bool) -> None:

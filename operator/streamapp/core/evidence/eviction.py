@@ -70,7 +70,7 @@ def remember(
     listed = reading.group.member_ids
     kept = [_among(one, {key for key in one.members if key.id in listed}) for one in observed]
     ordinals = {pod.ordinal for pod in workload.pods}
-    seen = observe_members(reading.group, workload, ordinals, reading.ended_at)
+    seen = observe_members(reading.group, workload, ordinals, reading.seen_at)
     added = [_among(one, set(one.members) - _known(one, kept)) for one in seen]
     return tuple(one for one in (*kept, *added) if one.members)
 

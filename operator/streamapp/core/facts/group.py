@@ -242,6 +242,13 @@ class GroupReading:
     group: GroupDescription | GroupUnreadable
     rebalance: ObservedRebalance | None
     """The join whose subscriptions it shows; None where this process did not watch it."""
+    latest_at: datetime | None = None
+    """`ended_at` by the clock that was ahead, where the wall clock had been set; None: there was one time."""
+
+    @property
+    def seen_at(self) -> datetime:
+        """When its members were seen, as compared with dates of other machines: not before this."""
+        return self.latest_at or self.ended_at
 
     @property
     def shows_no_tasks(self) -> bool:

@@ -156,6 +156,23 @@ class HoldRecord:
     standbys: RaisedStandbys | None = None
     """A setting of the group that must be put back."""
 
+    def dated_until(self, now: datetime) -> "HoldRecord":
+        """The same without dates after `now`, which another process wrote by a clock that was ahead."""
+        hold, step, standbys = self.hold, self.step, self.standbys
+        if hold is not None:
+            counted = hold.progress.counted_at
+            progress = replace(
+                hold.progress,
+                improved_at=min(hold.progress.improved_at, now),
+                counted_at=None if counted is None else min(counted, now),
+            )
+            hold = replace(hold, since=min(hold.since, now), progress=progress)
+        if step is not None:
+            step = replace(step, granted_at=min(step.granted_at, now))
+        if standbys is not None:
+            standbys = replace(standbys, at=min(standbys.at, now))
+        return replace(self, hold=hold, step=step, standbys=standbys)
+
     @property
     def without_clock(self) -> tuple[object, ...]:
         """What the record says without its clock and counter; if nothing else differs, a write is not urgent."""

@@ -146,7 +146,7 @@ def _permission(case: GateInput, earliest: GroupReading, override: CoverageOverr
     latest = case.evidence.of(case.reading)
     if latest is not None:
         ordinals, workload = case.candidate.ordinals, case.snapshot.workload
-        seen = observe_members(latest.group, workload, ordinals, earliest.ended_at, latest.placement)
+        seen = observe_members(latest.group, workload, ordinals, earliest.seen_at, latest.placement)
         observed = since_first_seen(seen, case.snapshot.observed)
     return Approval(
         candidate=case.candidate,

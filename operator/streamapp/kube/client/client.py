@@ -233,7 +233,14 @@ class KubeClient:
         rest = self._api.rest_client
         if rest.pool_manager is None:
             rest.pool_manager = rest._create_pool_manager()  # noqa: SLF001 (as its first request does)
-        async with rest.pool_manager.ws_connect(url, headers=headers, protocols=(port_forward.SUBPROTOCOL,)) as socket:
+        async with rest.pool_manager.ws_connect(
+            url,
+            headers=headers,
+            protocols=(port_forward.SUBPROTOCOL,),
+            proxy=rest.proxy,
+            proxy_headers=rest.proxy_headers,
+            server_hostname=self._api.configuration.tls_server_name,
+        ) as socket:
             return await port_forward.exchange(socket, path)
 
     async def log(self, namespace: str, pod: str, container: str, *, lines: int, previous: bool = False) -> bytes:

@@ -8,8 +8,6 @@ from enum import Enum
 from streamapp.core.facts.ids import TaskId
 from streamapp.simulator.forecast.outcome import Outcome
 
-LEAST_PAUSE = 0.1
-
 
 class Result(Enum):
     """How a forecast ended."""
@@ -61,12 +59,12 @@ class Finished:
 
     @property
     def pause(self) -> float | None:
-        """Seconds of one step beside its rebalances, if these took what was predicted."""
+        """Seconds of one step beside its rebalances; None also if these alone were predicted to take longer."""
         spread, outcome = self.forecast.outcome.seconds, self.forecast.outcome
         if spread is None or self.seconds is None:
             return None
         rounds = spread.p50 - outcome.pause
-        return max(LEAST_PAUSE, (self.seconds - rounds) / outcome.removals)
+        return (self.seconds - rounds) / outcome.removals if self.seconds > rounds else None
 
 
 def superseded(forecast: Forecast, at: datetime) -> Finished:
