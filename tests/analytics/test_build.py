@@ -83,6 +83,7 @@ STAGES = (
     "bronze: write tables",
     "bronze: commit",
     "silver: configuration",
+    "silver: leaders",
     "silver: samples",
     "silver: states",
     "silver: learners and holds",
