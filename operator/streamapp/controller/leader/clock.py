@@ -4,6 +4,7 @@ The first one continues while the machine sleeps; `reconcile.gather` and `reconc
 age. `process` gives the second one to every part that dates what it sees.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -36,16 +37,18 @@ class SteadyClock:
         """Begin with what the wall clock shows."""
         self._wall, self._monotonic = wall, monotonic
         self._last = monotonic(), wall()
+        self._turn = threading.Lock()  # the recorder and predictions have threads
 
     def __call__(self) -> datetime:
         """Give the time, with its zone."""
-        at, shown = self._last
-        now = self._monotonic()
-        passed = timedelta(seconds=max(0.0, now - at))
-        due, most = shown + passed, SLEW * passed
-        due += min(max(self._wall() - due, -most), most)
-        self._last = now, due
-        return due
+        with self._turn:
+            at, shown = self._last
+            now = self._monotonic()
+            passed = timedelta(seconds=max(0.0, now - at))
+            due, most = shown + passed, SLEW * passed
+            due += min(max(self._wall() - due, -most), most)
+            self._last = now, due
+            return due
 
     def offset(self) -> timedelta:
         """How far the wall clock is ahead of this one; negative where it is behind."""
