@@ -3,7 +3,7 @@
 import asyncio
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -35,7 +35,8 @@ KEY_FILE.write_text("0123456789abcdef" * 4)
 class PortedAgents:
     """`controller.ports.AgentAccess`, for one process of the operator."""
 
-    group: Group
+    groups: Mapping[str, Group]
+    """By application ID."""
     board: Switchboard
     process: Process
     witness: Witness
@@ -43,10 +44,13 @@ class PortedAgents:
 
     async def read(self, addresses: Iterable[AgentAddress], application_id: str, token: str) -> list[AgentReading]:  # noqa: ARG002 (the real one's)
         """Ask all of them; one answer may be missing, or be an old one."""
-        fates = await self._arrive()
-        self.group.advance()
-        words = [self._fated(place, self._word(place), fates) for place in addresses]
-        self.witness.looked(self.process)
+        fates, group = await self._arrive(), self.groups[application_id]
+        group.advance()
+        if group.agents_are_away:
+            await asyncio.sleep(DEADLINE)
+            return [AgentReading(AgentSilent(place.ordinal, "the agents are away")) for place in addresses]
+        words = [self._fated(place, self._word(place, group), fates, group) for place in addresses]
+        self.witness.looked(self.process, group)
         await self._after(fates)
         return [AgentReading(word) for word in words]
 
@@ -62,9 +66,14 @@ class PortedAgents:
         said = json.loads(announcement)
         deaf = {fate.which for fate in fates if fate.what == "silent"}
         named = frozenset(map(ProcessId.parse, said["processIds"]))
-        self.witness.announces(self.process, named)
+        found = {place: self._at(place) for place in asked}
+        group = next((group for group, run in found.values() if run is not None), next(iter(self.groups.values())))
+        self.witness.announces(self.process, group, named, [run for _, run in found.values() if run is not None])
         self.board.tell(f"process {self.process.number}: {len(named)} leave, {said['epoch']}")
-        told = [self._tell(place, said, named) for place in asked if place.ordinal not in deaf]
+        if group.agents_are_away:
+            await asyncio.sleep(DEADLINE)
+            deaf = {place.ordinal for place in asked}
+        told = [self._tell(place, said, named, *found[place]) for place in asked if place.ordinal not in deaf]
         await self._after(fates)
         lost = [place for place in asked if place.ordinal in deaf]
         return [
@@ -100,18 +109,22 @@ class PortedAgents:
                 await asyncio.sleep(DEADLINE)
         await self.process.turn()
 
-    def _run(self, place: AgentAddress) -> Run | None:
-        alive = (member.run for member in self.group.listed(alive=True))
-        return next((run for run in alive if run is not None and run.host == place.address), None)
+    def _at(self, place: AgentAddress) -> tuple[Group, Run | None]:
+        """Who runs at an address, of whatever application."""
+        for group in self.groups.values():
+            run = _run(place, group)
+            if run is not None:
+                return group, run
+        return group, None
 
-    def _word(self, place: AgentAddress) -> AgentReply:
-        run = self._run(place)
+    def _word(self, place: AgentAddress, group: Group) -> AgentReply:
+        run = _run(place, group)
         if run is None:
             return AgentSilent(place.ordinal, "connection refused")
-        agent = self.group.truth.agents[run.id]
+        agent = group.truth.agents[run.id]
         agent.sequence += 1
-        members = [member for member in self.group.listed(alive=True) if member.run is run]
-        volume = self.group.truth.volumes.get(run.ordinal, {})
+        members = [member for member in group.listed(alive=True) if member.run is run]
+        volume = group.truth.volumes.get(run.volume, {})
         tasks = [
             LocalTask(
                 id=task,
@@ -132,28 +145,34 @@ class PortedAgents:
             as_of=self.now(),
             process_id=run.process_id,
             tasks=tuple(tasks),
-            heard=self._heard(agent),
+            heard=_heard(agent, group),
             is_ours=True,
-            recovery_lag=self.group.truth.shape.limit,
-            round=self._round(agent),
+            recovery_lag=group.truth.shape.limit,
+            round=self._round(agent, group),
         )
         agent.said = [word, *agent.said[:9]]
         return word
 
-    def _fated(self, place: AgentAddress, word: AgentReply, fates: Sequence[Disturbance]) -> AgentReply:
+    def _fated(self, place: AgentAddress, word: AgentReply, fates: Sequence[Disturbance], group: Group) -> AgentReply:
         if any(fate.what == "silent" and fate.which == place.ordinal for fate in fates):
             return AgentSilent(place.ordinal, "injected: no answer")
         if isinstance(word, AgentReport) and any(fate.what == "old" and fate.which == place.ordinal for fate in fates):
-            return self.group.truth.agents[word.incarnation].said[-1]
+            return group.truth.agents[word.incarnation].said[-1]
         return word
 
-    def _tell(self, place: AgentAddress, said: dict[str, object], named: frozenset[ProcessId]) -> AnnouncementResult:
-        run = self._run(place)
+    def _tell(
+        self,
+        place: AgentAddress,
+        said: dict[str, object],
+        named: frozenset[ProcessId],
+        group: Group,
+        run: Run | None,
+    ) -> AnnouncementResult:
         if run is None:
             return AnnouncementResult(
                 ordinal=place.ordinal, outcome=AnnouncementOutcome.FAILED, epoch=None, why="connection refused"
             )
-        agent, time = self.group.truth.agents[run.id], self.group.time()
+        agent, time = group.truth.agents[run.id], group.time()
         spoken, ttl = said["epoch"], said["ttlSeconds"]
         assert isinstance(spoken, dict)
         assert isinstance(ttl, int)
@@ -169,23 +188,10 @@ class PortedAgents:
         agent.epoch, agent.named, agent.expires_at = epoch, named, time + ttl
         return AnnouncementResult(ordinal=place.ordinal, outcome=AnnouncementOutcome.TAKEN, epoch=epoch)
 
-    def _heard(self, agent: AgentTruth) -> AnnouncementAck:
-        time = self.group.time()
-        state = agent.state(time)
-        if state is not AnnouncementState.SET:
-            return AnnouncementAck(state=state, epoch=agent.epoch)
-        return AnnouncementAck(
-            state=state,
-            epoch=agent.epoch,
-            process_ids=agent.named,
-            rebalance=Rebalance.CONSERVATIVE,
-            expires_in=timedelta(seconds=agent.expires_at - time),
-        )
-
-    def _round(self, agent: AgentTruth) -> AssignorRun | None:
+    def _round(self, agent: AgentTruth, group: Group) -> AssignorRun | None:
         if agent.led is None:
             return None
-        age = timedelta(seconds=self.group.time() - agent.led.at)
+        age = timedelta(seconds=group.time() - agent.led.at)
         return AssignorRun(
             made_at=self.now() - age,
             state=agent.led.state,
@@ -194,3 +200,22 @@ class PortedAgents:
             learning=agent.led.learning,
             follow_up_is_watch=agent.led.is_watch,
         )
+
+
+def _run(place: AgentAddress, group: Group) -> Run | None:
+    alive = (member.run for member in group.listed(alive=True))
+    return next((run for run in alive if run is not None and run.host == place.address), None)
+
+
+def _heard(agent: AgentTruth, group: Group) -> AnnouncementAck:
+    time = group.time()
+    state = agent.state(time)
+    if state is not AnnouncementState.SET:
+        return AnnouncementAck(state=state, epoch=agent.epoch)
+    return AnnouncementAck(
+        state=state,
+        epoch=agent.epoch,
+        process_ids=agent.named,
+        rebalance=Rebalance.CONSERVATIVE,
+        expires_in=timedelta(seconds=agent.expires_at - time),
+    )

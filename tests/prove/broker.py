@@ -50,7 +50,7 @@ def _shown(member: Member, truth: GroupTruth, *, is_shown: bool) -> Shown:
     )
     return Shown(
         id=member.id,
-        client_id=PROBE_CLIENT_ID if member.run is None else f"wordcount-{member.run.ordinal}",
+        client_id=PROBE_CLIENT_ID if member.run is None else f"{truth.application_id}-{member.run.ordinal}",
         client_host=member.host,
         instance_id=member.instance,
         subscription=subscription if is_shown else None,

@@ -24,10 +24,12 @@ from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import Check, Json
 from streamapp.kube.client.errors import UnavailableError, of_status
+from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, Request
 from tests.kube.store_client import StoreClient, answer_of
 from tests.prove.broker import described, ends_of
-from tests.prove.group import Group
+from tests.prove.fleet.requests import app_of
+from tests.prove.group import Group, Run
 from tests.prove.story import Disturbance
 from tests.support.example import task_set as universe_of
 
@@ -45,20 +47,25 @@ class Witness(Protocol):
     def read(self, process: "Process", request: Request, answer: Json, *, is_stale: bool) -> None:
         """The API server gave this answer."""
 
-    def looked(self, process: "Process") -> None:
+    def looked(self, process: "Process", group: Group) -> None:
         """The group was described."""
 
-    def evicts(self, process: "Process", members: Sequence[MemberKey]) -> None:
+    def evicts(self, process: "Process", group: Group, members: Sequence[MemberKey]) -> None:
         """LeaveGroup arrives at the brokers."""
 
-    def announces(self, process: "Process", named: frozenset[ProcessId]) -> None:
-        """Agents are told who leaves."""
+    def rebalances(self, process: "Process", group: Group) -> None:
+        """A probe member joins, so that the group rebalances."""
+
+    def announces(self, process: "Process", group: Group, named: frozenset[ProcessId], to: Sequence[Run]) -> None:
+        """Agents in these containers are told who leaves."""
 
 
 class Process(Protocol):
     """What a call needs to know of the operator's process that makes it."""
 
     number: int
+    installation: int
+    """Of which operator it is; 0 where there is one."""
 
     @property
     def is_open(self) -> bool:
@@ -96,9 +103,14 @@ class Switchboard:
     """What happened, in words; kept only where somebody will read it."""
     is_told: bool = False
     now: Callable[[], float] = lambda: 0.0
-    brokers_away: bool = False
     kinds_away: set[str] = field(default_factory=set)
     """Plurals that the API server does not let anybody read at present."""
+    namespaces_away: dict[str, int] = field(default_factory=dict)
+    """With which status the API server refuses every request about a namespace; 0: it does not answer."""
+    about: Key | None = None
+    """The StreamApp that the present call is about, where there are several."""
+    has_several: bool = False
+    """Whether there are several StreamApps, so that what is told names them."""
     slowness: float = 0.0
     """Seconds that the API server takes beside the usual."""
     slow_until: dict[float, float] = field(default_factory=dict)
@@ -152,6 +164,10 @@ class Switchboard:
         if self.is_told:
             self.chronicle.append(f"{self.now():9.3f} s  {what}")
 
+    def place_of(self, request: Request) -> str:
+        """Where a request goes, in words; nothing where there is one StreamApp."""
+        return f" of {request.namespace}/{request.name}" if self.has_several else ""
+
     async def latency(self, least: float = 0.002, most: float = 0.02) -> None:
         """Let a little time pass."""
         await asyncio.sleep(self.chance.uniform(least, most))
@@ -169,9 +185,11 @@ class DirectClient(StoreClient):
         await self._board.latency()
         if self._board.slowness:
             await asyncio.sleep(self._board.slowness)
+        self._board.about = (self._board.has_several and app_of(request)) or None
         fates = self._board.arrive("write" if request.is_write else "read")
         if request.method == "GET" and request.plural in self._board.kinds_away:
             raise of_status(429, what, f"{request.plural} are away")
+        await self._reach(request.namespace, what)
         await self._before(fates, what)
         if last_check is not None:
             last_check()
@@ -184,6 +202,16 @@ class DirectClient(StoreClient):
         if is_late:
             raise UnavailableError(what, "the process was frozen", "it was done")
         return answer
+
+    async def _reach(self, namespace: str, what: str) -> None:
+        """Come through to a namespace, or raise."""
+        status = self._board.namespaces_away.get(namespace)
+        if status is None:
+            return
+        if status:
+            raise of_status(status, what, f"{namespace} is away")
+        await asyncio.sleep(API_DEADLINE)
+        raise UnavailableError(what, f"{namespace} is silent", "nothing was done")
 
     async def _before(self, fates: Sequence[Disturbance], what: str) -> None:
         for fate in fates:
@@ -223,7 +251,7 @@ class DirectClient(StoreClient):
             self._board.writer = None
         self._witness.read(self._process, request, answer, is_stale=as_of is not None)
         if request.is_write:
-            self._board.tell(f"process {self._process.number}: {told(request)}")
+            self._board.tell(f"process {self._process.number}: {told(request)}{self._board.place_of(request)}")
         return answer
 
     async def _after(self, fates: Sequence[Disturbance], what: str) -> None:
@@ -252,7 +280,7 @@ class PortedGroup:
 
         async def look() -> Poll:
             self.group.advance()
-            self._witness.looked(self._process)
+            self._witness.looked(self._process, self.group)
             return described(self.group.truth)
 
         answer = await self._call(look)
@@ -302,6 +330,7 @@ class PortedGroup:
 
         async def rebalance() -> bool:
             self._board.tell(f"process {self._process.number}: triggered rebalance")
+            self._witness.rebalances(self._process, self.group)
             model = self.group.truth.members.get(like_member)
             return model is not None and self.group.trigger_rebalance(model.process_id, "10.9.0.1", stays=is_ghost)
 
@@ -324,7 +353,7 @@ class PortedGroup:
 
         async def leave() -> None:
             self._board.tell(f"process {self._process.number}: evict {', '.join(key.id for key in members)}")
-            self._witness.evicts(self._process, members)
+            self._witness.evicts(self._process, self.group, members)
             for key in members:
                 self.group.leave(key.id)
 
@@ -366,7 +395,7 @@ class PortedGroup:
                 await asyncio.sleep(KAFKA_DEADLINE)
                 return "injected: no answer"
         await self._process.turn()
-        if self._board.brokers_away:
+        if self.group.is_away:
             await asyncio.sleep(KAFKA_DEADLINE)
             return "the brokers are away"
         return None

@@ -7,12 +7,12 @@ pod; with a claim goes what lay on the volume.
 
 import asyncio
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, marked
-from tests.prove.group import GroupTruth
-from tests.prove.nodes_truth import NodesTruth, wall
+from tests.prove.nodes_truth import wall
 
 Json = dict[str, Any]
 POLICY = "persistentVolumeClaimRetentionPolicy"
@@ -25,13 +25,13 @@ class Collector:
     def __init__(
         self,
         store: ObjectStore,
-        nodes: NodesTruth,
-        group: GroupTruth,
         loop: asyncio.AbstractEventLoop,
         chance: random.Random,
     ) -> None:
-        self._store, self._nodes, self._group, self._loop = store, nodes, group, loop
+        self._store, self._loop = store, loop
         self._chance = chance
+        self.forgets: dict[Key, Callable[[int], None]] = {}
+        """Of each StreamApp: forgets what lay on the volume of an ordinal."""
         self._is_due = False
         store.changed.append(self._changed)
 
@@ -105,9 +105,8 @@ class Collector:
         if plural == CLAIMS:
             if self._store.get("pods", namespace, name.removeprefix("state-")) is not None:
                 return
-            ordinal = int(name.rpartition("-")[2])
-            self._nodes.process_ids.pop(ordinal, None)
-            self._group.volumes.pop(ordinal, None)
+            app, _, ordinal = name.removeprefix("state-").rpartition("-")
+            self.forgets[Key(namespace, app)](int(ordinal))
         self._store.remove(plural, namespace, name)
 
     def _claim(self, metadata: Json, ordinal: int) -> Json | None:

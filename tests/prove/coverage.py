@@ -4,7 +4,7 @@ A sweep that never comes past something says nothing of it, so `python -m tests.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -35,16 +35,16 @@ GUARANTEES = {
 class VisitRecorder(PassRecorder):
     """Stands where the flight record is written, and notes what was decided in which state."""
 
-    def __init__(self, visited: set[str], group: Group) -> None:
+    def __init__(self, visited: set[str], group_of: Callable[[str], Group]) -> None:
         off = PassRecorder.off()
         super().__init__(off.name, ())
-        self._visited, self._group = visited, group
+        self._visited, self._group_of = visited, group_of
 
     def record(self, key: Key, look: Look) -> None:
         """Note one pass."""
         super().record(key, look)
         self._visited.update(reasons_of(look.decision))
-        self._visited.add(cell_of(look.snapshot, self._group))
+        self._visited.add(cell_of(look.snapshot, self._group_of(look.resource["spec"]["applicationId"])))
 
 
 def reasons_of(decision: Decision) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _learners(snapshot: Snapshot, group: Group) -> LearnerState:
     if snapshot.latest is None or snapshot.latest.rebalance is None:
         return LearnerState.UNKNOWN
     lags = [
-        truth.lag(member.run.ordinal, task) for member in members if member.run is not None for task in member.standby
+        truth.lag(member.run.volume, task) for member in members if member.run is not None for task in member.standby
     ]
     if not lags:
         return LearnerState.NONE

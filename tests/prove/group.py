@@ -34,6 +34,8 @@ class Run:
 
     id: str
     ordinal: int
+    volume: str
+    """Its claim, `namespace/name`."""
     pod_uid: str
     host: str
     process_id: ProcessId
@@ -147,9 +149,11 @@ class GroupTruth:
     """Everything but the timers; can be copied."""
 
     shape: Shape
+    application_id: str = "wordcount"
     end: float = 200_000.0
     at: float = 0.0
-    volumes: dict[int, dict[TaskId, float]] = field(default_factory=dict)
+    volumes: dict[str, dict[TaskId, float]] = field(default_factory=dict)
+    """By the claim of each."""
     members: dict[str, Member] = field(default_factory=dict)
     state: GroupState = GroupState.EMPTY
     generation: int = 0
@@ -157,12 +161,12 @@ class GroupTruth:
     follow_up: bool = False
     agents: dict[str, AgentTruth] = field(default_factory=dict)
     """By the container's ID."""
-    slow: dict[int, int] = field(default_factory=dict)
-    """Ordinals whose copies stay so many records behind."""
+    slow: dict[str, int] = field(default_factory=dict)
+    """Volumes whose copies stay so many records behind."""
 
-    def lag(self, ordinal: int, task: TaskId) -> int:
+    def lag(self, volume: str, task: TaskId) -> int:
         """How far the copy on a volume really is behind."""
-        return round(self.end - self.volumes.get(ordinal, {}).get(task, 0.0))
+        return round(self.end - self.volumes.get(volume, {}).get(task, 0.0))
 
 
 class Group:
@@ -175,6 +179,9 @@ class Group:
         self._numbers = 0
         self.tasks = [TaskId(0, number) for number in range(truth.shape.tasks)]
         self.completed: list[Callable[[], None]] = []
+        self.is_away = False
+        """Its brokers give no answer."""
+        self.agents_are_away = False
 
     def time(self) -> float:
         """The world's clock, in seconds."""
@@ -189,11 +196,11 @@ class Group:
         for member in truth.members.values():
             if member.run is None or not member.run.is_alive:
                 continue
-            volume = truth.volumes.setdefault(member.run.ordinal, {})
+            volume = truth.volumes.setdefault(member.run.volume, {})
             for task in member.running:
                 volume[task] = truth.end
             for task in member.standby:
-                nearest = truth.end - truth.slow.get(member.run.ordinal, 0)
+                nearest = truth.end - truth.slow.get(member.run.volume, 0)
                 volume[task] = max(volume.get(task, 0.0), min(nearest, volume.get(task, 0.0) + step))
             for task in member.active - member.running:
                 volume[task] = min(truth.end, volume.get(task, 0.0) + step)
@@ -205,10 +212,10 @@ class Group:
         self.truth.agents[run.id] = AgentTruth(self.time())
         for thread in range(self.truth.shape.threads):
             self._numbers += 1
-            identity = f"wordcount-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}"
+            identity = f"{self.truth.application_id}-{run.ordinal}-{run.id.rpartition('/')[2]}-{self._numbers}"
             member = Member(identity, run, run.host, run.process_id)
             if self.truth.shape.static:
-                member.instance = f"wordcount-{run.ordinal}-{thread}"
+                member.instance = f"{self.truth.application_id}-{run.ordinal}-{thread}"
                 if self._comes_back(member):
                     continue
             self.truth.members[identity] = member
@@ -306,14 +313,14 @@ class Group:
         """A member joins with the word of this moment."""
         truth = self.truth
         assert member.run is not None
-        volume = truth.volumes.setdefault(member.run.ordinal, {})
+        volume = truth.volumes.setdefault(member.run.volume, {})
         siblings = [other for other in truth.members.values() if other.run is member.run and other is not member]
         locked = {task for other in siblings for task in other.active | other.standby}
         member.said = Said(
             positions={task: int(at) for task, at in volume.items() if task not in member.running | locked},
             running=frozenset(member.running),
             owned=frozenset(member.active),
-            lags={task: truth.lag(member.run.ordinal, task) for task in volume},
+            lags={task: truth.lag(member.run.volume, task) for task in volume},
             at=self.time(),
         )
         member.joins += 1

@@ -12,18 +12,16 @@ from streamapp.controller.leader.leadership import Alone
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
-from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore
 from tests.prove.agents import KEY_FILE, PortedAgents
 from tests.prove.calls import DirectClient, PortedGroup, Switchboard, Witness
 from tests.prove.coverage import VisitRecorder
+from tests.prove.fleet.setup import ALONE, Setup
 from tests.prove.group import Group
-from tests.prove.kubelet import NAME, NAMESPACE
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
 from tests.prove.watches import PlayedWatches
 
-KEY = Key(NAMESPACE, NAME)
 POLL_BUSY, POLL_REBALANCE = 3.0, 0.8
 """Seconds; a little slower than by default, since each look is a pass, and passes are what a sweep costs."""
 
@@ -34,6 +32,8 @@ class _Operator(Operator):
     def __init__(self, instance: "Instance", client: DirectClient, loop: VirtualLoop) -> None:
         settings = Settings(
             instance=f"operator-{instance.number}",
+            installation=instance.setup.name,
+            namespaces=instance.setup.namespaces,
             poll_busy_seconds=POLL_BUSY,
             poll_rebalance_seconds=POLL_REBALANCE,
             agent_key_file=str(KEY_FILE),
@@ -42,10 +42,13 @@ class _Operator(Operator):
         leadership = Alone(transitions=instance.number)
         super().__init__(settings, client, loop.now, loop.time, instance.agents, leadership=leadership)
         self._instance = instance
-        self._reconciler._recorder = VisitRecorder(instance.visited, instance.group.group)
+        self._reconciler._recorder = VisitRecorder(instance.visited, self._group_of)
 
-    def connect(self, _: ClusterAccess) -> ApplicationGroup:
-        return self._instance.group
+    def connect(self, access: ClusterAccess) -> ApplicationGroup:
+        return self._instance.groups[access.application_id]
+
+    def _group_of(self, application_id: str) -> Group:
+        return self._instance.groups[application_id].group
 
 
 class Instance:
@@ -56,21 +59,24 @@ class Instance:
         number: int,
         loop: VirtualLoop,
         store: ObjectStore,
-        group: Group,
+        groups: Mapping[str, Group],
         board: Switchboard,
         witness: Witness,
         lives: "Lives",
         *,
         behind: float = 0.0,
+        setup: Setup = ALONE,
     ) -> None:
-        self.number = number
+        self.number, self.setup = number, setup
+        self.installation = setup.number
         self.is_dead = False
         self._loop, self._lives = loop, lives
         self._open = asyncio.Event()
         self._open.set()
         self.visited = witness.visited
-        self.group = PortedGroup(group, board, self, witness, loop.now)
-        self.agents = PortedAgents(group, board, self, witness, loop.now)
+        self.groups = {name: PortedGroup(group, board, self, witness, loop.now) for name, group in groups.items()}
+        """By application ID."""
+        self.agents = PortedAgents(groups, board, self, witness, loop.now)
         self.operator = _Operator(self, DirectClient(store, board, self, witness), loop)
         self._resync = loop.create_task(self.operator.resync())
         self._closing: asyncio.Task[None] | None = None
@@ -111,9 +117,12 @@ class Instance:
 class Lives:
     """Sees to it that there is always a process, as a Deployment of one replica does."""
 
-    def __init__(self, make: Callable[[int], Instance], loop: VirtualLoop, board: Switchboard) -> None:
+    def __init__(
+        self, make: Callable[[int, "Lives"], Instance], loop: VirtualLoop, board: Switchboard, first: int = 0
+    ) -> None:
+        """Prepare; the number of the first process is one more than `first`."""
         self._make, self._loop, self._board = make, loop, board
-        self._count = 0
+        self._count = first
         self._all: list[Instance] = []
         self._is_over = False
         self.present: Instance | None = None
@@ -131,7 +140,7 @@ class Lives:
         if self._is_over:
             return
         self._count += 1
-        self.present = self._make(self._count)
+        self.present = self._make(self._count, self)
         self._all.append(self.present)
         self._board.disturbed()
 

@@ -19,7 +19,7 @@ from tests.prove.calls import Process, Switchboard
 from tests.prove.group import Group, GroupTruth, Member
 from tests.prove.judge_claims import ClaimJudge
 from tests.prove.judge_raises import RaiseJudge
-from tests.prove.kubelet import NAME, NAMESPACE, Nodes
+from tests.prove.kubelet import Nodes
 
 Json = dict[str, Any]
 FRESH = 10.6
@@ -69,23 +69,37 @@ class Seen:
     """When its first pass had come to the status."""
 
 
+@dataclass(slots=True)
+class Findings:
+    """What was found in a story, by whatever judge."""
+
+    wrongs: list[str] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+    """What happened: grants, removals, evictions, cancels, and removals that the world overtook."""
+    visited: set[str] = field(default_factory=set)
+    """Reasons, cells of the state table and guarantees at stake."""
+
+
 class Judge:
-    """One story's."""
+    """Of one StreamApp in one story."""
 
     def __init__(
-        self, store: ObjectStore, group: Group, nodes: Nodes, board: Switchboard, now: Callable[[], float]
+        self,
+        store: ObjectStore,
+        group: Group,
+        nodes: Nodes,
+        board: Switchboard,
+        now: Callable[[], float],
+        findings: Findings,
     ) -> None:
-        self.wrongs: list[str] = []
-        self.notes: Counter[str] = Counter()
-        """What happened: grants, removals, evictions, cancels, and removals that the world overtook."""
-        self.visited: set[str] = set()
-        """Reasons, cells of the state table and guarantees at stake."""
+        self.findings, self.key = findings, nodes.key
+        self.notes, self.visited = findings.notes, findings.visited
+        self._place = nodes.key.namespace, nodes.key.name
         self._store, self._group, self._nodes, self._board, self._now = store, group, nodes, board, now
         self._seen: dict[int, Seen] = {}
-        self._claims = ClaimJudge(lambda: store.get("streamapps", NAMESPACE, NAME))
-        self._claims.said(store.get("streamapps", NAMESPACE, NAME) or {"spec": {}})
+        self._claims = ClaimJudge(lambda: store.get("streamapps", *self._place))
+        self._claims.said(store.get("streamapps", *self._place) or {"spec": {}})
         self.raises = RaiseJudge(board, now, self.wrong)
-        board.struck = self.raises.struck
         self.wished_at = 0.0
         """When the user last changed his mind."""
         self._removed_at = float("-inf")
@@ -109,7 +123,7 @@ class Judge:
     def looked(self, process: Process) -> None:
         """Remember the truth as it is now."""
         truth = self._group.truth
-        real = self._group.listed()
+        real = self._listed()
         held: dict[int, frozenset[TaskId]] = {}
         for member in real:
             ordinal = member.run.ordinal if member.run else -1
@@ -139,14 +153,18 @@ class Judge:
     def announces(self, process: Process, named: frozenset[ProcessId]) -> None:
         """Never is everybody told to leave, or somebody would have nowhere to go."""
         self.notes["announcements"] += 1
-        alive = {member.process_id for member in self._group.listed(alive=True)}
-        listed = {member.process_id for member in self._group.listed()}
+        alive = {member.process_id for member in self._listed() if member.is_alive}
+        listed = {member.process_id for member in self._listed()}
         if named and named >= listed and alive:
             self.wrong(1, f"process {process.number} tells everybody to leave")
 
     # What they write.
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
+        if self._nodes.is_own(plural, body or before or {}):
+            self._own_changed(plural, body, before)
+
+    def _own_changed(self, plural: str, body: Json, before: Json | None) -> None:
         writer = self._board.writer
         if plural == "persistentvolumeclaims" and not body and before is not None:
             self.notes["claims gone"] += 1
@@ -184,7 +202,7 @@ class Judge:
             self.visited.add("guarantee 2")
         if is_removal:
             self.visited.update({"guarantee 4", "guarantee 8"})
-            if self._board.hits["wish"] + self._board.hits["pause"]:
+            if any(what.partition("@")[0] in {"wish", "pause"} for what in self._board.hits):
                 self.visited.add("guarantee 3")
 
     def _statefulset(self, writer: Process, body: Json, before: Json) -> None:
@@ -230,7 +248,7 @@ class Judge:
 
     def _by_the_wish(self, what: str, seen: Seen, now: int) -> None:
         """Guarantees 1 and 3: nobody goes below the wish, or on when told to wait, unless told just now."""
-        app = self._store.get("streamapps", NAMESPACE, NAME) or {"spec": {"paused": True}}
+        app = self._store.get("streamapps", *self._place) or {"spec": {"paused": True}}
         if self._is_too_late(seen):
             self.notes["told too late"] += app["spec"].get("replicas", 0) > now or app["spec"].get("paused", False)
             return
@@ -322,9 +340,15 @@ class Judge:
 
     def wrong(self, guarantee: int, what: str) -> None:
         """A guarantee does not hold."""
-        self.wrongs.append(f"{self._now():.2f} s: guarantee {guarantee}: {what}")
+        whose = f" of {self.key}" if self._board.has_several else ""
+        self.findings.wrongs.append(f"{self._now():.2f} s: guarantee {guarantee}{whose}: {what}")
 
     # The truth.
+
+    def _listed(self) -> list[Member]:
+        """The members in own containers; a rival's can be in the group as well."""
+        runs = self._nodes.truth.runs
+        return [member for member in self._group.listed() if member.run is not None and member.run.id in runs]
 
     def _good_copies(self, task: TaskId) -> list[tuple[int, str, float]]:
         """Containers that run the task, or were caught up with it when they joined last and have it as standby.
@@ -337,7 +361,7 @@ class Judge:
         shown = {_running(pod) for pod in self._nodes.pods()}
         return [
             (member.run.ordinal, member.run.id, now if task in member.running or shape.on_demand else member.said.at)
-            for member in self._group.listed()
+            for member in self._listed()
             if member.run is not None
             if member.is_alive or member.run.id in shown
             if task in member.running or (task in member.standby and member.said.lags.get(task, limit + 1) <= limit)
@@ -362,7 +386,9 @@ class Judge:
     def _is_itself(self, member: Member) -> bool:
         if member.run is None:
             return True
-        claim = self._store.get("persistentvolumeclaims", NAMESPACE, f"state-{NAME}-{member.run.ordinal}")
+        claim = self._store.get(
+            "persistentvolumeclaims", self.key.namespace, f"state-{self.key.name}-{member.run.ordinal}"
+        )
         recorded = None if claim is None else claim["metadata"].get("annotations", {}).get(PROCESS_ID)
         return recorded in {None, str(member.process_id)}
 

@@ -76,6 +76,10 @@ class RaiseJudge:
             lasts = one.which if self.is_alone and ("freeze" in one.what or "cut" in one.what) else 0
             self._struck[befell] = self._now() + lasts
 
+    def silent_for(self, seconds: float) -> None:
+        """Nothing of the namespace can be read or written for so long."""
+        self._struck[During.SILENCE] = self._now() + seconds
+
     def wished(self, replicas: int, current: int) -> float | None:
         """The user wants so many; give the seconds after which to look, where that is a raise."""
         is_same = self._open is not None and self._open.to_replicas == replicas

@@ -15,6 +15,7 @@ from typing import Any
 
 from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.seeding import seeded_process_id
+from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, marked
 from tests.prove.collector import Collector
 from tests.prove.group import Group, Run
@@ -23,14 +24,20 @@ from tests.prove.nodes_truth import NodesTruth, wall
 Json = dict[str, Any]
 NAMESPACE = "demo"
 NAME = "counter"
+KEY = Key(NAMESPACE, NAME)
+"""Of the StreamApp in worlds that have one."""
 SHOWN_AFTER_LOSS = 40.0
 """Seconds that the pod of a lost node is shown as running, until the controller of nodes has given the node up."""
+CLAIM = "state"
+"""Of the template of claims."""
+APPS_APART = 10_000
+"""Between the first containers of two StreamApps, whose addresses differ as well."""
 BROKEN_IMAGE = "broken"
 """A pod of this image never starts."""
 
 
 class Nodes:
-    """All controllers and kubelets."""
+    """All controllers and kubelets of one StreamApp."""
 
     def __init__(
         self,
@@ -40,11 +47,14 @@ class Nodes:
         loop: asyncio.AbstractEventLoop,
         chance: random.Random,
         collector: Collector,
+        key: Key = KEY,
     ) -> None:
+        self.key = key
         self.truth, self._store, self._group = truth, store, group
         self._collector = collector
         self._loop, self._chance = loop, chance
         self._is_due = False
+        collector.forgets[key] = self._forget_volume
         store.changed.append(self._changed)
 
     # What befalls them.
@@ -64,7 +74,7 @@ class Nodes:
         """End a container uncleanly under exactly-once: the next one finds no state that it may use."""
         is_done = self.kill(ordinal)
         if is_done:
-            self._group.truth.volumes[ordinal] = {}
+            self._group.truth.volumes[self.volume(ordinal)] = {}
         return is_done
 
     def lose(self, ordinal: int) -> bool:
@@ -93,11 +103,37 @@ class Nodes:
 
     def pods(self) -> list[Json]:
         """The pods as the API server has them."""
-        return [stored.body for (plural, _, _), stored in sorted(self._store.objects.items()) if plural == "pods"]
+        return [
+            stored.body
+            for (plural, namespace, name), stored in sorted(self._store.objects.items())
+            if plural == "pods" and self._has_pod(namespace, name)
+        ]
+
+    def volume(self, ordinal: int) -> str:
+        """The claim of an ordinal, with its namespace."""
+        return f"{self.key.namespace}/{CLAIM}-{self.key.name}-{ordinal}"
+
+    def is_own(self, plural: str, body: Json) -> bool:
+        """Whether an object is of this StreamApp."""
+        namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
+        if plural == "pods":
+            return self._has_pod(namespace, name)
+        if plural == "persistentvolumeclaims":
+            return self._has_pod(namespace, name.removeprefix(f"{CLAIM}-"))
+        return bool((namespace, name) == (self.key.namespace, self.key.name))
+
+    def _has_pod(self, namespace: str, name: str) -> bool:
+        return namespace == self.key.namespace and name.rpartition("-")[0] == self.key.name
+
+    def _forget_volume(self, ordinal: int) -> None:
+        self.truth.process_ids.pop(ordinal, None)
+        self._group.truth.volumes.pop(self.volume(ordinal), None)
 
     # The StatefulSet's controller.
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
+        if not self.is_own(plural, body or before or {}):
+            return
         if plural == "statefulsets" and body and (before is None or before["spec"] != body["spec"]):
             self._sync_soon()
         if plural == "persistentvolumeclaims" and not body:
@@ -114,7 +150,7 @@ class Nodes:
 
     def _sync(self) -> None:
         self._is_due = False
-        live = self._store.get("statefulsets", NAMESPACE, NAME)
+        live = self._store.get("statefulsets", self.key.namespace, self.key.name)
         if live is None:
             return
         present = {_ordinal(pod): pod for pod in self.pods()}
@@ -133,7 +169,7 @@ class Nodes:
         self._tell_status()
 
     def _tell_status(self) -> None:
-        live = self._store.get("statefulsets", NAMESPACE, NAME)
+        live = self._store.get("statefulsets", self.key.namespace, self.key.name)
         if live is None:
             return
         status = {
@@ -146,7 +182,7 @@ class Nodes:
 
     def _create(self, ordinal: int, statefulset: Json) -> None:
         self.truth.numbers += 1
-        name = f"{NAME}-{ordinal}"
+        name = f"{self.key.name}-{ordinal}"
         template = statefulset["spec"]["template"]
         labels = {**template["metadata"]["labels"], "controller-revision-hash": revision(statefulset)}
         made = self._store.put(
@@ -154,7 +190,7 @@ class Nodes:
             {
                 "metadata": {
                     "name": name,
-                    "namespace": NAMESPACE,
+                    "namespace": self.key.namespace,
                     "labels": labels,
                     "ownerReferences": [{"uid": statefulset["metadata"]["uid"], "controller": True}],
                 },
@@ -163,9 +199,9 @@ class Nodes:
             },
         )
         claim = f"state-{name}"
-        if self._store.get("persistentvolumeclaims", NAMESPACE, claim) is None:
+        if self._store.get("persistentvolumeclaims", self.key.namespace, claim) is None:
             (made_from,) = statefulset["spec"]["volumeClaimTemplates"]
-            metadata = {**made_from["metadata"], "name": claim, "namespace": NAMESPACE}
+            metadata = {**made_from["metadata"], "name": claim, "namespace": self.key.namespace}
             self._store.put("persistentvolumeclaims", {"metadata": metadata, "spec": {}})
         image = template["spec"]["containers"][0]["image"]
         if image != BROKEN_IMAGE:
@@ -180,11 +216,14 @@ class Nodes:
             return
         self.truth.numbers += 1
         number, ordinal = self.truth.numbers, _ordinal(pod)
-        host = next((run.host for run in self._runs_of(pod_uid)), f"10.1.{number // 250}.{number % 250 + 1}")
-        app = self._store.get("streamapps", NAMESPACE, NAME)
+        host = next(
+            (run.host for run in self._runs_of(pod_uid)),
+            f"10.{1 + number // APPS_APART}.{number % APPS_APART // 250}.{number % 250 + 1}",
+        )
+        app = self._store.get("streamapps", self.key.namespace, self.key.name)
         seeded = seeded_process_id("" if app is None else app["metadata"]["uid"], Ordinal(ordinal))
         process_id = self.truth.process_ids.setdefault(ordinal, seeded)
-        run = Run(f"containerd://{number}", ordinal, pod_uid, host, process_id, self._time())
+        run = Run(f"containerd://{number}", ordinal, self.volume(ordinal), pod_uid, host, process_id, self._time())
         self.truth.runs[run.id] = run
         self._report_soon(pod_uid)
         self._later(0.4, 2.0, lambda: self._join(run))
@@ -212,7 +251,7 @@ class Nodes:
             self._remove(pod)
 
     def _remove(self, pod: Json) -> None:
-        self._store.remove("pods", NAMESPACE, pod["metadata"]["name"])
+        self._store.remove("pods", self.key.namespace, pod["metadata"]["name"])
         self._sync_soon()
 
     def _end(self, run: Run, reason: str) -> None:
@@ -253,7 +292,7 @@ class Nodes:
         return [run for run in self.truth.runs.values() if run.pod_uid == pod_uid]
 
     def _pod(self, ordinal: int) -> Json | None:
-        return self._store.get("pods", NAMESPACE, f"{NAME}-{ordinal}")
+        return self._store.get("pods", self.key.namespace, f"{self.key.name}-{ordinal}")
 
     def _pod_of(self, uid: str) -> Json | None:
         return next((pod for pod in self.pods() if pod["metadata"]["uid"] == uid), None)

@@ -4,7 +4,8 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.prove.scenes import SCENES, Scene
+from tests.prove.scene import Scene
+from tests.prove.scenes import SCENES
 from tests.prove.story import Disturbance, Story
 
 CRASHES = (("crash-before", 0), ("crash-after", 0))

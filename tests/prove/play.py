@@ -20,10 +20,11 @@ import structlog
 
 from tests.prove.judge_raises import Delay
 from tests.prove.replicas.gate import GatedLoop
-from tests.prove.scenes import SCENES, Scene
+from tests.prove.scene import Scene
+from tests.prove.scenes import SCENES
 from tests.prove.story import Story
 from tests.prove.virtual_time import VirtualLoop, run
-from tests.prove.world import World, copied, fresh_picture
+from tests.prove.world import World, copied, picture_of
 
 REST_WITHIN = 900.0
 """Seconds after the last thing that happened, and the time that two restores of everything take."""
@@ -93,7 +94,8 @@ class _Played:
     def __init__(self, scene: Scene, story: Story, branches: Sequence[Story]) -> None:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
         picture = copied(_picture(scene.ground))
-        picture.group.shape = scene.shape
+        for name, shape in scene.shapes.items():
+            picture.groups[name].shape = shape
         self.loop = loop_of(scene)
         self.story = story
         self.outcomes: list[Outcome] = []
@@ -135,7 +137,7 @@ class _Played:
     def _told(self, wrongs: tuple[str, ...]) -> Outcome:
         board, judge = self.world.board, self.world.judge
         visited = frozenset(judge.visited)
-        raises = tuple(judge.raises.delays)
+        raises = judge.delays
         return Outcome(self.story, wrongs, judge.notes, board.hits, board.counts, self.loop.time(), visited, raises)
 
     def _arrived(self, site: str, number: int) -> None:
@@ -176,8 +178,7 @@ async def until_rest(world: World) -> None:
         unrest = "no process acts" if world.lives.present is None else world.unrest()
         if unrest is None:
             return
-        restored = 2 * world.group.truth.end / world.group.truth.shape.restore
-        if world.loop.time() > max(world.last_second, world.disturbed_at) + REST_WITHIN + restored:
+        if world.loop.time() > max(world.last_second, world.disturbed_at) + REST_WITHIN + world.restored_within:
             world.judge.wrongs.append(f"no rest within {REST_WITHIN:g} s: {unrest}")
 
 
@@ -191,7 +192,7 @@ def _picture(ground: Scene) -> bytes:
     """A world that the operator brought up from nothing, at rest."""
 
     async def bring_up() -> bytes:
-        world = World(loop, ground, 0, fresh_picture(ground.replicas, ground.shape, **ground.spec))
+        world = World(loop, ground, 0, picture_of(ground))
         world.begin()
         await until_rest(world)
         assert world.judge.wrongs == [], world.judge.wrongs

@@ -1,70 +1,8 @@
 """The scenes: what the application is like, and what its user does, before anything goes wrong."""
 
-from dataclasses import dataclass, replace
-
-from tests.prove.group import Shape
+from tests.prove.fleet.scenes import FLEET
+from tests.prove.scene import Scene
 from tests.prove.story import Disturbance
-
-STATE: dict[str, object] = {
-    "mountPath": "/state",
-    "volumeClaimTemplate": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """One."""
-
-    name: str
-    replicas: int
-    happens: tuple[Disturbance, ...]
-    threads: int = 1
-    tasks: int = 6
-    rate: float = 50.0
-    standbys: int = 1
-    on_demand: bool = False
-    restore: float = 40_000.0
-    """Records a second that a copy catches up with."""
-    share: float = 1.0
-    """How many of its stories are in a sample, by those of other scenes; long stories have fewer."""
-    static: bool = False
-    """Members are static."""
-    retention: str = ""
-    """What becomes of claims after a scale-down, or after the end; empty: nothing is said, so they stay."""
-
-    behind: float = 0.0
-    """So many seconds all watches but that of StreamApps are behind, for ever, their lists too."""
-
-    operators: int = 0
-    """Replicas of the operator that stand for a Lease; 0: one process without a Lease, that another follows."""
-    apart: float = 0.0
-    """Seconds by which the wall clocks of their nodes are off, at most; by which the only one is ahead."""
-
-    @property
-    def shape(self) -> Shape:
-        """The application."""
-        return Shape(
-            threads=self.threads,
-            tasks=self.tasks,
-            rate=self.rate,
-            restore=self.restore,
-            probing=600.0 if self.restore >= 40_000 else 60.0,
-            standbys=self.standbys,
-            on_demand=self.on_demand,
-            static=self.static,
-        )
-
-    @property
-    def spec(self) -> dict[str, object]:
-        """What the StreamApp says beside what all of them say."""
-        learners: dict[str, object] = {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}}
-        retention = dict.fromkeys(self.retention.split(), "Delete")
-        return {**(learners if self.on_demand else {}), "state": {**STATE, "retention": retention}}
-
-    @property
-    def ground(self) -> "Scene":
-        """Scenes of the same ground begin with the same picture; how fast copies are restored makes none."""
-        return replace(self, name="", happens=(), restore=40_000.0, share=1.0, behind=0.0, operators=0, apart=0.0)
 
 
 def _at(*happens: tuple[int, str, int]) -> tuple[Disturbance, ...]:
@@ -177,5 +115,6 @@ SCENES = {
         Scene("clock-ahead", 3, _at((10, "wish", 2)), operators=1, apart=60.0, share=0.5),
         Scene("deleted-in-hold", 3, _at((4, "wish", 2), (10, "delete-app", 0))),
         Scene("deleted-with-claims", 3, _at((4, "wish", 2), (10, "delete-app", 1)), retention="whenDeleted"),
+        *FLEET,
     )
 }

@@ -4,20 +4,24 @@ What an event or a list does to the operator is its own code (`SharedWatch`, `on
 kind is listed again, as the operator does; bookmarks come more often.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context, copy_context
 from typing import Any
 
+from streamapp.controller.namespaces import Namespace
 from streamapp.controller.process import Operator
 from streamapp.controller.reconcile.shared_watch import SHARED
 from streamapp.kube.client.kinds import STREAM_APPS, Key, Kind
-from tests.kube.object_store import ObjectStore
+from tests.kube.object_store import Identity, ObjectStore
 from tests.prove.calls import Process, Switchboard
+from tests.prove.fleet.requests import app_of_object
 from tests.prove.virtual_time import VirtualLoop
 
 Json = dict[str, Any]
 RELIST, BOOKMARK = 50.0, 25.0
 GAP = 2.0
+BACK_OFF = 15.0
+"""Seconds between two tries to list a scope that gives no list."""
 _KINDS = {kind.plural: kind for kind in (STREAM_APPS, *SHARED)}
 
 
@@ -38,12 +42,16 @@ class PlayedWatches:
         self._operator, self._process = operator, process
         self._context = copy_context()  # whatever an event sets going is of this process
         self._loop, self._store, self._board, self._behind = loop, store, board, behind
-        self._shared = {watch.kind: watch for watch in operator.shared_watches()}
+        self._shared = {(watch.kind, watch.namespace): watch for watch in operator.shared_watches()}
+        self._scopes = operator.namespaces.names
+        """Of the watches: namespaces, or None alone for all."""
         self._versions: list[tuple[float, int]] = [(float("-inf"), store.version)]
         """Of every change, when it was made."""
         self._gap_until = self._silent_until = -1.0
         self._is_over = False
         self._waiting: list[Callable[[], None]] = []
+        self._due: set[Namespace] = set()
+        """Scopes that could not be listed, and are listed as soon as they can be."""
         store.changed.append(self._happened)
         self._list()
         self._loop.call_later(RELIST, self._list_again)
@@ -69,12 +77,21 @@ class PlayedWatches:
         if plural not in _KINDS:
             return
         resource, is_gone = (body, False) if body else (before or {}, True)
+        scope = self._scope_of(resource["metadata"]["namespace"])
+        if scope not in self._scopes:
+            return
+        if self._board.has_several:
+            self._board.about = app_of_object(plural, resource["metadata"]["namespace"], resource["metadata"]["name"])
         fates = self._board.arrive("event")
         delay = self._board.chance.uniform(0.005, 0.1)
         if any(fate.what == "gap" for fate in fates):
             # The watch is told 410, lists again, and never hears what happened meanwhile.
             self._gap_until = self._loop.time() + GAP
             self._loop.call_later(GAP, self._list, context=self._context)
+        if self._is_away(scope):
+            self._wait_for(scope)
+        if scope in self._due:
+            return  # the list that ends this has it
         if self._loop.time() < self._gap_until or any(fate.what == "lost" for fate in fates):
             return
         delay += sum(fate.which for fate in fates if fate.what == "delayed")
@@ -90,7 +107,8 @@ class PlayedWatches:
             if kind == STREAM_APPS:
                 self._operator.on_streamapp_event(_key(resource), resource, is_gone=is_gone)
             else:
-                self._shared[kind]._take("DELETED" if is_gone else "MODIFIED", resource)
+                scope = self._scope_of(resource["metadata"]["namespace"])
+                self._shared[kind, scope]._take("DELETED" if is_gone else "MODIFIED", resource)
 
         def tell() -> None:
             if self._is_silent():
@@ -139,22 +157,63 @@ class PlayedWatches:
             return
         version = self._seen_version()
         present = self._store._objects_at(version)
-        for kind in kinds:
-            objects = [body for identity, body in sorted(present.items()) if identity[0] == kind.plural]
-            if kind == STREAM_APPS:
-                for body in objects:
-                    self._operator.on_streamapp_event(_key(body), body, is_gone=False)
+        for scope in self._scopes:
+            if self._is_away(scope):
+                self._wait_for(scope)
                 continue
-            for key in self._operator.cache.replace(kind, None, objects, str(version)):
-                self._operator.on_object_event(kind, key, None)
+            for kind in kinds:
+                self._list_one(kind, scope, present, version)
+
+    def _list_one(self, kind: Kind, scope: Namespace, present: Mapping[Identity, Json], version: int) -> None:
+        objects = [
+            body
+            for (plural, namespace, _), body in sorted(present.items())
+            if plural == kind.plural and scope in {None, namespace}
+        ]
+        if kind == STREAM_APPS:
+            for body in objects:
+                self._operator.on_streamapp_event(_key(body), body, is_gone=False)
+            return
+        for key in self._operator.cache.replace(kind, scope, objects, str(version)):
+            self._operator.on_object_event(kind, key, None)
+
+    def _wait_for(self, scope: Namespace) -> None:
+        """Its watches tell nothing until it is listed, some time after it can be; a refusal is known at once."""
+        if self._board.namespaces_away.get(scope or ""):
+            for kind in SHARED:
+                self._operator.cache.doubt(kind, scope)
+        if scope not in self._due:
+            self._due.add(scope)
+            self._loop.call_later(BACK_OFF, self._list_due, scope)
+
+    def _list_due(self, scope: Namespace) -> None:
+        self._due.discard(scope)
+        if self._is_over:
+            return
+        if self._is_away(scope) or not self._process.is_open or self._is_silent():
+            self._wait_for(scope)
+            return
+        version = self._seen_version()
+        present = self._store._objects_at(version)
+        for kind in _KINDS.values():
+            self._list_one(kind, scope, present, version)
+
+    def _is_away(self, scope: Namespace) -> bool:
+        return bool(self._board.namespaces_away) and scope in self._board.namespaces_away
+
+    def _scope_of(self, namespace: str) -> Namespace:
+        return None if None in self._scopes else namespace
 
     def _mark(self) -> None:
         """Bookmarks: each shared watch says how far it is."""
         if self._is_over:
             return
         if self._process.is_open and not self._is_silent():
-            for kind in self._shared:
-                self._operator.cache.heard(kind, None, str(self._seen_version()))
+            for scope in filter(self._is_away, self._scopes):
+                self._wait_for(scope)
+            for kind, scope in self._shared:
+                if scope not in self._due:
+                    self._operator.cache.heard(kind, scope, str(self._seen_version()))
         self._loop.call_later(BOOKMARK, self._mark)
 
     def _is_silent(self) -> bool:

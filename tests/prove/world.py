@@ -1,41 +1,42 @@
-"""One small world: the store, the nodes, the group, the operator's processes and the judge; and what can happen in it.
+"""One small world: the store, the nodes, the groups, the operators' processes and the judges; what can happen in it.
 
-A world begins at rest, as a picture of one that was brought up by the operator itself (`pictures`).
+A world has one StreamApp or several, and begins at rest, as a picture of one that was brought up by the operator itself
+(`pictures`).
 """
 
 import pickle
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from functools import partial
 from typing import Any
 
-from streamapp.core.facts.agent_reports import AnnouncementState
-from streamapp.core.facts.ids import ProcessId, TaskId
-from tests.conformance import violations
+from streamapp.core.facts.ids import TaskId
+from streamapp.kube.client.kinds import Key
 from tests.kube.object_store import ObjectStore, Stored
 from tests.prove.calls import Switchboard
 from tests.prove.collector import Collector
+from tests.prove.fleet.court import Court
+from tests.prove.fleet.cross_judge import CrossJudge, Place
+from tests.prove.fleet.operators import Operators
+from tests.prove.fleet.played_app import PlayedApp, a_stream_app
+from tests.prove.fleet.setup import PROCESSES_APART, Setup
 from tests.prove.group import Group, GroupTruth, Shape
 from tests.prove.instance import Instance, Lives
-from tests.prove.judge import Judge, everything_runs
+from tests.prove.judge import Findings
 from tests.prove.judge_raises import ANSWERS_OF_A_TAKE_OVER, ANSWERS_OF_LATE_WATCHES
-from tests.prove.kubelet import BROKEN_IMAGE, NAME, NAMESPACE, Nodes, revision
+from tests.prove.kubelet import APPS_APART, KEY, Nodes
 from tests.prove.nodes_truth import NodesTruth
 from tests.prove.replicas.deployment import Deployment
 from tests.prove.replicas.gate import GatedLoop
 from tests.prove.replicas.leader_judge import LeaderJudge
 from tests.prove.replicas.replica import Surroundings
-from tests.prove.scenes import STATE, Scene
+from tests.prove.scene import FIRST_ID, Neighbour, Scene
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
 from tests.support.example import NOW
 
 Json = dict[str, Any]
-CLOCKS_APART = timedelta(minutes=3)
-"""No clock of a replica is further ahead, whatever a story does to it."""
-OWNED = {"streamapps", "statefulsets", "pods", "services", "poddisruptionbudgets"}
-"""What goes with a StreamApp."""
 
 
 @dataclass(slots=True)
@@ -43,9 +44,16 @@ class Picture:
     """All that is true at one moment, without anything that is going on."""
 
     objects: dict[tuple[str, str, str], Stored]
-    group: GroupTruth
-    nodes: NodesTruth
+    groups: dict[str, GroupTruth]
+    """By application ID."""
+    nodes: dict[Key, NodesTruth]
+    """By StreamApp, the first one first."""
     version: int
+
+    @property
+    def group(self) -> GroupTruth:
+        """Of the first StreamApp."""
+        return next(iter(self.groups.values()))
 
 
 class World:
@@ -58,44 +66,106 @@ class World:
         """When the last thing happens that happens by the clock."""
         self.board = Switchboard(self.happen, chance)
         self.board.disturbed, self.board.now = self._disturbed, loop.time
+        self.board.has_several = bool(scene.others)
         self.store = ObjectStore(loop.now, picture.version)
         self.store.graceful = frozenset({"pods"})
         self.store.objects = dict(picture.objects)
-        self.group = Group(picture.group, loop, chance)
-        picture.group.at = loop.time()
+        self._groups = {name: Group(truth, loop, chance) for name, truth in picture.groups.items()}
+        for truth in picture.groups.values():
+            truth.at = loop.time()
         others = random.Random(f"collector {seed}")  # noqa: S311 (as above; apart, so that it moves no other draw)
-        self.collector = Collector(self.store, picture.nodes, picture.group, loop, others)
-        self.nodes = Nodes(picture.nodes, self.store, self.group, loop, chance, self.collector)
-        self.judge = Judge(self.store, self.group, self.nodes, self.board, loop.time)
-        if scene.behind:
-            self.judge.raises.answers = ANSWERS_OF_LATE_WATCHES
-        if scene.operators:
-            self.judge.raises.answers = ANSWERS_OF_A_TAKE_OVER
-            self.judge.raises.is_alone = scene.operators == 1
-        self.lives = self._deployment(seed) if scene.operators else Lives(self._process, loop, self.board)
-        self.wished_first = self.desired()
+        self.collector = Collector(self.store, loop, others)
+        self._findings = Findings()
+        self.apps = [self._played(key, truth, chance) for key, truth in picture.nodes.items()]
+        """The first one is that of scenes with a single StreamApp."""
+        self.judge = Court(
+            self.board,
+            self._findings,
+            {one.key: one.judge for one in self.apps},
+            {one.key: one.group for one in self.apps},
+        )
+        if scene.others:
+            self._judge_between()
+        self._set_answers()
+        self.lives = self._deployment(seed) if scene.operators else Operators([*map(self._lives_of, scene.setups)])
         self.disturbed_at = loop.time()
-        self.group.completed.append(self._tell_generation)
+        for group in self._groups.values():
+            group.completed.append(partial(self._tell_generation, group))
 
-    def _tell_generation(self) -> None:
-        if self.board.is_told:
-            members = self.group.truth.members.values()
-            shares = ", ".join(
-                f"{member.id} runs {_names(member.running)} of {_names(member.active)}, "
-                f"has {_names(member.standby)}{'' if member.is_alive else ' (dead)'}"
-                for member in members
+    def _played(self, key: Key, truth: NodesTruth, chance: random.Random) -> PlayedApp:
+        group = self._groups[self._application_id(key)]
+        nodes = Nodes(truth, self.store, group, self.loop, chance, self.collector, key)
+        one = PlayedApp(self.loop, self.store, self.board, self.collector, nodes, group, self._findings)
+        one.body = next((body_of(self._scene, other) for other in self._scene.others if other.key == key), {})
+        return one
+
+    def _judge_between(self) -> None:
+        """Judge also what an operator does for one StreamApp and what lands on another."""
+        places = {
+            one.key: Place(
+                self._application_id(one.key),
+                self._installation(one.key),
+                one.nodes,
+                one.group,
+                is_quiet=self._scene.is_quiet and one is not self.apps[0],
             )
-            self.board.tell(f"generation {self.group.truth.generation}: {shares}")
+            for one in self.apps
+        }
+        between = CrossJudge(self.store, self.board, places, self._findings, self.loop.time)
+        self.judge.between = between
+        for one in self.apps:
+            one.owner = partial(between.owner, one.key)
 
-    def _process(self, number: int) -> Instance:
-        behind = self._scene.behind
-        assert isinstance(self.lives, Lives)
-        return Instance(number, self.loop, self.store, self.group, self.board, self.judge, self.lives, behind=behind)
+    def _application_id(self, key: Key) -> str:
+        return next((one.application_id for one in self._scene.others if one.key == key), FIRST_ID)
+
+    def _installation(self, key: Key) -> int:
+        return next((one.installation for one in self._scene.others if one.key == key), 0)
+
+    def _set_answers(self) -> None:
+        for one in self.apps:
+            if self._scene.behind:
+                one.judge.raises.answers = ANSWERS_OF_LATE_WATCHES
+            if self._scene.operators:
+                one.judge.raises.answers = ANSWERS_OF_A_TAKE_OVER
+                one.judge.raises.is_alone = self._scene.operators == 1
+
+    # The parts of the first StreamApp, which is the only one of most scenes.
+
+    @property
+    def group(self) -> Group:
+        """Its group."""
+        return self.apps[0].group
+
+    @property
+    def nodes(self) -> Nodes:
+        """Its controllers and kubelets."""
+        return self.apps[0].nodes
+
+    def statefulset(self) -> Json:
+        """Its StatefulSet; a stand-in where there is none."""
+        return self.apps[0].statefulset()
+
+    def app(self) -> Json:
+        """Itself."""
+        return self.apps[0].app()
+
+    # The processes.
+
+    def _lives_of(self, setup: Setup) -> Lives:
+        return Lives(partial(self._process, setup), self.loop, self.board, setup.number * PROCESSES_APART)
+
+    def _process(self, setup: Setup, number: int, lives: Lives) -> Instance:
+        around = (self.loop, self.store, self._groups, self.board, self.judge, lives)
+        return Instance(number, *around, behind=self._scene.behind, setup=setup)
 
     def _deployment(self, seed: int) -> Deployment:
         """Several replicas of the operator, and the judge of their Lease."""
         assert isinstance(self.loop, GatedLoop)
-        around = Surroundings(self.loop, self.store, self.board, self.group, self.judge, self._scene.behind)
+        (setup,) = self._scene.setups
+        around = Surroundings(
+            self.loop, self.store, self.board, self._groups, self.judge, self._scene.behind, setup.namespaces
+        )
         others = random.Random(f"nodes {seed}")  # noqa: S311 (plays a story)
         deployment = Deployment(around, self._scene.operators, self._scene.apart, others)
         LeaderJudge(self.store, self.board, lambda: deployment.all, self.judge.wrong)
@@ -112,7 +182,7 @@ class World:
         """What belongs to the scene is no fault and is not counted as one."""
         self.board.tell(f"--- {one}")
         self.happen(one.what, one.which)
-        self.judge.raises.struck(one)
+        self.judge.struck(one)
         self._disturbed()
 
     def expect(self, disturbances: Iterable[Disturbance], offset: float = 0.0) -> None:
@@ -132,124 +202,42 @@ class World:
 
     def picture(self) -> Picture:
         """How it is now."""
-        return Picture(self.store.objects, self.group.truth, self.nodes.truth, self.store.version)
+        groups = {name: group.truth for name, group in self._groups.items()}
+        nodes = {one.key: one.nodes.truth for one in self.apps}
+        return Picture(self.store.objects, groups, nodes, self.store.version)
 
     # What happens.
 
     def happen(self, what: str, which: int) -> bool:
-        """Let it happen; False: nothing of this name happens in the world."""
+        """Let it happen, with `@` and a number to that StreamApp; False: nothing of this name happens in the world."""
+        what, _, text = what.partition("@")
+        number = int(text or 0)
         makers: Mapping[str, Callable[[int], object]] = {
-            "kill": self.nodes.kill,
-            "wipe": self.nodes.wipe,
-            "lose": self.nodes.lose,
-            "delete": self.nodes.delete,
-            "wish": self._wish_for,
-            "wish-back": lambda _: self._wish_for(self.wished_first),
-            "pause": self._pause,
-            "skew": lambda seconds: setattr(self.nodes.truth, "skew", seconds),
-            "template": lambda which: self._template(f"app:{which}"),
-            "broken-template": lambda _: self._template(BROKEN_IMAGE),
-            "slow": self._slow,
-            "brokers-away": self._brokers_away,
+            **self.apps[number].deeds(),
             "api-slow": self._api_slow,
             "pods-away": lambda seconds: self._kind_away("pods", seconds),
             "claims-away": lambda seconds: self._kind_away("persistentvolumeclaims", seconds),
             "budgets-away": lambda seconds: self._kind_away("poddisruptionbudgets", seconds),
-            "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
-            "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
-            "other-process-id": self._other_process_id,
-            "own-process-id": self._own_process_id,
-            "claims-stay": lambda _: self._keep_claims("Retain"),
-            "claims-go": lambda _: self._keep_claims("Delete"),
+            "forbid": lambda seconds: self._namespace_away(number, 403, seconds),
+            "fail": lambda seconds: self._namespace_away(number, 500, seconds),
+            "silence": lambda seconds: self._namespace_away(number, 0, seconds),
             "refuse-template": lambda status: setattr(self.board, "refuses_template", status),
-            "delete-app": self._delete_app,
+            **self.lives.deeds(self._installation(self.apps[number].key)),
         }
-        makers = {**makers, **self.lives.deeds()}
         if what not in makers:
             return False
         makers[what](which)
         return True
 
-    def desired(self) -> int:
-        """What is wished for; nothing, where the StreamApp is gone."""
-        return 0 if self.is_deleted else int(self.app()["spec"]["replicas"])
-
-    @property
-    def is_deleted(self) -> bool:
-        """Whether the user has deleted the StreamApp."""
-        found = self.store.get("streamapps", NAMESPACE, NAME)
-        return found is None or "deletionTimestamp" in found["metadata"]
-
-    def app(self) -> Json:
-        """The StreamApp."""
-        found = self.store.get("streamapps", NAMESPACE, NAME)
-        assert found is not None
-        return found
-
-    def _change(self, **spec: Any) -> None:
-        if self.is_deleted:
-            return
-        app = self.app()
-        self.store.put("streamapps", {**app, "spec": {**app["spec"], **spec}})
-
-    def _wish_for(self, replicas: int) -> None:
-        if replicas != self.desired() and not self.is_deleted:
-            self._change(replicas=replicas)
-            self.judge.wished_at = self.loop.time()
-            self._await_raise()
-
-    def _await_raise(self) -> None:
-        """Guarantee 3: a raise is never delayed."""
-        current = self.statefulset()["spec"]["replicas"]
-        if self.is_deleted or self.app()["spec"].get("paused"):
-            self.judge.raises.stopped()
-            return
-        if self.desired() > current:
-            self.judge.visited.add("guarantee 3")
-        self._look_later(self.judge.raises.wished(self.desired(), current))
-
-    def _look_later(self, seconds: float | None) -> None:
-        if seconds is not None:
-            self.loop.call_later(seconds, lambda: self._look_later(self.judge.raises.look()))
-
-    def _template(self, image: str) -> None:
-        self._change(template={"spec": {"containers": [{"name": "app", "image": image}]}})
-
-    def _slow(self, behind: int) -> None:
-        """Every copy falls back by so many records and stays there for a while."""
-        self.loop.call_later(45.0, self.group.truth.slow.clear)
-        self.group.advance()
-        truth = self.group.truth
-        for member in self.group.listed():
-            assert member.run is not None
-            truth.slow[member.run.ordinal] = behind
-            for task in member.standby:
-                truth.volumes[member.run.ordinal][task] = truth.end - behind
-
-    def _keep_claims(self, when_scaled: str) -> None:
-        if not self.is_deleted:
-            state = self.app()["spec"]["state"]
-            self._change(state={**state, "retention": {**state.get("retention", {}), "whenScaled": when_scaled}})
-            self.judge.wished_at = self.loop.time()
-
-    def _delete_app(self, in_foreground: int) -> None:
-        if not self.is_deleted:
-            self.collector.delete_app(self.app(), in_foreground=bool(in_foreground))
-            self.judge.wished_at = self.loop.time()
-            self.judge.raises.stopped()
-
-    def _pause(self, seconds: int) -> None:
-        self._set_paused(paused=True)
-        self.judge.wished_at = self.loop.time()
-        self.loop.call_later(seconds, lambda: self._set_paused(paused=False))
-
-    def _set_paused(self, *, paused: bool) -> None:
-        self._change(paused=paused)
-        self._await_raise()
-
-    def _brokers_away(self, seconds: int) -> None:
-        self.board.brokers_away = True
-        self.loop.call_later(seconds, setattr, self.board, "brokers_away", False)
+    def _namespace_away(self, number: int, status: int, seconds: int) -> None:
+        """For so long, nothing of the namespace of a StreamApp can be read or written."""
+        namespace = self.apps[number].key.namespace
+        self.board.namespaces_away[namespace] = status
+        self.last_second = max(self.last_second, self.loop.time() + seconds)
+        self.loop.call_later(seconds, self.board.namespaces_away.pop, namespace, None)
+        for one in self.apps:
+            if one.key.namespace == namespace:
+                one.judge.raises.silent_for(seconds)
 
     def _kind_away(self, plural: str, seconds: int) -> None:
         """For so long, one kind of object cannot be read; all others can."""
@@ -262,105 +250,61 @@ class World:
         self.board.be_slow(seconds)
         self.loop.call_later(40, self.board.be_slow, 0.0)
 
-    def _other_process_id(self, ordinal: int) -> None:
-        """Somebody made the process file anew, and the container starts with it."""
-        known = self.nodes.truth.process_ids[ordinal]
-        self.nodes.truth.process_ids[ordinal] = ProcessId.parse(str(known).replace("-4000-", "-4999-"))
-        self.nodes.kill(ordinal)
-
-    def _own_process_id(self, ordinal: int) -> None:
-        known = self.nodes.truth.process_ids[ordinal]
-        self.nodes.truth.process_ids[ordinal] = ProcessId.parse(str(known).replace("-4999-", "-4000-"))
-        self.nodes.kill(ordinal)
-
     def _disturbed(self) -> None:
         self.disturbed_at = self.loop.time()
 
+    def _tell_generation(self, group: Group) -> None:
+        if self.board.is_told:
+            members = group.truth.members.values()
+            shares = ", ".join(
+                f"{member.id} runs {_names(member.running)} of {_names(member.active)}, "
+                f"has {_names(member.standby)}{'' if member.is_alive else ' (dead)'}"
+                for member in members
+            )
+            self.board.tell(f"generation {group.truth.generation}: {shares}")
+
     # Where it comes to rest.
 
-    def statefulset(self) -> Json:
-        """The StatefulSet; a stand-in where there is none."""
-        found = self.store.get("statefulsets", NAMESPACE, NAME)
-        return found or {"metadata": {}, "spec": {"replicas": 0}, "status": {}}
-
     def unrest(self) -> str | None:
-        """What is not yet as the user wants it; None: the world is at rest."""
-        if self.is_deleted:
-            left = sorted({plural for plural, _, _ in self.store.objects} & OWNED)
-            return f"{', '.join(left)} are left of what was deleted" if left else None
-        return next((what for what, is_so in self._rest() if not is_so()), None)
+        """What is not yet as its users want it; None: the world is at rest."""
+        found = ((one.key, one.unrest()) for one in self.apps)
+        key, why = next(((key, why) for key, why in found if why is not None), (KEY, None))
+        return f"{key}: {why}" if why is not None and self.board.has_several else why
 
-    def _rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
-        own, status = self.statefulset(), self.app().get("status", {})
-        desired = self.desired()
-        budget = self.store.get("poddisruptionbudgets", NAMESPACE, NAME) or {"spec": {}}
-        conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
-        truth = self.group.truth
-        return (
-            ("granted is not desired", lambda: own["spec"]["replicas"] == desired),
-            ("a record is left", lambda: "streamapp.dev/hold-record" not in own["metadata"].get("annotations", {})),
-            ("the budget is closed", lambda: budget["spec"].get("maxUnavailable") == 1),
-            ("pods are missing", lambda: sorted(self.nodes.alive()) == list(range(desired))),
-            ("surplus pods", lambda: len(self.nodes.pods()) == desired),
-            ("pods of an old template", lambda: {_revision(pod) for pod in self.nodes.pods()} == {revision(own)}),
-            ("tasks do not run", lambda: everything_runs(truth, self.group.tasks)),
-            ("the group is not done", lambda: not truth.follow_up),
-            ("status.stateful_set_replicas is wrong", lambda: status.get("statefulSetReplicas") == desired),
-            ("status is of an old generation", self._is_observed),
-            ("status says it has not converged", lambda: desired == 1 or conditions.get("Converged") == "True"),
-            ("status says it is held", lambda: conditions.get("ScaleDownHeld") == "False"),
-            ("somebody is told to leave", lambda: not self._told_to_leave()),
-            ("status breaks its laws", lambda: not self._violations(status)),
-        )
-
-    def _told_to_leave(self) -> bool:
-        agents, time = self.group.truth.agents, self.loop.time()
-        return any(
-            agents[run.id].state(time) is AnnouncementState.SET
-            for run in self.nodes.alive().values()
-            if run.id in agents
-        )
-
-    def _is_observed(self) -> bool:
-        app = self.app()
-        return bool(app.get("status", {}).get("observedGeneration") == app["metadata"]["generation"])
-
-    def _violations(self, status: Json) -> list[str]:
-        now = self.loop.now() + CLOCKS_APART
-        return violations(status, generation=self.app()["metadata"]["generation"], now=now)
+    @property
+    def restored_within(self) -> float:
+        """Seconds that two restores of everything take, in the slowest group."""
+        return max(2 * one.truth.end / one.truth.shape.restore for one in self._groups.values())
 
 
 def _names(tasks: Iterable[TaskId]) -> str:
     return "/".join(str(task.partition) for task in sorted(tasks)) or "none"
 
 
-def _revision(pod: Json) -> str:
-    return str(pod["metadata"]["labels"]["controller-revision-hash"])
-
-
 def fresh_picture(replicas: int, shape: Shape, **spec: Any) -> Picture:
-    """Nothing but the StreamApp, just applied."""
+    """Nothing but one StreamApp, just applied."""
     store = ObjectStore(lambda: NOW)
-    store.put("streamapps", a_stream_app(replicas, **spec))
-    return Picture(store.objects, GroupTruth(replace(shape)), NodesTruth(), store.version)
+    store.put("streamapps", a_stream_app(KEY, replicas, **spec))
+    return Picture(store.objects, {FIRST_ID: GroupTruth(replace(shape))}, {KEY: NodesTruth()}, store.version)
 
 
-def a_stream_app(replicas: int, **spec: Any) -> Json:
-    """The StreamApp."""
-    return {
-        "apiVersion": "streamapp.dev/v1alpha1",
-        "kind": "StreamApp",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "spec": {
-            "replicas": replicas,
-            "applicationId": "wordcount",
-            "kafka": {"bootstrapServers": "kafka:9092"},
-            "template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}},
-            "state": STATE,
-            "scaleDown": {"stabilizationWindow": "2s"},
-            **spec,
-        },
-    }
+def picture_of(scene: Scene) -> Picture:
+    """Nothing but the StreamApps that are there from the beginning, just applied."""
+    store = ObjectStore(lambda: NOW)
+    operator = scene.setups[0].name if scene.is_labelled else ""
+    store.put("streamapps", a_stream_app(KEY, scene.replicas, operator, **scene.spec))
+    for other in scene.others:
+        if other.is_there:
+            store.put("streamapps", body_of(scene, other))
+    groups = {name: GroupTruth(replace(shape), name) for name, shape in scene.shapes.items()}
+    nodes = {other.key: NodesTruth(numbers=(at + 1) * APPS_APART) for at, other in enumerate(scene.others)}
+    return Picture(store.objects, groups, {KEY: NodesTruth(), **nodes}, store.version)
+
+
+def body_of(scene: Scene, other: Neighbour) -> Json:
+    """What the users of another StreamApp apply."""
+    operator = scene.setups[other.installation].name if scene.is_labelled else ""
+    return a_stream_app(other.key, other.replicas, operator, **other.spec)
 
 
 def copied(picture: bytes) -> Picture:

@@ -20,6 +20,7 @@ from streamapp.kube.client.client import Check, KubeClient
 from streamapp.kube.client.kinds import LEASES
 from tests.kube.object_store import ObjectStore, RefusalError, Request
 from tests.prove.calls import Process, Switchboard, Witness, told
+from tests.prove.fleet.requests import app_of
 from tests.prove.replicas.gate import GatedLoop
 from tests.prove.story import Disturbance
 
@@ -108,6 +109,7 @@ class Connection:
         is_lease = request.plural == LEASES.plural
         if self.board.slowness:
             await asyncio.sleep(self.board.slowness)
+        self.board.about = (self.board.has_several and app_of(request)) or None
         fates = self.board.arrive("lease" if is_lease else "write" if request.is_write else "read")
         refusal: _Answer | None = None
         for fate in fates:
@@ -124,7 +126,7 @@ class Connection:
                 case "403" | "409" | "429" | "500":
                     refusal = _Answer(int(fate.what), {"message": "injected"})
         await self.process.turn()
-        if self.process.is_cut_off:
+        if self.process.is_cut_off or self.board.namespaces_away.get(request.namespace) == 0:
             await _for_ever()
         return fates, refusal
 
@@ -152,6 +154,8 @@ class Connection:
 
     def _answer(self, request: Request, fates: Sequence[Disturbance]) -> _Answer:
         board = self.board
+        if request.namespace in board.namespaces_away:
+            return _Answer(board.namespaces_away[request.namespace], {"message": f"{request.namespace} is away"})
         if request.method == "GET" and request.plural in board.kinds_away:
             return _Answer(429, {"message": f"{request.plural} are away"})
         if board.refuses_template and "template" in request.body.get("spec", {}):
@@ -169,7 +173,7 @@ class Connection:
             board.writer = None
         self.witness.read(self.process, request, answer, is_stale=as_of is not None)
         if request.is_write and request.plural != LEASES.plural:
-            board.tell(f"{self.process.identity}: {told(request)}")
+            board.tell(f"{self.process.identity}: {told(request)}{board.place_of(request)}")
         return _Answer(200, answer)
 
 

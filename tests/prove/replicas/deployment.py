@@ -44,7 +44,7 @@ class Deployment:
         """Who leads."""
         return next((one for one in self.all if one.leads()), None)
 
-    def deeds(self) -> dict[str, Callable[[int], object]]:
+    def deeds(self, _: int = 0) -> dict[str, Callable[[int], object]]:
         """What can befall them, by the name that a story has for it."""
         return {
             "die": lambda _: self._leader(Replica.die),

@@ -5,7 +5,7 @@ process is. Its wall clock is its node's own. Only kopf, the streams of the watc
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -53,10 +53,13 @@ class Surroundings:
     loop: GatedLoop
     store: ObjectStore
     board: Switchboard
-    group: Group
+    groups: Mapping[str, Group]
+    """By application ID."""
     witness: Witness
     behind: float = 0.0
     """Seconds by which the shared watches are behind."""
+    namespaces: tuple[str, ...] = ()
+    """Those that are watched; empty: all."""
 
 
 class Replica:
@@ -68,7 +71,7 @@ class Replica:
         """Start it; `start` counts the starts of all replicas, and `ended` is told of its end."""
         self.around, self.node, self._ended = surroundings, node, ended
         self.identity = f"{node.name}_{start}"
-        self.number = 0
+        self.number = self.installation = 0
         """Of its term; 0 before the first."""
         self.is_dead = False
         self._cut_until = float("-inf")
@@ -83,6 +86,7 @@ class Replica:
         around = self.around
         settings = Settings(
             instance=self.node.name,
+            namespaces=around.namespaces,
             lease_namespace=LEASE_NAMESPACE,
             poll_busy_seconds=POLL_BUSY,
             poll_rebalance_seconds=POLL_REBALANCE,
@@ -206,18 +210,21 @@ class _Operator(Operator):
 
     def __init__(self, replica: Replica, settings: Settings, client: KubeClient) -> None:
         around = replica.around
-        group = PortedGroup(around.group, around.board, replica, around.witness, self._clock)
-        agents = PortedAgents(around.group, around.board, replica, around.witness, self._clock)
-        self._group = GroupOutside(group, replica)
+        ported = {
+            name: PortedGroup(group, around.board, replica, around.witness, self._clock)
+            for name, group in around.groups.items()
+        }
+        agents = PortedAgents(around.groups, around.board, replica, around.witness, self._clock)
+        self._groups = {name: GroupOutside(group, replica) for name, group in ported.items()}
         outside = AgentsOutside(agents, replica)
         super().__init__(settings, client, replica.now, around.loop.time, outside, leadership=replica.leadership)
-        self._reconciler._recorder = VisitRecorder(around.witness.visited, around.group)
+        self._reconciler._recorder = VisitRecorder(around.witness.visited, around.groups.__getitem__)
 
     def _clock(self) -> datetime:
         return self._now()
 
-    def connect(self, _: ClusterAccess) -> ApplicationGroup:
-        return self._group
+    def connect(self, access: ClusterAccess) -> ApplicationGroup:
+        return self._groups[access.application_id]
 
 
 @dataclass(frozen=True, slots=True)

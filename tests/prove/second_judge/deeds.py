@@ -211,7 +211,7 @@ class Deeds:
             return
         self.stage.nodes.lose(ordinal)
         self.stage.store.remove("persistentvolumeclaims", NAMESPACE, claim)
-        self.stage.group.truth.volumes.pop(ordinal, None)
+        self.stage.group.truth.volumes.pop(f"{NAMESPACE}/{claim}", None)
         self.stage.nodes.truth.process_ids.pop(ordinal, None)
 
     def _on_statefulset(self, annotations: Json) -> None:
@@ -240,13 +240,13 @@ class Deeds:
 
     def brokers_away(self, seconds: int) -> None:
         """No broker answers for that time."""
-        self.stage.board.brokers_away = True
+        self.stage.group.is_away = True
         self.stage.ledger.brokers_back_at = max(self.stage.ledger.brokers_back_at, self.stage.now + seconds)
         self.stage.loop.call_later(seconds, self._brokers_back)
 
     def _brokers_back(self) -> None:
         if self.stage.now >= self.stage.ledger.brokers_back_at - 0.001:
-            self.stage.board.brokers_away = False
+            self.stage.group.is_away = False
 
     def api_slow(self, seconds: int) -> None:
         """Every answer of the API server takes so long, for 40 seconds."""
@@ -265,8 +265,8 @@ class Deeds:
         self.stage.loop.call_later(45.0, truth.slow.clear)
         for member in self.stage.group.listed():
             assert member.run is not None
-            truth.slow[member.run.ordinal] = behind
-            volume = truth.volumes.setdefault(member.run.ordinal, {})
+            truth.slow[member.run.volume] = behind
+            volume = truth.volumes.setdefault(member.run.volume, {})
             for task in member.standby:
                 volume[task] = min(volume.get(task, 0.0), truth.end - behind)
 

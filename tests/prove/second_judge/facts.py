@@ -87,7 +87,7 @@ class Facts(Listener):
         """Count what could have gone wrong, and look for what was left behind."""
         ledger, now = self.stage.ledger, self.stage.now
         if ledger.lower_since is not None:
-            if self.stage.board.brokers_away:
+            if self.stage.group.is_away:
                 ledger.stake(2, "looks at a scale-down while no broker answered")
             if self.stage.lives.present is None:
                 ledger.stake(2, "looks at a scale-down while no process acted")

@@ -17,7 +17,7 @@ from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
 from tests.kube.object_store import ObjectStore, Request
 from tests.prove.calls import PortedGroup, Process, Switchboard
-from tests.prove.group import Group
+from tests.prove.group import Group, Run
 from tests.prove.kubelet import NAME, NAMESPACE, Nodes
 from tests.prove.second_judge.truth import View, view_of
 from tests.prove.virtual_time import VirtualLoop
@@ -196,16 +196,19 @@ class Ledger:
         if not is_stale:
             self.reads[process.number, request.plural] = self.now
 
-    def looked(self, process: Process) -> None:
+    def looked(self, process: Process, group: Group) -> None:  # noqa: ARG002 (there is one)
         """The group, or an agent, was looked at."""
         self._pending[process.number] = self.view()
 
-    def evicts(self, process: Process, members: Sequence[MemberKey]) -> None:
+    def evicts(self, process: Process, group: Group, members: Sequence[MemberKey]) -> None:  # noqa: ARG002 (as above)
         """LeaveGroup arrives at the brokers."""
         for one in self.listeners:
             one.evicts(process.number, members)
 
-    def announces(self, process: Process, named: frozenset[ProcessId]) -> None:
+    def rebalances(self, process: Process, group: Group) -> None:
+        """A probe member joins; no guarantee is about that alone."""
+
+    def announces(self, process: Process, group: Group, named: frozenset[ProcessId], to: Sequence[Run]) -> None:
         """Agents learn which processes leave; no guarantee is about that alone."""
 
     def passed(self) -> None:

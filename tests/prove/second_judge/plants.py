@@ -81,7 +81,7 @@ def _lower(stage: Stage) -> Request | None:
 
 
 def _lower_in_the_dark(stage: Stage) -> Request | None:
-    return _lower(stage) if stage.board.brokers_away else None
+    return _lower(stage) if stage.group.is_away else None
 
 
 def _lower_late(stage: Stage) -> Request | None:
@@ -176,7 +176,7 @@ def _evicts_a_live_member(stage: Stage) -> Request | None:
     """No request of the API, but of the brokers: the first live member leaves."""
     member = next(iter(stage.group.listed(alive=True)), None)
     if member is not None and stage.board.writer is not None:
-        stage.ledger.evicts(stage.board.writer, [MemberKey(member.id)])
+        stage.ledger.evicts(stage.board.writer, stage.group, [MemberKey(member.id)])
         stage.group.leave(member.id)
     return None
 

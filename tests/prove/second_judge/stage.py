@@ -19,7 +19,7 @@ from tests.prove.calls import Switchboard
 from tests.prove.collector import Collector
 from tests.prove.group import Group, Shape
 from tests.prove.instance import Instance, Lives
-from tests.prove.kubelet import NAME, NAMESPACE, Nodes
+from tests.prove.kubelet import KEY, NAME, NAMESPACE, Nodes
 from tests.prove.second_judge.ledger import Figures, Ledger, Listener, ListeningGroup, Write
 from tests.prove.story import Disturbance
 from tests.prove.virtual_time import VirtualLoop
@@ -121,7 +121,7 @@ class WatchedLives(Lives):
     absence = 2.0
     """Seconds until another process takes the place of one that died or froze."""
 
-    def __init__(self, make: Callable[[int], Instance], loop: VirtualLoop, board: Switchboard) -> None:
+    def __init__(self, make: Callable[[int, Lives], Instance], loop: VirtualLoop, board: Switchboard) -> None:
         super().__init__(make, loop, board)
         self.gone_at: float | None = None
         self.former: Instance | None = None
@@ -177,8 +177,8 @@ class Stage:
         self.store.objects = dict(picture.objects)
         picture.group.at = began
         self.group = Group(picture.group, self.loop, chance)
-        collector = Collector(self.store, picture.nodes, picture.group, self.loop, chance)
-        self.nodes = Nodes(picture.nodes, self.store, self.group, self.loop, chance, collector)
+        collector = Collector(self.store, self.loop, chance)
+        self.nodes = Nodes(picture.nodes[KEY], self.store, self.group, self.loop, chance, collector)
         self.ledger = Ledger(self.store, self.group, self.nodes, self.board, self.loop)
         self.ledger.listeners.extend(listeners)
         self.lives = WatchedLives(self._process, self.loop, self.board)
@@ -251,9 +251,11 @@ class Stage:
         slow = min(self.now, self.ledger.slow_until)
         return max(self.ledger.struck_at, back, slow)
 
-    def _process(self, number: int) -> Instance:
-        instance = Instance(number, self.loop, self.store, self.group, self.board, self.ledger, self.lives)
-        instance.group = ListeningGroup(instance.group, self.ledger, number)  # type: ignore[assignment]
+    def _process(self, number: int, lives: Lives) -> Instance:
+        groups = {self.group.truth.application_id: self.group}
+        instance = Instance(number, self.loop, self.store, groups, self.board, self.ledger, lives)
+        listening = {name: ListeningGroup(one, self.ledger, number) for name, one in instance.groups.items()}
+        instance.groups = listening  # type: ignore[assignment]
         return instance
 
     def _happen(self, what: str, which: int) -> bool:
@@ -291,7 +293,8 @@ def _brought_up(ground: str) -> tuple[bytes, float]:
         stage.wait(10.0)
     stage.wait(90.0)
     stage.act(stage.lives.end)
-    picture = Picture(stage.store.objects, stage.group.truth, stage.nodes.truth, stage.store.version)
+    groups, nodes = {stage.group.truth.application_id: stage.group.truth}, {KEY: stage.nodes.truth}
+    picture = Picture(stage.store.objects, groups, nodes, stage.store.version)
     made = pickle.dumps(picture), stage.now
     stage.close()
     return made
@@ -300,5 +303,5 @@ def _brought_up(ground: str) -> tuple[bytes, float]:
 def _is_quiet(stage: Stage) -> bool:
     truth = stage.group.truth
     running = {task for member in truth.members.values() for task in member.running}
-    lags = [truth.lag(m.run.ordinal, task) for m in truth.members.values() if m.run is not None for task in m.standby]
+    lags = [truth.lag(m.run.volume, task) for m in truth.members.values() if m.run is not None for task in m.standby]
     return running == set(stage.group.tasks) and not truth.follow_up and all(lag < 1000 for lag in lags)

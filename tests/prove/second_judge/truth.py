@@ -76,7 +76,7 @@ def really_uncovered(group: Group, remaining: int, limit: int) -> frozenset[Task
     fine: set[TaskId] = set()
     for member in group.listed(alive=True):
         if member.run is not None and member.run.ordinal < remaining:
-            volume = member.run.ordinal
+            volume = member.run.volume
             copies = {task for task in member.active | member.standby if group.truth.lag(volume, task) <= limit}
             fine |= member.running | copies
     return frozenset(group.tasks) - fine
@@ -88,7 +88,7 @@ def lag_of_uncovered(group: Group, remaining: int, limit: int) -> int:
     total = 0
     for task in really_uncovered(group, remaining, limit):
         lags = [
-            group.truth.lag(member.run.ordinal, task)
+            group.truth.lag(member.run.volume, task)
             for member in group.listed(alive=True)
             if member.run is not None and member.run.ordinal < remaining and task in member.active | member.standby
         ]
@@ -105,7 +105,7 @@ def _good_on(group: Group, member: Member, limit: int, *, is_fresh: bool) -> Ite
     assert member.run is not None
     for task in member.active | member.standby:
         said = member.said.lags.get(task, limit + 1) if is_fresh else limit + 1
-        if task in member.running or min(said, group.truth.lag(member.run.ordinal, task)) <= limit:
+        if task in member.running or min(said, group.truth.lag(member.run.volume, task)) <= limit:
             yield task
 
 

@@ -12,7 +12,7 @@ from streamapp.controller.process import Operator
 from streamapp.kube.client.kinds import STATEFUL_SETS, STREAM_APPS
 from tests.kube.object_store import Request
 from tests.prove.play import _picture
-from tests.prove.scenes import Scene
+from tests.prove.scene import Scene
 from tests.prove.virtual_time import VirtualLoop, run
 from tests.prove.world import Picture, World, copied
 

@@ -1,0 +1,129 @@
+"""What holds between StreamApps: nothing that an operator does for one lands on what is another's.
+
+It knows the truth: who was first to have an application ID, which operator a StreamApp belongs to, and to which
+StreamApps nothing has happened. It shares no rule with the product.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamapp.core.facts.ids import ProcessId
+from streamapp.kube.client.kinds import Key
+from tests.kube.object_store import ObjectStore
+from tests.prove.calls import Process, Switchboard
+from tests.prove.fleet.requests import app_of_object
+from tests.prove.group import Group, Run
+from tests.prove.judge import Findings
+from tests.prove.kubelet import Nodes
+
+Json = dict[str, Any]
+GRANTED = {"statefulsets", "pods", "persistentvolumeclaims", "poddisruptionbudgets", "services"}
+"""What an operator writes for a StreamApp that it serves; a status is written for every one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is true of one StreamApp whatever happens."""
+
+    application_id: str
+    installation: int
+    nodes: Nodes
+    group: Group
+    is_quiet: bool
+
+
+class CrossJudge:
+    """One story's."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        board: Switchboard,
+        places: Mapping[Key, Place],
+        findings: Findings,
+        now: Callable[[], float],
+    ) -> None:
+        self._store, self._board, self._places, self._findings, self._now = store, board, places, findings, now
+        self._owners: dict[str, Key] = {}
+        """By application ID, the StreamApp that was the first to have a StatefulSet and is still there."""
+        for key in places:
+            if store.get("statefulsets", key.namespace, key.name) is not None:
+                self._owners.setdefault(places[key].application_id, key)
+        store.changed.append(self._changed)
+
+    def owner(self, key: Key) -> Key | None:
+        """The StreamApp that has the application ID of this one; None while none has it."""
+        application_id = self._places[key].application_id
+        found = self._owners.get(application_id)
+        if found is not None and not self._is_there(found):
+            del self._owners[application_id]
+            return None
+        return found
+
+    def acts(self, process: Process, group: Group, what: str) -> None:
+        """A process does something to a group."""
+        concerned = [place for place in self._places.values() if place.group is group]
+        if all(place.installation != process.installation for place in concerned):
+            self._wrong(f"process {process.number} {what} in a group of another operator")
+        if all(place.is_quiet for place in concerned):
+            self._wrong(f"process {process.number} {what} in the group of a StreamApp to which nothing has happened")
+
+    def announces(self, process: Process, group: Group, named: frozenset[ProcessId], to: Sequence[Run]) -> None:
+        """Agents in these containers are told who leaves: theirs alone, and of one StreamApp."""
+        self.acts(process, group, "announces")
+        asked = {key for key, place in self._places.items() if any(run.id in place.nodes.truth.runs for run in to)}
+        if len(asked) > 1:
+            self._wrong(f"process {process.number} tells agents of {' and '.join(map(str, sorted(asked)))} at once")
+        for key in asked:
+            own = {run.process_id for run in self._places[key].nodes.truth.runs.values()}
+            if not named <= own:
+                self._wrong(f"process {process.number} tells agents of {key} that others' processes leave")
+
+    def _changed(self, plural: str, body: Json, before: Json | None) -> None:
+        metadata = (body or before or {})["metadata"]
+        key = app_of_object(plural, metadata["namespace"], metadata["name"])
+        place = None if key is None else self._places.get(key)
+        if key is None or place is None:
+            return
+        writer = self._board.writer
+        if writer is not None:
+            self._written(writer, plural, key, place)
+            self._owned(plural, key, body)
+        if plural == "statefulsets" and body and before is None and self.owner(key) is None:
+            self._owners[place.application_id] = key
+
+    def _written(self, writer: Process, plural: str, key: Key, place: Place) -> None:
+        what = f"process {writer.number} writes {plural} of {key}"
+        if place.installation != writer.installation:
+            self._wrong(f"{what}, which belongs to another operator")
+        if plural not in GRANTED:
+            return
+        if place.is_quiet:
+            self._wrong(f"{what}, to which nothing has happened")
+        owner = self.owner(key)
+        if owner is not None:
+            self._findings.visited.add("rivals" if self._rivals(key) else "several")
+        if owner not in {None, key}:
+            self._wrong(f"{what}, although {owner} has its application ID")
+
+    def _owned(self, plural: str, key: Key, body: Json) -> None:
+        """What is made for a StreamApp is owned by that one, and carries its name."""
+        app = self._store.get("streamapps", key.namespace, key.name)
+        if plural != "statefulsets" or not body or app is None:
+            return
+        owners = [owner["uid"] for owner in body["metadata"].get("ownerReferences", ())]
+        if owners != [app["metadata"]["uid"]]:
+            self._wrong(f"the StatefulSet {key} is owned by {owners}, and not by its StreamApp")
+
+    def _rivals(self, key: Key) -> bool:
+        application_id = self._places[key].application_id
+        others = (one for one, place in self._places.items() if place.application_id == application_id and one != key)
+        return any(map(self._is_there, others))
+
+    def _is_there(self, key: Key) -> bool:
+        app = self._store.get("streamapps", key.namespace, key.name)
+        return app is not None and "deletionTimestamp" not in app["metadata"]
+
+    def _wrong(self, what: str) -> None:
+        self._findings.wrongs.append(f"{self._now():.2f} s: between StreamApps: {what}")

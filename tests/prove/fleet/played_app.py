@@ -1,0 +1,285 @@
+"""One StreamApp of a world: what its users do to it, what befalls it, and when it is at rest."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from streamapp.api.names import OPERATOR_LABEL
+from streamapp.core.facts.agent_reports import AnnouncementState
+from streamapp.core.facts.ids import ProcessId
+from streamapp.kube.client.kinds import Key
+from tests.conformance import violations
+from tests.kube.object_store import ObjectStore
+from tests.prove.calls import Switchboard
+from tests.prove.collector import Collector
+from tests.prove.group import Group
+from tests.prove.judge import Findings, Judge, everything_runs
+from tests.prove.kubelet import BROKEN_IMAGE, Nodes, revision
+from tests.prove.scene import STATE
+from tests.prove.virtual_time import VirtualLoop
+
+Json = dict[str, Any]
+CLOCKS_APART = timedelta(minutes=3)
+"""No clock of a replica is further ahead, whatever a story does to it."""
+OWNED = {"streamapps", "statefulsets", "pods", "services", "poddisruptionbudgets"}
+"""What goes with a StreamApp."""
+NOBODY: Callable[[], Key | None] = lambda: None  # noqa: E731 (a default with a name)
+
+
+class PlayedApp:
+    """One."""
+
+    def __init__(
+        self,
+        loop: VirtualLoop,
+        store: ObjectStore,
+        board: Switchboard,
+        collector: Collector,
+        nodes: Nodes,
+        group: Group,
+        findings: Findings,
+    ) -> None:
+        self.key, self.loop, self.store, self.board = nodes.key, loop, store, board
+        self.collector, self.nodes, self.group = collector, nodes, group
+        self.judge = Judge(store, group, nodes, board, loop.time, findings)
+        self.body: Json = {}
+        """What its users create, where it is not there from the beginning."""
+        self.owner = NOBODY
+        """Gives the StreamApp that has the application ID, as long as one has."""
+        self.wished_first = self.desired()
+
+    def deeds(self) -> Mapping[str, Callable[[int], object]]:
+        """What can happen to it, by the name that a story has for it."""
+        return {
+            "kill": self.nodes.kill,
+            "wipe": self.nodes.wipe,
+            "lose": self.nodes.lose,
+            "delete": self.nodes.delete,
+            "wish": self.wish_for,
+            "wish-back": lambda _: self.wish_for(self.wished_first),
+            "pause": self._pause,
+            "skew": lambda seconds: setattr(self.nodes.truth, "skew", seconds),
+            "template": lambda which: self._template(f"app:{which}"),
+            "broken-template": lambda _: self._template(BROKEN_IMAGE),
+            "slow": self._slow,
+            "brokers-away": lambda seconds: self._away("is_away", seconds),
+            "agents-away": lambda seconds: self._away("agents_are_away", seconds),
+            "controllers-take": lambda seconds: setattr(self.nodes.truth, "sync", seconds),
+            "stops-take": lambda seconds: setattr(self.nodes.truth, "stop", seconds),
+            "other-process-id": self._other_process_id,
+            "own-process-id": self._own_process_id,
+            "claims-stay": lambda _: self._keep_claims("Retain"),
+            "claims-go": lambda _: self._keep_claims("Delete"),
+            "delete-app": self._delete_app,
+            "create": self._create,
+        }
+
+    def desired(self) -> int:
+        """What is wished for; nothing, where the StreamApp is gone."""
+        return 0 if self.is_deleted else int(self.app()["spec"]["replicas"])
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the user has deleted the StreamApp, or has not created it yet."""
+        found = self.store.get("streamapps", self.key.namespace, self.key.name)
+        return found is None or "deletionTimestamp" in found["metadata"]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether another StreamApp has its application ID."""
+        return self.owner() not in {None, self.key}
+
+    def app(self) -> Json:
+        """The StreamApp."""
+        found = self.store.get("streamapps", self.key.namespace, self.key.name)
+        assert found is not None
+        return found
+
+    def statefulset(self) -> Json:
+        """The StatefulSet; a stand-in where there is none."""
+        found = self.store.get("statefulsets", self.key.namespace, self.key.name)
+        return found or {"metadata": {}, "spec": {"replicas": 0}, "status": {}}
+
+    # What its users do.
+
+    def _change(self, **spec: Any) -> None:
+        if self.is_deleted:
+            return
+        app = self.app()
+        self.store.put("streamapps", {**app, "spec": {**app["spec"], **spec}})
+
+    def wish_for(self, replicas: int) -> None:
+        """Desire so many replicas."""
+        if replicas != self.desired() and not self.is_deleted:
+            self._change(replicas=replicas)
+            self.judge.wished_at = self.loop.time()
+            self._await_raise()
+
+    def _await_raise(self) -> None:
+        """Guarantee 3: a raise is never delayed."""
+        current = self.statefulset()["spec"]["replicas"]
+        if self.is_deleted or self.app()["spec"].get("paused") or self.is_refused:
+            self.judge.raises.stopped()
+            return
+        if self.desired() > current:
+            self.judge.visited.add("guarantee 3")
+        self._look_later(self.judge.raises.wished(self.desired(), current))
+
+    def _look_later(self, seconds: float | None) -> None:
+        if seconds is not None:
+            self.loop.call_later(seconds, lambda: self._look_later(self.judge.raises.look()))
+
+    def _template(self, image: str) -> None:
+        self._change(template={"spec": {"containers": [{"name": "app", "image": image}]}})
+
+    def _slow(self, behind: int) -> None:
+        """Every copy falls back by so many records and stays there for a while."""
+        self.loop.call_later(45.0, self.group.truth.slow.clear)
+        self.group.advance()
+        truth = self.group.truth
+        for member in self.group.listed():
+            assert member.run is not None
+            truth.slow[member.run.volume] = behind
+            for task in member.standby:
+                truth.volumes[member.run.volume][task] = truth.end - behind
+
+    def _keep_claims(self, when_scaled: str) -> None:
+        if not self.is_deleted:
+            state = self.app()["spec"]["state"]
+            self._change(state={**state, "retention": {**state.get("retention", {}), "whenScaled": when_scaled}})
+            self.judge.wished_at = self.loop.time()
+
+    def _delete_app(self, in_foreground: int) -> None:
+        if not self.is_deleted:
+            self.collector.delete_app(self.app(), in_foreground=bool(in_foreground))
+            self.judge.wished_at = self.loop.time()
+            self.judge.raises.stopped()
+
+    def _create(self, older: int) -> None:
+        """Create it, where it is not there; dated so many seconds back, as a late watch would find it."""
+        if self.body and self.store.get("streamapps", self.key.namespace, self.key.name) is None:
+            body = {**self.body, "metadata": {**self.body["metadata"]}}
+            if older:
+                made = self.loop.now() - timedelta(seconds=older)
+                body["metadata"]["creationTimestamp"] = made.strftime("%Y-%m-%dT%H:%M:%SZ")
+            self.store.put("streamapps", body)
+            self.judge.wished_at = self.loop.time()
+
+    def _pause(self, seconds: int) -> None:
+        self._set_paused(paused=True)
+        self.judge.wished_at = self.loop.time()
+        self.loop.call_later(seconds, lambda: self._set_paused(paused=False))
+
+    def _set_paused(self, *, paused: bool) -> None:
+        self._change(paused=paused)
+        self._await_raise()
+
+    # What befalls it.
+
+    def _away(self, which: str, seconds: int) -> None:
+        """Brokers or agents do not answer for so long."""
+        setattr(self.group, which, True)
+        self.loop.call_later(seconds, setattr, self.group, which, False)
+
+    def _other_process_id(self, ordinal: int) -> None:
+        """Somebody made the process file anew, and the container starts with it."""
+        self._replace_process_id(ordinal, "-4000-", "-4999-")
+
+    def _own_process_id(self, ordinal: int) -> None:
+        self._replace_process_id(ordinal, "-4999-", "-4000-")
+
+    def _replace_process_id(self, ordinal: int, old: str, new: str) -> None:
+        known = self.nodes.truth.process_ids[ordinal]
+        self.nodes.truth.process_ids[ordinal] = ProcessId.parse(str(known).replace(old, new))
+        self.nodes.kill(ordinal)
+
+    # Where it comes to rest.
+
+    def unrest(self) -> str | None:
+        """What is not yet as its user wants it; None: it is at rest."""
+        if self.is_deleted:
+            left = sorted(
+                {plural for (plural, *_), one in self.store.objects.items() if self._is_left(plural, one.body)}
+            )
+            return f"{', '.join(left)} are left of what was deleted" if left else None
+        rest = self._rest_of_a_refused() if self.is_refused else self._rest()
+        return next((what for what, is_so in rest if not is_so()), None)
+
+    def _is_left(self, plural: str, body: Json) -> bool:
+        return plural in OWNED and self.nodes.is_own(plural, body)
+
+    def _rest_of_a_refused(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        status = self.app().get("status", {})
+        conditions = {each["type"]: each for each in status.get("conditions", ())}
+        stalled, owner = conditions.get("Stalled", {}), self.owner()
+        return (
+            ("a rival has a StatefulSet", lambda: not self.statefulset()["metadata"]),
+            ("a rival has pods", lambda: not self.nodes.pods()),
+            ("a rival is not refused", lambda: stalled.get("status") == "True"),
+            ("a rival is refused for another reason", lambda: stalled.get("reason") == "ApplicationIdTaken"),
+            ("a rival is not told whose it is", lambda: str(owner and owner.name) in stalled["message"]),
+            ("status is of an old generation", self._is_observed),
+            ("status breaks its laws", lambda: not self._violations(status)),
+        )
+
+    def _rest(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        own, status = self.statefulset(), self.app().get("status", {})
+        desired = self.desired()
+        budget = self.store.get("poddisruptionbudgets", self.key.namespace, self.key.name) or {"spec": {}}
+        conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
+        truth = self.group.truth
+        return (
+            ("granted is not desired", lambda: own["spec"]["replicas"] == desired),
+            ("a record is left", lambda: "streamapp.dev/hold-record" not in own["metadata"].get("annotations", {})),
+            ("the budget is closed", lambda: budget["spec"].get("maxUnavailable") == 1),
+            ("pods are missing", lambda: sorted(self.nodes.alive()) == list(range(desired))),
+            ("surplus pods", lambda: len(self.nodes.pods()) == desired),
+            ("pods of an old template", lambda: {_revision(pod) for pod in self.nodes.pods()} == {revision(own)}),
+            ("tasks do not run", lambda: everything_runs(truth, self.group.tasks)),
+            ("the group is not done", lambda: not truth.follow_up),
+            ("status.stateful_set_replicas is wrong", lambda: status.get("statefulSetReplicas") == desired),
+            ("status is of an old generation", self._is_observed),
+            ("status says it has not converged", lambda: desired == 1 or conditions.get("Converged") == "True"),
+            ("status says it is held", lambda: conditions.get("ScaleDownHeld") == "False"),
+            ("somebody is told to leave", lambda: not self._told_to_leave()),
+            ("status breaks its laws", lambda: not self._violations(status)),
+        )
+
+    def _told_to_leave(self) -> bool:
+        agents, time = self.group.truth.agents, self.loop.time()
+        return any(
+            agents[run.id].state(time) is AnnouncementState.SET
+            for run in self.nodes.alive().values()
+            if run.id in agents
+        )
+
+    def _is_observed(self) -> bool:
+        app = self.app()
+        return bool(app.get("status", {}).get("observedGeneration") == app["metadata"]["generation"])
+
+    def _violations(self, status: Json) -> list[str]:
+        now = self.loop.now() + CLOCKS_APART
+        return violations(status, generation=self.app()["metadata"]["generation"], now=now)
+
+
+def _revision(pod: Json) -> str:
+    return str(pod["metadata"]["labels"]["controller-revision-hash"])
+
+
+def a_stream_app(key: Key, replicas: int, operator: str = "", **spec: Any) -> Json:
+    """A StreamApp; `operator` is the installation in its label."""
+    labels = {"labels": {OPERATOR_LABEL: operator}} if operator else {}
+    return {
+        "apiVersion": "streamapp.dev/v1alpha1",
+        "kind": "StreamApp",
+        "metadata": {"name": key.name, "namespace": key.namespace, **labels},
+        "spec": {
+            "replicas": replicas,
+            "applicationId": "wordcount",
+            "kafka": {"bootstrapServers": "kafka:9092"},
+            "template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}},
+            "state": STATE,
+            "scaleDown": {"stabilizationWindow": "2s"},
+            **spec,
+        },
+    }

@@ -1,0 +1,133 @@
+"""What a scene is: the applications, who operates them, and what their users do before anything goes wrong."""
+
+from dataclasses import dataclass, replace
+
+from streamapp.kube.client.kinds import Key
+from tests.prove.fleet.setup import NAMES, Setup
+from tests.prove.group import Shape
+from tests.prove.kubelet import KEY
+from tests.prove.story import Disturbance
+
+STATE: dict[str, object] = {
+    "mountPath": "/state",
+    "volumeClaimTemplate": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """Another StreamApp of a scene; its users act on it by what happens with `@` and its number, which begins at 1."""
+
+    key: Key
+    replicas: int = 3
+    application_id: str = "other"
+    """A rival has that of another one."""
+    standbys: int = 1
+    on_demand: bool = False
+    restore: float = 40_000.0
+    is_there: bool = True
+    """From the beginning; else it is created by what happens."""
+    installation: int = 0
+    """The number of the operator that it belongs to."""
+
+    @property
+    def shape(self) -> Shape:
+        """The application."""
+        return Shape(standbys=self.standbys, on_demand=self.on_demand, restore=self.restore)
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """What the StreamApp says beside what all of them say."""
+        return {**(LEARNERS if self.on_demand else {}), "applicationId": self.application_id}
+
+
+FIRST_ID = "wordcount"
+"""The application ID of the first StreamApp."""
+LEARNERS: dict[str, object] = {"agent": {"enabled": True}, "learners": {"source": "OnDemand"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One."""
+
+    name: str
+    replicas: int
+    happens: tuple[Disturbance, ...]
+    threads: int = 1
+    tasks: int = 6
+    rate: float = 50.0
+    standbys: int = 1
+    on_demand: bool = False
+    restore: float = 40_000.0
+    """Records a second that a copy catches up with."""
+    share: float = 1.0
+    """How many of its stories are in a sample, by those of other scenes; long stories have fewer."""
+    static: bool = False
+    """Members are static."""
+    retention: str = ""
+    """What becomes of claims after a scale-down, or after the end; empty: nothing is said, so they stay."""
+
+    behind: float = 0.0
+    """So many seconds all watches but that of StreamApps are behind, for ever, their lists too."""
+
+    operators: int = 0
+    """Replicas of the operator that stand for a Lease; 0: one process without a Lease, that another follows."""
+    apart: float = 0.0
+    """Seconds by which the wall clocks of their nodes are off, at most; by which the only one is ahead."""
+
+    others: tuple[Neighbour, ...] = ()
+    """StreamApps beside the first one."""
+    is_quiet: bool = False
+    """Nothing happens to the other StreamApps, so nothing may be done to them."""
+    watched: tuple[str, ...] = ()
+    """Namespaces that the operator watches; empty: all."""
+    installations: int = 1
+    """Operators, each with StreamApps of its own."""
+    is_labelled: bool = False
+    """Operators watch all namespaces, and labels on StreamApps say whose they are; else each watches its own."""
+
+    @property
+    def shape(self) -> Shape:
+        """The application."""
+        return Shape(
+            threads=self.threads,
+            tasks=self.tasks,
+            rate=self.rate,
+            restore=self.restore,
+            probing=600.0 if self.restore >= 40_000 else 60.0,
+            standbys=self.standbys,
+            on_demand=self.on_demand,
+            static=self.static,
+        )
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The applications, by their IDs."""
+        own = {FIRST_ID: self.shape}
+        return {**own, **{other.application_id: other.shape for other in self.others}, **own}
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """What the StreamApp says beside what all of them say."""
+        retention = dict.fromkeys(self.retention.split(), "Delete")
+        return {**(LEARNERS if self.on_demand else {}), "state": {**STATE, "retention": retention}}
+
+    @property
+    def setups(self) -> tuple[Setup, ...]:
+        """How each operator is installed."""
+        if self.installations == 1:
+            return (Setup(namespaces=self.watched),)
+        owners = ((KEY.namespace, 0), *((other.key.namespace, other.installation) for other in self.others))
+        return tuple(
+            Setup(
+                number, name, () if self.is_labelled else tuple(sorted({at for at, whose in owners if whose == number}))
+            )
+            for number, name in enumerate(NAMES[: self.installations])
+        )
+
+    @property
+    def ground(self) -> "Scene":
+        """Scenes of the same ground begin with the same picture; how fast copies are restored makes none."""
+        others = tuple(replace(other, restore=40_000.0) for other in self.others)
+        plain = replace(self, name="", happens=(), restore=40_000.0, share=1.0, behind=0.0, operators=0, apart=0.0)
+        return replace(plain, others=others, is_quiet=False)
