@@ -9,7 +9,7 @@ from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
-from streamapp.kube.client.kinds import Key
+from streamapp.kube.client.kinds import STATEFUL_SETS, Key
 from tests.controller.doubles.bench import NAME, a_stream_app
 from tests.controller.doubles.fake_group import FakeGroup
 from tests.controller.test_namespaces import Cluster
@@ -31,20 +31,31 @@ class Rivals(Operator):
             metadata = {"name": key.name, "namespace": key.namespace, "creationTimestamp": created}
             self.cluster.store.put("streamapps", {**app, "metadata": metadata})
         super().__init__(Settings(namespaces=("one", "two")), self.cluster, loop.now, loop.time)
+        self._listing: list[asyncio.Task[None]] = []
 
     def connect(self, _: ClusterAccess) -> ApplicationGroup:
         return self._group
 
     async def begin(self) -> None:
         """Receive the younger one at once, and list as the process does."""
-        self._listing = asyncio.create_task(self.resync())
+        self._listing = [asyncio.create_task(self.resync()), asyncio.create_task(self.hear())]
         live = self.cluster.store.get("streamapps", YOUNGER.namespace, YOUNGER.name)
         assert live is not None
         self.on_streamapp_event(YOUNGER, live, is_gone=False)
 
+    async def hear(self) -> None:
+        """Stand where the watches of StatefulSets are: list them again and again, where that can be."""
+        while True:
+            for namespace in {OLDER.namespace, YOUNGER.namespace} - self.cluster.gone:
+                known = (one.body for place, one in self.cluster.store.objects.items() if place[1] == namespace)
+                found = [body for body in known if body.get("kind") == STATEFUL_SETS.name]
+                self.cache.replace(STATEFUL_SETS, namespace, found, str(self.cluster.store.version))
+            await asyncio.sleep(1.0)
+
     async def end(self) -> None:
         """Stop."""
-        self._listing.cancel()
+        for one in self._listing:
+            one.cancel()
         await self.close()
 
     def replicas(self, key: Key) -> int | None:
@@ -116,6 +127,41 @@ def test_a_namespace_that_goes_after_it_was_listed_delays_no_creation() -> None:
         assert operator.replicas(YOUNGER) == 1
         listing.cancel()
         await operator.close()
+
+    run(loop, main())
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["the same process", "a new process"])
+def test_an_older_streamapp_that_is_received_late_gets_no_statefulset_beside_that_of_the_younger_one(
+    is_new: bool,
+) -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        operator = Rivals(loop)
+        older = operator.cluster.store.get("streamapps", OLDER.namespace, OLDER.name) or {}
+        operator.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
+        await operator.begin()
+        await asyncio.sleep(30)
+        assert operator.replicas(YOUNGER) == 1
+        made = operator.cluster.store.put("streamapps", older)
+        if is_new:
+            await operator.end()
+            store, operator = operator.cluster.store, Rivals(loop)
+            operator.cluster.store = store
+            await operator.begin()
+        operator.on_streamapp_event(OLDER, made, is_gone=False)
+        await asyncio.sleep(10)
+        operator.desired(YOUNGER, 4)
+        await asyncio.sleep(60)
+        assert (operator.replicas(OLDER), operator.replicas(YOUNGER)) == (None, 4)
+        assert operator.stalled(OLDER).startswith("ApplicationIdTaken")
+        assert str(YOUNGER) in operator.stalled(OLDER)
+        operator.cluster.store.remove("streamapps", YOUNGER.namespace, YOUNGER.name)
+        operator.cluster.store.remove("statefulsets", YOUNGER.namespace, YOUNGER.name)
+        await asyncio.sleep(130)
+        assert operator.replicas(OLDER) == 1
+        await operator.end()
 
     run(loop, main())
 

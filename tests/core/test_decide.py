@@ -39,9 +39,10 @@ from tests.builders import (
 from tests.support import example
 
 DAY = timedelta(days=1)
-OLDER = ConflictingStreamApp(name="orders", uid="a", created_at=NOW - 2 * DAY)
-YOUNGER = ConflictingStreamApp(name="orders-copy", uid="a", created_at=NOW)
-TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY)
+OLDER = ConflictingStreamApp(name="orders", uid="a", created_at=NOW - 2 * DAY, has_statefulset=True)
+YOUNGER = ConflictingStreamApp(name="orders-copy", uid="a", created_at=NOW, has_statefulset=True)
+TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY, has_statefulset=True)
+BARE = {"has_statefulset": False}
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,26 @@ TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY)
         pytest.param({"app": {"conflicting": (YOUNGER,)}}, ("Step", "Covered"), id="a younger rival waits for us"),
         pytest.param(
             {"app": {"conflicting": (OLDER,), "in_group": True}}, ("Step", "Covered"), id="an older one without members"
+        ),
+        pytest.param(
+            {"app": {"conflicting": (replace(OLDER, **BARE),)}},
+            ("Step", "Covered"),
+            id="an older one without a StatefulSet",
+        ),
+        pytest.param(
+            {"app": {"conflicting": (YOUNGER,)}, "workload": {"statefulset": None}},
+            ("Stalled", "ApplicationIdTaken"),
+            id="a younger one that alone has a StatefulSet",
+        ),
+        pytest.param(
+            {"app": {"conflicting": (replace(YOUNGER, **BARE),)}, "workload": {"statefulset": None}},
+            ("Create", "StatefulSetMissing"),
+            id="a younger one, neither has a StatefulSet",
+        ),
+        pytest.param(
+            {"app": {"conflicting": (replace(OLDER, **BARE),)}, "workload": {"statefulset": None}},
+            ("Stalled", "ApplicationIdTaken"),
+            id="an older one, neither has a StatefulSet",
         ),
         pytest.param(
             {"app": {"conflicting": (replace(OLDER, in_group=True),), "in_group": True}},

@@ -28,6 +28,8 @@ ANSWERS_OF_A_TAKE_OVER = 6
 """Where a replica takes over first: it looks at the Lease, takes it and lists all StreamApps."""
 ANSWERS_OF_LATE_WATCHES = 3
 """Where the watch of StatefulSets is behind, one more: the first write rests on an old version and is refused."""
+FIRST_READS = 10.0
+"""Seconds that a process reads all StreamApps after its start, at most; so long where a namespace is silent."""
 USUAL_ANSWER = 0.05
 """Seconds that one answer takes at most where nothing makes the server slow: before a write and after it."""
 ECHO = 30.0
@@ -66,6 +68,7 @@ class RaiseJudge:
         self.delays: list[Delay] = []
         self.answers = ANSWERS
         """How many answers of a slow server a raise may wait for."""
+        self._silent_until = self._reads_late_until = float("-inf")
         self.is_alone = False
         """There is one replica: nobody takes over from it while it is frozen or cut off."""
 
@@ -77,8 +80,12 @@ class RaiseJudge:
             self._struck[befell] = self._now() + lasts
 
     def silent_for(self, seconds: float) -> None:
-        """Nothing of the namespace can be read or written for so long."""
-        self._struck[During.SILENCE] = self._now() + seconds
+        """Nothing of its namespace can be read or written for so long."""
+        self._silent_until = self._now() + seconds
+
+    def reads_late_for(self, seconds: float) -> None:
+        """A process that begins within so many seconds must wait for the list of a silent namespace."""
+        self._reads_late_until = self._now() + seconds
 
     def wished(self, replicas: int, current: int) -> float | None:
         """The user wants so many; give the seconds after which to look, where that is a raise."""
@@ -121,7 +128,9 @@ class RaiseJudge:
     def _due_of(self, one: Raise) -> float:
         answer = USUAL_ANSWER + self._board.slowest(one.at - ECHO)
         befell = self._befell(one)
-        return max(max(one.at, at) + WITHIN[what] for what, at in befell.items()) + self.answers * answer
+        due = max(max(one.at, at) + WITHIN[what] for what, at in befell.items()) + self.answers * answer
+        is_read_late = During.DEATH in befell and befell[During.DEATH] <= self._reads_late_until
+        return due + (FIRST_READS if is_read_late else 0.0)
 
     def _circumstances(self, one: Raise) -> tuple[During, float]:
         """The worst that befell it, and when last."""
@@ -130,6 +139,8 @@ class RaiseJudge:
     def _befell(self, one: Raise) -> dict[During, float]:
         befell: dict[During, float] = {During.NOTHING: one.at}
         befell.update((what, at) for what, at in self._struck.items() if at >= one.at - ECHO)
+        if self._silent_until >= one.at - ECHO:
+            befell[During.SILENCE] = max(self._silent_until, befell.get(During.SILENCE, one.at))
         return befell
 
     def _late(self, one: Raise, what: str) -> None:

@@ -206,7 +206,7 @@ def _only_at_first(reconciler: Reconciler, key: Any) -> bool:
 
 
 def _no_take_over() -> Iterator[Any]:
-    async def fence_hold_record(self: Applier, gathered: Gathered) -> bool:
+    async def fence_hold_record(*_: Any) -> bool:
         return False
 
     yield patch.object(Applier, "fence_hold_record", fence_hold_record)

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from tests.prove.fleet.plans import any_of_neighbours, of_neighbours
 from tests.prove.scene import Scene
 from tests.prove.scenes import SCENES
 from tests.prove.story import Disturbance, Story
@@ -126,6 +127,7 @@ def sites_of(scene: Scene) -> Mapping[str, Mapping[str, Sequence[Fault]]]:
 def _happenings(scene: Scene, counts: Mapping[str, int], seed: int) -> Iterator[Story]:
     """What users and nodes do, at every call; and a server that becomes slow at it."""
     yield from _changes(scene, counts, seed)
+    yield from of_neighbours(scene, counts, seed)
     yield from _losses(scene, counts, seed)
     if scene.operators:
         yield from _of_leaders(scene, counts, seed)
@@ -205,6 +207,8 @@ def _any(scene: Scene, counts: Mapping[str, int], chance: random.Random) -> Dist
         what, which = chance.choice(OF_LEADERS)
         site = chance.choice(("kafka", "write", "second"))
         return Disturbance(site, chance.randint(1, counts[site] or 60), what, which)
+    if scene.others and not scene.is_quiet and chance.random() < 0.25:
+        return any_of_neighbours(scene, counts, chance)
     if chance.random() < 0.35:
         what, which = chance.choice(
             (

@@ -238,6 +238,8 @@ class World:
         for one in self.apps:
             if one.key.namespace == namespace:
                 one.judge.raises.silent_for(seconds)
+            elif not status:
+                one.judge.raises.reads_late_for(seconds)
 
     def _kind_away(self, plural: str, seconds: int) -> None:
         """For so long, one kind of object cannot be read; all others can."""

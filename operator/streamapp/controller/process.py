@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import kopf
@@ -50,7 +50,7 @@ from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kafka.connection.answer_limits import AnswerLimits
 from streamapp.kube.client.client import Json, KubeClient, ObjectList
 from streamapp.kube.client.errors import KubeError, UnavailableError
-from streamapp.kube.client.kinds import PODS, STREAM_APPS, Key, Kind
+from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
 from streamapp.kube.client.object_cache import ObjectCache
 from streamapp.kube.client.own_access import Login, login_of, own_configuration
 from streamapp.kube.objects import from_json
@@ -132,6 +132,7 @@ class Operator:
         self.applications = self._no_applications()
         installation = _installation(settings, self.keys)
         self.cache = ObjectCache(monotonic, self.namespaces.names, dict(TRIMS))
+        self.applications.can_have_statefulset = partial(self.cache.can_have, STATEFUL_SETS)
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now, leadership)
         self._reconciler = self._made_reconciler(installation, side, monotonic)
@@ -328,7 +329,7 @@ class Operator:
 
     async def _pass(self, key: Key) -> float | None:
         """Run a pass, but none before it is known which StreamApps there are: an older one can have the same ID."""
-        await self.namespaces.first_round.wait()
+        await self._reconciler.stand_by(key, self.namespaces.first_round)
         return await self._reconcile(key)
 
     async def _reconcile(self, key: Key) -> float | None:

@@ -198,7 +198,7 @@ def _stalled(app: App, statefulset: StatefulSet | None) -> BranchResult | None:
         return BranchResult(verdict=Verdict.STALLED, reason=Reason.InvalidSpec, detail=app.fault, hold=hold)
     if statefulset is not None and not statefulset.is_ours:
         return BranchResult(verdict=Verdict.STALLED, reason=Reason.ForeignStatefulSet, hold=hold)
-    conflicting_app = app.served_instead
+    conflicting_app = app.served_instead(has_statefulset=statefulset is not None)
     if conflicting_app is not None:
         return BranchResult(
             verdict=Verdict.STALLED, reason=Reason.ApplicationIdTaken, detail=conflicting_app.name, hold=hold

@@ -166,8 +166,8 @@ class Reason(Enum):
         event="ForeignStatefulSetFound",
     )
     ApplicationIdTaken = _user(
-        "Another StreamApp has the same application ID on the same Kafka cluster. It is older, or only its pods are in "
-        "the group.",
+        "Another StreamApp has the same application ID on the same Kafka cluster. Only its pods are in the group, or "
+        "only it has a StatefulSet, or it is older.",
         "Give one of them another application ID, or delete it.",
         consequence="The operator acts on the other StreamApp only.",
         is_warning=True,

@@ -156,5 +156,15 @@ REPLICAS = (
         watched=BOTH,
         share=0.5,
     ),
+    Scene(
+        "replicas-namespace-silent-in-hold",
+        4,
+        _at((5, "silence@1", 150), (10, "wish", 3)),
+        operators=2,
+        apart=60.0,
+        others=(Neighbour(key=FAR),),
+        watched=BOTH,
+        share=0.5,
+    ),
 )
 FLEET = (*NEIGHBOURS, *RIVALS, *NAMESPACES, *LOST_IN_HOLD, *OPERATORS, *REPLICAS)

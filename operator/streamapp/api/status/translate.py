@@ -100,7 +100,7 @@ def policy_of(streamapp: StreamApp, timing: Timing | None = None) -> ScalingPoli
     )
 
 
-def as_rival(streamapp: StreamApp, *, in_group: bool = False) -> ConflictingStreamApp:
+def as_rival(streamapp: StreamApp, *, in_group: bool = False, has_statefulset: bool = False) -> ConflictingStreamApp:
     """What another StreamApp is to one with the same application ID on the same Kafka cluster."""
     metadata = streamapp.metadata
     return ConflictingStreamApp(
@@ -108,6 +108,7 @@ def as_rival(streamapp: StreamApp, *, in_group: bool = False) -> ConflictingStre
         uid=metadata.uid,
         created_at=metadata.creation_timestamp,
         in_group=in_group,
+        has_statefulset=has_statefulset,
     )
 
 

@@ -81,6 +81,8 @@ class Applications:
         unlisted_namespaces: Callable[[], tuple[str, ...]] = lambda: (),
         bindings: Bindings = FREE,
     ) -> None:
+        self.can_have_statefulset: Callable[[Key], bool] = lambda _: False
+        """Says whether a StreamApp has a StatefulSet, or whether that is not known."""
         self.bindings = bindings
         """Which namespaces may use which application IDs."""
         self.unlisted_namespaces = unlisted_namespaces
@@ -202,7 +204,8 @@ class Applications:
                 continue
             if not self.bindings.fault(other_key.namespace, other.spec.application_id):
                 theirs = self._applications.get(other_key)
-                found.append(as_rival(other, in_group=_are_in_group(own, theirs)))
+                in_group = _are_in_group(own, theirs)
+                found.append(as_rival(other, in_group=in_group, has_statefulset=self.can_have_statefulset(other_key)))
         return tuple(found)
 
     def is_in_group(self, key: Key) -> bool:

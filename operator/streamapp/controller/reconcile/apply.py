@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -26,6 +27,7 @@ from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway, moved_since
 from streamapp.controller.apps.apps import Application
 from streamapp.controller.apps.group_poller import GroupPoller
+from streamapp.controller.apps.memory import Memory
 from streamapp.controller.leader.clock import seconds_since_boot
 from streamapp.controller.leader.leadership import ALONE, Leadership
 from streamapp.controller.metrics import ERROR, SUCCESS, Metrics
@@ -52,7 +54,7 @@ from streamapp.core.actions.decision import (
 from streamapp.core.evidence.agent_views import views
 from streamapp.core.facts.group import GroupDescription, StandbySetting
 from streamapp.core.facts.hold_record import HoldRecord, RaisedStandbys, RecordUnreadable
-from streamapp.core.facts.workload import Budget, Pod
+from streamapp.core.facts.workload import Budget, Pod, StatefulSet
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.client import FIELD_MANAGER, Json, KubeClient, ahead
 from streamapp.kube.client.errors import ConflictError
@@ -202,20 +204,20 @@ class Applier:
                 self._metrics.steps.labels(key.namespace, key.name, type(step).__name__, result).inc()
                 on_step(step, result == SUCCESS)
 
-    async def fence_hold_record(self, gathered: Gathered) -> bool:
+    async def fence_hold_record(
+        self, key: Key, memory: Memory, statefulset: StatefulSet | None, lease: int, now: datetime
+    ) -> bool:
         """Write our own epoch into a hold record that another process left; return whether that was done.
 
         From then on a removal which that process had prepared finds another version of the object and fails.
         """
-        memory, statefulset = gathered.application.memory, gathered.snapshot.workload.statefulset
         if memory.is_fenced:
             return False
         record = None if statefulset is None or not statefulset.is_ours else statefulset.record
         if statefulset is not None and isinstance(record, HoldRecord):
-            now = gathered.snapshot.now
-            ours = replace(record.dated_until(now), epoch=record.epoch.next(gathered.snapshot.lease, now))
+            ours = replace(record.dated_until(now), epoch=record.epoch.next(lease, now))
             fence = Fence(statefulset.uid, statefulset.resource_version)
-            await statefulsets.grant(self._client, gathered.key, fence, statefulset.replicas, ours)
+            await statefulsets.grant(self._client, key, fence, statefulset.replicas, ours)
         memory.is_fenced = True
         return isinstance(record, HoldRecord)
 

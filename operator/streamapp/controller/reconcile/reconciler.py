@@ -14,6 +14,7 @@ import asyncio
 import math
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -51,6 +52,8 @@ SOON_SECONDS = 2.0
 """After a step that failed for a reason that passes: another writer was faster, or a broker did not answer."""
 SECRETS_SECONDS = 10.0
 """While a group cannot be read with what its Secrets say: they may be put right, and no watch tells of it."""
+FENCE_AFTER_SECONDS = 0.5
+"""After so long a pass that must wait for the list of a namespace fences the hold record first."""
 OF_OTHERS_SECONDS = 60.0
 """Between two looks at a StreamApp of another installation: it can be handed over."""
 
@@ -93,6 +96,23 @@ class Reconciler:
             self._remember(key, error)
             self._stay_awake(key)
             raise
+
+    async def stand_by(self, key: Key, first_round: asyncio.Event) -> None:
+        """Return when it is known which StreamApps there are; fence the hold record meanwhile if that takes long.
+
+        A namespace that gives no answer must not delay the fence in another one: a removal that a former process sent
+        late would be accepted until then. Raises KubeError.
+        """
+        if first_round.is_set():
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(first_round.wait(), FENCE_AFTER_SECONDS)
+            return
+        facts = await self._gatherer.read_replicas(key)
+        if isinstance(facts, ReplicaFacts):
+            memory, lease = facts.application.memory, self._gatherer.lease
+            await self._applier.fence_hold_record(key, memory, facts.statefulset, lease, self._now())
+        await first_round.wait()
 
     def longest_pause(self, key: Key) -> float:
         """Return how many seconds a key can wait after a failure: not long while it scales or may scale."""
@@ -215,7 +235,10 @@ class Reconciler:
     async def _rest(self, gathered: Gathered, on_step: StepObserver) -> float | None:
         """Decide, and do it; give the seconds to the next pass, None where this one must be run again on live reads."""
         key = gathered.key
-        if await self._applier.fence_hold_record(gathered):
+        memory, snapshot = gathered.application.memory, gathered.snapshot
+        if await self._applier.fence_hold_record(
+            key, memory, snapshot.workload.statefulset, snapshot.lease, snapshot.now
+        ):
             return AT_ONCE
         decision = decide(gathered.snapshot, gathered.policy)
         if not gathered.is_live and not self._is_all_done(gathered, decision):

@@ -39,7 +39,9 @@ def spec_is_valid(subject: Subject) -> Found:
 
 def application_id_is_free(subject: Subject) -> Found:
     """No older StreamApp has the same application."""
-    conflicting_app = subject.snapshot.app.served_instead
+    conflicting_app = subject.snapshot.app.served_instead(
+        has_statefulset=subject.snapshot.workload.statefulset is not None
+    )
     if conflicting_app is None:
         return ()
     return (Finding(diagnosis=Diagnosis.ApplicationIdTaken, detail=conflicting_app.name, source=FindingSource.SPEC),)

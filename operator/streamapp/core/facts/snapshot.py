@@ -70,6 +70,8 @@ class ConflictingStreamApp:
     created_at: datetime
     in_group: bool = False
     """Whether its pods run members of the consumer group, as this application's own brokers say."""
+    has_statefulset: bool = False
+    """Whether it has a StatefulSet, or can have one: no watch says that it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,14 +110,21 @@ class App:
     granted_before: int | None = None
     """`status.stateful_set_replicas`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
 
-    @property
-    def served_instead(self) -> ConflictingStreamApp | None:
-        """Which StreamApp is served in our place: one whose pods are in the group, and among those the oldest."""
+    def served_instead(self, *, has_statefulset: bool) -> ConflictingStreamApp | None:
+        """Which StreamApp is served in our place: one whose pods are in the group, or that has a StatefulSet.
 
-        def rank(one: "App | ConflictingStreamApp") -> tuple[bool, datetime, str]:
-            return not one.in_group, one.created_at, one.uid
+        Among those it is the oldest. A StatefulSet counts because the group says nothing before it was read: an older
+        StreamApp that is received late, or by a new process, must not put pods beside those of the one that is served.
 
-        return min((one for one in self.conflicting if rank(one) < rank(self)), key=rank, default=None)
+        Args:
+            has_statefulset: Whether this StreamApp has one.
+        """
+
+        def rank(one: ConflictingStreamApp) -> tuple[bool, bool, datetime, str]:
+            return not one.in_group, not one.has_statefulset, one.created_at, one.uid
+
+        own = not self.in_group, not has_statefulset, self.created_at, self.uid
+        return min((one for one in self.conflicting if rank(one) < own), key=rank, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

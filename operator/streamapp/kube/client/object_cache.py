@@ -64,6 +64,10 @@ class ObjectCache:
         entry = self._entries.get((kind, Key(namespace, name)))
         return None if entry is None else _parsed(entry)
 
+    def can_have(self, kind: Kind, key: Key) -> bool:
+        """Whether the watches know such an object, or cannot say that there is none."""
+        return (kind, key) in self._entries or not self.is_current((kind,), key.namespace)
+
     def of_app(self, kind: Kind, key: Key) -> list[Json]:
         """Give the objects with the label of a StreamApp, by name."""
         return [_parsed(self._entries[kind, one]) for one in sorted(self._by_app.get((kind, key), ()))]
