@@ -5,14 +5,19 @@ from typing import Any
 
 import pytest
 
+from streamapp.api.names import HOLD_RECORD
 from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.ports import ApplicationGroup
 from streamapp.controller.process import Operator
 from streamapp.controller.settings import Settings
+from streamapp.core.facts.hold_annotation import decode, encode
+from streamapp.core.facts.hold_record import Epoch, HoldRecord
+from streamapp.kube.client.client import GRANTING_MANAGER
 from streamapp.kube.client.kinds import STATEFUL_SETS, Key
 from tests.controller.doubles.bench import NAME, a_stream_app
 from tests.controller.doubles.fake_group import FakeGroup
 from tests.controller.test_namespaces import Cluster
+from tests.kube.object_store import RefusalError, Request
 from tests.prove.virtual_time import VirtualLoop, run
 
 Json = dict[str, Any]
@@ -69,11 +74,37 @@ class Rivals(Operator):
         found = (one for one in status.get("conditions", ()) if one["type"] == "Stalled" and one["status"] == "True")
         return next((f"{one['reason']}: {one['message']}" for one in found), "")
 
+    def leave_record(self, record: HoldRecord) -> Json:
+        """Leave a hold record of a former process on the younger one's StatefulSet; give the object."""
+        live = self.cluster.store.get("statefulsets", YOUNGER.namespace, YOUNGER.name) or {}
+        annotations = {**live["metadata"].get("annotations", {}), HOLD_RECORD: encode(record)}
+        return self.cluster.store.put(
+            "statefulsets", {**live, "metadata": {**live["metadata"], "annotations": annotations}}
+        )
+
+    def record(self) -> HoldRecord:
+        """The record as it is."""
+        live = self.cluster.store.get("statefulsets", YOUNGER.namespace, YOUNGER.name) or {}
+        found = decode(live["metadata"]["annotations"][HOLD_RECORD])
+        assert isinstance(found, HoldRecord)
+        return found
+
+    def remove_late(self, known: Json) -> None:
+        """Send the removal that a former process had judged on that version."""
+        metadata = {name: known["metadata"][name] for name in ("namespace", "name", "uid", "resourceVersion")}
+        query = {"fieldManager": GRANTING_MANAGER, "force": "true"}
+        body = {"metadata": metadata, "spec": {"replicas": 0}}
+        self.cluster.store.answer(Request("PATCH", "statefulsets", *_place(YOUNGER), "", query, body))
+
     def desired(self, key: Key, replicas: int) -> None:
         """Write the desired replicas as a user does."""
         live = self.cluster.store.get("streamapps", key.namespace, key.name) or {}
         made = self.cluster.store.put("streamapps", {**live, "spec": {**live["spec"], "replicas": replicas}})
         self.on_streamapp_event(key, made, is_gone=False)
+
+
+def _place(key: Key) -> tuple[str, str]:
+    return key.namespace, key.name
 
 
 def test_a_younger_streamapp_gets_no_statefulset_although_the_older_one_is_listed_late() -> None:
@@ -166,7 +197,7 @@ def test_an_older_streamapp_that_is_received_late_gets_no_statefulset_beside_tha
     run(loop, main())
 
 
-def test_a_younger_streamapp_with_pods_does_not_grow_before_the_older_one_is_listed() -> None:
+def test_of_two_with_a_statefulset_the_younger_does_not_grow_before_the_older_one_is_listed() -> None:
     loop = VirtualLoop()
 
     async def main() -> None:
@@ -178,7 +209,12 @@ def test_a_younger_streamapp_with_pods_does_not_grow_before_the_older_one_is_lis
         await former.end()
         operator = Rivals(loop)
         operator.cluster.store = former.cluster.store
-        operator.cluster.store.put("streamapps", older)
+        made = operator.cluster.store.put("streamapps", older)
+        own = operator.cluster.store.get("statefulsets", YOUNGER.namespace, YOUNGER.name) or {}
+        owner = [{"apiVersion": made["apiVersion"], "kind": "StreamApp", "name": OLDER.name, "controller": True}]
+        metadata = {**own["metadata"], "namespace": OLDER.namespace, "uid": "its own"}
+        metadata["ownerReferences"] = [{**owner[0], "uid": made["metadata"]["uid"]}]
+        operator.cluster.store.put("statefulsets", {**own, "metadata": metadata})
         operator.cluster.seconds = {"two": 3.0}
         await operator.begin()
         operator.desired(YOUNGER, 4)
@@ -210,6 +246,30 @@ def test_a_new_process_grants_a_raise_although_a_namespace_cannot_be_listed(is_g
         operator.desired(YOUNGER, 4)
         await asyncio.sleep(1 if is_gone else 11)
         assert operator.replicas(YOUNGER) == 4
+        await operator.end()
+
+    run(loop, main())
+
+
+@pytest.mark.guarantee(2)
+def test_a_new_process_fences_a_hold_at_once_although_a_namespace_gives_no_answer() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        former = Rivals(loop)
+        former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
+        await former.begin()
+        await asyncio.sleep(30)
+        await former.end()
+        operator = Rivals(loop)
+        operator.cluster.store = former.cluster.store
+        operator.cluster.seconds = {OLDER.namespace: 1_000.0}
+        left = operator.leave_record(HoldRecord(epoch=Epoch(0, 5), hold=None, step=None))
+        await operator.begin()
+        await asyncio.sleep(2)
+        assert (operator.record().epoch > Epoch(0, 5), operator.replicas(YOUNGER)) == (True, 1)
+        with pytest.raises(RefusalError):
+            operator.remove_late(left)
         await operator.end()
 
     run(loop, main())

@@ -37,6 +37,16 @@ from tests.prove.story import Disturbance, Story
         pytest.param(
             "never-ran seed=246668631000001 kafka:5:timeout-after", id="a raise waited for brokers that did not answer"
         ),
+        pytest.param("older-rival seed=1", id="an older rival that came late got pods beside those of the owner"),
+        pytest.param("older-rival-new-process seed=1", id="the same, in a new process that has not read the group"),
+        pytest.param(
+            "replicas-namespace-silent-in-hold seed=1 write:22:freeze-sending:25",
+            id="a late removal passed, since a new leader waited for a silent namespace",
+        ),
+        pytest.param(
+            "namespace-silent seed=31000003 second:2:skew:2 write:24:freeze-sending-raise:9",
+            id="the same without a Lease, and below what was wished meanwhile",
+        ),
     ],
 )
 def test_a_story_that_once_went_wrong_ends_well(story: str) -> None:

@@ -104,7 +104,7 @@ class CrossJudge:
         owner = self.owner(key)
         if owner is not None:
             self._findings.visited.add("rivals" if self._rivals(key) else "several")
-        if owner not in {None, key}:
+        if owner not in {None, key} and self._is_there(key):
             self._wrong(f"{what}, although {owner} has its application ID")
 
     def _owned(self, plural: str, key: Key, body: Json) -> None:
