@@ -64,8 +64,13 @@ class Collector:
             self._soon()
 
     def _changed(self, _: str, body: Json, before: Json | None) -> None:
-        if not body and before is not None:
+        if (not body and before is not None) or (before is None and self._is_orphan(body)):
             self._soon()
+
+    def _is_orphan(self, body: Json) -> bool:
+        """Whether an object is made late, when all of its owners are gone."""
+        owners = set(_owners(body))
+        return bool(owners) and not any(one.body["metadata"]["uid"] in owners for one in self._store.objects.values())
 
     def _soon(self) -> None:
         if not self._is_due:

@@ -194,7 +194,7 @@ class Nodes:
                     "labels": labels,
                     "ownerReferences": [{"uid": statefulset["metadata"]["uid"], "controller": True}],
                 },
-                "spec": {"containers": [{"name": one["name"]} for one in template["spec"]["containers"]]},
+                "spec": {kind: _names(template["spec"].get(kind)) for kind in ("containers", "initContainers")},
                 "status": {},
             },
         )
@@ -315,6 +315,10 @@ def revision(statefulset: Json) -> str:
     """The name of a template's revision."""
     text = json.dumps(statefulset["spec"]["template"], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def _names(containers: list[Json] | None) -> list[Json]:
+    return [{"name": one["name"]} for one in containers or ()]
 
 
 def _ended(run: Run) -> Json:
