@@ -42,7 +42,6 @@ DAY = timedelta(days=1)
 OLDER = ConflictingStreamApp(name="orders", uid="a", created_at=NOW - 2 * DAY, has_statefulset=True)
 YOUNGER = ConflictingStreamApp(name="orders-copy", uid="a", created_at=NOW, has_statefulset=True)
 TWIN = ConflictingStreamApp(name="twin", uid="0", created_at=NOW - DAY, has_statefulset=True)
-BARE = {"has_statefulset": False}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ BARE = {"has_statefulset": False}
             {"app": {"conflicting": (OLDER,), "in_group": True}}, ("Step", "Covered"), id="an older one without members"
         ),
         pytest.param(
-            {"app": {"conflicting": (replace(OLDER, **BARE),)}},
+            {"app": {"conflicting": (replace(OLDER, has_statefulset=False),)}},
             ("Step", "Covered"),
             id="an older one without a StatefulSet",
         ),
@@ -74,12 +73,12 @@ BARE = {"has_statefulset": False}
             id="a younger one that alone has a StatefulSet",
         ),
         pytest.param(
-            {"app": {"conflicting": (replace(YOUNGER, **BARE),)}, "workload": {"statefulset": None}},
+            {"app": {"conflicting": (replace(YOUNGER, has_statefulset=False),)}, "workload": {"statefulset": None}},
             ("Create", "StatefulSetMissing"),
             id="a younger one, neither has a StatefulSet",
         ),
         pytest.param(
-            {"app": {"conflicting": (replace(OLDER, **BARE),)}, "workload": {"statefulset": None}},
+            {"app": {"conflicting": (replace(OLDER, has_statefulset=False),)}, "workload": {"statefulset": None}},
             ("Stalled", "ApplicationIdTaken"),
             id="an older one, neither has a StatefulSet",
         ),

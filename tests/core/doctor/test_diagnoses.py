@@ -83,7 +83,13 @@ STORIES: dict[Diagnosis, Story] = {
     ),
     Diagnosis.InvalidSpec: Story(a_patient(app={"fault": "spec.x must be y"}), WELL, "spec.x must be y"),
     Diagnosis.ApplicationIdTaken: Story(
-        a_patient(app={"conflicting": (ConflictingStreamApp(name="demo/older", uid="0", created_at=ago(10**6)),)}),
+        a_patient(
+            app={
+                "conflicting": (
+                    ConflictingStreamApp(name="demo/older", uid="0", created_at=ago(10**6), has_statefulset=True),
+                )
+            }
+        ),
         WELL,
         "demo/older",
     ),
