@@ -42,13 +42,10 @@ class _Operator(Operator):
         leadership = Alone(transitions=instance.number)
         super().__init__(settings, client, loop.now, loop.time, instance.agents, leadership=leadership)
         self._instance = instance
-        self._reconciler._recorder = VisitRecorder(instance.visited, self._group_of)
+        self._reconciler._recorder = VisitRecorder(instance.visited, instance.truths.__getitem__)
 
     def connect(self, access: ClusterAccess) -> ApplicationGroup:
         return self._instance.groups[access.application_id]
-
-    def _group_of(self, application_id: str) -> Group:
-        return self._instance.groups[application_id].group
 
 
 class Instance:
@@ -74,6 +71,7 @@ class Instance:
         self._open = asyncio.Event()
         self._open.set()
         self.visited = witness.visited
+        self.truths = groups
         self.groups = {name: PortedGroup(group, board, self, witness, loop.now) for name, group in groups.items()}
         """By application ID."""
         self.agents = PortedAgents(groups, board, self, witness, loop.now)

@@ -67,7 +67,7 @@ class Court:
 
     def evicts(self, process: Process, group: Group, members: Sequence[MemberKey]) -> None:
         """LeaveGroup arrives at the brokers."""
-        if self._only is None and self.between is not None:
+        if self.between is not None:
             self.between.acts(process, group, "evicts members")
         self._of(group)[0].evicts(process, members)
 
