@@ -81,7 +81,7 @@ class Applications:
         unlisted_namespaces: Callable[[], tuple[str, ...]] = lambda: (),
         bindings: Bindings = FREE,
     ) -> None:
-        self.can_have_statefulset: Callable[[Key], bool] = lambda _: False
+        self.can_have_statefulset: Callable[[Key], bool] = lambda _: True
         """Says whether a StreamApp has a StatefulSet, or whether that is not known."""
         self.bindings = bindings
         """Which namespaces may use which application IDs."""
