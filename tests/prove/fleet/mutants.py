@@ -25,7 +25,7 @@ from tests.prove.play import play, play_family
 from tests.prove.scenes import SCENES
 from tests.prove.story import Story
 
-PLAYED = 60
+PLAYED = 20
 """Stories of each mutant, where it is counted."""
 
 
