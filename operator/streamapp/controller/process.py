@@ -379,7 +379,8 @@ async def run(settings: Settings) -> None:
         for_applications = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
         server = await serve(settings.port, operator.health, operator.metrics)
         left_behind.push_async_callback(server.cleanup)
-        left_behind.push_async_callback(await routes.serve_people(for_applications, settings.api_port))
+        for_people = await routes.serve_people(for_applications, settings.api_port)
+        left_behind.push_async_callback(for_people.cleanup)
         left_behind.push_async_callback(operator.recording.close)
         await work_in_turn(operator, stop, lambda: _parts(operator, stop))
 

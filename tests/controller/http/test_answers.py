@@ -16,8 +16,7 @@ from streamapp.api.http.messages import Findings, OperatorTold, Tasks, findings_
 from streamapp.controller.http import answers as answering
 from streamapp.controller.http import routes
 from streamapp.controller.http.answers import CACHE_SECONDS, Answers
-from streamapp.controller.http.probes import listen
-from streamapp.controller.http.routes import LOOPBACK, of_answers
+from streamapp.controller.http.routes import of_answers, serve_people
 from streamapp.controller.settings import Settings
 from streamapp.core.doctor.diagnoses import Diagnosis, FindingKind
 from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
@@ -67,7 +66,7 @@ async def a_door(bench: Bench) -> AsyncIterator[Door]:
         bench.clock.now,
         bench.clock.monotonic,
     )
-    runner = await listen(of_answers(answers), LOOPBACK, 0)
+    runner = await serve_people(of_answers(answers), 0)
     door.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield door

@@ -5,8 +5,8 @@ import asyncio
 import aiohttp
 from aiohttp import web
 
-from streamapp.controller.http.probes import Health, listen, serve
-from streamapp.controller.http.routes import LOOPBACK
+from streamapp.controller.http.probes import Health, serve
+from streamapp.controller.http.routes import serve_people
 from streamapp.controller.metrics import Metrics
 
 OF_APPLICATIONS = ("/v1/operator", "/v1/apps/demo/counter/tasks", "/v1/apps/demo/counter/history")
@@ -30,7 +30,7 @@ def test_applications_are_served_on_the_loopback_address_alone() -> None:
         async def answer(_: web.Request) -> web.Response:
             return web.Response()
 
-        runner = await listen([web.get("/v1/operator", answer)], LOOPBACK, 0)
+        runner = await serve_people([web.get("/v1/operator", answer)], 0)
         try:
             return [address[0] for address in runner.addresses]
         finally:

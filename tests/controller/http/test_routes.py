@@ -8,8 +8,7 @@ import pytest
 from aiohttp import ClientSession, web
 
 from streamapp.controller.http import routes
-from streamapp.controller.http.probes import listen
-from streamapp.controller.http.routes import LOOPBACK, ResponseLimiter
+from streamapp.controller.http.routes import LOOPBACK, ResponseLimiter, serve_people
 
 LARGE = b"x" * 32 * 1024 * 1024
 """More than the sockets of both sides take."""
@@ -25,7 +24,7 @@ async def a_server() -> AsyncIterator[int]:
     async def large(request: web.Request) -> web.Response:
         return await way.send(request, web.Response(body=LARGE))
 
-    runner = await listen([web.get("/large", large)], LOOPBACK, 0)
+    runner = await serve_people([web.get("/large", large)], 0)
     try:
         yield runner.addresses[0][1]
     finally:
@@ -77,3 +76,18 @@ def test_who_does_not_read_loses_the_connection_and_the_next_one_is_answered(mon
             writer.close()
 
     asyncio.run(play())
+
+
+def test_a_port_that_is_taken_ends_nothing_and_the_one_who_has_it_goes_on() -> None:
+    async def play() -> None:
+        async with a_server() as port:
+            second = await serve_people([web.get("/large", _unasked)], port)
+            await second.cleanup()
+            async with ClientSession() as session, session.get(f"http://{LOOPBACK}:{port}/large") as answer:
+                assert len(await answer.read()) == len(LARGE)
+
+    asyncio.run(play())
+
+
+async def _unasked(_: web.Request) -> web.Response:
+    raise AssertionError

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from streamapp.controller.apps.memory import Memory
-from streamapp.controller.leader.clock import latest
+from streamapp.controller.leader.clock import offset_of
 from streamapp.controller.ports import ApplicationGroup, Poll
 from streamapp.core.actions import rebalance_trigger
 from streamapp.core.evidence import changelog_tails, readings, sharing
@@ -145,9 +145,12 @@ class GroupPoller:
         is_stable = isinstance(poll.group, GroupDescription) and poll.group.state is GroupState.STABLE
         rebalance = self._rebalance if is_stable else None
         group = sharing.shared_group(poll.group, self._memory.readings)
-        by_both = max(latest(self._now), ended_at)
+        ahead = offset_of(self._now)
         reading = GroupReading(
-            ended_at=ended_at, group=group, rebalance=rebalance, latest_at=by_both if by_both > ended_at else None
+            ended_at=ended_at,
+            group=group,
+            rebalance=rebalance,
+            latest_at=ended_at + ahead if ahead > timedelta(0) else None,
         )
         if isinstance(group, GroupDescription):
             self._memory.group_read_at = ended_at

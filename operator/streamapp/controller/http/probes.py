@@ -98,14 +98,15 @@ async def serve(port: int, health: Health, metrics: Metrics) -> web.AppRunner:
         return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=1.0.0; charset=utf-8"})
 
     routes = [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", show)]
-    return await listen(routes, None, port)
+    runner = await runner_of(routes)
+    await web.TCPSite(runner, None, port).start()
+    return runner
 
 
-async def listen(routes: Iterable[web.RouteDef], host: str | None, port: int) -> web.AppRunner:
-    """Serve these routes on an address, None for all; `cleanup` of what it gives ends it."""
+async def runner_of(routes: Iterable[web.RouteDef]) -> web.AppRunner:
+    """Give what can serve these routes on any address; `cleanup` of it ends that."""
     app = web.Application()
     app.add_routes(routes)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, host, port).start()
     return runner

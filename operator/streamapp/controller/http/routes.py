@@ -6,14 +6,14 @@ the leader's memory; so only a few responses are sent at once, each for a limite
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 
 import structlog
 from aiohttp import web
 
 from streamapp.api.http.messages import OPERATOR_PATH
 from streamapp.controller.http.answers import Answers, Endpoint, HttpAnswer
-from streamapp.controller.http.probes import listen
+from streamapp.controller.http.probes import runner_of
 from streamapp.controller.record.reader import RecordHistory
 from streamapp.kube.client.kinds import Key
 
@@ -28,17 +28,17 @@ LONGEST_SECONDS = 30.0
 """For sending one response."""
 
 
-async def serve_people(routes: Iterable[web.RouteDef], port: int) -> Callable[[], Awaitable[None]]:
-    """Serve on the loopback address; give what ends it. A port that is taken must not keep applications unserved."""
+async def serve_people(routes: Iterable[web.RouteDef], port: int) -> web.AppRunner:
+    """Serve on the loopback address; `cleanup` of what it gives ends it.
+
+    A port that is taken must not keep applications unserved: it is logged, and nothing is served here.
+    """
+    runner = await runner_of(routes)
     try:
-        return (await listen(routes, LOOPBACK, port)).cleanup
+        await web.TCPSite(runner, LOOPBACK, port).start()
     except OSError as error:
         log.warning("cannot answer the command line", port=port, error=str(error))
-
-    async def nothing() -> None:
-        return
-
-    return nothing
+    return runner
 
 
 class ResponseLimiter:
