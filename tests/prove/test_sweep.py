@@ -47,7 +47,9 @@ def test_no_story_of_this_commit_breaks_a_guarantee(part: int) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize(
+    "scene", [pytest.param(scene, marks=[pytest.mark.slow] * bool(at % 4)) for at, scene in enumerate(SCENES)]
+)
 def test_every_scene_comes_to_rest_without_a_fault(scene: str) -> None:
     assert play(Story(scene, 1)).wrongs == ()
 

@@ -57,6 +57,7 @@ def test_a_users_choices_for_other_builds_do_not_reach_this_one_and_their_proxie
     }
 
 
+@pytest.mark.slow
 @needs_go
 def test_a_program_that_does_not_compile_is_told_with_the_compilers_words(tmp_path: Path) -> None:
     sources = tmp_path / "sources"
@@ -74,6 +75,7 @@ def test_a_program_that_does_not_compile_is_told_with_the_compilers_words(tmp_pa
     ]
 
 
+@pytest.mark.slow
 @needs_go
 def test_a_program_that_reports_another_version_than_the_pinned_one_is_refused(tmp_path: Path) -> None:
     sources = tmp_path / "sources"

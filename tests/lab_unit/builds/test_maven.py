@@ -12,6 +12,7 @@ from lab.settings import Versions
 from tests.lab_unit.stand_ins import StandIns
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("mvn") is None, reason="needs mvn")
 def test_a_broken_pom_is_told_in_mavens_words_and_the_project_stays_clean(tmp_path: Path) -> None:
     project = tmp_path / "app"

@@ -139,6 +139,7 @@ def test_a_refusal_is_tried_again() -> None:
     watched(play)
 
 
+@pytest.mark.slow
 def test_an_event_that_was_never_told_is_found_by_the_next_list() -> None:
     async def play(one: Watched) -> None:
         await opened(one.server)
