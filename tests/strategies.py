@@ -34,7 +34,7 @@ from streamapp.core.facts.hold_record import (
 from streamapp.core.facts.ids import Ordinal, TaskId
 from streamapp.core.facts.lag import EndsUnreadable
 from streamapp.core.facts.policy import Assignor, OnTimeout, RolloutPolicy, ScaleDownPolicy, ScalingPolicy
-from streamapp.core.facts.snapshot import HoldOverride, RebalanceHistory, Snapshot
+from streamapp.core.facts.snapshot import HoldOverride, RebalanceHistory, RestartRequest, Snapshot
 from streamapp.core.facts.tasks import TopologyUnknown
 from streamapp.core.facts.workload import Budget, Container
 from streamapp.core.reasons import Reason
@@ -234,6 +234,26 @@ def _stepping(snapshot: Snapshot) -> Snapshot:
     return _statefulset(record=a_record(granted=replicas, step=step))(snapshot)
 
 
+def _asked_to_restart(*places: int, new_volume: bool = False) -> Trouble:
+    """A user wants the pods at these places restarted, counted from the highest ordinal."""
+
+    def trouble(snapshot: Snapshot) -> Snapshot:
+        named = snapshot.workload.pods[::-1]
+        requests = tuple(
+            RestartRequest(pod_uid=named[place].uid, new_volume=new_volume) for place in places if place < len(named)
+        )
+        return _app(restarts=requests)(snapshot)
+
+    return trouble
+
+
+def _given_up(snapshot: Snapshot) -> Snapshot:
+    """The claim of the second highest ordinal is being deleted."""
+    second = snapshot.workload.pods[-2].ordinal if len(snapshot.workload.pods) > 1 else None
+    volumes = tuple(replace(one, deleting=one.ordinal == second) for one in snapshot.workload.volumes)
+    return _workload(volumes=volumes)(snapshot)
+
+
 WAITS = Container(id=None, running_since=None, ever_ran=True)
 NEVER_RAN = Container(id=None, running_since=None, ever_ran=False)
 
@@ -244,6 +264,9 @@ TROUBLES: dict[str, Trouble] = {
     "invalid": _app(fault="spec.kafka is empty"),
     "user's hold": _app(held_because="audit"),
     "overridden": _app(override=HoldOverride(hold_id="h-1", why="out of money")),
+    "asked to restart": _asked_to_restart(0, 1),
+    "given up": lambda snapshot: _given_up(_asked_to_restart(1, new_volume=True)(snapshot)),
+    "given up unasked": _given_up,
     "young wish": lambda snapshot: _app(desired=replace(snapshot.app.desired, history=()))(snapshot),
     "no StatefulSet": _workload(statefulset=None),
     "foreign StatefulSet": _statefulset(is_ours=False),

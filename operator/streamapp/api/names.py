@@ -41,6 +41,10 @@ HOLD: Final = f"{GROUP}/hold"
 """`<reason>`: no scale-down, whatever coverage says."""
 OVERRIDE: Final = f"{GROUP}/override"
 """`<hold ID> <reason>`: that one hold need not wait for coverage."""
+RESTART: Final = f"{GROUP}/restart"
+"""`<pod UID>` or `<pod UID> new-volume`, several separated by commas: restart those pods once they are covered."""
+NEW_VOLUME: Final = "new-volume"
+"""The pod's claim is deleted by the user, and the restart waits for that."""
 
 # Annotations that `kubectl streamapp adopt` writes on the StreamApp.
 

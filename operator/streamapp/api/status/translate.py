@@ -4,12 +4,12 @@ The only module through which spec and status meet the core's types. Called by t
 for a plan); pure, and it decides nothing about pods.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from streamapp.api.names import HOLD, OVERRIDE, claim_of, selector_of
+from streamapp.api.names import HOLD, NEW_VOLUME, OVERRIDE, RESTART, claim_of, selector_of
 from streamapp.api.status.conditions import with_times
 from streamapp.api.status.progress import convergence_status, scale_down_status, steps_with
 from streamapp.api.v1alpha1.status import (
@@ -36,6 +36,7 @@ from streamapp.core.facts.snapshot import (
     DesiredSample,
     HoldOverride,
     Raise,
+    RestartRequest,
     Snapshot,
 )
 from streamapp.core.reasons import Reason
@@ -75,6 +76,7 @@ def app_of(
         conflicting=tuple(conflicting),
         held_because=_held_because(metadata.annotations.get(HOLD)),
         override=_override(metadata.annotations.get(OVERRIDE)),
+        restarts=tuple(restart_requests(metadata.annotations)),
         granted_before=found.status.stateful_set_replicas,
     )
 
@@ -247,6 +249,14 @@ class _Answer:
     def _group(self) -> GroupDescription | None:
         latest = self.snapshot.latest
         return latest.group if latest is not None and isinstance(latest.group, GroupDescription) else None
+
+
+def restart_requests(annotations: Mapping[str, str]) -> Iterator[RestartRequest]:
+    """The restarts that a user asks for; what is no request is left out, since it can name no pod either."""
+    for request in annotations.get(RESTART, "").split(","):
+        pod_uid, *words = request.split()[:3] or [""]
+        if pod_uid and words in ([], [NEW_VOLUME]):
+            yield RestartRequest(pod_uid=pod_uid, new_volume=bool(words))
 
 
 def _held_because(annotation: str | None) -> str | None:

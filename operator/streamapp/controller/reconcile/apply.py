@@ -21,7 +21,7 @@ from typing import Any
 
 import structlog
 
-from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, claim_of
+from streamapp.api.names import HOLD, HOLD_RECORD, OVERRIDE, RESTART, claim_of
 from streamapp.api.objects import drift, manifests
 from streamapp.api.validation.parse import StreamApp
 from streamapp.controller.agents.access import AgentGateway, moved_since
@@ -362,7 +362,7 @@ class Applier:
         what = f"judgement of {key}"
         await self._check_agents(gathered, what)
         app = await self._client.get(STREAM_APPS, key.namespace, key.name)
-        if _desired(app) != _desired(before):
+        if _desired(app) != _desired(before) or _restarts(app) != _restarts(before):
             raise ConflictError(what, "the StreamApp has changed since", _TRY_AGAIN)
         if to_replicas is not None and app["spec"].get("replicas", 1) > to_replicas:
             raise ConflictError(what, f"{app['spec']['replicas']} replicas are desired", _TRY_AGAIN)
@@ -461,6 +461,11 @@ def _desired(app: Json) -> tuple[object, ...]:
         annotations.get(HOLD),
         annotations.get(OVERRIDE),
     )
+
+
+def _restarts(app: Json) -> str:
+    """The restarts that the user asks for; no raise depends on them."""
+    return str(app["metadata"].get("annotations", {}).get(RESTART, ""))
 
 
 def _run(pod: Pod) -> tuple[object, ...]:

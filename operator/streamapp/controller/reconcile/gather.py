@@ -371,17 +371,19 @@ class Gatherer:
     def _workload(self, facts: ReplicaFacts, live: Live) -> Workload:
         streamapp = facts.streamapp
         spec = streamapp.spec if isinstance(streamapp, StreamApp) else None
-        volumes: tuple[Volume, ...] = ()
-        if spec is not None and spec.state is not None:
-            volumes = from_json.volumes(
-                live.claims, spec.state.claim_name, streamapp.metadata.name, spec.application_id
-            )
         uid = None if live.statefulset is None else live.statefulset["metadata"]["uid"]
         container = "" if spec is None else str(spec.application_container["name"])
+        pods = from_json.pods(live.pods, streamapp.metadata.name, uid, container)
+        volumes: tuple[Volume, ...] = ()
+        if spec is not None and spec.state is not None:
+            asked = {request.pod_uid for request in facts.app.restarts if request.new_volume}
+            given_up = {pod.ordinal for pod in pods if pod.uid in asked}
+            name, claim = streamapp.metadata.name, spec.state.claim_name
+            volumes = from_json.volumes(live.claims, claim, name, spec.application_id, given_up)
         return Workload(
             read_at=facts.read_at,
             statefulset=facts.statefulset,
-            pods=from_json.pods(live.pods, streamapp.metadata.name, uid, container),
+            pods=pods,
             volumes=volumes,
             budget=from_json.budget(live.budget),
         )

@@ -1,4 +1,4 @@
-"""The rollout of a changed template: which one pod may restart next, if any.
+"""Restarts: of pods with an older template, and of those whose restart a user asks for; which one may be next, if any.
 
 The StatefulSet is `OnDelete`, so a pod restarts only when we delete it: one at a time, behind the same gates as a
 removal, the next only when the last one is well. Pods that are about to leave are not restarted for nothing.
@@ -86,20 +86,21 @@ class _Rollout(OfEvidence):
         candidates = self._candidates()
         if not candidates:
             return None
-        if self.policy.rollout is RolloutPolicy.PAUSED:
+        allowed = self._allowed(candidates)
+        if not allowed:
             return Refusal(Reason.RolloutPaused, f"ordinal {first_few([pod.ordinal for pod in candidates])}")
         unwell = self._unwell()
         if unwell is not None:
             return unwell
-        down = next((pod for pod in candidates if self._takes_nothing_away(pod, REPLACEMENT_GATES)), None)
+        down = next((pod for pod in allowed if self._takes_nothing_away(pod, REPLACEMENT_GATES)), None)
         if down is not None:
             return Restart(down, Reason.RestartOfIdlePod)
-        verdict = self._one_of(candidates)
-        return verdict if isinstance(verdict, Restart) else self._waits_for_itself(candidates[0], verdict) or verdict
+        verdict = self._one_of(allowed)
+        return verdict if isinstance(verdict, Restart) else self._waits_for_itself(allowed[0], verdict) or verdict
 
     def to_drain(self) -> Ordinal | None:
-        candidates = self._candidates()
-        if not candidates or self.policy.rollout is not RolloutPolicy.WHEN_CAUGHT_UP or self._unwell() is not None:
+        candidates = self._allowed(self._candidates())
+        if not candidates or self._unwell() is not None:
             return None
         is_drained = self._source() is LearnerSource.ON_DEMAND and self._waiver() is None
         return candidates[0].ordinal if is_drained else None
@@ -112,23 +113,38 @@ class _Rollout(OfEvidence):
         return None if down is None else Restart(down, Reason.RestartOfIdlePod)
 
     def _candidates(self) -> tuple[Pod, ...]:
-        """Pods with an older template, highest first; leaving ones only where the hold could not end otherwise.
+        """Pods that are to restart, those that a user names first, then the highest.
+
+        Leaving ones of an older template only where the hold could not end otherwise.
 
         The leader's configuration counts for the whole group, and the leader may be on a leaving pod: where there are
         no standbys, a template that asks for some has to reach that pod too. So does one that brings the agent without
         which nothing is known of that pod.
         """
-        outdated = [
+        due = [
             pod
             for pod in reversed(self._granted_pods())
-            if pod.revision != self.statefulset.update_revision and not pod.terminating
+            if not pod.terminating and (self._is_outdated(pod) or self._is_asked_for(pod))
         ]
         if self.latest.shows_no_tasks:
-            outdated.sort(key=lambda pod: pod.ready and pod.is_running)
-        staying = tuple(pod for pod in outdated if pod.ordinal < self.target)
+            due.sort(key=lambda pod: pod.ready and pod.is_running)
+        due.sort(key=self._is_asked_for, reverse=True)
+        staying = tuple(pod for pod in due if pod.ordinal < self.target)
         if staying:
             return staying
-        return tuple(pod for pod in outdated if self._source() is LearnerSource.NONE or self._is_unheard(pod))
+        leaving = (pod for pod in due if self._is_outdated(pod))
+        return tuple(pod for pod in leaving if self._source() is LearnerSource.NONE or self._is_unheard(pod))
+
+    def _allowed(self, candidates: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """Those that a paused rollout does not concern: a restart brings the newest template, too."""
+        is_paused = self.policy.rollout is RolloutPolicy.PAUSED
+        return tuple(pod for pod in candidates if not (is_paused and self._is_outdated(pod)))
+
+    def _is_outdated(self, pod: Pod) -> bool:
+        return pod.revision != self.statefulset.update_revision
+
+    def _is_asked_for(self, pod: Pod) -> bool:
+        return pod in self.snapshot.pods_to_restart
 
     def _is_unheard(self, pod: Pod) -> bool:
         """Tell whether a pod's agent is missing where pods can leave by agents alone; its restart may bring it."""
@@ -163,7 +179,8 @@ class _Rollout(OfEvidence):
         if going:
             return Refusal(Reason.PodTerminating, f"ordinal {first_few(going)}")
         newest = [pod for pod in pods if pod.revision == self.statefulset.update_revision]
-        ill = [pod.ordinal for pod in newest if not (pod.is_running and pod.ready)]
+        # What ails a pod whose restart a user asks for may be what the restart mends.
+        ill = [pod.ordinal for pod in newest if not ((pod.is_running and pod.ready) or self._is_asked_for(pod))]
         missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
         if ill or missing:
             return Refusal(Reason.RolloutPodNotRunning, f"ordinal {first_few([*ill, *missing])}")
@@ -177,7 +194,11 @@ class _Rollout(OfEvidence):
         """
         asked = self.policy.agent and self.policy.source in {None, LearnerSource.ON_DEMAND}
         workload, others = self.snapshot.workload, self._pods_that_spoke(newest)
-        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest or pod.ordinal in others)
+        pods = tuple(
+            pod
+            for pod in workload.pods
+            if (pod.ordinal in newest or pod.ordinal in others) and not self._is_asked_for(pod)
+        )
         if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not pods:
             return None
         quiet = silence(replace(self.snapshot, workload=replace(workload, pods=pods)), self.policy.timing)
@@ -231,7 +252,8 @@ class _Rollout(OfEvidence):
             return Restart(candidates[0], Reason.RestartDrained) if isinstance(verdict, Approval) else verdict
         refusals: list[tuple[bool, Refusal]] = []
         for pod in candidates[:MOST_JUDGED]:
-            learning = self._learning(pod) if override is None else None
+            is_spared = override is None and not self._is_asked_for(pod)
+            learning = self._learning(pod) if is_spared else None
             verdict = learning or self._judged(pod, override)
             if isinstance(verdict, Approval):
                 return Restart(pod, verdict.reason)

@@ -117,7 +117,7 @@ def pods_without_volume(snapshot: Snapshot) -> tuple[Ordinal, ...]:
     statefulset = snapshot.workload.statefulset
     if not snapshot.app.keeps_state or (statefulset is not None and not statefulset.is_ours):
         return ()
-    with_volume = {volume.ordinal for volume in snapshot.workload.volumes}
+    with_volume = {volume.ordinal for volume in snapshot.workload.volumes if not volume.deleting}
     return tuple(pod.ordinal for pod in snapshot.workload.pods if pod.ordinal not in with_volume)
 
 

@@ -14,9 +14,10 @@ from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.autoscalers import NOT_LISTED, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
+from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.facts.workload import Workload
+from streamapp.core.facts.workload import Pod, Workload
 
 MOST_RATES = 200
 MOST_PAUSES = 20
@@ -83,6 +84,18 @@ class HoldOverride:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestartRequest:
+    """`streamapp.dev/restart`: the user's word that one pod is to restart as soon as it is covered.
+
+    The UID fences it: the pod that comes next has another one, so the request is over without anybody's write.
+    """
+
+    pod_uid: str
+    new_volume: bool = False
+    """The user deletes the pod's claim; the restart waits until that has begun."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class App:
     """The StreamApp resource, as far as a decision needs it."""
 
@@ -107,6 +120,7 @@ class App:
     held_because: str | None = None
     """The reason given in `streamapp.dev/hold`; None without that annotation."""
     override: HoldOverride | None = None
+    restarts: tuple[RestartRequest, ...] = ()
     granted_before: int | None = None
     """`status.stateful_set_replicas`: only used to re-create a StatefulSet that is gone, and only to make it larger."""
 
@@ -258,3 +272,14 @@ class Snapshot:
     def latest(self) -> GroupReading | None:
         """The newest poll, whatever it says."""
         return self.readings[0] if self.readings else None
+
+    @property
+    def pods_to_restart(self) -> tuple[Pod, ...]:
+        """The pods that a user wants restarted; one that is to get a new volume once its claim is being deleted."""
+        new_volume = {request.pod_uid: request.new_volume for request in self.app.restarts}
+        pods = (pod for pod in self.workload.pods if pod.uid in new_volume and not pod.terminating)
+        return tuple(pod for pod in pods if not new_volume[pod.uid] or self._is_given_up(pod.ordinal))
+
+    def _is_given_up(self, ordinal: Ordinal) -> bool:
+        volume = self.workload.volume(ordinal)
+        return volume is None or volume.deleting

@@ -112,6 +112,8 @@ class Volume:
     ordinal: Ordinal
     process_id: ProcessId | None
     """As recorded on the claim for this application; None before the ordinal's first start."""
+    deleting: bool = False
+    """It goes with its pod: the claim has a deletion timestamp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +157,8 @@ class Workload:
     statefulset: StatefulSet | None
     pods: tuple[Pod, ...]
     volumes: tuple[Volume, ...]
-    """Those that are kept: a claim that is being deleted is none. Empty where the application keeps no state on disk
-    (identity is then pod plus member)."""
+    """Those that are kept. A claim that is being deleted is none, unless a user wants its pod restarted with a new one.
+    Empty where the application keeps no state on disk (identity is then pod plus member)."""
     budget: Budget
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ handlers. A field that is missing is what Kubernetes says it means then; nothing
 import ipaddress
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -70,20 +70,37 @@ def pods(live: Sequence[Json], statefulset_name: str, statefulset_uid: str | Non
     )
 
 
-def volumes(live: Sequence[Json], template: str, statefulset_name: str, application_id: str) -> tuple[Volume, ...]:
+def volumes(
+    live: Sequence[Json],
+    template: str,
+    statefulset_name: str,
+    application_id: str,
+    given_up: Collection[Ordinal] = frozenset(),
+) -> tuple[Volume, ...]:
     """Give the volumes that the StatefulSet made from its claim template: `<template>-<statefulset>-<ordinal>`.
 
-    A claim that is being deleted is left out. A process ID counts only if it was recorded for this application: another
-    one has a state directory and a process file of its own on the volume.
+    A process ID counts only if it was recorded for this application: another one has a state directory and a process
+    file of its own on the volume.
+
+    Args:
+        live: The claims.
+        template: The name of the claim template.
+        statefulset_name: Of the StatefulSet.
+        application_id: Whose process IDs count.
+        given_up: Ordinals whose volume is known until their pod is gone; of others a claim that is being deleted is
+            left out.
     """
     volumes_found = []
     for claim in live:
         name = str(claim["metadata"]["name"])
         prefix = f"{template}-{statefulset_name}-"
         number = name.removeprefix(prefix)
-        if number != name and number.isdecimal() and "deletionTimestamp" not in claim["metadata"]:
-            recorded = recorded_process_id(claim, application_id)
-            volumes_found.append(Volume(ordinal=Ordinal(int(number)), process_id=_process_id(recorded)))
+        if number == name or not number.isdecimal():
+            continue
+        ordinal, deleting = Ordinal(int(number)), "deletionTimestamp" in claim["metadata"]
+        if not deleting or ordinal in given_up:
+            recorded = _process_id(recorded_process_id(claim, application_id))
+            volumes_found.append(Volume(ordinal=ordinal, process_id=recorded, deleting=deleting))
     return tuple(volumes_found)
 
 

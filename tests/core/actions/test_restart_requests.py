@@ -1,0 +1,118 @@
+"""Restarts that a user asks for: the gates of a rollout, the pod named by its UID, its volume kept or given up."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streamapp.core.actions.decision import GrantReplicas, RestartPod
+from streamapp.core.decide import decide
+from streamapp.core.facts.policy import RolloutPolicy, ScalingPolicy
+from streamapp.core.facts.snapshot import RestartRequest, Snapshot
+from streamapp.core.facts.workload import Pod, Volume
+from streamapp.core.reasons import Reason
+from tests.builders import POLICY, a_pod, a_record, a_snapshot, not_running, pods, volumes
+from tests.support import example
+
+FAR_BEHIND = example.members(3, lag=500_000)
+
+
+def asked(*ordinals: int, new_volume: bool = False, desired: int = 3, **changes: Any) -> Snapshot:
+    """Everybody has the newest template; a user wants these pods restarted."""
+    requests = tuple(RestartRequest(pod_uid=f"pod-{ordinal}", new_volume=new_volume) for ordinal in ordinals)
+    app = {"restarts": requests, **changes.pop("app", {})}
+    return a_snapshot(desired=desired, record=changes.pop("record", None), app=app, **changes)
+
+
+def given_up(*ordinals: int) -> tuple[Volume, ...]:
+    return tuple(replace(one, deleting=one.ordinal in ordinals) for one in volumes())
+
+
+def with_pod(pod: Pod) -> dict[str, Any]:
+    return {"pods": pods(3, **{f"p{pod.ordinal}": pod})}
+
+
+def restarts(snapshot: Snapshot, policy: ScalingPolicy = POLICY) -> list[tuple[int, str]]:
+    plan = decide(snapshot, policy).plan
+    return [(step.ordinal, step.reason.name) for step in plan if isinstance(step, RestartPod)]
+
+
+def reconciling(snapshot: Snapshot) -> str:
+    conditions = {condition.type: condition for condition in decide(snapshot, POLICY).conditions}
+    return conditions["Reconciling"].reason.name
+
+
+@pytest.mark.parametrize("ordinal", [0, 1, 2])
+def test_a_pod_that_is_covered_restarts_and_no_other_does(ordinal: int) -> None:
+    assert restarts(asked(ordinal)) == [(ordinal, "RestartCovered")]
+
+
+@pytest.mark.guarantee(1)
+def test_a_pod_that_is_not_covered_stays_and_the_status_says_for_what_it_waits() -> None:
+    snapshot = asked(1, members=FAR_BEHIND)
+    assert (restarts(snapshot), reconciling(snapshot)) == ([], "LearnersCatchingUp")
+
+
+def test_the_next_pod_of_that_ordinal_is_another_one_and_stays() -> None:
+    assert restarts(asked(1, workload=with_pod(a_pod(1, uid="the-next")))) == []
+
+
+def test_of_several_pods_one_restarts_at_a_time() -> None:
+    leaving = asked(0, 2, workload=with_pod(a_pod(2, terminating=True)))
+    assert (restarts(asked(0, 2)), restarts(leaving), reconciling(leaving)) == (
+        [(2, "RestartCovered")],
+        [],
+        "PodTerminating",
+    )
+
+
+def test_a_pod_that_is_not_well_does_not_stand_in_its_own_way() -> None:
+    unready = with_pod(a_pod(1, ready=False))
+    assert (restarts(asked(1, workload=unready)), restarts(asked(2, workload=unready))) == (
+        [(1, "RestartCovered")],
+        [],
+    )
+
+
+def test_a_pod_that_does_not_run_and_is_in_no_group_is_replaced_at_once() -> None:
+    down = with_pod(a_pod(2, ready=False, container=not_running()))
+    assert restarts(asked(2, workload=down, members=example.members(2))) == [(2, "RestartOfIdlePod")]
+
+
+def test_a_pod_that_is_about_to_leave_is_not_restarted_for_nothing() -> None:
+    held = a_record(granted=3, target=2)
+    assert restarts(asked(2, desired=2, record=held, members=FAR_BEHIND)) == []
+
+
+def test_a_paused_rollout_stops_the_restart_that_would_bring_the_newest_template_and_no_other() -> None:
+    policy = ScalingPolicy(rollout=RolloutPolicy.PAUSED)
+    old = with_pod(a_pod(1, revision="older"))
+    assert (restarts(asked(1), policy), restarts(asked(1, workload=old), policy)) == ([(1, "RestartCovered")], [])
+
+
+@pytest.mark.parametrize("app", [{"paused": True}, {"dry_run": True}, {"fault": "broken"}, {"deleting": True}], ids=str)
+def test_nothing_restarts_while_the_operator_is_told_to_keep_still(app: dict[str, Any]) -> None:
+    assert restarts(asked(1, app=app)) == []
+
+
+def test_a_pod_that_is_to_get_a_new_volume_waits_until_its_claim_is_being_deleted() -> None:
+    kept = asked(1, new_volume=True)
+    gone = asked(1, new_volume=True, workload={"volumes": given_up(1)})
+    assert (restarts(kept), restarts(gone)) == ([], [(1, "RestartCovered")])
+
+
+@pytest.mark.guarantee(1)
+def test_nothing_else_goes_on_the_word_of_a_volume_that_is_given_up() -> None:
+    """Its copies end with its pod, so no other pod may rest on them."""
+    scale_down = asked(1, new_volume=True, desired=2, record=a_record(granted=3), workload={"volumes": given_up(1)})
+    without_request = asked(workload={"volumes": given_up(1)}, desired=2, record=a_record(granted=3))
+    for snapshot in (scale_down, without_request):
+        decision = decide(snapshot, POLICY)
+        assert not any(isinstance(step, GrantReplicas) for step in decision.plan)
+        assert decision.reason is Reason.VolumeClaimMissing
+    assert restarts(asked(2, workload={"volumes": given_up(1)})) == []
+
+
+def test_a_pod_with_a_volume_that_is_given_up_needs_cover_like_any_other() -> None:
+    snapshot = asked(1, new_volume=True, members=FAR_BEHIND, workload={"volumes": given_up(1)})
+    assert (restarts(snapshot), reconciling(snapshot)) == ([], "LearnersCatchingUp")
