@@ -120,6 +120,15 @@ class ObservedApp:
         found: dict[str, Any] = self.app.kubectl.json("get", "--namespace", self.app.namespace, f"pod/{name}")
         return found
 
+    def pods(self) -> dict[int, str]:
+        """The UIDs of the pods by ordinal."""
+        return {int(one["metadata"]["name"].rsplit("-", 1)[1]): one["metadata"]["uid"] for one in self.app.pods()}
+
+    def claim_uid(self, ordinal: int) -> str:
+        """The UID of the volume claim of an ordinal."""
+        name = f"persistentvolumeclaim/state-{self.app.name}-{ordinal}"
+        return str(self.app.kubectl.json("get", "--namespace", self.app.namespace, name)["metadata"]["uid"])
+
     def delete_pod(self, ordinal: int) -> None:
         """Delete a pod as anybody may, and wait until it is gone."""
         self.app.kubectl.run("delete", "pod", "--namespace", self.app.namespace, f"{self.app.name}-{ordinal}")

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios import operator_deployment
 from lab.scenarios.demo_application import DemoApplication, fresh_name
 from lab.scenarios.faults import kill_container, restarts
 from lab.scenarios.observed_app import ObservedApp, remove_all, start_all
 from lab.scenarios.stream_app import StreamAppScenario
+from tests.lab.plugin import run_kubectl
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 NAMESPACE = "t-operator"
@@ -95,6 +97,25 @@ def test_a_broker_that_swallows_packets_delays_nobody_else_and_no_growth(running
     assert running.seconds_until_granted(4) < 3
     running.app.kubectl.run("delete", "--namespace", NAMESPACE, "streamapp/silent")
     running.app.wait_until_converged(4)
+
+
+@pytest.mark.guarantee(1)
+@pytest.mark.guarantee(4)
+def test_one_pod_gets_a_new_volume_by_one_command_and_no_other_restarts(running: ObservedApp, session: Session) -> None:
+    before, claim, began = running.pods(), running.claim_uid(1), running.clock()
+    ran = run_kubectl(
+        session,
+        *("streamapp", "restart", "--namespace", NAMESPACE, "counter"),
+        *("--ordinal", "1", "--new-volume", "--yes", "--wait"),
+    )
+    assert (ran.code, ran.err) == (0, "")
+    running.app.wait_until_converged(4)
+    time.sleep(5)
+    after = running.pods()
+    assert [ordinal for ordinal in before if before[ordinal] != after[ordinal]] == [1]
+    assert running.claim_uid(1) != claim
+    assert running.app.condition("ProcessIdentityStable")["status"] == "True"
+    assert running.worst_gap_since(began) < 30 < SESSION_TIMEOUT_SECONDS
 
 
 def test_a_container_that_is_killed_costs_seconds_and_not_the_session_timeout(running: ObservedApp) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.scenarios.observed_app import ObservedApp
 from lab.scenarios.task_layouts import TaskLayouts, layouts
 from tests.lab import on_demand
+from tests.lab.plugin import run_kubectl
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(420)]
 KINDS = {
@@ -78,6 +80,24 @@ def test_several_pods_are_drained_and_go_together(
     # What a pod was the owner of before lies on its volume still, and is as good as a copy.
     assert [move for move in moves if not move.had_state] == []
     assert seen.failure is None
+    assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
+
+
+def test_a_pod_is_drained_before_it_restarts_with_a_new_volume(
+    kinds: dict[str, ObservedApp], bootstrap: str, session: Session
+) -> None:
+    one = kinds["bare"]
+    before, claim, began = one.pods(), one.claim_uid(1), one.clock()
+    command = ("streamapp", "restart", "--namespace", one.app.namespace, one.app.name, "--ordinal", "1")
+    with layouts(bootstrap, one.app.application.application_id) as seen:
+        assert run_kubectl(session, *command, "--new-volume", "--yes", "--wait").code == 0
+        one.app.wait_until_converged(3)
+    after = one.pods()
+    assert [ordinal for ordinal in before if before[ordinal] != after[ordinal]] == [1]
+    assert one.claim_uid(1) != claim
+    leaving = [move for move in seen.moves() if move.before == 1]
+    assert leaving
+    assert [move for move in seen.moves() if not move.had_copy] == []
     assert one.worst_gap_since(began) < on_demand.SECONDS_AND_NOT_THE_SESSION_TIMEOUT
 
 

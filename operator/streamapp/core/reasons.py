@@ -389,8 +389,8 @@ class Reason(Enum):
     )
     VolumeClaimMissing = _facts(
         "The volume claim of a pod does not exist, or it is being deleted.",
-        "Check `kubectl get pvc`. When other pods have caught-up copies of the pod's tasks, delete the pod: pod and "
-        "claim are created anew.",
+        "Check `kubectl get pvc`. To give the pod a new volume once its tasks are covered: "
+        "`kubectl streamapp restart NAME --ordinal N --new-volume`.",
         consequence="The process ID and the state of the pod end with the pod.",
         gate="identity_holds",
     )

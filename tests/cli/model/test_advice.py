@@ -12,7 +12,7 @@ from streamapp.api import names
 from streamapp.api.v1alpha1.spec import StreamAppSpec
 from streamapp.core.reasons import Reason
 
-ANNOTATIONS = {getattr(names, name) for name in ("HOLD", "OVERRIDE", "HOLD_RECORD")}
+ANNOTATIONS = {getattr(names, name) for name in ("HOLD", "OVERRIDE", "RESTART", "HOLD_RECORD")}
 OF_KAFKA = {
     "acceptable.recovery.lag",
     "close()",
@@ -31,6 +31,7 @@ COMMANDS = {
     "kubectl describe pod",
     "kubectl get pvc",
     "kubectl streamapp adopt statefulset/NAME",
+    "kubectl streamapp restart NAME --ordinal N --new-volume",
     "kubectl label namespace NAMESPACE streamapp.dev/guard=off",
     "kubectl logs --previous",
     "kubectl get statefulset NAME --output=yaml --show-managed-fields",
