@@ -103,8 +103,18 @@ def remove(kubectl: Kubectl, bootstrap: str, *namespaces: str) -> None:
     """Delete earlier deployments with their volumes, and all topics; LabError if a namespace is not the lab's."""
     wanted = namespaces or (NAMESPACE,)
     require_own(kubectl, *wanted)
-    kubectl.run("delete", "namespace", *wanted, "--ignore-not-found", "--wait=true", timeout_seconds=180)
+    delete_namespaces(kubectl, *wanted)
     remove_topics(bootstrap)
+
+
+def delete_namespaces(kubectl: Kubectl, *namespaces: str) -> None:
+    """Delete namespaces of the lab with all that is in them, and return when they are gone."""
+    delete = ("delete", "namespace", *namespaces, "--ignore-not-found")
+    kubectl.run(*delete, "--wait=false")
+    for namespace in namespaces:
+        # Nobody measures these pods any more: what takes half a minute to end by itself takes a second.
+        kubectl.run("delete", "pods", "--all", "--namespace", namespace, "--grace-period=1", "--wait=false")
+    kubectl.run(*delete, "--wait=true", timeout_seconds=180)
 
 
 def remove_topics(bootstrap: str) -> None:

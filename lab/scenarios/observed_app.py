@@ -186,7 +186,7 @@ def remove_all(kubectl: Kubectl, bootstrap: str, applications: Sequence[DemoAppl
     """Delete the namespaces of these applications and their own topics, and nobody else's."""
     namespaces = [each.namespace for each in applications]
     require_own(kubectl, *namespaces)
-    kubectl.run("delete", "namespace", *namespaces, "--ignore-not-found", "--wait=true", timeout_seconds=180)
+    demo_application.delete_namespaces(kubectl, *namespaces)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     own = tuple(f"{each.application_id}-" for each in applications)
     left = [name for name in admin.list_topics(timeout=_TIMEOUT_SECONDS).topics if name.startswith(own)]
