@@ -1,6 +1,7 @@
 """`restart`: which pod is meant, what is given up, and that the claim goes only with its request on record."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -93,6 +94,49 @@ def test_a_claim_that_cannot_be_deleted_is_named_with_its_cause(three_pods: Clus
     assert "state-wordcount-1" in ran.err
 
 
+def test_a_request_whose_claim_cannot_be_deleted_is_withdrawn(three_pods: Cluster, run: Run) -> None:
+    three_pods.refuse_write(403, "you may not", name="state-wordcount-1")
+    run("restart", "wordcount", "--ordinal", "0")
+    run("restart", "wordcount", "--ordinal", "1", "--new-volume", "--yes")
+    assert request(three_pods) == "uid-0"
+
+
+@pytest.mark.guarantee(4)
+def test_the_claim_of_a_pod_that_was_replaced_meanwhile_is_kept(three_pods: Cluster, run: Run) -> None:
+    three_pods.before_write(partial(replace_with, a_pod(1, "the next")))
+    ran = run("restart", "wordcount", "--ordinal", "1", "--new-volume", "--yes")
+    assert (ran.code, is_going(three_pods, 1), request(three_pods)) == (1, False, None)
+    assert "pod wordcount-1 was replaced meanwhile" in one_line(ran.err)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"spec.rollout": {"policy": "Immediate"}}, {"spec.replicas": 1}, {"status.learnerSource": "None"}]
+)
+def test_a_restart_that_no_copy_covers_is_said_to_be_one_and_asks(
+    three_pods: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch, changes: Json
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    resource = a_resource(held_status(), {"spec.replicas": 3, **changes})
+    resource["status"]["learnerSource"] = changes.get("status.learnerSource", "Standbys")
+    three_pods.put(resource)
+    ran = run("restart", "wordcount", "--ordinal", "0")
+    assert (ran.code, request(three_pods)) == (1, None)
+    assert "No copy of the tasks of pod wordcount-0 is waited for" in one_line(ran.out)
+    assert run("restart", "wordcount", "--ordinal", "0", "--yes").code == 0
+    assert request(three_pods) == "uid-0"
+
+
+def test_wait_ends_when_the_restart_is_withdrawn(three_pods: Cluster, run: Run) -> None:
+    def withdraw(server: ApiServer) -> None:
+        app = server.get("streamapps", NAMESPACE, "wordcount")
+        assert app is not None
+        server.put("streamapps", {**app, "metadata": {**app["metadata"], "annotations": {}}}, as_is=True)
+
+    three_pods.before_write(lambda _: None, withdraw)
+    ran = run("restart", "wordcount", "--ordinal", "1", "--new-volume", "--yes", "--wait")
+    assert (ran.code, "the restart was withdrawn" in ran.err) == (1, True)
+
+
 def test_a_claim_that_another_writer_changes_meanwhile_is_deleted_all_the_same(three_pods: Cluster, run: Run) -> None:
     def annotate(server: ApiServer) -> None:
         claim = server.get(CLAIMS, NAMESPACE, "state-wordcount-1")
@@ -159,8 +203,7 @@ def test_wait_ends_when_the_next_pod_is_ready(three_pods: Cluster, run: Run, mon
         """Before each look the pod is a step further; the first two are the command's own."""
         looked[0] += 1
         if looked[0] > 2 and looks:
-            pod = looks.pop(0)
-            three_pods.do(lambda server: (server.remove("pods", NAMESPACE, "wordcount-1"), server.put("pods", pod)))
+            three_pods.do(partial(replace_with, looks.pop(0)))
         return NOW
 
     monkeypatch.setattr("streamapp.cli.screens.watch.now", now)
@@ -172,3 +215,8 @@ def test_wait_ends_when_the_next_pod_is_ready(three_pods: Cluster, run: Run, mon
         "wordcount-1 starts",
         "wordcount-1 is ready",
     ]
+
+
+def replace_with(pod: Json, server: ApiServer) -> None:
+    server.remove("pods", NAMESPACE, "wordcount-1")
+    server.put("pods", pod)

@@ -21,7 +21,7 @@ from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.reasons import Reason
 from streamapp.kube.client.errors import ConflictError
 from streamapp.wire.agent_token import token
-from tests.controller.doubles.bench import KEY, Bench, a_bench
+from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
 from tests.controller.doubles.fake_pods import NAMESPACE
 
 ON = {"enabled": True}
@@ -375,3 +375,34 @@ def test_a_text_in_the_spec_that_all_agents_contradict_is_not_gone_by(
         assert isinstance(task_set, TaskSet) if says is None else task_set == TopologyUnknown(says)
 
     on_a_bench(play, key_file, topology=TEXT)
+
+
+@pytest.mark.guarantee(2)
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_pod_whose_restart_is_asked_for_is_drained_and_stays_while_its_agent_is_silent(
+    key_file: KeyFile, silent: bool
+) -> None:
+    async def play(bench: Bench) -> None:
+        bench.group.assignor = bench.agents.assign
+        await pass_for(bench, 20)
+        pod = bench.server.get("pods", NAMESPACE, f"{NAME}-1")
+        app = bench.server.get("streamapps", NAMESPACE, NAME)
+        assert pod is not None
+        assert app is not None
+        annotations = {"streamapp.dev/restart": pod["metadata"]["uid"]}
+        bench.server.put("streamapps", {**app, "metadata": {**app["metadata"], "annotations": annotations}})
+        bench.agents.silent = {1} if silent else set()
+        await pass_for(bench, 60)
+        deletions = [write for write in bench.server.writes if (write.plural, write.method) == ("pods", "DELETE")]
+        assert len(deletions) == (0 if silent else 1)
+        if silent:
+            assert bench.condition("Reconciling") == ("True", "AgentSilent")
+
+    on_a_bench(play, key_file, learners={"source": "OnDemand"})
+
+
+async def pass_for(bench: Bench, seconds: int) -> None:
+    """Let time pass."""
+    for _ in range(0, seconds, 2):
+        bench.clock.move(2)
+        await bench.make_pass()

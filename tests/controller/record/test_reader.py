@@ -11,8 +11,7 @@ import pytest
 from aiohttp import ClientSession
 
 from streamapp.controller.http import routes
-from streamapp.controller.http.probes import listen
-from streamapp.controller.http.routes import LOOPBACK, of_history
+from streamapp.controller.http.routes import of_history, serve_people
 from streamapp.controller.record import reader
 from streamapp.controller.record.files import OpenFile, every_file
 from streamapp.controller.record.reader import RecordHistory
@@ -43,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def asked(found: RecordHistory, path: str) -> tuple[int, Any]:
-    runner = await listen(of_history(found), LOOPBACK, 0)
+    runner = await serve_people(of_history(found), 0)
     try:
         port = runner.addresses[0][1]
         async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:

@@ -116,3 +116,56 @@ def test_nothing_else_goes_on_the_word_of_a_volume_that_is_given_up() -> None:
 def test_a_pod_with_a_volume_that_is_given_up_needs_cover_like_any_other() -> None:
     snapshot = asked(1, new_volume=True, members=FAR_BEHIND, workload={"volumes": given_up(1)})
     assert (restarts(snapshot), reconciling(snapshot)) == ([], "LearnersCatchingUp")
+
+
+DOWN = a_pod(0, ready=False, container=not_running(id_="containerd://0"))
+"""Its member is still listed."""
+COVERED_WITHOUT_0_AND_2 = (
+    example.member(0, active=(0, 1)),
+    example.member(1, active=(2, 3), standby=(0, 1, 4, 5)),
+    example.member(2, active=(4, 5), standby=(2, 3)),
+)
+
+
+@pytest.mark.guarantee(1)
+def test_while_a_pod_is_not_well_nobody_else_restarts_whoever_is_asked_for() -> None:
+    bare = example.members(3, standbys=False)
+    for members in (COVERED_WITHOUT_0_AND_2, bare):
+        assert {ordinal for ordinal, _ in restarts(asked(0, 2, workload=with_pod(DOWN), members=members))} <= {0}
+
+
+@pytest.mark.guarantee(1)
+def test_of_two_pods_that_are_not_well_none_that_has_tasks_restarts() -> None:
+    both = {"pods": pods(3, p0=DOWN, p2=a_pod(2, ready=False))}
+    snapshot = asked(0, 2, workload=both, members=COVERED_WITHOUT_0_AND_2)
+    assert (restarts(snapshot), reconciling(snapshot)) == ([], "RolloutPodNotRunning")
+
+
+def test_a_bad_image_stops_at_its_first_pod_though_that_is_asked_for() -> None:
+    canary = {"pods": pods(3, p2=a_pod(2, ready=False), p1=a_pod(1, revision="older"), p0=a_pod(0, revision="older"))}
+    nobody_covers_2 = (
+        example.member(0, active=(0, 1), standby=(2, 3)),
+        example.member(1, active=(2, 3), standby=(0, 1)),
+        example.member(2, active=(4, 5)),
+    )
+    assert restarts(asked(2, workload=canary, members=nobody_covers_2)) == []
+
+
+def test_two_new_volumes_do_not_wait_for_each_other() -> None:
+    snapshot = asked(1, 2, new_volume=True, workload={"volumes": given_up(1, 2)})
+    assert restarts(snapshot) == [(2, "RestartCovered")]
+
+
+def test_a_pod_that_is_to_leave_gets_its_new_volume_first_or_it_could_never_leave() -> None:
+    for ordinal, desired in ((2, 2), (1, 0)):
+        held = a_record(reason=Reason.VolumeClaimMissing, granted=3, target=desired)
+        snapshot = asked(
+            ordinal, new_volume=True, desired=desired, record=held, workload={"volumes": given_up(ordinal)}
+        )
+        assert restarts(snapshot, ScalingPolicy(allow_zero=True)) == [(ordinal, "RestartCovered")]
+
+
+def test_a_paused_rollout_does_not_keep_a_pod_whose_volume_goes() -> None:
+    policy = ScalingPolicy(rollout=RolloutPolicy.PAUSED)
+    old = {**with_pod(a_pod(1, revision="older")), "volumes": given_up(1)}
+    assert restarts(asked(1, new_volume=True, workload=old), policy) == [(1, "RestartCovered")]

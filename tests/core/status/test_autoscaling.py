@@ -274,7 +274,8 @@ def test_readiness_gates_no_step_but_the_restart_of_pods(
     statefulset = snapshot.workload.statefulset
     revision = "" if statefulset is None else statefulset.update_revision
     newest = tuple(replace(pod, revision=revision) for pod in snapshot.workload.pods)
-    at_rest = replace(snapshot, workload=replace(snapshot.workload, pods=newest))
+    unasked = replace(snapshot.app, restarts=())
+    at_rest = replace(snapshot, app=unasked, workload=replace(snapshot.workload, pods=newest))
     other = replace(at_rest, workload=with_ready(at_rest.workload, ready=ready))
     one, two = decide(at_rest, policy), decide(other, policy)
     assert (two.verdict, two.reason, two.plan, two.record) == (one.verdict, one.reason, one.plan, one.record)

@@ -43,6 +43,8 @@ from streamapp.core.reasons import Reason
 from streamapp.core.status.conditions import conditions_after_raise
 from streamapp.core.status.gaps import Gap, GapUnknown
 
+MOST_RESTARTS = 100
+"""In one annotation, which a tenant writes."""
 NO_REASON = "no reason given"
 """What stands for a reason that a break-glass annotation leaves out: at night it must work all the same."""
 
@@ -252,8 +254,8 @@ class _Answer:
 
 
 def restart_requests(annotations: Mapping[str, str]) -> Iterator[RestartRequest]:
-    """The restarts that a user asks for; what is no request is left out, since it can name no pod either."""
-    for request in annotations.get(RESTART, "").split(","):
+    """The restarts that a user asks for; what is no request, or one too many, is left out."""
+    for request in annotations.get(RESTART, "").split(",", MOST_RESTARTS)[:MOST_RESTARTS]:
         pod_uid, *words = request.split()[:3] or [""]
         if pod_uid and words in ([], [NEW_VOLUME]):
             yield RestartRequest(pod_uid=pod_uid, new_volume=bool(words))

@@ -6,7 +6,7 @@ Kubernetes keeps a claim that is being deleted until its pod is gone.
 """
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from streamapp.cli.model.app_view import AppView, view_of
 from streamapp.cli.screens import watch
 from streamapp.cli.text import console
 from streamapp.cli.text.console import Output
-from streamapp.core.facts.policy import RolloutPolicy
+from streamapp.core.facts.policy import LearnerSource, RolloutPolicy
 from streamapp.core.facts.snapshot import RestartRequest
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import ConflictError, KubeError, NotFoundError
@@ -59,7 +59,7 @@ class PlannedRestart:
     pod_uids: frozenset[str]
     """Of all pods: requests for others are over."""
     claim: Json | None
-    """The claim to delete; None if the volume is kept, or is gone or going already."""
+    """The claim that is given up; None if the volume is kept, or is gone already."""
     new_volume: bool
 
     @property
@@ -77,12 +77,34 @@ class PlannedRestart:
         text = requests_with(annotations.get(RESTART, ""), self.pod["metadata"]["uid"], self.pod_uids, self.new_volume)
         return None if text == annotations.get(RESTART) else {"metadata": {"annotations": {RESTART: text}}}
 
+    @property
+    def is_uncovered(self) -> bool:
+        """Whether no copy is waited for: there can be none, or the user's policy asks for none."""
+        status, streamapp = self.view.status, self.view.streamapp
+        has_copies = status.learner_source in {LearnerSource.STANDBYS, LearnerSource.ON_DEMAND}
+        is_immediate = isinstance(streamapp, StreamApp) and streamapp.spec.rollout.policy is RolloutPolicy.IMMEDIATE
+        return is_immediate or not has_copies or streamapp.replicas == 1
+
+    def withdrawal(self, resource: Json) -> Json | None:
+        """The annotation without this request; None if it is not there."""
+        annotation = resource["metadata"].get("annotations", {}).get(RESTART, "")
+        left = [one for one in restart_requests({RESTART: annotation}) if one.pod_uid != self.pod["metadata"]["uid"]]
+        return None if not annotation else {"metadata": {"annotations": {RESTART: _text(left) or None}}}
+
     def sentences(self) -> Iterator[str]:
         """What the restart costs and waits for."""
-        yield (
-            f"The operator restarts pod {self.pod['metadata']['name']} when every stateful task that it runs has a "
-            "caught-up copy on another pod."
-        )
+        name = self.pod["metadata"]["name"]
+        if self.is_uncovered:
+            restored = " and has restored their state" if self.claim is not None else ""
+            yield (
+                f"No copy of the tasks of pod {name} is waited for: there is one pod, no copies are known, or "
+                f"`rollout.policy` is Immediate. Their users wait until the new pod runs{restored}."
+            )
+        else:
+            yield (
+                f"The operator restarts pod {name} when every stateful task that it runs has a caught-up copy on "
+                "another pod."
+            )
         if self.claim is not None:
             yield (
                 f"Volume claim {self.claim['metadata']['name']} ({_size(self.claim)}) is deleted, and Kubernetes "
@@ -90,9 +112,8 @@ class PlannedRestart:
             )
         spec = self.view.streamapp.spec if isinstance(self.view.streamapp, StreamApp) else None
         if spec is not None and spec.rollout.policy is RolloutPolicy.PAUSED:
-            yield "`rollout.policy` is Paused: if the pod has an older template, it is not restarted."
-        if spec is not None and spec.rollout.policy is RolloutPolicy.IMMEDIATE:
-            yield "`rollout.policy` is Immediate: the operator does not wait for copies."
+            told = "it starts with the newest one" if self.new_volume else "it is not restarted"
+            yield f"`rollout.policy` is Paused: if the pod has an older template, {told}."
 
 
 def requests_with(annotation: str, pod_uid: str, pod_uids: Collection[str], new_volume: bool) -> str:
@@ -110,7 +131,11 @@ def requests_with(annotation: str, pod_uid: str, pod_uids: Collection[str], new_
         if request.pod_uid in pod_uids and request.pod_uid != pod_uid
     ]
     wanted = [*kept, RestartRequest(pod_uid=pod_uid, new_volume=new_volume)]
-    return ", ".join(f"{one.pod_uid} {NEW_VOLUME}" if one.new_volume else one.pod_uid for one in wanted)
+    return _text(wanted)
+
+
+def _text(requests: Iterable[RestartRequest]) -> str:
+    return ", ".join(f"{one.pod_uid} {NEW_VOLUME}" if one.new_volume else one.pod_uid for one in requests)
 
 
 def restart(target: Target, name: str, options: RestartOptions, output: Output) -> int:
@@ -119,9 +144,10 @@ def restart(target: Target, name: str, options: RestartOptions, output: Output) 
     if output is Output.TABLE:
         console.show(Group(Text(planned.view.name, style="bold"), *map(Text, planned.sentences())))
     if not options.dry_run:
-        if planned.claim is not None:
-            question = f"Delete claim {planned.claim['metadata']['name']} and restart ordinal {planned.ordinal}"
-            require_yes(f"StreamApp {planned.view.name}", question, yes=options.yes)
+        if planned.claim is not None or planned.is_uncovered:
+            claim = "" if planned.claim is None else f"Delete claim {planned.claim['metadata']['name']} and "
+            question = f"{claim}restart ordinal {planned.ordinal}"
+            require_yes(f"StreamApp {planned.view.name}", f"{question[0].upper()}{question[1:]}", yes=options.yes)
         run(_write(target, planned))
     _show(planned, options, output)
     return run(_wait(target, planned, output)) if options.wait and not options.dry_run else Exit.FINE
@@ -200,13 +226,12 @@ def _pod_of(view: AppView, ordinal: int, pods: list[Json]) -> Json:
 
 
 async def _claim(client: KubeClient, view: AppView, ordinal: int) -> Json | None:
-    """The claim to delete; None if it is being deleted, or is gone."""
+    """The claim of an ordinal, also if it is being deleted already; None if it is gone."""
     streamapp = view.streamapp
     if not isinstance(streamapp, StreamApp) or streamapp.spec.state is None:
         raise _error(view, "it has no spec.state, so its pods have no volumes", "leave out --new-volume")
     name = claim_of(streamapp.spec.state.claim_name, streamapp.metadata.name, ordinal)
-    found = await client.find(CLAIMS, streamapp.metadata.namespace, name)
-    return None if found is None or "deletionTimestamp" in found["metadata"] else found
+    return await client.find(CLAIMS, streamapp.metadata.namespace, name)
 
 
 def _error(view: AppView, why: str, next_step: str) -> CliError:
@@ -219,8 +244,24 @@ async def _write(target: Target, planned: PlannedRestart) -> None:
     key = planned.key
     async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
         await streamapps.change(client, connection, key, planned.patch_for)
-        if planned.claim is not None:
+        if planned.claim is None:
+            return
+        try:
+            await _require_same_pod(client, planned)
             await _delete(client, connection, key.namespace, planned.claim)
+        except CliError:
+            # Else a later deletion of that claim, for whatever reason, would restart the pod.
+            await streamapps.change(client, connection, key, planned.withdrawal)
+            raise
+
+
+async def _require_same_pod(client: KubeClient, planned: PlannedRestart) -> None:
+    """A person may have thought about the question for minutes: another pod may use the claim by now."""
+    name = planned.pod["metadata"]["name"]
+    pod = await client.find(PODS, planned.key.namespace, name)
+    is_same = pod is not None and pod["metadata"]["uid"] == planned.pod["metadata"]["uid"]
+    if pod is None or not is_same or "deletionTimestamp" in pod["metadata"]:
+        raise _error(planned.view, f"pod {name} was replaced meanwhile; no claim was deleted", "run the command again")
 
 
 async def _delete(client: KubeClient, connection: ClusterConnection, namespace: str, claim: Json) -> None:
@@ -258,8 +299,18 @@ async def _wait(target: Target, planned: PlannedRestart, output: Output) -> int:
                 console.show(Text(f"{view.now:%H:%M:%S}  {state}"))
             if is_next and pod is not None and _is_ready(pod):
                 return Exit.FINE
+            if pod is not None and not is_next and "deletionTimestamp" not in pod["metadata"]:
+                _require_asked(view, planned)
             before = state
             await asyncio.sleep(LOOK_SECONDS)
+
+
+def _require_asked(view: AppView, planned: PlannedRestart) -> None:
+    """Raise CliError where the restart will not come, since it was withdrawn or the pod is to leave."""
+    _require_obeyed(view, planned.ordinal)
+    asked = restart_requests(view.streamapp.metadata.annotations)
+    if planned.pod["metadata"]["uid"] not in {request.pod_uid for request in asked}:
+        raise _error(view, "the restart was withdrawn", "no action needed")
 
 
 def _state(planned: PlannedRestart, pod: Json | None, view: AppView, *, is_next: bool) -> str:

@@ -225,7 +225,7 @@ def _end_of_the_change(view: AppView, reason: Reason | None) -> str:
         return reason.row.change_ends
     if view.status.scale_down is not None:
         return _OF_A_STEP
-    return "The rollout ends once every remaining pod has the newest template and is ready."
+    return "It ends once every remaining pod has the newest template, and pods that are to restart are back and ready."
 
 
 def _end_of_the_hold(view: AppView, reason: Reason | None) -> Iterator[str]:

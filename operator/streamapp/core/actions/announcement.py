@@ -35,7 +35,10 @@ class Leaving:
     from_ordinal: int | None = None
     """Every pod from this one on."""
     restart: Ordinal | None = None
-    """The one that is to restart next: while it waits nobody else is named, since it may need their room."""
+    """The one that is to restart next: while it waits nobody else is named, since it may need their room.
+
+    Others are if there is no room for its tasks anyway.
+    """
 
 
 def announcement(evidence: Evidence, leaving: Leaving) -> Announce | None:
@@ -75,7 +78,7 @@ def named(evidence: Evidence, leaving: Leaving) -> frozenset[ProcessId]:
         for pod in snapshot.workload.pods
         if pod.ordinal >= granted or (pod.terminating and processes.get(pod.ordinal) in told)
     }
-    drained = _to_be_drained(leaving, processes) if _can_drain(evidence) else set()
+    drained = _to_be_drained(evidence, leaving, processes) if _can_drain(evidence) else set()
     ordinals = gone_soon | (drained if _has_room(evidence, drained) else set())
     # The highest first, which leave first; the others are named when these are gone.
     known = [process for ordinal in sorted(ordinals, reverse=True) if (process := processes.get(ordinal)) is not None]
@@ -120,8 +123,9 @@ def _has_room(evidence: Evidence, drained: set[Ordinal]) -> bool:
     return isinstance(room, RoomUnknown) or room.is_enough
 
 
-def _to_be_drained(leaving: Leaving, processes: Mapping[Ordinal, ProcessId]) -> set[Ordinal]:
-    if leaving.restart is not None:
+def _to_be_drained(evidence: Evidence, leaving: Leaving, processes: Mapping[Ordinal, ProcessId]) -> set[Ordinal]:
+    """A restart for whose tasks there is no room keeps no other pod from leaving."""
+    if leaving.restart is not None and (leaving.from_ordinal is None or _has_room(evidence, {leaving.restart})):
         return {leaving.restart}
     if leaving.from_ordinal is None:
         return set()

@@ -89,27 +89,28 @@ class _Rollout(OfEvidence):
         allowed = self._allowed(candidates)
         if not allowed:
             return Refusal(Reason.RolloutPaused, f"ordinal {first_few([pod.ordinal for pod in candidates])}")
-        unwell = self._unwell()
-        if unwell is not None:
-            return unwell
-        down = next((pod for pod in allowed if self._takes_nothing_away(pod, REPLACEMENT_GATES)), None)
+        in_turn = self._in_turn(allowed)
+        if isinstance(in_turn, Refusal):
+            return in_turn
+        down = next((pod for pod in in_turn if self._takes_nothing_away(pod, REPLACEMENT_GATES)), None)
         if down is not None:
             return Restart(down, Reason.RestartOfIdlePod)
-        verdict = self._one_of(allowed)
-        return verdict if isinstance(verdict, Restart) else self._waits_for_itself(allowed[0], verdict) or verdict
+        verdict = self._one_of(in_turn)
+        return verdict if isinstance(verdict, Restart) else self._waits_for_itself(in_turn[0], verdict) or verdict
 
     def to_drain(self) -> Ordinal | None:
-        candidates = self._allowed(self._candidates())
-        if not candidates or self._unwell() is not None:
+        in_turn = self._in_turn(self._allowed(self._candidates()))
+        if isinstance(in_turn, Refusal) or not in_turn:
             return None
         is_drained = self._source() is LearnerSource.ON_DEMAND and self._waiver() is None
-        return candidates[0].ordinal if is_drained else None
+        return in_turn[0].ordinal if is_drained else None
 
     def next_that_is_down(self) -> Restart | None:
-        if self.policy.rollout is RolloutPolicy.PAUSED or self._unwell() is not None:
+        in_turn = self._in_turn(self._candidates())
+        if self.policy.rollout is RolloutPolicy.PAUSED or isinstance(in_turn, Refusal):
             return None
         gates = tuple(gate for gate in REPLACEMENT_GATES if gate is not no_earlier_step_is_open)
-        down = next((pod for pod in self._candidates() if self._takes_nothing_away(pod, gates)), None)
+        down = next((pod for pod in in_turn if self._takes_nothing_away(pod, gates)), None)
         return None if down is None else Restart(down, Reason.RestartOfIdlePod)
 
     def _candidates(self) -> tuple[Pod, ...]:
@@ -129,7 +130,8 @@ class _Rollout(OfEvidence):
         if self.latest.shows_no_tasks:
             due.sort(key=lambda pod: pod.ready and pod.is_running)
         due.sort(key=self._is_asked_for, reverse=True)
-        staying = tuple(pod for pod in due if pod.ordinal < self.target)
+        # A pod whose volume goes cannot leave: it has to have a new one first.
+        staying = tuple(pod for pod in due if pod.ordinal < self.target or pod.ordinal in self.evidence.given_up)
         if staying:
             return staying
         leaving = (pod for pod in due if self._is_outdated(pod))
@@ -137,14 +139,16 @@ class _Rollout(OfEvidence):
 
     def _allowed(self, candidates: tuple[Pod, ...]) -> tuple[Pod, ...]:
         """Those that a paused rollout does not concern: a restart brings the newest template, too."""
-        is_paused = self.policy.rollout is RolloutPolicy.PAUSED
-        return tuple(pod for pod in candidates if not (is_paused and self._is_outdated(pod)))
+        if self.policy.rollout is not RolloutPolicy.PAUSED:
+            return candidates
+        given_up = self.evidence.given_up
+        return tuple(pod for pod in candidates if not self._is_outdated(pod) or pod.ordinal in given_up)
 
     def _is_outdated(self, pod: Pod) -> bool:
         return pod.revision != self.statefulset.update_revision
 
     def _is_asked_for(self, pod: Pod) -> bool:
-        return pod in self.snapshot.pods_to_restart
+        return pod.ordinal in self.evidence.asked_for
 
     def _is_unheard(self, pod: Pod) -> bool:
         """Tell whether a pod's agent is missing where pods can leave by agents alone; its restart may bring it."""
@@ -172,19 +176,25 @@ class _Rollout(OfEvidence):
         cost = cost_of_restart(self.evidence, pod.ordinal)
         return Refusal(Reason.FirstRestartUncovered, cost, needs_rebalance=False)
 
-    def _unwell(self) -> Refusal | None:
-        """Whoever was restarted last must be back and well: a bad image stops at its first pod."""
+    def _in_turn(self, allowed: tuple[Pod, ...]) -> tuple[Pod, ...] | Refusal:
+        """Whoever was restarted last must be back and well: a bad image stops at its first pod.
+
+        What ails a pod may be what the restart that a user asks for mends. Nobody else restarts meanwhile.
+        """
         pods = self._granted_pods()
         going = [pod.ordinal for pod in pods if pod.terminating]
         if going:
             return Refusal(Reason.PodTerminating, f"ordinal {first_few(going)}")
-        newest = [pod for pod in pods if pod.revision == self.statefulset.update_revision]
-        # What ails a pod whose restart a user asks for may be what the restart mends.
-        ill = [pod.ordinal for pod in newest if not ((pod.is_running and pod.ready) or self._is_asked_for(pod))]
+        newest = [pod for pod in pods if not self._is_outdated(pod)]
+        ill = [pod.ordinal for pod in newest if not (pod.is_running and pod.ready)]
         missing = sorted(set(range(self.statefulset.replicas)) - {pod.ordinal for pod in pods})
-        if ill or missing:
+        is_asked = [pod for pod in allowed if pod.ordinal in ill and self._is_asked_for(pod)]
+        down = tuple(pod for pod in is_asked if self._takes_nothing_away(pod, REPLACEMENT_GATES))
+        if down and not missing:
+            return down
+        if missing or len(ill) > len(is_asked[:1]):
             return Refusal(Reason.RolloutPodNotRunning, f"ordinal {first_few([*ill, *missing])}")
-        return self._agent_that_is_missing([pod.ordinal for pod in newest])
+        return self._agent_that_is_missing([pod.ordinal for pod in newest]) or tuple(is_asked) or allowed
 
     def _agent_that_is_missing(self, newest: list[Ordinal]) -> Refusal | None:
         """Whoever has the newest template has an agent, where one belongs into it, and is heard: the first is a canary.
@@ -194,11 +204,7 @@ class _Rollout(OfEvidence):
         """
         asked = self.policy.agent and self.policy.source in {None, LearnerSource.ON_DEMAND}
         workload, others = self.snapshot.workload, self._pods_that_spoke(newest)
-        pods = tuple(
-            pod
-            for pod in workload.pods
-            if (pod.ordinal in newest or pod.ordinal in others) and not self._is_asked_for(pod)
-        )
+        pods = tuple(pod for pod in workload.pods if pod.ordinal in newest or pod.ordinal in others)
         if not asked or self.policy.rollout is RolloutPolicy.IMMEDIATE or not pods:
             return None
         quiet = silence(replace(self.snapshot, workload=replace(workload, pods=pods)), self.policy.timing)

@@ -20,7 +20,7 @@ from streamapp.core.facts.lag import EndOffsets
 from streamapp.core.facts.policy import ScalingPolicy
 from streamapp.core.facts.snapshot import Snapshot
 from streamapp.core.facts.tasks import TaskSet
-from streamapp.core.facts.workload import Workload
+from streamapp.core.facts.workload import Pod, Workload
 
 Derived = TypeVar("Derived")
 
@@ -117,6 +117,21 @@ class Evidence:
     def latest(self) -> ReadingEvidence | None:
         """What follows from the newest reading; None if there is none, or its group could not be described."""
         return None if self.snapshot.latest is None else self.of(self.snapshot.latest)
+
+    @cached_property
+    def asked_for(self) -> Mapping[Ordinal, Pod]:
+        """The pods that a user wants restarted; one that is to get a new volume once its claim is being deleted."""
+        new_volume = {request.pod_uid: request.new_volume for request in self.snapshot.app.restarts}
+        pods = [pod for pod in self.snapshot.workload.pods if pod.uid in new_volume and not pod.terminating]
+        return {pod.ordinal: pod for pod in pods if not new_volume[pod.uid] or pod.ordinal in self.given_up}
+
+    @cached_property
+    def given_up(self) -> frozenset[Ordinal]:
+        """The pods that a user wants to have a new volume, and whose claim is being deleted, or is gone already."""
+        asked = {request.pod_uid for request in self.snapshot.app.restarts if request.new_volume}
+        kept = {volume.ordinal for volume in self.snapshot.workload.volumes if not volume.deleting}
+        pods = (pod for pod in self.snapshot.workload.pods if pod.uid in asked)
+        return frozenset(pod.ordinal for pod in pods if pod.ordinal not in kept)
 
     def once(self, derive: Callable[["Evidence"], Derived]) -> Derived:
         """What a function of the evidence gives, derived at the first question."""

@@ -14,10 +14,9 @@ from streamapp.core.facts.agent_reports import AgentsSeen
 from streamapp.core.facts.autoscalers import NOT_LISTED, ReplicaWriters, ReplicaWritersUnknown
 from streamapp.core.facts.containers import ContainerEnd, ObservedMembers
 from streamapp.core.facts.group import GroupReading
-from streamapp.core.facts.ids import Ordinal
 from streamapp.core.facts.tasks import TaskSet, TopologyUnknown
 from streamapp.core.facts.topic_configs import ConfigUnread, TopicConfig
-from streamapp.core.facts.workload import Pod, Workload
+from streamapp.core.facts.workload import Workload
 
 MOST_RATES = 200
 MOST_PAUSES = 20
@@ -272,14 +271,3 @@ class Snapshot:
     def latest(self) -> GroupReading | None:
         """The newest poll, whatever it says."""
         return self.readings[0] if self.readings else None
-
-    @property
-    def pods_to_restart(self) -> tuple[Pod, ...]:
-        """The pods that a user wants restarted; one that is to get a new volume once its claim is being deleted."""
-        new_volume = {request.pod_uid: request.new_volume for request in self.app.restarts}
-        pods = (pod for pod in self.workload.pods if pod.uid in new_volume and not pod.terminating)
-        return tuple(pod for pod in pods if not new_volume[pod.uid] or self._is_given_up(pod.ordinal))
-
-    def _is_given_up(self, ordinal: Ordinal) -> bool:
-        volume = self.workload.volume(ordinal)
-        return volume is None or volume.deleting

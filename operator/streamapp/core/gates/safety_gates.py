@@ -147,17 +147,21 @@ def identity_holds(case: GateInput) -> Refusal | None:
         recorded = None if volume is None else volume.process_id
         detail = f"ordinal {clash.by_host} runs as {clash.member.process_id}, recorded is {recorded}"
         return Refusal(Reason.ProcessIdMismatch, detail)
-    without_volume = [one for one in pods_without_volume(case.snapshot) if not _gets_a_new_volume(case, one)]
+    without_volume = sorted({*pods_without_volume(case.snapshot)} - _known_to_get_new_volumes(case))
     if without_volume:
         return Refusal(Reason.VolumeClaimMissing, f"ordinal {first_few(without_volume)}", needs_rebalance=False)
     missing = sorted(unrecorded(placement, case.snapshot.workload))
     return Refusal(Reason.ProcessIdUnrecorded, f"ordinal {first_few(missing)}") if missing else None
 
 
-def _gets_a_new_volume(case: GateInput, ordinal: Ordinal) -> bool:
-    """Tell whether the judgement is about the restart of this very pod, whose volume a user gives up."""
-    is_about_it = case.candidate.kind is RemovalKind.RESTART and ordinal in case.candidate.ordinals
-    return is_about_it and any(pod.ordinal == ordinal for pod in case.snapshot.pods_to_restart)
+def _known_to_get_new_volumes(case: GateInput) -> frozenset[Ordinal]:
+    """The pods whose volumes a user gives up, where such a pod is to restart: else two of them wait for each other.
+
+    The state of the others is there until their pods go, and each of them is judged when its turn has come.
+    """
+    given_up = case.evidence.given_up
+    is_one_of_them = case.candidate.kind is RemovalKind.RESTART and given_up.issuperset(case.candidate.ordinals)
+    return given_up if is_one_of_them else frozenset()
 
 
 def statefulset_is_observed(case: GateInput) -> Refusal | None:

@@ -111,15 +111,15 @@ def _reconciling(findings: DecisionFacts) -> Condition:
         rollout = findings.rollout
         if rollout is not None and rollout.reason is not Reason.RolloutPaused:
             waits = isinstance(rollout, Refusal) and rollout.reason is Reason.FirstRestartUncovered
-            told = rollout.detail if isinstance(rollout, Refusal) and waits else _what_waits(findings.snapshot)
+            told = rollout.detail if isinstance(rollout, Refusal) and waits else _what_waits(findings.evidence)
             return _condition("Reconciling", Answer.TRUE, rollout.reason, told)
         if _awaited(findings):
             return _condition("Reconciling", Answer.TRUE, Reason.PodsNotReady)
     return _condition("Reconciling", Answer.FALSE, reason, findings.outcome.detail)
 
 
-def _what_waits(snapshot: Snapshot) -> str:
-    asked = [pod.ordinal for pod in snapshot.pods_to_restart]
+def _what_waits(evidence: Evidence) -> str:
+    asked = sorted(evidence.asked_for)
     return f"The restart of ordinal {first_few(asked)} is waiting." if asked else "The rollout is waiting."
 
 
