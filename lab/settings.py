@@ -32,6 +32,7 @@ class Versions:
     helm: str
     helm_3: str
     prometheus_operator: str
+    prometheus: str
     spark_connector: str
     spark_token_provider: str
     spark_kafka_clients: str
@@ -56,6 +57,7 @@ class Versions:
             helm=table["helm"]["helm"],
             helm_3=table["helm"]["helm-3"],
             prometheus_operator=table["prometheus"]["operator"],
+            prometheus=table["prometheus"]["server"],
             spark_connector=table["spark"]["kafka-connector"],
             spark_token_provider=table["spark"]["token-provider"],
             spark_kafka_clients=table["spark"]["kafka-clients"],

@@ -1,8 +1,9 @@
-"""Tools around the chart: Helm, built with `go install`, and the resource definitions of the Prometheus operator.
+"""Tools around the chart: Helm, Prometheus, and the resource definitions of the Prometheus operator.
 
 Helm 4 is part of every lab and installs the operator there. Helm 3 only renders the chart in its tests, which build it
 themselves, so that `lab up` does not wait for it. With the definitions the lab's API server validates the chart's
-monitors and rules; the Prometheus operator itself does not run in the lab.
+monitors and rules; the Prometheus operator itself does not run in the lab. Prometheus is built by the tests that fire
+the alerts, which need no lab.
 """
 
 import json
@@ -72,22 +73,67 @@ def prometheus_definitions(versions: Versions, cache: Cache) -> Path:
     def build(folder: Path) -> None:
         go = find_or_fetch_go(versions, cache)
         with step("Fetch the definitions of the Prometheus operator"):
-            fetched = subprocess.run(
-                [go, "mod", "download", "-json", f"{MODULE}@{version}"],
-                env=go_environment(),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=300,
-            )
-        if fetched.returncode != 0:
-            raise LabError(
-                f"{MODULE} {version}: it could not be fetched",
-                fetched.stderr.strip() or fetched.stdout.strip(),
-                "check the network and GOPROXY, then run it again",
-            )
-        source = Path(json.loads(fetched.stdout)["Dir"]) / "example" / "prometheus-operator-crd"
+            source = _sources(go, MODULE, version) / "example" / "prometheus-operator-crd"
         for kind in KINDS:
             shutil.copyfile(source / f"monitoring.coreos.com_{kind}.yaml", folder / f"{kind}.yaml")
 
     return cache.entry("prometheus-definitions", content_key({"version": version, "kinds": " ".join(KINDS)}), build)
+
+
+SERVER = "github.com/prometheus/prometheus"
+SERVER_TAGS = "remove_all_sd,netgo"
+"""Without the clouds that it can discover targets in, which are most of what would be compiled. Its pages are left out
+as long as no tag asks for them."""
+
+
+def build_prometheus(versions: Versions, cache: Cache) -> Path:
+    """Give the folder that holds `prometheus` and `promtool`; seven minutes the first time.
+
+    Raises LabError if there is no Go, the module cannot be fetched, or it does not compile.
+    """
+    version = versions.prometheus
+    flags = f"-s -w -X github.com/prometheus/common/version.Version={version}"
+    command: Command = ["build", "-trimpath", "-buildvcs=false", "-tags", SERVER_TAGS, "-ldflags", flags]
+    parts = ("./cmd/prometheus", "./cmd/promtool")
+
+    def build(folder: Path) -> None:
+        go = find_or_fetch_go(versions, cache)
+        with step(f"Build Prometheus {version}, once: seven minutes"):
+            # In its own folder, unlike Helm: `go install` takes no module that replaces others.
+            sources = _sources(go, SERVER, _module_version(version))
+            whole: Command = [go, *command, "-o", f"{folder}/", *parts]
+            outcome = run(whole, cache.log("prometheus"), folder=sources, environment=go_environment())
+        if outcome.code != 0:
+            raise LabError(
+                f"Prometheus {version}: it could not be built",
+                outcome.why(noise=r"^\s*$|^go: downloading "),
+                "check the network and GOPROXY; what was fetched stays fetched, so run it again",
+            )
+
+    inputs = {"version": version, "command": " ".join(map(str, command)), "parts": " ".join(parts)}
+    return cache.entry("prometheus", content_key(inputs), build)
+
+
+def _module_version(version: str) -> str:
+    """Give the version of the Go module for one of Prometheus 3: `3.13.5` is `v0.313.5`."""
+    major, minor, patch = version.split(".")
+    return f"v0.{major}{int(minor):02}.{patch}"
+
+
+def _sources(go: Path, module: str, version: str) -> Path:
+    """Give the folder with the sources of a Go module; LabError if it cannot be fetched."""
+    fetched = subprocess.run(
+        [go, "mod", "download", "-json", f"{module}@{version}"],
+        env=go_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if fetched.returncode != 0:
+        raise LabError(
+            f"{module} {version}: it could not be fetched",
+            fetched.stderr.strip() or fetched.stdout.strip(),
+            "check the network and GOPROXY, then run it again",
+        )
+    return Path(json.loads(fetched.stdout)["Dir"])
