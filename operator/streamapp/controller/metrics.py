@@ -15,6 +15,9 @@ _GAP_SECONDS = (0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 SUCCESS = "success"
 ERROR = "error"
 """The two values of the label `result`."""
+REMOVED = "removed"
+CANCELLED = "cancelled"
+"""The two values of the label `outcome`."""
 
 
 class Metrics:
@@ -23,6 +26,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._of_holds(self.registry)
+        self._of_ended_holds(self.registry)
         self._of_applications(self.registry)
         self._of_forecasts(self.registry)
         self._of_agents(self.registry)
@@ -39,21 +43,8 @@ class Metrics:
         )
         self.hold_seconds = Gauge(
             "streamapp_hold_seconds",
-            "Seconds since the current hold of a scale-down began; 0 without a hold.",
+            "Seconds since the current hold of a scale-down began, or its record could not be read; 0 without a hold.",
             _APP,
-            registry=registry,
-        )
-        self.hold_durations = Histogram(
-            "streamapp_hold_duration_seconds",
-            "Durations of ended holds, by outcome: `removed` (pods were removed) or `cancelled`.",
-            ("outcome",),
-            buckets=_HOLD_SECONDS,
-            registry=registry,
-        )
-        self.gaps = Histogram(
-            "streamapp_step_downtime_seconds",
-            "Longest downtime of a task in each completed step of a scale-down, at most.",
-            buckets=_GAP_SECONDS,
             registry=registry,
         )
         self.waiting_tasks = Gauge(
@@ -66,6 +57,24 @@ class Metrics:
             "streamapp_remaining_lag_records",
             "Records that copies and restoring tasks still have to apply; absent if one of the lags is unknown.",
             _APP,
+            registry=registry,
+        )
+
+    def _of_ended_holds(self, registry: CollectorRegistry) -> None:
+        """How long holds and steps took."""
+        self.hold_durations = Histogram(
+            "streamapp_hold_duration_seconds",
+            "Durations of ended holds, by outcome: `removed` (pods were removed) or `cancelled`.",
+            ("outcome",),
+            buckets=_HOLD_SECONDS,
+            registry=registry,
+        )
+        for outcome in (REMOVED, CANCELLED):
+            self.hold_durations.labels(outcome)  # Prometheus sees no rise where a series begins
+        self.gaps = Histogram(
+            "streamapp_step_downtime_seconds",
+            "Longest downtime of a task in each completed step of a scale-down, at most.",
+            buckets=_GAP_SECONDS,
             registry=registry,
         )
 
@@ -89,6 +98,12 @@ class Metrics:
         self.last_success = Gauge(
             "streamapp_last_success_timestamp_seconds",
             "Unix time of the last reconcile that read, decided, applied and reported without an error.",
+            _APP,
+            registry=registry,
+        )
+        self.last_success_age = Gauge(
+            "streamapp_last_success_age_seconds",
+            "Seconds since the last reconcile without an error, or since the first attempt of this process.",
             _APP,
             registry=registry,
         )
@@ -144,6 +159,9 @@ class Metrics:
         self.build_info = Gauge(
             "streamapp_build_info", "1, with the version of the operator.", ("version",), registry=registry
         )
+        self.start_time = Gauge(
+            "streamapp_start_time_seconds", "Unix time at which the process started.", registry=registry
+        )
         self.reconciles = Counter("streamapp_reconcile_total", "Reconciles, by result.", ("result",), registry=registry)
         self.reconcile_seconds = Histogram(
             "streamapp_reconcile_time_seconds", "Duration of reconciles.", buckets=_RECONCILE_SECONDS, registry=registry
@@ -169,6 +187,10 @@ class Metrics:
             ("method", "resource", "code"),
             registry=registry,
         )
+        self._of_watches(registry)
+
+    def _of_watches(self, registry: CollectorRegistry) -> None:
+        """What the operator sees of its namespaces."""
         self.namespace_listed = Gauge(
             "streamapp_namespace_listed",
             "1 if the operator can list a namespace of `watchNamespaces`, else 0; absent if it watches all namespaces.",
@@ -208,7 +230,8 @@ class Metrics:
         """Remove the metrics of a deleted application."""
         of_apps = (
             *(self.replicas, self.hold_seconds, self.waiting_tasks, self.remaining_lag, self.converged),
-            *(self.condition, self.group_read_age, self.last_success, self.steps, self.removed),
+            *(self.condition, self.group_read_age, self.last_success, self.last_success_age),
+            *(self.steps, self.removed),
             *(self.agent_requests, self.announcements),
             *(self.forecasts, self.forecast_error, self.forecast_wrong_moves),
         )

@@ -168,6 +168,7 @@ class Operator:
 
     def _show_queue_and_lease(self) -> None:
         self.metrics.build_info.labels(release()).set(1)
+        self.metrics.start_time.set(self._now().timestamp())
         self.metrics.queue_depth.set_function(lambda: len(self.queue))
         self.metrics.leader.set_function(lambda: float(self.leadership.leads()))
         self.metrics.lease_transitions.set_function(lambda: self.leadership.transitions)

@@ -4,7 +4,8 @@ import asyncio
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.controller.doubles.bench import Bench, a_bench
+from streamapp.controller.reconcile.report import REMOVAL_REASONS
+from tests.controller.doubles.bench import KEY, Bench, a_bench
 
 
 def value(bench: Bench, name: str, **labels: str) -> float | None:
@@ -64,3 +65,93 @@ def test_holds_and_downtimes_are_counted_when_they_end() -> None:
             assert value(bench, "streamapp_step_downtime_seconds_count") == 1
 
     asyncio.run(main())
+
+
+def test_the_age_of_the_last_success_grows_also_where_no_reconcile_ever_succeeded() -> None:
+    async def main() -> None:
+        async with a_bench() as bench:
+            bench.server.refuse = lambda request: (500, "away") if "pods" in request.path else None
+            await bench.restart()
+            assert value(bench, "streamapp_last_success_age_seconds") is None
+            assert not await bench.make_pass()
+            bench.clock.move(1800)
+            assert not await bench.make_pass()
+            assert value(bench, "streamapp_last_success_timestamp_seconds") is None
+            assert (value(bench, "streamapp_last_success_age_seconds") or 0) >= 1800
+            bench.server.refuse = lambda _: None
+            assert await bench.make_pass()
+            assert (value(bench, "streamapp_last_success_age_seconds") or 0) < 5
+
+    asyncio.run(main())
+
+
+def test_an_application_that_is_gone_has_no_age_of_its_last_success() -> None:
+    async def main() -> None:
+        async with a_bench() as bench:
+            await bench.make_pass()
+            assert value(bench, "streamapp_last_success_age_seconds") is not None
+            bench.server.remove("streamapps", KEY.namespace, KEY.name)
+            await bench.make_pass()
+            assert value(bench, "streamapp_last_success_age_seconds") is None
+
+    asyncio.run(main())
+
+
+def test_a_hold_whose_record_cannot_be_read_has_a_duration() -> None:
+    async def main() -> None:
+        async with a_bench(4) as bench:
+            bench.desired(3)
+            bench.group.lag = 900_000
+            await bench.run(lambda: bench.record() is not None)
+            statefulset = bench.statefulset()
+            statefulset["metadata"]["annotations"]["streamapp.dev/hold-record"] = "no record"
+            bench.server.put("statefulsets", statefulset)
+            await bench.restart()
+            await bench.run(lambda: bench.condition("ScaleDownHeld") == ("True", "HoldRecordUnreadable"))
+            for _ in range(10):
+                bench.clock.move(10)
+                await bench.make_pass()
+            assert (value(bench, "streamapp_hold_seconds") or 0) >= 100
+            bench.desired(5)
+            await bench.run(lambda: bench.condition("ScaleDownHeld")[0] == "False")
+            assert value(bench, "streamapp_hold_seconds") == 0
+
+    asyncio.run(main())
+
+
+def test_a_hold_that_a_raise_ends_is_cancelled_also_where_nothing_else_can_be_read() -> None:
+    async def main() -> None:
+        async with a_bench(4) as bench:
+            bench.group.lag = 900_000
+            bench.desired(3)
+            await bench.run(lambda: (value(bench, "streamapp_hold_seconds") or 0) > 0)
+            bench.server.refuse = lambda request: (500, "away") if "pods" in request.path else None
+            bench.desired(5)
+            assert not await bench.make_pass()
+            assert bench.granted() == 5
+            bench.server.refuse = lambda _: None
+            bench.group.lag = 0
+            await bench.run(lambda: bench.is_settled(5))
+            ended = {one: value(bench, HOLD_ENDS, outcome=one) for one in ("cancelled", "removed")}
+            assert ended == {"cancelled": 1, "removed": 0}
+
+    asyncio.run(main())
+
+
+def test_what_is_counted_begins_with_nothing_so_that_the_first_event_is_a_rise() -> None:
+    async def main() -> None:
+        async with a_bench(4) as bench:
+            await bench.make_pass()
+            assert value(bench, "streamapp_replicas_removed_total", reason="Covered") == 0
+            assert value(bench, HOLD_ENDS, outcome="removed") == 0
+            bench.desired(3)
+            await bench.run(lambda: bench.is_settled(3))
+            reasons = {reason.name for reason in REMOVAL_REASONS}
+            removed = {one: value(bench, "streamapp_replicas_removed_total", reason=one) for one in reasons}
+            assert removed == {one: float(one == "Covered") for one in reasons}
+            assert value(bench, "streamapp_plan_steps_total", step="GrantReplicas", result="error") == 0
+
+    asyncio.run(main())
+
+
+HOLD_ENDS = "streamapp_hold_duration_seconds_count"

@@ -209,6 +209,9 @@ def test_settings_of_the_topic_that_cannot_be_used_are_told_and_do_not_end_the_o
     assert made.topic is None
     assert made.writer is not None, "files are written all the same"
     assert counted(metrics, "errors") == 1
+    for queue in made.recorder.queues:
+        queue.add([QueuedLine(1, b"one"), QueuedLine(2, b"two")])
+    assert counted(metrics, "dropped") == 2, "an alert rests on it"
     told_of_it = [one for one in lines if one["event"] == "flight record not sent to its topic"]
     assert len(told_of_it) == 1
     assert told_of_it[0]["next"]

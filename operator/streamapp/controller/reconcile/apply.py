@@ -195,6 +195,8 @@ class Applier:
     def _observed(self, key: Key, steps: Plan, on_step: StepObserver) -> Iterator[None]:
         """Have the outcome of the steps of this block counted and observed."""
         result = ERROR
+        for step in steps:
+            self._metrics.steps.labels(key.namespace, key.name, type(step).__name__, ERROR)  # begins with 0
         try:
             self._leadership.check()  # also for brokers and agents, who know nothing of a Lease
             yield

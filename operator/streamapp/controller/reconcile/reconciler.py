@@ -87,6 +87,8 @@ class Reconciler:
 
         KubeError where the API server did not do its part: the queue tries again, ever more rarely.
         """
+        if key not in self._left_to:
+            self._reporter.expect_success(key)
         try:
             return await self._pass(key)
         except RaisePendingError:

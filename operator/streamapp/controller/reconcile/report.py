@@ -13,13 +13,14 @@ from streamapp.api.status.conditions import said
 from streamapp.api.status.throttle import is_worth_writing
 from streamapp.api.status.translate import status_after_raise, status_of
 from streamapp.controller.apps.memory import Memory
-from streamapp.controller.metrics import Metrics
+from streamapp.controller.metrics import CANCELLED, REMOVED, Metrics
 from streamapp.controller.reconcile.forecasts import Forecasts
 from streamapp.controller.reconcile.gather import Gathered, ReplicaFacts
 from streamapp.core.actions.decision import Answer, Decision, Event, Verdict
 from streamapp.core.facts.hold_record import Hold, HoldRecord
 from streamapp.core.facts.snapshot import Raise
 from streamapp.core.facts.tasks import TaskSet
+from streamapp.core.gates.candidates import RemovalKind
 from streamapp.core.reasons import Reason
 from streamapp.core.status.events import event_of
 from streamapp.core.status.gaps import Gap, GapUnknown, worst_gap
@@ -28,6 +29,12 @@ from streamapp.kube.client.kinds import Key
 from streamapp.kube.objects import events, status
 
 log = structlog.get_logger()
+
+REMOVAL_REASONS = (
+    *(kind.reason for kind in RemovalKind),
+    *(Reason.StoppingToZero, Reason.OverriddenByUser, Reason.OverriddenByPolicy, Reason.OverriddenByTimeout),
+)
+"""For which pods are removed."""
 
 
 class Reporter:
@@ -47,8 +54,12 @@ class Reporter:
         self._logged: dict[Key, tuple[Verdict, str]] = {}
         self._holds: dict[Key, Hold] = {}
         """The hold of each application, as last reported."""
+        self._unreadable: dict[Key, datetime] = {}
+        """Since when the hold record of each application cannot be read."""
         self._shown: dict[Key, Memory] = {}
         """Whose age of the group is shown."""
+        self._succeeded_at: dict[Key, datetime] = {}
+        """When each application was last reconciled without an error; before that, when it was first tried."""
         self.forecasts = Forecasts(metrics, now)
         """Predictions of changes, and what became of them."""
 
@@ -64,7 +75,19 @@ class Reporter:
         if done or gathered.snapshot.raised is not None:
             await self._publish(gathered, decision, changed=changed)
         if done:
-            self._metrics.last_success.labels(gathered.key.namespace, gathered.key.name).set(self._now().timestamp())
+            self._succeeded_at[gathered.key] = succeeded_at = self._now()
+            self._metrics.last_success.labels(gathered.key.namespace, gathered.key.name).set(succeeded_at.timestamp())
+
+    def expect_success(self, key: Key) -> None:
+        """Show from now on how old the last success is when Prometheus asks, also while there was none yet."""
+        if key in self._succeeded_at:
+            return
+        self._succeeded_at[key] = self._now()
+
+        def age() -> float:
+            return (self._now() - self._succeeded_at[key]).total_seconds()
+
+        self._metrics.last_success_age.labels(key.namespace, key.name).set_function(age)
 
     async def report_raise(self, facts: ReplicaFacts, raised: Raise, unread: str) -> None:
         """Report a raise that was made in a pass which could read nothing else; `unread` says what and why."""
@@ -73,6 +96,8 @@ class Reporter:
         metrics.replicas.labels(*labels, "desired").set(facts.app.desired.replicas)
         metrics.replicas.labels(*labels, "current").set(raised.to_replicas)
         published = events_of(raised)
+        if raised.cancelled_hold is not None:
+            self._count_end(key, CANCELLED, now)
         self._logged[key] = (Verdict.GROW, Reason.Growing.name)
         log.info("raised", app=str(key), replicas=published[0].detail, unread=unread)
         new = status_after_raise(facts.streamapp.status, raised, unread, now)
@@ -83,7 +108,7 @@ class Reporter:
 
     def forget(self, key: Key) -> None:
         """Drop the state of a deleted application."""
-        for remembered in (self._logged, self._holds, self._shown):
+        for remembered in (self._logged, self._holds, self._unreadable, self._shown, self._succeeded_at):
             remembered.pop(key, None)
         self.forecasts.forget(key)
         self._metrics.forget(key.namespace, key.name)
@@ -150,9 +175,12 @@ class Reporter:
         for kind, count in counts.items():
             metrics.replicas.labels(*labels, kind).set(count)
         hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
-        metrics.hold_seconds.labels(*labels).set(0 if hold is None else (now - hold.since).total_seconds())
+        since = self._unreadable_since(gathered.key, decision, now) if hold is None else hold.since
+        metrics.hold_seconds.labels(*labels).set(0 if since is None else (now - since).total_seconds())
         metrics.waiting_tasks.labels(*labels).set(len(decision.waiting_for))
         metrics.converged.labels(*labels).set(decision.convergence.is_converged)
+        for reason in REMOVAL_REASONS:
+            metrics.removed.labels(*labels, reason.name)  # Prometheus sees no rise where a series begins
         if decision.convergence.remaining_lag is None:
             metrics.remaining_lag.remove_by_labels(dict(zip(("namespace", "name"), labels, strict=True)))
         else:
@@ -162,6 +190,13 @@ class Reporter:
                 is_so = condition.status is answer
                 metrics.condition.labels(*labels, condition.type, answer.value).set(is_so)
         self._measure_group(gathered)
+
+    def _unreadable_since(self, key: Key, decision: Decision, now: datetime) -> datetime | None:
+        """When this process first found the hold record unreadable; None where it is not."""
+        if decision.reason is not Reason.HoldRecordUnreadable:
+            self._unreadable.pop(key, None)
+            return None
+        return self._unreadable.setdefault(key, now)
 
     def _measure_group(self, gathered: Gathered) -> None:
         """Show the age of the last successful reading as it is when Prometheus asks: no pass may come for long."""
@@ -180,15 +215,20 @@ class Reporter:
         """Count holds and steps that have ended."""
         key, now = gathered.key, gathered.snapshot.now
         hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
-        before = self._holds.pop(key, None)
+        before = self._holds.get(key)
         if before is not None and (hold is None or hold.id != before.id):
             is_cancelled = any(event.reason is Reason.HoldCancelled for event in decision.events)
-            outcome = "cancelled" if is_cancelled else "removed"
-            self._metrics.hold_durations.labels(outcome).observe((now - before.since).total_seconds())
+            self._count_end(key, CANCELLED if is_cancelled else REMOVED, now)
         if hold is not None:
             self._holds[key] = hold
         if isinstance(gap, Gap):
             self._metrics.gaps.observe(gap.at_most.total_seconds())
+
+    def _count_end(self, key: Key, outcome: str, now: datetime) -> None:
+        """Count the hold that was last reported as ended."""
+        before = self._holds.pop(key, None)
+        if before is not None:
+            self._metrics.hold_durations.labels(outcome).observe((now - before.since).total_seconds())
 
 
 def _granted(gathered: Gathered) -> int:

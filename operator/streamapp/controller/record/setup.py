@@ -5,7 +5,7 @@ Called by `process`, which also closes them.
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -84,11 +84,24 @@ def recording(
         producer = _producer(settings)
         if producer is None:
             metrics.record_errors.labels("topic").inc()
+            queues.append(_NoOutlet(dropped_marker, metrics))
         else:
             queues.append(RecordQueue(dropped_marker))
             topic = TopicWriter(producer, queues[-1], metrics)
     recorder = PassRecorder(name, tuple(queues), now, term_of(leadership), metrics.record_errors.labels("pass").inc)
     return Recording(recorder, writer, topic)
+
+
+class _NoOutlet(RecordQueue):
+    """Stands for brokers that cannot be asked with what the settings say: each line is lost, and counted."""
+
+    def __init__(self, dropped_marker: Callable[[int, int], QueuedLine], metrics: Metrics) -> None:
+        super().__init__(dropped_marker)
+        self._lost = metrics.record_dropped.labels("topic")
+
+    def add(self, entries: Iterable[QueuedLine]) -> None:
+        """Keep nothing."""
+        self._lost.inc(sum(1 for _ in entries))
 
 
 def _place(settings: Settings, name: RecorderIdentity) -> RecordFiles:
