@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One process for each core; `worksteal` keeps all of them busy until the end.
 WORKERS := --numprocesses auto --dist worksteal
 
-.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
+.PHONY: help setup hooks check check-static format generate test-unit test test-slow test-sweep test-java test-hostile test-model test-spark test-analytics test-by-parts test-by-computing test-lab-parts test-lab test-brokers test-agent-versions prove prove-judge prove-machine test-proofs test-alerts lab-build lab-up lab-down lab-status demo matrix bench bench-moves bench-agent bench-decide bench-fleet bench-forecasts bench-memory bench-assignor bench-analytics docs docs-check release release-build verify-release test-release
 
 ##@ Begin
 
@@ -20,7 +20,7 @@ help: ## Print this help
 	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z-]+:.*## / {printf "  \033[1m%-19s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "Tiers: \`make check\` for every change, \`make test\` at each merge, \`make test-proofs prove\` every night."
+	@echo "Tiers: \`make check\` for every change, \`make test\` at each merge, \`make test-proofs test-alerts prove\` every night."
 	@echo "CLUSTER=embedded|kind|context chooses where the lab runs; docs/lab.md explains it."
 
 setup: ## Install what Python needs, exactly as locked
@@ -106,7 +106,7 @@ test-lab: ## Tests on real parts: the lab's own life, then all that runs in it
 test-lab-parts:
 	$(UV) pytest -m registries tests/lab_unit tests/release
 	$(UV) pytest -m brokers -p no:randomly tests/brokers
-	$(UV) pytest -m chart tests/chart tests/release
+	$(UV) pytest -m chart tests/alerts tests/chart tests/release
 	$(UV) pytest -m lifecycle tests/lab_unit/clusters
 	[[ "$${CLUSTER:-embedded}" != embedded ]] || $(UV) pytest -p no:randomly -m lifecycle tests/lifecycle
 
@@ -148,6 +148,9 @@ prove-machine: ## Play users and faults at random against the whole operator, ju
 test-proofs: ## Tier 3: the hold in the lab against all that a cluster may do to it, every kind of application (root, 45 minutes)
 	$(LAB) build --analytics
 	$(LAB) test -m proofs tests/lab
+
+test-alerts: ## Tier 3: fire each alert of the chart in a real Prometheus, and ask each query of the dashboard (20 minutes the first time)
+	$(UV) pytest $(WORKERS) -m alerts tests/alerts
 
 ##@ Lab
 

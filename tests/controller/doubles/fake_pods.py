@@ -69,7 +69,9 @@ class FakePods:
         self._server.put("pods", pod)
 
     def _changed(self, plural: str, body: Json, before: Json | None) -> None:
-        if plural != "statefulsets" or (before is not None and before.get("spec") == body.get("spec")):
+        if plural != "statefulsets" or body["metadata"]["name"] != self._name:
+            return
+        if before is not None and before.get("spec") == body.get("spec"):
             return
         wanted = {f"{self._name}-{number}": number for number in range(body["spec"]["replicas"])}
         present = self._pods()

@@ -90,11 +90,12 @@ class Replicas:
         self.server, self._environment = server, environment
         self.all: dict[str, Replica] = {}
 
-    async def start(self, name: str) -> Replica:
-        """Start one."""
+    async def start(self, name: str, **settings: object) -> Replica:
+        """Start one, with settings of its own."""
+        own = {f"STREAMAPP_{setting.upper()}": str(value) for setting, value in settings.items()}
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "streamapp"),
-            env={**self._environment, "STREAMAPP_INSTANCE": name},
+            env={**self._environment, "STREAMAPP_INSTANCE": name, **own},
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )
@@ -132,7 +133,13 @@ class Replicas:
 @asynccontextmanager
 async def replicas(folder: Path, **settings: float) -> AsyncIterator[Replicas]:
     """Give a server with one StreamApp, and nobody who looks after it yet."""
-    server = KnowingServer()
+    async with replicas_at(KnowingServer(), folder, **settings) as them:
+        yield them
+
+
+@asynccontextmanager
+async def replicas_at(server: KnowingServer, folder: Path, **settings: float) -> AsyncIterator[Replicas]:
+    """Give a server of one's own with one StreamApp, and nobody who looks after it yet."""
     server.put(STREAM_APPS.plural, a_stream_app())
     async with server.serving() as url:
         write_kubeconfig(folder / "kubeconfig", url)
