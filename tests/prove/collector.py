@@ -53,7 +53,19 @@ class Collector:
     def is_stale(self, statefulset: Json, ordinal: int) -> bool:
         """Whether the claim of a pod that must be made still goes with a former pod."""
         claim = self._claim(statefulset["metadata"], ordinal)
-        return claim is not None and any(one["kind"] == "Pod" for one in claim["metadata"].get("ownerReferences", ()))
+        if claim is None:
+            return False
+        metadata = claim["metadata"]
+        return "deletionTimestamp" in metadata or any(
+            one["kind"] == "Pod" for one in metadata.get("ownerReferences", ())
+        )
+
+    def give_up(self, statefulset: Json, ordinal: int) -> None:
+        """Delete a claim as its user does: it stays until its pod is gone."""
+        claim = self._claim(statefulset["metadata"], ordinal)
+        if claim is not None and "deletionTimestamp" not in claim["metadata"]:
+            self._store.put(CLAIMS, marked(claim, wall(self._loop)))
+            self._soon()
 
     def delete_app(self, app: Json, *, in_foreground: bool) -> None:
         """Delete the StreamApp as its user does; in the foreground, it stays until all that it owns is gone."""
@@ -83,6 +95,10 @@ class Collector:
         orphans = list(self._orphans(present))
         for plural, body in orphans:
             self._delete(plural, body)
+        given_up = [one.body for (plural, _, _), one in sorted(self._store.objects.items()) if plural == CLAIMS]
+        for claim in given_up:
+            if "deletionTimestamp" in claim["metadata"]:
+                self._delete(CLAIMS, claim)
         marked_apps = (body for body in present.values() if body.get("kind") == "StreamApp")
         for app in marked_apps:
             is_owner = any(app["metadata"]["uid"] in _owners(body) for body in present.values())

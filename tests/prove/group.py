@@ -47,6 +47,8 @@ class Run:
     joined_at: float | None = None
     is_lost: bool = False
     """Its node is gone, so nobody says that it has ended."""
+    is_past: bool = False
+    """Its volume is gone, too."""
 
     @property
     def is_alive(self) -> bool:

@@ -371,12 +371,13 @@ class Judge:
         return any(_remains(ordinal, going, is_removal=is_removal) for ordinal, _, _ in self._good_copies(task))
 
     def _never_ran(self, ordinals: frozenset[int], seen: Seen) -> bool:
-        """Nobody ever took part there, on whatever volume; but for who began after the last chance to see it.
+        """Nobody ever took part there, on a volume that is left; but for who began after the last chance to see it.
 
         A look that was under way when the judgement began is none: its answer is not there before the ends are read.
         """
         looked_at = max((look.at for look in seen.looks if look.at <= seen.statefulset_at), default=0.0)
-        joined = {run.id for run in self._nodes.truth.runs.values() if run.ordinal in ordinals and run.joined_at}
+        runs = [run for run in self._nodes.truth.runs.values() if not run.is_past]
+        joined = {run.id for run in runs if run.ordinal in ordinals and run.joined_at}
         late = {run.id for run in self._nodes.truth.runs.values() if run.joined_at and run.joined_at > looked_at}
         told = {run.id for run in self._nodes.truth.runs.values() if run.ordinal in ordinals} & (
             seen.containers or set()

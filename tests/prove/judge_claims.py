@@ -36,6 +36,8 @@ class ClaimJudge:
         name = claim["metadata"]["name"]
         if is_by_operator:
             return f"the claim {name} was deleted by the operator"
+        if "deletionTimestamp" in claim["metadata"]:
+            return None  # its user deleted it
         ordinal = int(name.rpartition("-")[2])
         allowed = self._could_go.get(ordinal, False) or self._last_said.get("whenScaled") == "Delete"
         if self._app() is None or "deletionTimestamp" in (self._app() or {"metadata": {}})["metadata"]:

@@ -128,6 +128,8 @@ class Nodes:
     def _forget_volume(self, ordinal: int) -> None:
         self.truth.process_ids.pop(ordinal, None)
         self._group.truth.volumes.pop(self.volume(ordinal), None)
+        for run in self.truth.runs.values():
+            run.is_past |= run.ordinal == ordinal and not run.is_alive
 
     # The StatefulSet's controller.
 

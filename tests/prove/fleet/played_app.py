@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from streamapp.api.names import OPERATOR_LABEL
+from streamapp.api.names import NEW_VOLUME, OPERATOR_LABEL, RESTART
 from streamapp.core.facts.agent_reports import AnnouncementState
 from streamapp.core.facts.ids import ProcessId
 from streamapp.kube.client.kinds import Key
@@ -46,6 +46,8 @@ class PlayedApp:
         """What its users create, where it is not there from the beginning."""
         self.owner = NOBODY
         """Gives the StreamApp that has the application ID, as long as one has."""
+        self.to_restart: set[str] = set()
+        """The UIDs of the pods whose restart its users asked for."""
         self.wished_first = self.desired()
 
     def deeds(self) -> Mapping[str, Callable[[int], object]]:
@@ -72,6 +74,8 @@ class PlayedApp:
             "claims-go": lambda _: self._keep_claims("Delete"),
             "delete-app": self._delete_app,
             "create": self._create,
+            "restart": lambda ordinal: self._ask_for_restart(ordinal, new_volume=False),
+            "restart-anew": lambda ordinal: self._ask_for_restart(ordinal, new_volume=True),
         }
 
     def desired(self) -> int:
@@ -165,6 +169,20 @@ class PlayedApp:
             self.store.put("streamapps", body)
             self.judge.wished_at = self.loop.time()
 
+    def _ask_for_restart(self, ordinal: int, *, new_volume: bool) -> None:
+        """Ask for it as the command line does, and then give the claim up."""
+        pod = self.store.get("pods", self.key.namespace, f"{self.key.name}-{ordinal}")
+        if self.is_deleted or pod is None or "deletionTimestamp" in pod["metadata"]:
+            return
+        app, uid = self.app(), pod["metadata"]["uid"]
+        asked = app["metadata"].get("annotations", {}).get(RESTART, "")
+        text = ", ".join(filter(None, (asked, f"{uid} {NEW_VOLUME}" if new_volume else uid)))
+        annotations = {**app["metadata"].get("annotations", {}), RESTART: text}
+        self.store.put("streamapps", {**app, "metadata": {**app["metadata"], "annotations": annotations}})
+        self.to_restart.add(uid)
+        if new_volume:
+            self.collector.give_up(self.statefulset(), ordinal)
+
     def _pause(self, seconds: int) -> None:
         self._set_paused(paused=True)
         self.judge.wished_at = self.loop.time()
@@ -235,6 +253,10 @@ class PlayedApp:
             ("pods are missing", lambda: sorted(self.nodes.alive()) == list(range(desired))),
             ("surplus pods", lambda: len(self.nodes.pods()) == desired),
             ("pods of an old template", lambda: {_revision(pod) for pod in self.nodes.pods()} == {revision(own)}),
+            (
+                "a pod was not restarted",
+                lambda: not self.to_restart & {pod["metadata"]["uid"] for pod in self.nodes.pods()},
+            ),
             ("tasks do not run", lambda: everything_runs(truth, self.group.tasks)),
             ("the group is not done", lambda: not truth.follow_up),
             ("status.stateful_set_replicas is wrong", lambda: status.get("statefulSetReplicas") == desired),
@@ -244,6 +266,9 @@ class PlayedApp:
             ("somebody is told to leave", lambda: not self._told_to_leave()),
             ("status breaks its laws", lambda: not self._violations(status)),
         )
+
+    def _uids(self) -> set[str]:
+        return {pod["metadata"]["uid"] for pod in self.nodes.pods()}
 
     def _told_to_leave(self) -> bool:
         agents, time = self.group.truth.agents, self.loop.time()
