@@ -8,7 +8,8 @@ import os
 import sys
 
 from streamapp.controller import log, permission_check
-from streamapp.controller.process import CannotStartError, run
+from streamapp.controller.lifecycle import run
+from streamapp.controller.process import CannotStartError
 from streamapp.controller.settings import InvalidSettingError, Settings
 from streamapp.kube.client.errors import KubeError
 

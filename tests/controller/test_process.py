@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from kubernetes.aio.client.configuration import Configuration
 
-from streamapp.controller.process import CannotStartError, Operator, work_in_turn
+from streamapp.controller.lifecycle import work_in_turn
+from streamapp.controller.process import CannotStartError, Operator
 from streamapp.controller.settings import Settings
 from streamapp.kube.client.client import KubeClient
 from streamapp.kube.client.errors import KubeError, RefusedError, UnavailableError

@@ -1,7 +1,7 @@
 """Runs the operator: watches Kubernetes, gathers facts, lets the core decide, and carries out the plan.
 
 The only owner of kopf. Start with `reconcile.reconciler`: one pass over one application, on one screen. `process` puts
-all parts together; `http` serves probes, metrics and reports.
+all parts together, and `lifecycle` runs them; `http` serves probes, metrics and reports.
 
 1. `reconcile.watches` receives events from kopf and marks the application's key dirty.
 2. `reconcile.workqueue` runs one pass per key at a time and retries failed passes.

@@ -1,37 +1,29 @@
-"""The operator's process: creates the parts, runs them, and ends if one of them ends.
+"""The parts of the operator's process, and what events and lists do to them.
 
-Called by `streamapp.__main__`. It never continues without one of its parts: if a watch dies, the definition is missing
-or the server cannot listen, the process ends, and Kubernetes restarts it.
+Created and run by `lifecycle`, one for each process.
 """
 
 import asyncio
-import secrets
-import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 
-import kopf
 import structlog
 
 from streamapp.agents.client import AgentClient
 from streamapp.api.objects.manifests import Installation
 from streamapp.controller.agents.access import AgentGateway
-from streamapp.controller.agents.keys import KeyFile, NoKeys
+from streamapp.controller.agents.keys import KeyFile
 from streamapp.controller.apps.apps import Applications, ClusterAccess
 from streamapp.controller.apps.bindings import Bindings
 from streamapp.controller.apps.group_poller import PollIntervals
 from streamapp.controller.apps.kafka_group import connect
-from streamapp.controller.http import routes
 from streamapp.controller.http.answers import Answers, release
-from streamapp.controller.http.probes import Health, serve
+from streamapp.controller.http.probes import Health
 from streamapp.controller.leader.clock import SteadyClock, earliest, offset_of, seconds_since_boot
-from streamapp.controller.leader.election import Elector, LeaseTiming
 from streamapp.controller.leader.leadership import ALONE, Leadership
-from streamapp.controller.leader.thread_loop import RemoteLeadership, ThreadLoop
 from streamapp.controller.metrics import Metrics
 from streamapp.controller.namespaces import ALL, Namespace, WatchedNamespaces
 from streamapp.controller.ports import AgentAccess, ApplicationGroup
@@ -40,29 +32,21 @@ from streamapp.controller.reconcile.gather import Gatherer
 from streamapp.controller.reconcile.reconciler import Reconciler
 from streamapp.controller.reconcile.report import Reporter
 from streamapp.controller.reconcile.shared_watch import SHARED, SharedWatch
-from streamapp.controller.reconcile.watches import kopf_settings, registry_for
 from streamapp.controller.reconcile.workqueue import KeyQueue, Pauses
 from streamapp.controller.record.reader import RecordHistory
 from streamapp.controller.record.setup import recording
 from streamapp.controller.settings import Settings
-from streamapp.core.facts.policy import Timing
 from streamapp.kafka.connection.allowed_brokers import AllowedBrokers
 from streamapp.kafka.connection.answer_limits import AnswerLimits
 from streamapp.kube.client.client import Json, KubeClient, ObjectList
 from streamapp.kube.client.errors import KubeError, UnavailableError
 from streamapp.kube.client.kinds import PODS, STATEFUL_SETS, STREAM_APPS, Key, Kind
 from streamapp.kube.client.object_cache import ObjectCache
-from streamapp.kube.client.own_access import Login, login_of, own_configuration
 from streamapp.kube.objects import from_json
 from streamapp.kube.objects.trimmed import TRIMS
 from streamapp.wire.byte_budget import ByteBudget
 
 log = structlog.get_logger()
-
-Parts = Mapping[str, Coroutine[None, None, None]]
-
-PATIENCE_SECONDS = 1.0
-"""For running passes, after the order to stop; then they are cancelled and the Lease is given back."""
 
 
 class CannotStartError(Exception):
@@ -138,8 +122,12 @@ class Operator:
         self._reconciler = self._made_reconciler(installation, side, monotonic)
         self.history = RecordHistory(_record_folder(settings), leadership.leads)
         self.health = Health(
-            *(self.queue.oldest_seconds, settings.stuck_seconds, settings.heartbeat_seconds, leadership),
-            *(self.namespaces, lambda: offset_of(now)),
+            self.queue.oldest_seconds,
+            settings.stuck_seconds,
+            settings.heartbeat_seconds,
+            leadership,
+            self.namespaces,
+            lambda: offset_of(now),
         )
         self.answers = Answers(settings, self.applications, self.keys, leadership.leads, now)
 
@@ -348,155 +336,3 @@ class Operator:
         """Give the Kafka side of an application."""
         allowed = AllowedBrokers(self.settings.allowed_brokers)
         return connect(cluster_access, self.settings.kafka_deadline_seconds, self._answer_limits, allowed, self._now)
-
-
-async def run(settings: Settings) -> None:
-    """Run the operator until a signal stops it, or one of its parts ends.
-
-    CannotStartError if it cannot begin, KubeError if it lacks a right to begin with.
-    """
-    _check_deadlines(settings)
-    stop = asyncio.Event()
-    _stop_on_signals(stop)
-    metrics_of: list[Operator] = []
-
-    def observe(method: str, resource: str, code: int) -> None:
-        for operator in metrics_of:
-            operator.metrics.requests.labels(method, resource, str(code)).inc()
-
-    async with AsyncExitStack() as left_behind:
-        leadership: Leadership = ALONE
-        if settings.lease_namespace:
-            leadership = await left_behind.enter_async_context(_election(settings, observe))
-        client = KubeClient(
-            await own_configuration(),
-            deadline_seconds=settings.request_deadline_seconds,
-            observe=observe,
-            may_write=leadership.check,
-        )
-        left_behind.push_async_callback(client.close)
-        operator = Operator(settings, client, leadership=leadership)
-        metrics_of.append(operator)
-        for_applications = [*routes.of_answers(operator.answers), *routes.of_history(operator.history)]
-        server = await serve(settings.port, operator.health, operator.metrics)
-        left_behind.push_async_callback(server.cleanup)
-        for_people = await routes.serve_people(for_applications, settings.api_port)
-        left_behind.push_async_callback(for_people.cleanup)
-        left_behind.push_async_callback(operator.recording.close)
-        await work_in_turn(operator, stop, lambda: _parts(operator, stop))
-
-
-@asynccontextmanager
-async def _election(settings: Settings, observe: Callable[[str, str, int], None]) -> AsyncIterator[Leadership]:
-    """Stand for the Lease with a client and an event loop of its own: a renewal never waits for a pass."""
-    timing = lease_timing(settings)
-
-    async def connected() -> KubeClient:
-        return KubeClient(await own_configuration(), deadline_seconds=timing.request, at_once=2, observe=observe)
-
-    async with ThreadLoop.running("election") as own:
-        client = await own.run(connected())
-        try:
-            yield RemoteLeadership(Elector(client, lease_key(settings), identity_of(settings), timing), own)
-        finally:
-            await own.run(client.close())
-
-
-async def work_in_turn(operator: Operator, stop: asyncio.Event, parts: Callable[[], Parts]) -> None:
-    """Stand by, work once it is this process's turn, and give the turn back as soon as nothing writes any more.
-
-    Args:
-        operator: Whose queue is closed at the end.
-        stop: Set when the process is to end.
-        parts: What runs while it leads, by name, beside the renewal of the Lease. The first that ends, ends all, and
-            what it raised is raised. None of them may write.
-    """
-    standing = asyncio.create_task(operator.stand(), name="stand")
-    stopping = asyncio.create_task(stop.wait(), name="order to stop")
-    running = {standing, stopping}
-    try:
-        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-        if standing.done() and not stop.is_set():
-            standing.result()
-            work = {"lease": operator.leadership.keep(), **parts()}
-            running = {stopping, *(asyncio.create_task(part, name=name) for name, part in work.items())}
-            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        ended = {task for task in running if task.done()}
-        for task in {standing, *running} - ended:
-            task.cancel()
-        await operator.close(PATIENCE_SECONDS)
-        await operator.leadership.release()
-        # Only now: kopf takes seconds to end, in which another replica can begin.
-        await asyncio.gather(standing, *running, return_exceptions=True)
-    for task in ended:
-        log.info("stopping", reason="signal" if task is stopping else f"{task.get_name()} ended")
-        task.result()
-
-
-def _parts(operator: Operator, stop: asyncio.Event) -> Parts:
-    operator.recording.start()
-    log.info("started", namespaces=operator.settings.namespaces or "all", port=operator.settings.port)
-    keys = operator.keys.read()
-    if isinstance(keys, NoKeys):
-        log.warning("agents disabled", why=keys.why)
-    return {
-        "watches": _watch(operator, stop),
-        "shared watches": operator.watch_objects(),
-        "resync": operator.resync(),
-        "heartbeat": operator.health.beat(operator.client),
-    }
-
-
-async def _watch(operator: Operator, stop: asyncio.Event) -> None:
-    """Run kopf."""
-
-    async def login() -> Login:
-        return login_of(await own_configuration())
-
-    ours = asyncio.all_tasks()  # kopf ends every other one when it ends
-    tasks = await kopf.spawn_tasks(
-        registry=registry_for(operator, login),
-        settings=kopf_settings(operator.settings),
-        namespaces=operator.settings.namespaces,
-        clusterwide=not operator.settings.namespaces,
-        stop_flag=stop,
-    )
-    _stop_on_signals(stop)  # kopf has replaced them with its own, which only stop kopf
-    await kopf.run_tasks(tasks, ignored=ours)
-
-
-def _stop_on_signals(stop: asyncio.Event) -> None:
-    """Set `stop` on a signal; without a handler, process 1 of a container ignores these signals."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-
-
-def lease_key(settings: Settings) -> Key:
-    """Give the place of the Lease."""
-    return Key(settings.lease_namespace, settings.lease_name)
-
-
-def lease_timing(settings: Settings) -> LeaseTiming:
-    """Give the times of the Lease; CannotStartError where they do not fit each other."""
-    timing = LeaseTiming(
-        lease=settings.lease_seconds, renew=settings.lease_renew_seconds, retry=settings.lease_retry_seconds
-    )
-    if timing.fault():
-        raise CannotStartError(timing.fault())
-    return timing
-
-
-def identity_of(settings: Settings) -> str:
-    """Make up who this process is: its pod, and something that no other process of that pod has."""
-    return f"{settings.instance}_{secrets.token_hex(4)}"
-
-
-def _check_deadlines(settings: Settings) -> None:
-    """Refuse settings under which nothing could ever be removed."""
-    age = Timing().fact_age.total_seconds()
-    if settings.kafka_deadline_seconds >= age or settings.poll_busy_seconds >= age:
-        raise CannotStartError(
-            f"STREAMAPP_KAFKA_DEADLINE_SECONDS and STREAMAPP_POLL_BUSY_SECONDS must be less than {age:g}: facts older "
-            "than that decide nothing"
-        )

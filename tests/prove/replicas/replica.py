@@ -15,8 +15,9 @@ from streamapp.agents.answers import AgentAddress, AgentReading, AnnouncementRes
 from streamapp.controller.apps.apps import ClusterAccess
 from streamapp.controller.leader.election import Elector
 from streamapp.controller.leader.thread_loop import RemoteLeadership
+from streamapp.controller.lifecycle import Parts, lease_key, lease_timing, work_in_turn
 from streamapp.controller.ports import ApplicationGroup
-from streamapp.controller.process import CannotStartError, Operator, Parts, lease_key, lease_timing, work_in_turn
+from streamapp.controller.process import CannotStartError, Operator
 from streamapp.controller.settings import Settings
 from streamapp.core.facts.containers import MemberKey
 from streamapp.kube.client.client import KubeClient

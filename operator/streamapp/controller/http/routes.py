@@ -1,6 +1,6 @@
 """The HTTP routes for applications: paths, responses, and a limit on responses that are being sent.
 
-Served by `process` on the loopback address, so that the API server decides who reads: a port-forward takes a right in
+Served by `lifecycle` on the loopback address, so that the API server decides who reads: a port-forward takes a right in
 the operator's namespace. The contents come from `http.answers` and `record.reader`. A slow reader keeps its response in
 the leader's memory; so only a few responses are sent at once, each for a limited time.
 """

@@ -1,7 +1,7 @@
 """Stands for the Lease, renews it, gives it back: at any moment at most one replica of the operator believes it leads.
 
-Run by `process`. Only this process's own clock counts, and of it only spans: a leader believes for `renew` seconds from
-the sending of its last renewal that was answered; whoever stands by takes a Lease that it has seen stand still for
+Run by `lifecycle`. Only this process's own clock counts, and of it only spans: a leader believes for `renew` seconds
+from the sending of its last renewal that was answered; whoever stands by takes a Lease that it has seen stand still for
 `lease` seconds, and writes it on exactly the version that stood still. Wall clocks are never compared.
 """
 

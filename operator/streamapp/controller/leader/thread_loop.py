@@ -1,7 +1,7 @@
 """An event loop in a thread of its own for the election: renewals do not wait for decisions.
 
-Used by `process`. A process short of processor time, a long garbage collection or the many passes after a take-over can
-block the main event loop for longer than a renewal may take, even if the API server has answered in time.
+Used by `lifecycle`. A process short of processor time, a long garbage collection or the many passes after a take-over
+can block the main event loop for longer than a renewal may take, even if the API server has answered in time.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The operator's own access to the API server: the pod's service account, else the kubeconfig.
 
-Used by `process` and `permission_check`. People have another way in, `kubeconfig`.
+Used by `lifecycle` and `permission_check`. People have another way in, `kubeconfig`.
 """
 
 import os
