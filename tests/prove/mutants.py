@@ -344,7 +344,7 @@ def _restarts_unjudged() -> Iterator[Any]:
 
 def _restarts_together() -> Iterator[Any]:
     yield from _restarts_unjudged()
-    yield patch.object(rollout._Rollout, "_unwell", lambda self: None)
+    yield patch.object(rollout._Rollout, "_in_turn", lambda self, allowed: allowed)
 
 
 def _undrained() -> Iterator[Any]:

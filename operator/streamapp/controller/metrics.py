@@ -43,7 +43,7 @@ class Metrics:
         )
         self.hold_seconds = Gauge(
             "streamapp_hold_seconds",
-            "Seconds since the current hold of a scale-down began, or its record could not be read; 0 without a hold.",
+            "Seconds since the operator's hold began, or its record was unreadable; 0 without, or under a user's hold.",
             _APP,
             registry=registry,
         )

@@ -5,7 +5,8 @@ import asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.controller.reconcile.report import REMOVAL_REASONS
-from tests.controller.doubles.bench import KEY, Bench, a_bench
+from tests.controller.doubles.bench import KEY, NAME, Bench, a_bench
+from tests.controller.doubles.fake_pods import NAMESPACE
 
 
 def value(bench: Bench, name: str, **labels: str) -> float | None:
@@ -114,6 +115,22 @@ def test_a_hold_whose_record_cannot_be_read_has_a_duration() -> None:
             assert (value(bench, "streamapp_hold_seconds") or 0) >= 100
             bench.desired(5)
             await bench.run(lambda: bench.condition("ScaleDownHeld")[0] == "False")
+            assert value(bench, "streamapp_hold_seconds") == 0
+
+    asyncio.run(main())
+
+
+def test_a_hold_of_a_user_has_no_duration_that_could_alarm() -> None:
+    async def main() -> None:
+        async with a_bench(4) as bench:
+            bench.group.lag = 50_000
+            bench.desired(3)
+            await bench.run(lambda: (value(bench, "streamapp_hold_seconds") or 0) > 0)
+            app = bench.server.get("streamapps", NAMESPACE, NAME)
+            assert app is not None
+            metadata = {**app["metadata"], "annotations": {"streamapp.dev/hold": "audit"}}
+            bench.server.put("streamapps", {**app, "metadata": metadata})
+            await bench.run(lambda: bench.condition("ScaleDownHeld")[1] == "HeldByUser")
             assert value(bench, "streamapp_hold_seconds") == 0
 
     asyncio.run(main())

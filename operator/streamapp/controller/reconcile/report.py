@@ -174,8 +174,7 @@ class Reporter:
         }
         for kind, count in counts.items():
             metrics.replicas.labels(*labels, kind).set(count)
-        hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
-        since = self._unreadable_since(gathered.key, decision, now) if hold is None else hold.since
+        since = self._held_since(gathered.key, decision, now)
         metrics.hold_seconds.labels(*labels).set(0 if since is None else (now - since).total_seconds())
         metrics.waiting_tasks.labels(*labels).set(len(decision.waiting_for))
         metrics.converged.labels(*labels).set(decision.convergence.is_converged)
@@ -190,6 +189,13 @@ class Reporter:
                 is_so = condition.status is answer
                 metrics.condition.labels(*labels, condition.type, answer.value).set(is_so)
         self._measure_group(gathered)
+
+    def _held_since(self, key: Key, decision: Decision, now: datetime) -> datetime | None:
+        """Since when the operator holds a scale-down; what a user holds waits for that user, and alarms nobody."""
+        if decision.reason is Reason.HeldByUser:
+            return None
+        hold = decision.record.hold if isinstance(decision.record, HoldRecord) else None
+        return self._unreadable_since(key, decision, now) if hold is None else hold.since
 
     def _unreadable_since(self, key: Key, decision: Decision, now: datetime) -> datetime | None:
         """When this process first found the hold record unreadable; None where it is not."""
