@@ -5,6 +5,7 @@ Nothing here outlives the command: the kernel ends what is left when the command
 
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 from lab.errors import LabError
 
 LOOPBACK = "127.0.0.1"
+LOWEST_PORT, HIGHEST_PORT = 15_000, 29_999
+"""The kernel gives none of these to a connection, or to a server that asks for any: they stay free meanwhile."""
 STOP_SECONDS = 20.0
 _CLASS_LOADERS_SECONDS = 30
 _LAST_LINES = 6
@@ -92,13 +95,24 @@ def started(
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports of the loopback address on which nobody listens; all different."""
-    bound = [socket.create_server((LOOPBACK, 0)) for _ in range(count)]
-    try:
-        return [int(each.getsockname()[1]) for each in bound]
-    finally:
-        for each in bound:
-            each.close()
+    """Find ports on which nobody listens, all different, for processes that will: in seconds, or in a minute."""
+    found: list[int] = []
+    while len(found) < count:
+        # Tests that run side by side have one seed for all other chance.
+        port = LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT)
+        if port not in found and _is_free(port):
+            found.append(port)
+    return found
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("", port))
+        except OSError:
+            return False
+        return True
 
 
 def loader_of(class_name: str, process: Process, java: Path) -> str:

@@ -17,8 +17,8 @@ import yaml
 
 from lab.build.cache import Cache
 from lab.build.chart_tools import build_prometheus
+from lab.matrix.processes import free_ports
 from lab.settings import Settings
-from tests.alerts.ports import closed_port
 from tests.chart.rendering import NAMESPACE, Json, render
 
 PENDING = "2s"
@@ -103,7 +103,7 @@ async def prometheus(folder: Path, ports: Mapping[str, int], others: Mapping[str
         ports: Of the operator's processes, by the names of their pods.
         others: Of other targets, by the names of their jobs.
     """
-    port = closed_port()
+    port = free_ports(1)[0]
     _write_configuration(folder, ports, others)
     places = (f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}")
     with (folder / "prometheus.log").open("wb") as log:

@@ -16,10 +16,10 @@ from typing import Any
 
 from aiohttp import web
 
+from lab.matrix.processes import free_ports
 from streamapp.kube.client.kinds import PODS as POD_KIND
 from streamapp.kube.client.kinds import STATEFUL_SETS, STREAM_APPS, Kind
 from tests.alerts.group_broker import GroupBroker
-from tests.alerts.ports import closed_port
 from tests.alerts.prometheus import Prometheus
 from tests.controller.doubles.bench import NAME, a_stream_app
 from tests.controller.doubles.fake_group import FakeGroup
@@ -147,7 +147,7 @@ async def a_stage(folder: Path, *pods: str, **settings: Any) -> AsyncIterator[St
         broker = GroupBroker(group)
         await broker.open()
         try:
-            stage = Stage(them, server, group, broker, {pod: closed_port() for pod in pods})
+            stage = Stage(them, server, group, broker, {pod: free_ports(1)[0] for pod in pods})
             stage.desire(PODS, kafka={"bootstrapServers": broker.address})
             for pod in pods:
                 await stage.start(pod)

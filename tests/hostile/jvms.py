@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Self
 from lab.build import launchers, maven
 from lab.build.cache import Cache
 from lab.build.toolchains import java_home
+from lab.matrix.processes import free_ports
 from lab.settings import Settings
 from streamapp.agents.answers import AgentAddress, AnnouncementOutcome
 from streamapp.agents.client import AgentClient
@@ -77,14 +77,6 @@ def build(folder: Path) -> Parts:
     return Parts(agent, libraries, folder, jdk, cache)
 
 
-def free_port() -> int:
-    """Give a port that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
 def environment(port: int, defaults: str = "assignor,heartbeat,leave") -> dict[str, str]:
     """Give what the operator's pod template gives the agent, beside our own environment."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("STREAMAPP_", "JAVA", "JDK_"))}
@@ -131,7 +123,7 @@ def run(
 ) -> ExitedJvm:
     """Run a JVM to its end, with these words on its standard input."""
     began = time.monotonic()
-    variables = {**environment(port or free_port()), **extra}
+    variables = {**environment(port or free_ports(1)[0]), **extra}
     ran = subprocess.run(
         command, input=words, env=variables, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
@@ -143,7 +135,7 @@ class RunningJvm:
 
     def __init__(self, command: Sequence[str], extra: Mapping[str, str] = MappingProxyType({})) -> None:
         """Start it."""
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self._process = subprocess.Popen(
             command,
             env={**environment(self.port), **extra},

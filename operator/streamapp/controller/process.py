@@ -116,7 +116,7 @@ class Operator:
         self.applications = self._no_applications()
         installation = _installation(settings, self.keys)
         self.cache = ObjectCache(monotonic, self.namespaces.names, dict(TRIMS))
-        self.applications.can_have_statefulset = partial(self.cache.can_have, STATEFUL_SETS)
+        self.applications.can_have_statefulset = partial(self.cache.can_control, STATEFUL_SETS)
         side = AgentGateway(self.agents, self.keys, self.metrics)
         self.recording = recording(settings, self.metrics, now, leadership)
         self._reconciler = self._made_reconciler(installation, side, monotonic)

@@ -101,6 +101,21 @@ def test_a_request_whose_claim_cannot_be_deleted_is_withdrawn(three_pods: Cluste
     assert request(three_pods) == "uid-0"
 
 
+def test_a_request_that_was_there_before_is_not_withdrawn_nor_one_whose_claim_goes(
+    three_pods: Cluster, run: Run
+) -> None:
+    assert run("restart", "wordcount", "--ordinal", "1", "--new-volume", "--yes").code == 0
+    three_pods.refuse_write(403, "you may not", name="state-wordcount-1")
+    assert run("restart", "wordcount", "--ordinal", "1", "--new-volume", "--yes").code == 1
+    assert (request(three_pods), is_going(three_pods, 1)) == ("uid-1 new-volume", True)
+
+
+def test_a_pod_that_leaves_can_have_a_new_volume_since_its_old_one_keeps_it(three_pods: Cluster, run: Run) -> None:
+    three_pods.put(a_resource(held_status(), {"spec.replicas": 2}))
+    assert run("restart", "wordcount", "--ordinal", "2", "--new-volume", "--yes").code == 0
+    assert request(three_pods) == "uid-2 new-volume"
+
+
 @pytest.mark.guarantee(4)
 def test_the_claim_of_a_pod_that_was_replaced_meanwhile_is_kept(three_pods: Cluster, run: Run) -> None:
     three_pods.before_write(partial(replace_with, a_pod(1, "the next")))

@@ -156,6 +156,14 @@ def test_two_new_volumes_do_not_wait_for_each_other() -> None:
     assert restarts(snapshot) == [(2, "RestartCovered")]
 
 
+def test_a_request_does_not_keep_a_volume_that_is_given_up_from_its_turn() -> None:
+    """Nor the other way round: the first is uncovered, or ill, or just the higher one."""
+    both = (RestartRequest(pod_uid="pod-2"), RestartRequest(pod_uid="pod-1", new_volume=True))
+    covered = asked(app={"restarts": both}, workload={"volumes": given_up(1)})
+    ill = asked(app={"restarts": both}, workload={"volumes": given_up(1), **with_pod(a_pod(2, ready=False))})
+    assert (restarts(covered), restarts(ill)) == ([(1, "RestartCovered")], [(2, "RestartCovered")])
+
+
 def test_a_pod_that_is_to_leave_gets_its_new_volume_first_or_it_could_never_leave() -> None:
     for ordinal, desired in ((2, 2), (1, 0)):
         held = a_record(reason=Reason.VolumeClaimMissing, granted=3, target=desired)

@@ -34,7 +34,7 @@ def _no_conflicts() -> Iterator[Any]:
 
 
 def _age_alone() -> Iterator[Any]:
-    yield patch.object(ObjectCache, "can_have", lambda *_: False)
+    yield patch.object(ObjectCache, "can_control", lambda *_: False)
 
 
 def _both_are_refused() -> Iterator[Any]:

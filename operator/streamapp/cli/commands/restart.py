@@ -72,7 +72,7 @@ class PlannedRestart:
         present = view_of(resource, self.view.now)
         if present.streamapp.metadata.uid != self.view.streamapp.metadata.uid:
             raise _error(present, "it was deleted and created again meanwhile; nothing was written", "run it again")
-        _require_obeyed(present, self.ordinal)
+        _require_obeyed(present, self.ordinal, new_volume=self.new_volume)
         annotations = present.streamapp.metadata.annotations
         text = requests_with(annotations.get(RESTART, ""), self.pod["metadata"]["uid"], self.pod_uids, self.new_volume)
         return None if text == annotations.get(RESTART) else {"metadata": {"annotations": {RESTART: text}}}
@@ -183,7 +183,7 @@ async def _planned(target: Target, name: str, options: RestartOptions) -> Planne
     key = Key(streamapps.namespace_of(target, connection), name)
     async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
         view = view_of(await streamapps.read(client, connection, key), watch.now())
-        _require_obeyed(view, options.ordinal)
+        _require_obeyed(view, options.ordinal, new_volume=options.new_volume)
         pods = await client.list(PODS, key.namespace, f"{APP_LABEL}={name}")
         pod = _pod_of(view, options.ordinal, pods)
         return PlannedRestart(
@@ -196,8 +196,8 @@ async def _planned(target: Target, name: str, options: RestartOptions) -> Planne
         )
 
 
-def _require_obeyed(view: AppView, ordinal: int) -> None:
-    """Raise CliError where the operator would not restart this ordinal."""
+def _require_obeyed(view: AppView, ordinal: int, *, new_volume: bool) -> None:
+    """Raise CliError where the operator would not restart this ordinal: one that leaves only if its volume goes."""
     streamapp, name = view.streamapp, view.streamapp.metadata.name
     if not isinstance(streamapp, StreamApp):
         raise _error(view, f"its spec is invalid: {streamapp.sentence}", "correct the spec first")
@@ -207,7 +207,7 @@ def _require_obeyed(view: AppView, ordinal: int) -> None:
         raise _error(view, "it is paused, so the operator restarts nothing", f"kubectl streamapp resume {name}")
     if streamapp.spec.dry_run:
         raise _error(view, "it is a dry run, so the operator restarts nothing", "remove spec.dryRun")
-    if ordinal >= streamapp.replicas:
+    if ordinal >= streamapp.replicas and not new_volume:
         raise _error(
             view,
             f"ordinal {ordinal} is none of the {streamapp.replicas} desired replicas, so its pod leaves",
@@ -242,8 +242,14 @@ async def _write(target: Target, planned: PlannedRestart) -> None:
     """The request first: a claim that goes without one holds every restart."""
     connection = await streamapps.resolve(target)
     key = planned.key
+    patches: list[Json | None] = []
+
+    def patch_for(resource: Json) -> Json | None:
+        patches.append(planned.patch_for(resource))
+        return patches[-1]
+
     async with streamapps.open_client(connection, streamapps.title_of(key.namespace, key.name)) as client:
-        await streamapps.change(client, connection, key, planned.patch_for)
+        await streamapps.change(client, connection, key, patch_for)
         if planned.claim is None:
             return
         try:
@@ -251,8 +257,16 @@ async def _write(target: Target, planned: PlannedRestart) -> None:
             await _delete(client, connection, key.namespace, planned.claim)
         except CliError:
             # Else a later deletion of that claim, for whatever reason, would restart the pod.
-            await streamapps.change(client, connection, key, planned.withdrawal)
+            if patches[-1] is not None and await _stays(client, key.namespace, planned.claim):
+                await streamapps.change(client, connection, key, planned.withdrawal)
             raise
+
+
+async def _stays(client: KubeClient, namespace: str, claim: Json) -> bool:
+    """Whether a claim is there and nobody deletes it: a deletion without an answer may have been made all the same."""
+    found = await client.find(CLAIMS, namespace, claim["metadata"]["name"])
+    is_same = found is not None and found["metadata"]["uid"] == claim["metadata"]["uid"]
+    return found is not None and is_same and "deletionTimestamp" not in found["metadata"]
 
 
 async def _require_same_pod(client: KubeClient, planned: PlannedRestart) -> None:
@@ -299,15 +313,15 @@ async def _wait(target: Target, planned: PlannedRestart, output: Output) -> int:
                 console.show(Text(f"{view.now:%H:%M:%S}  {state}"))
             if is_next and pod is not None and _is_ready(pod):
                 return Exit.FINE
-            if pod is not None and not is_next and "deletionTimestamp" not in pod["metadata"]:
-                _require_asked(view, planned)
+            if not is_next:
+                _require_asked(view, planned, is_there=pod is not None)
             before = state
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def _require_asked(view: AppView, planned: PlannedRestart) -> None:
+def _require_asked(view: AppView, planned: PlannedRestart, *, is_there: bool) -> None:
     """Raise CliError where the restart will not come, since it was withdrawn or the pod is to leave."""
-    _require_obeyed(view, planned.ordinal)
+    _require_obeyed(view, planned.ordinal, new_volume=planned.new_volume and is_there)
     asked = restart_requests(view.streamapp.metadata.annotations)
     if planned.pod["metadata"]["uid"] not in {request.pod_uid for request in asked}:
         raise _error(view, "the restart was withdrawn", "no action needed")

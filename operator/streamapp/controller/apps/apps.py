@@ -81,7 +81,7 @@ class Applications:
         unlisted_namespaces: Callable[[], tuple[str, ...]] = lambda: (),
         bindings: Bindings = FREE,
     ) -> None:
-        self.can_have_statefulset: Callable[[Key], bool] = lambda _: True
+        self.can_have_statefulset: Callable[[Key, str], bool] = lambda *_: True
         """Says whether a StreamApp has a StatefulSet, or whether that is not known."""
         self.bindings = bindings
         """Which namespaces may use which application IDs."""
@@ -204,8 +204,8 @@ class Applications:
                 continue
             if not self.bindings.fault(other_key.namespace, other.spec.application_id):
                 theirs = self._applications.get(other_key)
-                in_group = _are_in_group(own, theirs)
-                found.append(as_rival(other, in_group=in_group, has_statefulset=self.can_have_statefulset(other_key)))
+                has_statefulset = self.can_have_statefulset(other_key, other.metadata.uid)
+                found.append(as_rival(other, in_group=_are_in_group(own, theirs), has_statefulset=has_statefulset))
         return tuple(found)
 
     def is_in_group(self, key: Key) -> bool:

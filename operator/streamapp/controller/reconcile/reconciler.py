@@ -103,18 +103,24 @@ class Reconciler:
         """Return when it is known which StreamApps there are; fence the hold record meanwhile if that takes long.
 
         A namespace that gives no answer must not delay the fence in another one: a removal that a former process sent
-        late would be accepted until then. Raises KubeError.
+        late would be accepted until then. A fence that fails is made by the pass: no back-off must delay a raise.
         """
         if first_round.is_set():
             return
         with suppress(TimeoutError):
             await asyncio.wait_for(first_round.wait(), FENCE_AFTER_SECONDS)
             return
+        try:
+            await self._fence(key)
+        except KubeError as error:
+            log.warning("hold not fenced yet", app=str(key), error=str(error))
+        await first_round.wait()
+
+    async def _fence(self, key: Key) -> None:
         facts = await self._gatherer.read_replicas(key)
         if isinstance(facts, ReplicaFacts):
             memory, lease = facts.application.memory, self._gatherer.lease
             await self._applier.fence_hold_record(key, memory, facts.statefulset, lease, self._now())
-        await first_round.wait()
 
     def longest_pause(self, key: Key) -> float:
         """Return how many seconds a key can wait after a failure: not long while it scales or may scale."""

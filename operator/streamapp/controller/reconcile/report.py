@@ -75,6 +75,7 @@ class Reporter:
         if done or gathered.snapshot.raised is not None:
             await self._publish(gathered, decision, changed=changed)
         if done:
+            self.expect_success(gathered.key)
             self._succeeded_at[gathered.key] = succeeded_at = self._now()
             self._metrics.last_success.labels(gathered.key.namespace, gathered.key.name).set(succeeded_at.timestamp())
 

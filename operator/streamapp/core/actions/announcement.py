@@ -37,7 +37,7 @@ class Leaving:
     restart: Ordinal | None = None
     """The one that is to restart next: while it waits nobody else is named, since it may need their room.
 
-    Others are if there is no room for its tasks anyway.
+    Others are if a user asks for it, and there is no room for its tasks.
     """
 
 
@@ -124,9 +124,11 @@ def _has_room(evidence: Evidence, drained: set[Ordinal]) -> bool:
 
 
 def _to_be_drained(evidence: Evidence, leaving: Leaving, processes: Mapping[Ordinal, ProcessId]) -> set[Ordinal]:
-    """A restart for whose tasks there is no room keeps no other pod from leaving."""
-    if leaving.restart is not None and (leaving.from_ordinal is None or _has_room(evidence, {leaving.restart})):
-        return {leaving.restart}
+    """A restart that a user asks for keeps no other pod from leaving, if there is no room for its tasks."""
+    if leaving.restart is not None:
+        can_wait = leaving.from_ordinal is not None and leaving.restart in evidence.asked_for
+        if not can_wait or _has_room(evidence, {leaving.restart}):
+            return {leaving.restart}
     if leaving.from_ordinal is None:
         return set()
     lowest = max(leaving.from_ordinal, 1)

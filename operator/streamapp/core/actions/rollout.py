@@ -114,7 +114,7 @@ class _Rollout(OfEvidence):
         return None if down is None else Restart(down, Reason.RestartOfIdlePod)
 
     def _candidates(self) -> tuple[Pod, ...]:
-        """Pods that are to restart, those that a user names first, then the highest.
+        """Pods that are to restart: whose volumes are given up, then others that a user names, then the highest.
 
         Leaving ones of an older template only where the hold could not end otherwise.
 
@@ -129,7 +129,7 @@ class _Rollout(OfEvidence):
         ]
         if self.latest.shows_no_tasks:
             due.sort(key=lambda pod: pod.ready and pod.is_running)
-        due.sort(key=self._is_asked_for, reverse=True)
+        due.sort(key=lambda pod: (pod.ordinal in self.evidence.given_up, self._is_asked_for(pod)), reverse=True)
         # A pod whose volume goes cannot leave: it has to have a new one first.
         staying = tuple(pod for pod in due if pod.ordinal < self.target or pod.ordinal in self.evidence.given_up)
         if staying:

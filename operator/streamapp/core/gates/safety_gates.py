@@ -155,13 +155,13 @@ def identity_holds(case: GateInput) -> Refusal | None:
 
 
 def _known_to_get_new_volumes(case: GateInput) -> frozenset[Ordinal]:
-    """The pods whose volumes a user gives up, where such a pod is to restart: else two of them wait for each other.
+    """The pods whose volumes users give up, where a restart is judged that was asked for: else two wait for each other.
 
     The state of the others is there until their pods go, and each of them is judged when its turn has come.
     """
-    given_up = case.evidence.given_up
-    is_one_of_them = case.candidate.kind is RemovalKind.RESTART and given_up.issuperset(case.candidate.ordinals)
-    return given_up if is_one_of_them else frozenset()
+    evidence, candidate = case.evidence, case.candidate
+    is_asked_for = candidate.kind is RemovalKind.RESTART and evidence.asked_for.keys() >= {*candidate.ordinals}
+    return evidence.given_up if is_asked_for else frozenset()
 
 
 def statefulset_is_observed(case: GateInput) -> Refusal | None:

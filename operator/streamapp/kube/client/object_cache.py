@@ -64,9 +64,13 @@ class ObjectCache:
         entry = self._entries.get((kind, Key(namespace, name)))
         return None if entry is None else _parsed(entry)
 
-    def can_have(self, kind: Kind, key: Key) -> bool:
-        """Whether the watches know such an object, or cannot say that there is none."""
-        return (kind, key) in self._entries or not self.is_current((kind,), key.namespace)
+    def can_control(self, kind: Kind, key: Key, uid: str) -> bool:
+        """Whether the owner with this UID controls such an object by the watches, or they cannot say that none does."""
+        found = self.find(kind, key.namespace, key.name)
+        if found is None:
+            return not self.is_current((kind,), key.namespace)
+        owners = found["metadata"].get("ownerReferences", ())
+        return any(owner.get("controller") is True and owner["uid"] == uid for owner in owners)
 
     def of_app(self, kind: Kind, key: Key) -> list[Json]:
         """Give the objects with the label of a StreamApp, by name."""
