@@ -273,3 +273,28 @@ def test_a_new_process_fences_a_hold_at_once_although_a_namespace_gives_no_answe
         await operator.end()
 
     run(loop, main())
+
+
+@pytest.mark.guarantee(3)
+def test_a_raise_waits_no_longer_where_the_early_fence_fails() -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        former = Rivals(loop)
+        former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
+        await former.begin()
+        await asyncio.sleep(30)
+        await former.end()
+        operator = Rivals(loop)
+        operator.cluster.store = former.cluster.store
+        operator.cluster.seconds = {OLDER.namespace: 1_000.0}
+        operator.leave_record(HoldRecord(epoch=Epoch(0, 5), hold=None, step=None))
+        operator.cluster.refused_kinds = {"statefulsets"}
+        loop.call_later(9.5, operator.cluster.refused_kinds.clear)
+        operator.desired(YOUNGER, 4)
+        await operator.begin()
+        await asyncio.sleep(11)
+        assert operator.replicas(YOUNGER) == 4
+        await operator.end()
+
+    run(loop, main())

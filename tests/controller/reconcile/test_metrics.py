@@ -56,6 +56,19 @@ def test_the_time_of_the_last_success_stands_still_while_reconciles_fail() -> No
     asyncio.run(main())
 
 
+def test_a_streamapp_that_another_installation_left_has_an_age_of_success() -> None:
+    async def main() -> None:
+        async with a_bench() as bench:
+            bench.reconciler._left_to[KEY] = "another"
+            bench.metrics.forget(KEY.namespace, KEY.name)
+            bench.reconciler._reporter.forget(KEY)
+            await bench.make_pass()
+            bench.clock.move(5_000)
+            assert (value(bench, "streamapp_last_success_age_seconds") or 0) > 4_990
+
+    asyncio.run(main())
+
+
 def test_holds_and_downtimes_are_counted_when_they_end() -> None:
     async def main() -> None:
         async with a_bench(4) as bench:

@@ -212,3 +212,22 @@ def test_what_was_told_to_be_gone_since_the_last_list_is_not_brought_back_by_a_r
     assert cache.find(STREAM_APPS, "demo", "counter") is None
     # A list that was under way then is older than the deletion, and no sign of a restored storage.
     assert not cache.begin_list(STREAM_APPS, None, "10")
+
+
+def test_whose_statefulset_it_is_counts_and_where_the_watch_is_silent_nobody_is_ruled_out() -> None:
+    cache, clock = a_cache()
+    own = an_object("a", 3)
+    own["metadata"]["ownerReferences"] = [{"uid": "a-uid", "controller": True}, {"uid": "helps", "controller": False}]
+    cache.replace(STATEFUL_SETS, None, [own, an_object("foreign", 4)], "5")
+    found = {
+        (name, uid): cache.can_control(STATEFUL_SETS, Key("demo", name), uid)
+        for name, uid in (("a", "a-uid"), ("a", "helps"), ("foreign", "a-uid"), ("none", "a-uid"))
+    }
+    assert found == {
+        ("a", "a-uid"): True,
+        ("a", "helps"): False,
+        ("foreign", "a-uid"): False,
+        ("none", "a-uid"): False,
+    }
+    clock.seconds += 3600.0
+    assert cache.can_control(STATEFUL_SETS, Key("demo", "none"), "a-uid")
