@@ -256,14 +256,7 @@ def test_a_new_process_fences_a_hold_at_once_although_a_namespace_gives_no_answe
     loop = VirtualLoop()
 
     async def main() -> None:
-        former = Rivals(loop)
-        former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
-        await former.begin()
-        await asyncio.sleep(30)
-        await former.end()
-        operator = Rivals(loop)
-        operator.cluster.store = former.cluster.store
-        operator.cluster.seconds = {OLDER.namespace: 1_000.0}
+        operator = await next_process_beside_a_silent_namespace(loop)
         left = operator.leave_record(HoldRecord(epoch=Epoch(0, 5), hold=None, step=None))
         await operator.begin()
         await asyncio.sleep(2)
@@ -280,14 +273,7 @@ def test_a_raise_waits_no_longer_where_the_early_fence_fails() -> None:
     loop = VirtualLoop()
 
     async def main() -> None:
-        former = Rivals(loop)
-        former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
-        await former.begin()
-        await asyncio.sleep(30)
-        await former.end()
-        operator = Rivals(loop)
-        operator.cluster.store = former.cluster.store
-        operator.cluster.seconds = {OLDER.namespace: 1_000.0}
+        operator = await next_process_beside_a_silent_namespace(loop)
         operator.leave_record(HoldRecord(epoch=Epoch(0, 5), hold=None, step=None))
         operator.cluster.refused_kinds = {"statefulsets"}
         loop.call_later(9.5, operator.cluster.refused_kinds.clear)
@@ -298,3 +284,16 @@ def test_a_raise_waits_no_longer_where_the_early_fence_fails() -> None:
         await operator.end()
 
     run(loop, main())
+
+
+async def next_process_beside_a_silent_namespace(loop: VirtualLoop) -> Rivals:
+    """Have one process serve the younger StreamApp for a while, and give the next one."""
+    former = Rivals(loop)
+    former.cluster.store.remove("streamapps", OLDER.namespace, OLDER.name)
+    await former.begin()
+    await asyncio.sleep(30)
+    await former.end()
+    operator = Rivals(loop)
+    operator.cluster.store = former.cluster.store
+    operator.cluster.seconds = {OLDER.namespace: 1_000.0}
+    return operator

@@ -20,7 +20,7 @@ from streamapp.cli.errors import Exit
 from streamapp.cli.model.amounts import Pods
 from streamapp.cli.model.app_view import AppState, view_of
 from streamapp.cli.model.explain import explain
-from streamapp.cli.model.history import HistoryEntry
+from streamapp.cli.model.history.entries import HistoryEntry
 from streamapp.cli.model.scale_plan import ScalePlan, document_of
 from streamapp.cli.model.user_action import PauseAction, result_of
 from streamapp.cli.screens.documents import of_explanation, of_status

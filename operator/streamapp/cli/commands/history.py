@@ -14,8 +14,8 @@ from streamapp.cli.cluster.target import Target
 from streamapp.cli.commands.run import run
 from streamapp.cli.errors import CliError, Exit
 from streamapp.cli.model.app_view import AppView, view_of
-from streamapp.cli.model.history import HistoryEntry, HistorySource, entries_of_events, in_order
-from streamapp.cli.model.history_from_record import entries_of_record
+from streamapp.cli.model.history.entries import HistoryEntry, HistorySource, entries_of_events, in_order
+from streamapp.cli.model.history.from_record import entries_of_record
 from streamapp.cli.screens import watch
 from streamapp.cli.screens.history import history_screen
 from streamapp.cli.text import console

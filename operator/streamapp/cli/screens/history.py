@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.cli.model.history import HistoryEntry
+from streamapp.cli.model.history.entries import HistoryEntry
 from streamapp.cli.text import durations
 
 _WIDE = 110

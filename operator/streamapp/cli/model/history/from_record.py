@@ -11,8 +11,8 @@ from itertools import zip_longest
 
 from streamapp.api.http.messages import Recorded
 from streamapp.api.status.conditions import said
-from streamapp.cli.model.history import HistoryEntry, is_notable
-from streamapp.cli.model.history_of_forecasts import forecast_entries
+from streamapp.cli.model.history.entries import HistoryEntry, is_notable
+from streamapp.cli.model.history.of_forecasts import forecast_entries
 from streamapp.cli.text import durations
 from streamapp.cli.text.sanitize import plain
 from streamapp.core.reasons import Reason

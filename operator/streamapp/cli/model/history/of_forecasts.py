@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from streamapp.api.http.messages import Recorded
-from streamapp.cli.model.history import HistoryEntry
+from streamapp.cli.model.history.entries import HistoryEntry
 from streamapp.cli.model.phrases import counted
 from streamapp.cli.text import durations
 

@@ -1,6 +1,6 @@
 """The history of a StreamApp as entries, and the entries of its Events: `entries_of_events`. Pure.
 
-`history_from_record` gives entries from the operator's flight record. A history has one source, never both.
+`from_record` gives entries from the operator's flight record. A history has one source, never both.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
