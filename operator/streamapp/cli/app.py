@@ -277,7 +277,7 @@ def override(*, target: Target, name: str, hold_id: str | None, reason: str, yes
 
 @streamapp.command(epilog=EXIT_CODES)
 @name_argument()
-@click.option("--ordinal", metavar="N", type=click.IntRange(min=0), help="The pod to restart.")
+@click.option("--ordinal", metavar="N", type=click.IntRange(min=0), help="The pod to restart. Required without --cancel.")
 @click.option("--new-volume", is_flag=True, help="Delete the pod's volume claim: its state is lost. Asks first.")
 @click.option("--cancel", is_flag=True, help="Withdraw all restarts that were asked for.")
 @click.option("--dry-run", is_flag=True, help="Only show the effect.")
@@ -286,9 +286,9 @@ def override(*, target: Target, name: str, hold_id: str | None, reason: str, yes
 @target_options
 @output_option
 def restart(*, target: Target, name: str, ordinal: int | None, output: str, **options: Any) -> int:
-    """Restart one pod of NAME as soon as its tasks have caught-up copies on other pods.
+    """Restart one pod of NAME once its tasks are covered.
 
-    Use it for a pod that is sick, or with --new-volume for a volume that is. The operator waits for the copies.
+    Covered: they have caught-up copies on other pods. Use it for a pod that is sick, or with --new-volume for a volume that is. The operator waits for the copies.
     """
     from streamapp.cli.commands import restart as commands
     from streamapp.cli.text.console import Output

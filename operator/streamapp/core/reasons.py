@@ -168,7 +168,7 @@ class Reason(Enum):
     ApplicationIdTaken = _user(
         "Another StreamApp has the same application ID on the same Kafka cluster. Only its pods are in the group, or "
         "only it has a StatefulSet, or it is older.",
-        "Give one of them another application ID, or delete it.",
+        "Delete the one that is not meant, and create it with another `applicationId`; the field cannot be changed.",
         consequence="The operator acts on the other StreamApp only.",
         is_warning=True,
         is_milestone=True,
