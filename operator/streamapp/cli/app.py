@@ -40,7 +40,7 @@ def streamapp() -> None:
     """Show how Kafka Streams applications scale, why they wait, and control it."""
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Show the StreamApps, or the details of one.")
 @name_argument(required=False)
 @target_options
 @click.option("-A", "--all-namespaces", is_flag=True, help="Show the StreamApps of all namespaces.")
@@ -57,7 +57,7 @@ def status(*, target: Target, name: str | None, all_namespaces: bool, watch: boo
     return act(target, name, Output(output), everywhere=all_namespaces, with_code=exit_code)
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Explain the state: the reason, the time left, what ends it.")
 @name_argument()
 @target_options
 @output_option
@@ -69,7 +69,7 @@ def explain(*, target: Target, name: str, output: str) -> int:
     return explanation(target, name, Output(output))
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Show every task: its pod, its copies, who could take over.")
 @name_argument()
 @target_options
 @operator_namespace_option
@@ -91,7 +91,7 @@ def tasks(*, target: Target, name: str, operator_namespace: str, ordinal: int | 
     return commands.tasks(target, operator_namespace, name, Output(output), ordinal=ordinal, behind=behind)
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Check the cluster, the operator and the StreamApps.")
 @name_argument(required=False)
 @target_options
 @operator_namespace_option
@@ -122,7 +122,7 @@ def _require_one_namespace_choice(target: Target, name: str | None, *, all_names
         raise click.UsageError("--all-namespaces cannot be combined with NAME or --namespace")
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Set the desired replicas; show first which pods leave.")
 @name_argument()
 @click.argument("replicas", required=False)
 @click.option("--to", metavar="80%|N", help="A percentage of the desired replicas, rounded up, or a number.")
@@ -151,7 +151,7 @@ def scale(*, target: Target, name: str, output: str, **options: Any) -> int:
     return command.scale(target, name, request, Output(output))
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Predict what new desired replicas would cause.")
 @name_argument()
 @click.option("--to", metavar="80%|N", required=True, help="A percentage of the desired replicas, or a number.")
 @click.option("--compare", is_flag=True, help="Show the other assignor and other numbers of replicas, too.")
@@ -256,7 +256,7 @@ def unhold(*, target: Target, name: str, yes: bool, output: str) -> int:
     return commands.unhold(target, name, Output(output), yes=yes)
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Let the present scale-down go without caught-up copies.")
 @name_argument()
 @click.option("--hold-id", metavar="ID", help="Override only the operator's hold with this ID.")
 @click.option("--reason", metavar="TEXT", required=True, help="Why. The operator records the reason.")
@@ -277,7 +277,9 @@ def override(*, target: Target, name: str, hold_id: str | None, reason: str, yes
 
 @streamapp.command(epilog=EXIT_CODES)
 @name_argument()
-@click.option("--ordinal", metavar="N", type=click.IntRange(min=0), help="The pod to restart. Required without --cancel.")
+@click.option(
+    "--ordinal", metavar="N", type=click.IntRange(min=0), help="The pod to restart. Required without --cancel."
+)
 @click.option("--new-volume", is_flag=True, help="Delete the pod's volume claim: its state is lost. Asks first.")
 @click.option("--cancel", is_flag=True, help="Withdraw all restarts that were asked for.")
 @click.option("--dry-run", is_flag=True, help="Only show the effect.")
@@ -288,7 +290,8 @@ def override(*, target: Target, name: str, hold_id: str | None, reason: str, yes
 def restart(*, target: Target, name: str, ordinal: int | None, output: str, **options: Any) -> int:
     """Restart one pod of NAME once its tasks are covered.
 
-    Covered: they have caught-up copies on other pods. Use it for a pod that is sick, or with --new-volume for a volume that is. The operator waits for the copies.
+    Covered: they have caught-up copies on other pods. The operator waits for these copies. Use it for a pod that is
+    sick, or with --new-volume for a volume that is.
     """
     from streamapp.cli.commands import restart as commands
     from streamapp.cli.text.console import Output
@@ -302,7 +305,7 @@ def restart(*, target: Target, name: str, ordinal: int | None, output: str, **op
     return commands.restart(target, name, commands.RestartOptions(ordinal=ordinal, **options), Output(output))
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Stop all changes, scale-ups too.")
 @_selection_options
 @target_options
 @output_option
@@ -335,7 +338,7 @@ def _duration(_context: click.Context, _parameter: click.Parameter, text: str | 
         raise click.BadParameter(f"{text!r} is not a duration such as 30m, 2h or 1h30m") from error
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Show what happened, oldest first.")
 @name_argument()
 @click.option("--since", metavar="DURATION", callback=_duration, help="Only entries of this time, such as 2h.")
 @click.option("--all", "everything", is_flag=True, help="Show every decision and Event, without summarizing.")
@@ -358,7 +361,7 @@ def history(
     return commands.history(target, request)
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Write an archive for a bug report, without secrets.")
 @name_argument()
 @click.option("-f", "--file", "archive", metavar="FILE", help="The archive. Default: a name with the time.")
 @click.option("--application-logs", is_flag=True, help="Add the logs of the application's containers.")
@@ -409,7 +412,7 @@ def _despite_options(managed: str) -> Callable[[Any], Any]:
     return decorate
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Give a StatefulSet that runs to the operator.")
 @click.argument("name", metavar="statefulset/NAME", callback=_statefulset_name)
 @click.option("--application-id", metavar="ID", default="", help="Default: as the pod template says.")
 @click.option("--bootstrap-servers", metavar="LIST", default="", help="Default: as the pod template says.")
@@ -440,7 +443,7 @@ def adopt(*, target: Target, name: str, output: str, **options: Any) -> int:
     return adoption.adopt(target, adoption.Request(choices=Choices(**options), **own), Output(output))
 
 
-@streamapp.command(epilog=EXIT_CODES)
+@streamapp.command(epilog=EXIT_CODES, short_help="Take the StatefulSet back from the operator.")
 @name_argument()
 @click.option("--dry-run", is_flag=True, help="Only show what stands in the way, and the StatefulSet's manifest.")
 @_despite_options("StreamApp")
@@ -465,7 +468,7 @@ def _despite(options: dict[str, Any]) -> frozenset[Check]:
     return frozenset(check for option, check in found.items() if options.pop(option))
 
 
-@streamapp.command()
+@streamapp.command(short_help="Write the completion script of a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(*, shell: str) -> int:
     """Write the completion script of a shell for `kubectl-streamapp`. `kubectl streamapp` needs no script."""

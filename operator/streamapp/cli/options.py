@@ -16,8 +16,11 @@ Exit codes:
   0    success
   1    not found, not reachable, not allowed, refused
   2    usage error
-  3    with --exit-code: a change is in progress, such as a held scale-down; doctor: warnings
-  4    with --exit-code: stalled, not ready or unknown, or no operator runs; doctor: errors
+  3    with --exit-code: a change is in progress, such as a held scale-down
+       doctor --exit-code: warnings
+  4    with --exit-code: stalled, not ready, unknown, or no operator runs
+       doctor --exit-code: errors
+  130  Ctrl-C
 """
 
 
