@@ -55,6 +55,7 @@ SCENES = {
         Scene("restart-two-anew", 3, _at((4, "restart-anew", 1), (5, "restart-anew", 2)), share=0.5),
         Scene("restart-in-hold", 4, _at((4, "wish", 2), (9, "restart-anew", 0)), share=0.5),
         Scene("restart-then-leave", 3, _at((4, "restart-anew", 2), (6, "wish", 2)), share=0.5),
+        Scene("static-restart-anew", 3, _at((4, "restart-anew", 1)), static=True),
         _drain("drain-restart-anew", 3, _at((4, "restart-anew", 1))),
         Scene("node-lost", 3, _at((4, "wish", 2), (12, "lose", 1))),
         Scene("wiped-in-hold", 3, _at((4, "wish", 2), (8, "wipe", 0)), restore=2_000.0, share=0.3),

@@ -13,7 +13,7 @@ from streamapp.core.facts.containers import ContainerEnd, MemberKey, ObservedMem
 from streamapp.core.facts.group import GroupDescription, GroupState, Member
 from streamapp.core.facts.hold_record import HoldRecord
 from streamapp.core.facts.ids import Ordinal
-from streamapp.core.facts.snapshot import Snapshot
+from streamapp.core.facts.snapshot import RestartRequest, Snapshot
 from streamapp.core.reasons import Reason
 from tests.builders import (
     NOW,
@@ -78,7 +78,7 @@ def test_whoever_has_left_already_is_not_put_out_again() -> None:
 
 
 @pytest.mark.parametrize(("for_good", "goes"), [(False, False), (True, True)], ids=["restarted", "scaled away"])
-def test_a_static_member_goes_only_where_its_ordinal_is_scaled_away(for_good: bool, goes: bool) -> None:
+def test_a_static_member_goes_only_where_its_state_does_not_come_back(for_good: bool, goes: bool) -> None:
     static = MemberKey(OLD.id, "wordcount-3")
     seen = a_capture(members=(static,))
     assert may_go(seen, an_end(), for_good=for_good) == ((Evictable((static,), an_end()),) if goes else ())
@@ -225,6 +225,27 @@ def test_a_raise_in_the_middle_of_a_step_keeps_static_members_since_they_come_ba
         container_ends=(an_end(),),
     )
     assert evicted(raised) == []
+
+
+@pytest.mark.parametrize(
+    ("new_volume", "is_back", "goes"), [(True, True, True), (False, True, False), (True, False, False)]
+)
+def test_a_static_member_whose_volume_was_given_up_goes_once_its_pod_has_gone(
+    new_volume: bool, is_back: bool, goes: bool
+) -> None:
+    """The next pod would have its tasks again, and nothing of their state."""
+    static = MemberKey("old-1", "wordcount-1")
+    gone = a_capture(1, pod_uid="gone" if is_back else "pod-1", members=(static,))
+    end = an_end(1, pod_uid=gone.pod_uid)
+    snapshot = a_snapshot(
+        desired=3,
+        record=None,
+        app={"restarts": (RestartRequest(pod_uid=gone.pod_uid, new_volume=new_volume),)},
+        members=(*example.members(3), replace(OLD, id=static.id, instance_id=static.instance_id)),
+        observed=(gone,),
+        container_ends=(end,),
+    )
+    assert [step.members for step in evicted(snapshot)] == ([(static,)] if goes else [])
 
 
 def test_our_own_probe_member_is_put_out() -> None:

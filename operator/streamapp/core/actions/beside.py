@@ -20,12 +20,15 @@ def evictions(observed: tuple[ObservedMembers, ...], evidence: Evidence, statefu
     latest = evidence.latest
     if latest is None:
         return ()
+    snapshot = evidence.snapshot
+    pods = {pod.uid for pod in snapshot.workload.pods}
+    without_volume = {request.pod_uid for request in snapshot.app.restarts if request.new_volume} - pods
     may_go = evictable(
         observed,
-        evidence.snapshot.container_ends,
+        snapshot.container_ends,
         latest.group,
         evidence.policy.timing.eviction_margin,
-        for_good=lambda ordinal: ordinal >= statefulset.replicas,
+        for_good=lambda seen: seen.ordinal >= statefulset.replicas or seen.pod_uid in without_volume,
     )
     return tuple(Evict(members=one.members, end=one.end, reason=Reason.ContainerEnded) for one in may_go)
 

@@ -101,7 +101,7 @@ def evictable(
     group: GroupDescription,
     margin: timedelta,
     *,
-    for_good: Callable[[Ordinal], bool],
+    for_good: Callable[[ObservedMembers], bool],
 ) -> tuple[Evictable, ...]:
     """Everybody who may be put out now, per container.
 
@@ -110,8 +110,9 @@ def evictable(
         ends: The containers known to have ended.
         group: Whoever is not listed any more needs nothing.
         margin: How long before the end a member must have been seen.
-        for_good: Whether an ordinal is scaled away. Static members of a classic group are put out only then: after a
-            restart they come back without a rebalance.
+        for_good: Whether the container's state does not come back: its ordinal is scaled away, or its volume goes.
+            Static members of a classic group are put out only then: after another restart they come back without a
+            rebalance, to the tasks that they had.
     """
     is_blocked = _blocks_its_successor(group)
     found = []
@@ -119,7 +120,7 @@ def evictable(
         end = _end_of(seen, ends)
         if end is None or seen.seen_at > end.finished_at - margin:
             continue
-        away = is_blocked or for_good(seen.ordinal)
+        away = is_blocked or for_good(seen)
         members = tuple(key for key in seen.members if key.id in group.member_ids and (away or key.instance_id is None))
         if members:
             found.append(Evictable(members, end))
