@@ -24,6 +24,7 @@ _PROGRAMS = {
     "iptables": "iptables",
     "conntrack": "conntrack",
     "nsenter": "util-linux",
+    "setpriv": "util-linux",
     "unshare": "util-linux",
     "mount": "mount",
 }

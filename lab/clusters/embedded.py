@@ -5,6 +5,8 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lab import preflight
@@ -17,12 +19,23 @@ from lab.clusters.cluster import Session
 from lab.clusters.kubectl import Kubectl, wait_until
 from lab.errors import LabError
 from lab.node import namespaces
-from lab.node.layout import Layout
+from lab.node.layout import FIRST, SECOND, Layout, Node
+from lab.node.usage import proc_of
 from lab.settings import Settings
 from lab.terminal import progress, step
 
 _START_DEADLINE_SECONDS = 180.0
 _IMPORT_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """What a node's supervisor wrote, and where its processes are seen."""
+
+    node: Node
+    status: dict[str, Any]
+    proc: Path
+    """The `/proc` in which the status file's process ids hold."""
 
 
 class EmbeddedCluster:
@@ -105,7 +118,6 @@ class EmbeddedCluster:
         return (
             "NetworkPolicy: the bridge network enforces none",
             "volume growth: a volume is a folder and has no size",
-            "node loss: there is one node",
         )
 
     def status(self) -> dict[str, Any]:
@@ -116,9 +128,14 @@ class EmbeddedCluster:
         status: dict[str, Any] = json.loads(self.layout.status.read_text())
         return status
 
-    def process_id(self) -> int:
-        """Give the outside process id of the lab's process 1; LabError if the lab is not up."""
-        return self._running().pid
+    def nodes(self) -> list[NodeStatus]:
+        """Give the first node, and the second one if it is there; LabError if the lab is not up."""
+        first = NodeStatus(FIRST, self.status(), proc_of(Path("/proc"), self._running().pid))
+        second = Layout(self.layout.state, SECOND)
+        if not second.status.exists() or not second.run_record.exists():
+            return [first]
+        proc = proc_of(first.proc, json.loads(second.run_record.read_text())["pid"])
+        return [first, NodeStatus(SECOND, json.loads(second.status.read_text()), proc)]
 
     def _running(self) -> namespaces.Lab:
         _only_outside()
@@ -154,7 +171,7 @@ class EmbeddedCluster:
             time.sleep(0.1)
         raise LabError(
             "node of the lab: did not start",
-            f"{cause}\n{(self.layout.logs / 'supervisor.log').read_text()[-2000:]}".strip(),
+            f"{cause}\n{self.layout.supervisor_log.read_text()[-2000:]}".strip(),
             "read `python -m lab logs supervisor`, then try again",
         )
 

@@ -3,6 +3,9 @@
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
@@ -10,7 +13,7 @@ from rich.table import Table
 from lab.build.plan import build_analytics
 from lab.clusters.choice import chosen, embedded
 from lab.errors import LabError
-from lab.node.layout import Layout
+from lab.node.layout import SECOND, Layout
 from lab.node.parts import part_names
 from lab.node.usage import memory_of
 from lab.settings import Settings
@@ -54,23 +57,27 @@ def down() -> None:
 def status() -> None:
     """Show the parts of the embedded lab and the pods in it."""
     lab = embedded(Settings.from_environment())
-    content = lab.status()
+    nodes = lab.nodes()
     table = Table("part", "state", "restarts", "up for", "memory", box=None, header_style="bold", pad_edge=False)
     for column in (2, 3, 4):
         table.columns[column].justify = "right"
-    total = 0
-    for part in content["parts"]:
-        memory = memory_of(lab.process_id(), part["pid"]) if part["pid"] else 0
-        total += memory
-        state = "running" if part["pid"] else f"ended with {part['last_exit']}"
-        table.add_row(
-            part["name"], state, str(part["restarts"]), _duration(time.time() - part["started_at"]), _mebibytes(memory)
-        )
-    results.print(f"lab: {content['phase']}, node parts use {_mebibytes(total)}\n", style="bold")
+    for each in nodes:
+        total = sum(_add_row(table, each.proc, part) for part in each.status["parts"])
+        results.print(f"{each.node.name}: {each.status['phase']}, node parts use {_mebibytes(total)}", style="bold")
+    results.print()
     results.print(table)
-    if content["phase"] == "running":
+    if nodes[0].status["phase"] == "running":
         with lab.session() as session:
             subprocess.run((*session.prefix, "kubectl", "get", "pods", "-A"), env=session.environment, check=False)
+
+
+def _add_row(table: Table, proc: Path, part: Mapping[str, Any]) -> int:
+    """Show a part, and give the bytes that it uses."""
+    memory = memory_of(proc, part["pid"]) if part["pid"] else 0
+    state = "running" if part["pid"] else f"ended with {part['last_exit']}"
+    up_for = _duration(time.time() - part["started_at"])
+    table.add_row(part["name"], state, str(part["restarts"]), up_for, _mebibytes(memory))
+    return memory
 
 
 @click.command()
@@ -83,7 +90,7 @@ def logs(part: str, *, follow: bool, lines: int) -> None:
     Logs outlive the lab until the next `up`.
     """
     layout = Layout(Settings.from_environment().state)
-    known = [*part_names(layout), "supervisor", "audit", "node-manifest"]
+    known = [*part_names(layout), "supervisor", f"supervisor{SECOND.suffix}", "audit", "node-manifest"]
     if part not in known:
         raise LabError(f"log {part}: unknown part", f"parts are {', '.join(sorted(known))}", "choose one of these")
     path = layout.logs / f"{part}.log"

@@ -1,4 +1,4 @@
-// Labkube is every Go part of a one-node Kubernetes in one program: etcd, API
+// Labkube is every Go part of a small Kubernetes in one program: etcd, API
 // server, controller-manager, scheduler, kubelet, kube-proxy, kubectl, CoreDNS,
 // metrics-server and a provisioner of local volumes.
 //

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,13 +20,14 @@ import (
 // volumeDriver is the provisioner's name, as the lab's StorageClass spells it.
 const volumeDriver = "lab.streamapp.dev/local"
 
-// localVolumes makes one folder of this node per claim and offers it as a `local` volume.
+// localVolumes makes one folder per claim and offers it as a `local` volume of every node: all nodes of the
+// lab are on one machine and see its files.
 //
 // The controller-manager's own host-path provisioner is not used: Kubernetes does not apply a
 // pod's fsGroup to hostPath volumes, so a container without rights could not write to them.
 type localVolumes struct {
 	folder string
-	node   string
+	nodes  []string
 }
 
 func (v *localVolumes) Provision(
@@ -44,7 +46,7 @@ func (v *localVolumes) Provision(
 				corev1.ResourceStorage: options.PVC.Spec.Resources.Requests[corev1.ResourceStorage],
 			},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
-			NodeAffinity:           onlyOn(v.node),
+			NodeAffinity:           onAnyOf(v.nodes),
 		},
 	}
 	return volume, provisioning.ProvisioningFinished, nil
@@ -57,9 +59,10 @@ func (v *localVolumes) Delete(_ context.Context, volume *corev1.PersistentVolume
 	return os.RemoveAll(volume.Spec.Local.Path)
 }
 
-func onlyOn(node string) *corev1.VolumeNodeAffinity {
+// onAnyOf names nodes that may not be there yet: the affinity of a volume never changes.
+func onAnyOf(nodes []string) *corev1.VolumeNodeAffinity {
 	hostname := corev1.NodeSelectorRequirement{
-		Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+		Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: nodes,
 	}
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{hostname}}},
@@ -69,7 +72,7 @@ func onlyOn(node string) *corev1.VolumeNodeAffinity {
 func runVolumes() int {
 	kubeconfig := flag.String("kubeconfig", "", "how to reach the API server")
 	folder := flag.String("folder", "", "where the volumes' folders are made")
-	node := flag.String("node", "", "name of the only node")
+	nodes := flag.String("nodes", "", "names of all nodes there may be, separated by commas")
 	flag.Parse()
 
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
@@ -81,7 +84,7 @@ func runVolumes() int {
 	defer stop()
 	provisioning.NewProvisionController(
 		ctx, kubernetes.NewForConfigOrDie(config), volumeDriver,
-		&localVolumes{folder: filepath.Clean(*folder), node: *node}, provisioning.LeaderElection(false),
+		&localVolumes{folder: filepath.Clean(*folder), nodes: strings.Split(*nodes, ",")}, provisioning.LeaderElection(false),
 	).Run(ctx)
 	return 0
 }

@@ -14,11 +14,9 @@ import yaml
 from lab.node.certificates import Authority, write_signing_key
 from lab.node.layout import (
     API_SERVER,
-    CGROUP,
     CLUSTER_DOMAIN,
     NODE_ADDRESS,
-    NODE_NAME,
-    POD_RANGE,
+    NODES,
     Layout,
 )
 
@@ -36,7 +34,7 @@ IDENTITIES: dict[str, Identity] = {
     "kube-controller-manager": Identity("system:kube-controller-manager"),
     "kube-scheduler": Identity("system:kube-scheduler"),
     "kube-proxy": Identity("system:kube-proxy"),
-    "kubelet": Identity(f"system:node:{NODE_NAME}", ("system:nodes",)),
+    **{f"kubelet{node.suffix}": Identity(f"system:node:{node.name}", ("system:nodes",)) for node in NODES},
     "coredns": Identity("lab:coredns"),
     "metrics-server": Identity("lab:metrics-server"),
     "local-volumes": Identity("lab:local-volumes"),
@@ -47,27 +45,32 @@ SANDBOX_IMAGE = "localhost/streamapp/pause:1"
 
 
 def write_all(layout: Layout) -> None:
-    """Write every file below `layout.etc`."""
+    """Write every file below `layout.etc`, those of nodes that may come later too: no key is kept to sign more."""
     layout.etc.mkdir(mode=0o700, parents=True)
     _write_certificates(layout.etc)
     _write_identities(layout)
-    _write_yaml(layout.etc / "kubelet.yaml", _kubelet(layout))
+    for node in NODES:
+        _write_node(Layout(layout.state, node))
     _write_yaml(layout.etc / "audit-policy.yaml", _AUDIT_POLICY)
-    (layout.etc / "containerd.toml").write_text(_containerd(layout))
-    network = layout.etc / "cni"
-    network.mkdir()
-    (network / "10-lab.conflist").write_text(json.dumps(_network(layout), indent=2))
     (layout.etc / "Corefile").write_text(_corefile(layout))
     (layout.etc / "resolv.conf").write_text(
         f"nameserver {NODE_ADDRESS}\nsearch {CLUSTER_DOMAIN}\noptions ndots:5 timeout:2\n"
     )
 
 
+def _write_node(layout: Layout) -> None:
+    _write_yaml(layout.kubelet_config, _kubelet(layout))
+    layout.containerd_config.write_text(_containerd(layout))
+    layout.pod_network.mkdir()
+    (layout.pod_network / "10-lab.conflist").write_text(json.dumps(_network(layout), indent=2))
+
+
 def _write_certificates(etc: Path) -> None:
     authority = Authority.create(etc, "ca")
     names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", f"kubernetes.default.svc.{CLUSTER_DOMAIN}")
     authority.issue("apiserver", "kube-apiserver", hosts=(*names, "localhost", "127.0.0.1", NODE_ADDRESS, "10.96.0.1"))
-    authority.issue("kubelet", NODE_NAME, hosts=(NODE_NAME, NODE_ADDRESS))
+    for node in NODES:
+        authority.issue(f"kubelet{node.suffix}", node.name, hosts=(node.name, node.address))
     authority.issue("apiserver-to-kubelet", "lab-apiserver", group="system:masters")
     # A second authority: whoever may speak for others to aggregated API servers must not be mistaken for a client.
     front_proxy = Authority.create(etc, "front-proxy-ca")
@@ -104,28 +107,28 @@ def _kubelet(layout: Layout) -> dict[str, object]:
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": NODE_ADDRESS,
+        "address": layout.node.address,
         "authentication": {
             "anonymous": {"enabled": False},
             "webhook": {"enabled": True},
             "x509": {"clientCAFile": str(layout.etc / "ca.crt")},
         },
         "authorization": {"mode": "Webhook"},
-        "tlsCertFile": str(layout.etc / "kubelet.crt"),
-        "tlsPrivateKeyFile": str(layout.etc / "kubelet.key"),
+        "tlsCertFile": str(layout.etc / f"kubelet{layout.node.suffix}.crt"),
+        "tlsPrivateKeyFile": str(layout.etc / f"kubelet{layout.node.suffix}.key"),
         "containerRuntimeEndpoint": f"unix://{layout.containerd_socket}",
         "clusterDNS": [NODE_ADDRESS],
         "clusterDomain": CLUSTER_DOMAIN,
         "resolvConf": str(layout.etc / "resolv.conf"),
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{CGROUP}",
+        "cgroupRoot": f"/{layout.node.cgroup}",
         # Debian 12 may still boot with cgroup v1, which newer kubelets refuse by default.
         "failCgroupV1": False,
         # CAP_SYS_RESOURCE may be missing, and then no score can be lowered.
         "oomScoreAdj": 0,
         "failSwapOn": False,
         "makeIPTablesUtilChains": False,
-        "podLogsDir": str(layout.var / "pod-logs"),
+        "podLogsDir": str(layout.own / "pod-logs"),
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
@@ -153,7 +156,7 @@ _AUDIT_POLICY: dict[str, object] = {
 def _containerd(layout: Layout) -> str:
     return f"""\
 version = 2
-root = "{layout.var}/containerd"
+root = "{layout.own}/containerd"
 state = "/run/containerd"
 oom_score = 0
 disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.btrfs",
@@ -169,7 +172,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
       SystemdCgroup = false
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
-    conf_dir = "{layout.etc}/cni"
+    conf_dir = "{layout.pod_network}"
 """
 
 
@@ -182,12 +185,13 @@ def _network(layout: Layout) -> dict[str, object]:
                 "type": "bridge",
                 "bridge": "cni0",
                 "isGateway": True,
-                "ipMasq": True,
+                # A pod sees who calls it, from whichever node; outside of the nodes there is nothing to call.
+                "ipMasq": False,
                 "hairpinMode": True,
                 "ipam": {
                     "type": "host-local",
-                    "dataDir": str(layout.var / "addresses"),
-                    "ranges": [[{"subnet": POD_RANGE, "gateway": NODE_ADDRESS}]],
+                    "dataDir": str(layout.own / "addresses"),
+                    "ranges": [[{"subnet": layout.node.pods, "gateway": layout.node.address}]],
                     "routes": [{"dst": "0.0.0.0/0"}],
                 },
             },

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-NODE_NAME = "lab"
 NODE_ADDRESS = "10.244.0.1"
-"""Address of the bridge `cni0`, which is the node, the API server and the DNS server."""
-POD_RANGE = "10.244.0.0/24"
+"""Address of the first node's bridge `cni0`, which is the node, the API server and the DNS server."""
+POD_RANGE = "10.244.0.0/16"
+"""Pods of all nodes; each node has a part of it."""
 SERVICE_RANGE = "10.96.0.0/16"
 CLUSTER_DOMAIN = "cluster.local"
 CGROUP = "streamapp-lab"
@@ -17,10 +17,33 @@ API_SERVER = f"https://{NODE_ADDRESS}:6443"
 
 
 @dataclass(frozen=True)
+class Node:
+    """What tells one node of the lab from another."""
+
+    name: str
+    """Of the Node object, and its host name."""
+    address: str
+    """Of its bridge `cni0`."""
+    pods: str
+    """Range of its pods."""
+    suffix: str
+    """Ends the names of its parts, its logs and its files."""
+    cgroup: str
+    """Folder of its pods, below every hierarchy of cgroups."""
+
+
+FIRST = Node("lab", NODE_ADDRESS, "10.244.0.0/24", "", CGROUP)
+SECOND = Node("lab-2", "10.244.1.1", "10.244.1.0/24", "-2", f"{CGROUP}/lab-2")
+"""Only there while a test or a user wants it (`lab.node.second`)."""
+NODES = (FIRST, SECOND)
+
+
+@dataclass(frozen=True)
 class Layout:
-    """Where the running lab keeps what it needs, below one state folder."""
+    """Where the running lab, and one node in it, keep what they need, below one state folder."""
 
     state: Path
+    node: Node = FIRST
 
     @property
     def lock(self) -> Path:
@@ -49,18 +72,23 @@ class Layout:
 
     @property
     def run_record(self) -> Path:
-        """JSON written by `up`: process id of the supervisor and the program folder in use."""
-        return self.state / "run.json"
+        """JSON written by the node's supervisor: its process id and the program folder in use."""
+        return self.state / f"run{self.node.suffix}.json"
 
     @property
     def status(self) -> Path:
-        """JSON written by the supervisor: the parts, their processes and restarts."""
-        return self.state / "status.json"
+        """JSON written by the node's supervisor: the parts, their processes and restarts."""
+        return self.state / f"status{self.node.suffix}.json"
 
     @property
     def logs(self) -> Path:
         """One file a part; they outlive the lab until the next `up`."""
         return self.state / "logs"
+
+    @property
+    def supervisor_log(self) -> Path:
+        """What the node's supervisor says."""
+        return self.logs / f"supervisor{self.node.suffix}.log"
 
     @property
     def etc(self) -> Path:
@@ -73,9 +101,34 @@ class Layout:
         return self.state / "var"
 
     @property
+    def own(self) -> Path:
+        """What this node alone writes: containers, kubelet, addresses of pods. Gone with the node."""
+        return self.var if self.node == FIRST else self.var / self.node.name
+
+    @property
+    def volumes(self) -> Path:
+        """A folder a persistent volume; every node can mount it."""
+        return self.var / "volumes"
+
+    @property
     def imported(self) -> Path:
-        """JSON written by `up`: the images that containerd has, with the archive that each came from."""
+        """JSON written by `up`: the images that the first node's containerd has, with the archive of each."""
         return self.var / "images.json"
+
+    @property
+    def kubelet_config(self) -> Path:
+        """The configuration of this node's kubelet."""
+        return self.etc / f"kubelet{self.node.suffix}.yaml"
+
+    @property
+    def containerd_config(self) -> Path:
+        """The configuration of this node's containerd."""
+        return self.etc / f"containerd{self.node.suffix}.toml"
+
+    @property
+    def pod_network(self) -> Path:
+        """Folder of the configuration of this node's network plugins."""
+        return self.etc / f"cni{self.node.suffix}"
 
     @property
     def audit_log(self) -> Path:
@@ -84,7 +137,7 @@ class Layout:
 
     @property
     def containerd_socket(self) -> Path:
-        """Where containerd listens (inside the lab's mount namespace)."""
+        """Where containerd listens: one path, and in each node's mount namespace another socket."""
         return Path("/run/containerd/containerd.sock")
 
     def kubeconfig(self, who: str = "admin") -> Path:

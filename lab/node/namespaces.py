@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.node.layout import CGROUP, Layout
+from lab.node.layout import CGROUP, NODES, Layout
 from lab.settings import REPOSITORY, search_path
 
 INSIDE = "STREAMAPP_LAB_INSIDE"
@@ -143,12 +143,9 @@ def start(layout: Layout, programs: Path, lock: int) -> Lab:
     """Start the supervisor in new namespaces; it inherits the lock. Returns as soon as its process exists."""
     shutil.rmtree(layout.logs, ignore_errors=True)
     layout.logs.mkdir(parents=True)
-    with (layout.logs / "supervisor.log").open("wb") as log:
+    with layout.supervisor_log.open("wb") as log:
         outer = subprocess.Popen(
-            (
-                *("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "slave"),
-                *(sys.executable, "-m", "lab.node.supervisor", str(layout.state), str(programs)),
-            ),
+            supervisor_command(layout, programs),
             cwd=REPOSITORY,
             env={**os.environ, "PATH": search_path()},
             stdin=subprocess.DEVNULL,
@@ -158,7 +155,7 @@ def start(layout: Layout, programs: Path, lock: int) -> Lab:
             pass_fds=(lock,),
         )
     try:
-        lab = _introduced(outer, layout)
+        lab = introduced(outer, layout)
     except BaseException:
         outer.kill()
         outer.wait()
@@ -168,7 +165,15 @@ def start(layout: Layout, programs: Path, lock: int) -> Lab:
     return lab
 
 
-def _introduced(outer: "subprocess.Popen[bytes]", layout: Layout) -> Lab:
+def supervisor_command(layout: Layout, programs: Path) -> tuple[str, ...]:
+    """Give the words that start a node's supervisor in namespaces of its own; it ends if `unshare` is killed."""
+    return (
+        *("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "slave"),
+        *(sys.executable, "-m", "lab.node.supervisor", str(layout.state), str(programs), layout.node.name),
+    )
+
+
+def introduced(outer: "subprocess.Popen[bytes]", layout: Layout) -> Lab:
     """Wait until the supervisor wrote who it is; it does so itself, so that no kill of ours comes in between."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline and outer.poll() is None:
@@ -177,13 +182,13 @@ def _introduced(outer: "subprocess.Popen[bytes]", layout: Layout) -> Lab:
         time.sleep(0.02)
     raise LabError(
         "namespaces of the lab: could not be made",
-        (layout.logs / "supervisor.log").read_text().strip() or "unshare ended without a word",
+        layout.supervisor_log.read_text().strip() or "unshare ended without a word",
         "run as root, on a machine (not in a container) that allows mount, network and process-id namespaces",
     )
 
 
 def introduce(layout: Layout, programs: Path) -> None:
-    """Write who the supervisor is; called by itself, before it covers the machine's `/proc` with its own."""
+    """Write who the supervisor is; called by itself, before it covers the `/proc` around it with its own."""
     record = {"pid": int(Path("/proc/self").readlink().name), "programs": str(programs), "since": time.time()}
     fresh = layout.run_record.with_suffix(".new")
     fresh.write_text(json.dumps(record))
@@ -201,7 +206,12 @@ def _read_record(layout: Layout) -> Lab | None:
 
 def enter_command(lab: Lab) -> tuple[str, ...]:
     """Give the words to put before a command so that it runs inside the lab, in the current folder."""
-    return ("nsenter", "-t", str(lab.pid), "-m", "-n", "-p", f"--wd={Path.cwd()}", "--")
+    return enter(lab.pid)
+
+
+def enter(pid: int) -> tuple[str, ...]:
+    """Give these words for the namespaces of a process, which may be the second node's process 1 as the lab sees it."""
+    return ("nsenter", "-t", str(pid), "-m", "-n", "-p", f"--wd={Path.cwd()}", "--")
 
 
 def environment(layout: Layout, lab: Lab) -> dict[str, str]:
@@ -256,15 +266,22 @@ def clear(layout: Layout) -> None:
         for name in layout.made_folders.read_text().split():
             with contextlib.suppress(OSError):
                 Path(name).rmdir()
-    for file in (layout.status, layout.run_record, layout.made_folders):
+    layout.made_folders.unlink(missing_ok=True)
+    for node in NODES:
+        clear_node(Layout(layout.state, node))
+
+
+def clear_node(layout: Layout) -> None:
+    """Remove the records and the cgroups of a node whose processes have ended."""
+    for file in (layout.status, layout.run_record):
         file.unlink(missing_ok=True)
-    remove_cgroups(_CGROUPS)
+    remove_cgroups(_CGROUPS, layout.node.cgroup)
 
 
-def remove_cgroups(root: Path, patience_seconds: float = 10.0) -> None:
-    """Remove the lab's folder from every cgroup hierarchy, deepest first; a dying process may hold one for a moment."""
+def remove_cgroups(root: Path, name: str, patience_seconds: float = 10.0) -> None:
+    """Remove a node's folder from every cgroup hierarchy, deepest first; a dying process may hold one for a moment."""
     deadline = time.monotonic() + patience_seconds
-    while left := [folder for hierarchy in (root, *_hierarchies(root)) if (folder := hierarchy / CGROUP).is_dir()]:
+    while left := [folder for hierarchy in (root, *_hierarchies(root)) if (folder := hierarchy / name).is_dir()]:
         for top in left:
             for inner, _, _ in os.walk(top, topdown=False):
                 with contextlib.suppress(OSError):

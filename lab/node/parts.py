@@ -6,7 +6,7 @@ A part is one process of the supervisor. Flags are those that were seen to work 
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.node.layout import API_SERVER, NODE_ADDRESS, NODE_NAME, POD_RANGE, SERVICE_RANGE, Layout
+from lab.node.layout import API_SERVER, NODE_ADDRESS, NODES, POD_RANGE, SECOND, SERVICE_RANGE, Layout
 from lab.settings import LAB
 
 AGGREGATOR_USERS = "lab-front-proxy"
@@ -24,7 +24,7 @@ class Part:
 def before_the_api(layout: Layout, programs: Path) -> list[Part]:
     """Give the parts that the API server needs, and itself, in starting order."""
     return [
-        Part("containerd", ("containerd", "--config", str(layout.etc / "containerd.toml"))),
+        containerd(layout),
         Part("etcd", _etcd(layout, programs)),
         Part("kube-apiserver", _apiserver(layout, programs)),
     ]
@@ -32,7 +32,6 @@ def before_the_api(layout: Layout, programs: Path) -> list[Part]:
 
 def after_the_api(layout: Layout, programs: Path) -> list[Part]:
     """Give the parts that are started once the API server answers; Kubernetes itself grants them their rights."""
-    etc = layout.etc
 
     def part(name: str, *flags: str) -> Part:
         return Part(name, (str(programs / name), *flags))
@@ -47,20 +46,35 @@ def after_the_api(layout: Layout, programs: Path) -> list[Part]:
             f"--authorization-kubeconfig={layout.kubeconfig('kube-scheduler')}",
             "--bind-address=127.0.0.1",
         ),
+        *of_the_node(layout, programs),
+    ]
+
+
+def containerd(layout: Layout) -> Part:
+    """Give the container runtime of a node."""
+    return Part(f"containerd{layout.node.suffix}", ("containerd", "--config", str(layout.containerd_config)))
+
+
+def of_the_node(layout: Layout, programs: Path) -> list[Part]:
+    """Give the parts that every node has of its own, beside its containerd."""
+    node = layout.node
+
+    def part(name: str, *flags: str) -> Part:
+        return Part(f"{name}{node.suffix}", (str(programs / name), *flags, f"--hostname-override={node.name}"))
+
+    return [
         part(
             "kubelet",
-            f"--config={etc / 'kubelet.yaml'}",
-            f"--kubeconfig={layout.kubeconfig('kubelet')}",
-            f"--hostname-override={NODE_NAME}",
-            f"--node-ip={NODE_ADDRESS}",
-            f"--root-dir={layout.var / 'kubelet'}",
+            f"--config={layout.kubelet_config}",
+            f"--kubeconfig={layout.kubeconfig(f'kubelet{node.suffix}')}",
+            f"--node-ip={node.address}",
+            f"--root-dir={layout.own / 'kubelet'}",
         ),
         part(
             "kube-proxy",
             f"--kubeconfig={layout.kubeconfig('kube-proxy')}",
             "--proxy-mode=iptables",
             f"--cluster-cidr={POD_RANGE}",
-            f"--hostname-override={NODE_NAME}",
             "--conntrack-max-per-core=0",
             "--conntrack-tcp-timeout-established=0",
             "--conntrack-tcp-timeout-close-wait=0",
@@ -87,16 +101,18 @@ def after_the_manifest(layout: Layout, programs: Path) -> list[Part]:
         part(
             "local-volumes",
             f"--kubeconfig={layout.kubeconfig('local-volumes')}",
-            f"--folder={layout.var / 'volumes'}",
-            f"--node={NODE_NAME}",
+            f"--folder={layout.volumes}",
+            f"--nodes={','.join(node.name for node in NODES)}",
         ),
     ]
 
 
 def part_names(layout: Layout) -> list[str]:
-    """Give the names of all parts, which are the names of the logs."""
+    """Give the names of all parts, which are the names of the logs; those of a second node are last."""
     stages = (before_the_api, after_the_api, after_the_manifest)
-    return [part.name for stage in stages for part in stage(layout, Path())]
+    second = Layout(layout.state, SECOND)
+    parts = [part for stage in stages for part in stage(layout, Path())]
+    return [part.name for part in (*parts, containerd(second), *of_the_node(second, Path()))]
 
 
 def _etcd(layout: Layout, programs: Path) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""Process 1 of the embedded lab: prepares the node, starts its parts, starts again what ends.
+"""Process 1 of a node of the embedded lab: prepares the node, starts its parts, starts again what ends.
 
-Run as `python -m lab.node.supervisor STATE PROGRAMS` by `namespaces.start`, inside new namespaces.
-Its end is the end of the lab: the kernel then kills every process in the namespace and drops every mount, so there
-is nothing to clean up that a kill could skip.
+Run as `python -m lab.node.supervisor STATE PROGRAMS NODE`, inside new namespaces: for the first node, which has the
+API server too, by `namespaces.start`, for the second by `second`.
+Its end is the end of the node, and the first node's end is that of the lab: the kernel then kills every process in the
+namespace and drops every mount, so there is nothing to clean up that a kill could skip.
 """
 
 import json
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 from lab.node import configuration, isolation, namespaces, parts
-from lab.node.layout import Layout
+from lab.node.layout import FIRST, NODES, Layout
 
 _log = logging.getLogger("lab.supervisor")
 
@@ -64,6 +65,20 @@ class Supervisor:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._enter("preparing namespaces")
         isolation.prepare(self._layout)
+        if self._layout.node == FIRST:
+            self._begin()
+        else:
+            self._join()
+        self._enter("running")
+        while not self._stopped:
+            self._tick()
+
+    def _join(self) -> None:
+        self._enter("starting the node")
+        for part in (parts.containerd(self._layout), *parts.of_the_node(self._layout, self._programs)):
+            self._start(part)
+
+    def _begin(self) -> None:
         configuration.write_all(self._layout)
         isolation.cover_resolver(self._layout)
         self._enter("starting the API server")
@@ -76,9 +91,6 @@ class Supervisor:
         self._run_to_its_end(parts.node_manifest(self._layout, self._programs))
         for part in parts.after_the_manifest(self._layout, self._programs):
             self._start(part)
-        self._enter("running")
-        while not self._stopped:
-            self._tick()
 
     def fail(self, error: LabError) -> None:
         """Leave the reason where `up` reads it."""
@@ -189,10 +201,11 @@ class Supervisor:
         self._stopped = True
 
 
-def main(state: Path, programs: Path) -> int:
+def main(state: Path, programs: Path, name: str) -> int:
     """Run the supervisor; the exit code is seen by nobody but the log."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
-    supervisor = Supervisor(Layout(state), programs)
+    node = next(node for node in NODES if node.name == name)
+    supervisor = Supervisor(Layout(state, node), programs)
     try:
         supervisor.run()
     except LabError as error:
@@ -207,4 +220,4 @@ def main(state: Path, programs: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

@@ -3,20 +3,21 @@
 from pathlib import Path
 
 
-def memory_of(lab_pid: int, inner_pid: int) -> int:
-    """Give the resident bytes of a process that the lab knows as `inner_pid`; 0 if it just ended.
+def memory_of(proc: Path, pid: int) -> int:
+    """Give the resident bytes of a process; 0 if it just ended.
 
-    `lab_pid` is the outside process id of the lab's process 1, whose namespace tells the lab's processes from others.
+    `proc` is the `/proc` of the namespace that knows the process as `pid`, see `proc_of`.
     """
-    namespace = _namespace(lab_pid)
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-        except OSError:
-            continue  # it ended while we looked
-        if lines.get("NSpid", "").split()[-1:] == [str(inner_pid)] and _namespace(int(status.parent.name)) == namespace:
-            return int(lines.get("VmRSS", "0 kB").split()[0]) * 1024
-    return 0
+    try:
+        lines = dict(line.split(":", 1) for line in (proc / str(pid) / "status").read_text().splitlines())
+    except OSError:
+        return 0
+    return int(lines.get("VmRSS", "0 kB").split()[0]) * 1024
+
+
+def proc_of(proc: Path, pid: int) -> Path:
+    """Give the `/proc` of the node whose process 1 is `pid` in `proc`, as seen from there."""
+    return proc / str(pid) / "root" / "proc"
 
 
 def processes_of(lab_pid: int) -> list[int]:
