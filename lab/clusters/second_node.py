@@ -128,10 +128,11 @@ def _expect_done(keeper: "subprocess.Popen[str]") -> None:
 
 def _end(keeper: "subprocess.Popen[str]") -> None:
     """Close the keeper's input, which is its order to remove the node, and wait for its end."""
-    _stream(keeper.stdin).close()
-    answer = _stream(keeper.stdout).read().strip()
-    if keeper.wait(timeout=_END_SECONDS) and answer:
-        raise LabError(**json.loads(answer))
+    with keeper:
+        _stream(keeper.stdin).close()
+        answer = _stream(keeper.stdout).read().strip()
+        if keeper.wait(timeout=_END_SECONDS) and answer:
+            raise LabError(**json.loads(answer))
 
 
 def _stream(stream: IO[str] | None) -> IO[str]:
