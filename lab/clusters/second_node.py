@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -78,8 +78,12 @@ def second_node(session: Session, layout: Layout, images: Collection[str] | None
         with step("second node ready"):
             wait_until("second node ready", lambda: _is_ready(kubectl, node.name), _READY_SECONDS)
         yield node
-    finally:
-        _end(keeper)
+    except BaseException:
+        # The first error is the one that counts.
+        with suppress(LabError):
+            _end(keeper)
+        raise
+    _end(keeper)
 
 
 def _import_images(session: Session, layout: Layout, names: Collection[str] | None) -> None:
@@ -117,13 +121,7 @@ def _expect_done(keeper: "subprocess.Popen[str]") -> None:
     answer = _stream(keeper.stdout).readline().strip()
     if answer == DONE:
         return
-    if answer:
-        raise LabError(**json.loads(answer))
-    raise LabError(
-        "second node: its keeper ended",
-        f"exit code {keeper.wait(timeout=_END_SECONDS)}",
-        f"read `python -m lab logs supervisor{SECOND.suffix}`",
-    )
+    raise _failure(answer, keeper.wait(timeout=_END_SECONDS))
 
 
 def _end(keeper: "subprocess.Popen[str]") -> None:
@@ -131,8 +129,19 @@ def _end(keeper: "subprocess.Popen[str]") -> None:
     with keeper:
         _stream(keeper.stdin).close()
         answer = _stream(keeper.stdout).read().strip()
-        if keeper.wait(timeout=_END_SECONDS) and answer:
-            raise LabError(**json.loads(answer))
+        if code := keeper.wait(timeout=_END_SECONDS):
+            raise _failure(answer, code)
+
+
+def _failure(answer: str, code: int) -> LabError:
+    """Give what the keeper said, or that it was ended before it could say anything."""
+    if answer:
+        return LabError(**json.loads(answer))
+    return LabError(
+        "second node: its keeper was ended",
+        f"exit code {code}",
+        f"read `python -m lab logs supervisor{SECOND.suffix}`; the next second node, or `down`, removes what is left",
+    )
 
 
 def _stream(stream: IO[str] | None) -> IO[str]:

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from lab.commands import bench, cluster, demo, matrix, measure, moves, plain_scale_in, tests
+from lab.commands import bench, cluster, demo, matrix, measure, moves, plain_scale_in, second_node, tests
 from lab.errors import LabError
 from lab.terminal import show_error
 
@@ -21,6 +21,7 @@ for command in (
     cluster.status,
     cluster.logs,
     cluster.execute,
+    second_node.second,
     tests.test,
     demo.demo,
     bench.bench,

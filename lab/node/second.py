@@ -45,6 +45,9 @@ class SecondNode:
 
     def start(self) -> None:
         """Start the node's supervisor and link it to the first node; returns before the node is ready."""
+        if self._layout.run_record.exists():
+            # An earlier one was killed with its keeper.
+            self._forget()
         self._clear()
         self._layout.own.mkdir(parents=True)
         with self._layout.supervisor_log.open("wb") as log:

@@ -35,7 +35,7 @@ _CONTAINERS = """
 _NO_VOLUME = "emptyDir: {}"
 _CLAIM = "persistentVolumeClaim: {claimName: state}"
 # Each start leaves a line in the volume, which is what the server gives to its clients.
-_SERVE = "hostname >> /data/index.html && httpd -f -p 8080 -h /data"
+_SERVE = "hostname >> /data/index.html && httpd -fvp 8080 -h /data"
 _STATE = """
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -67,6 +67,13 @@ def _shell(kubectl: Kubectl, namespace: str, pod: str, command: str) -> str:
     return kubectl.run("exec", "--namespace", namespace, pod, "--", "sh", "-c", command).strip()
 
 
+def _ask(kubectl: Kubectl, namespace: str, host: str, port: int) -> str:
+    """Give the page of a server as the pod `client` gets it."""
+    return _shell(
+        kubectl, namespace, "client", f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 {host} {port} | tail -n 1"
+    )
+
+
 @pytest.mark.usefixtures("node")
 @pytest.mark.parametrize(("here", "there"), [(FIRST.name, SECOND.name), (SECOND.name, FIRST.name)])
 def test_pods_of_both_nodes_reach_each_other_by_address_and_by_service(
@@ -76,12 +83,11 @@ def test_pods_of_both_nodes_reach_each_other_by_address_and_by_service(
     client = _start(kubectl, namespace, "client", f"  nodeName: {here}\n{_pod_spec()}")
     assert server.rpartition(".")[0] != client.rpartition(".")[0]
     kubectl.run("expose", "pod", "server", "--namespace", namespace, "--port=80", "--target-port=8080")
-    assert _shell(kubectl, namespace, "client", f"wget -q -T 5 -O - http://{server}:8080/") == "server"
-    wait_until(
-        "the Service leads to the other node",
-        lambda: _shell(kubectl, namespace, "client", f"wget -q -T 5 -O - http://server.{namespace}.svc/") == "server",
-        20,
-    )
+    assert _ask(kubectl, namespace, server, 8080) == "server"
+    # Nothing between the nodes changes the sender's address.
+    assert client in kubectl.run("logs", "server", "--namespace", namespace)
+    name = f"server.{namespace}.svc.cluster.local"
+    wait_until("the Service leads to the other node", lambda: _ask(kubectl, namespace, name, 80) == "server", 20)
 
 
 def test_a_pod_of_the_second_node_reaches_the_broker_and_the_api_server(
@@ -89,7 +95,7 @@ def test_a_pod_of_the_second_node_reaches_the_broker_and_the_api_server(
 ) -> None:
     _start(kubectl, namespace, "client", f"  nodeName: {node.name}\n{_pod_spec()}")
     for target in ("kafka-0.kafka.kafka.svc.cluster.local 9092", "kafka.kafka.svc 9092", "kubernetes.default.svc 443"):
-        assert _shell(kubectl, namespace, "client", f"nc -z -w 5 {target} && echo open") == "open"
+        assert _shell(kubectl, namespace, "client", f"nc -w 5 {target} </dev/null && echo open") == "open"
 
 
 def test_the_log_of_a_pod_of_the_second_node_can_be_read(kubectl: Kubectl, namespace: str, node: SecondNode) -> None:
