@@ -107,7 +107,9 @@ def _network(node: Node) -> None:
         path = Path("/proc/sys", name)
         if path.exists():
             path.write_text(value)
-    _run("ip", "link", "add", "cni0", "type", "bridge")
+    # Without an address of its own a bridge takes the lowest of its ports', and changes it as pods come and go: what
+    # pods send to the gateway is then lost until they ask for its address again, seconds later.
+    _run("ip", "link", "add", "cni0", "address", node.mac, "type", "bridge")
     _run("ip", "address", "add", f"{node.address}/24", "dev", "cni0")
     _run("ip", "link", "set", "cni0", "up")
     # Service addresses have no route of their own: without a default one the kernel gives up before kube-proxy's

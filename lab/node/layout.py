@@ -23,7 +23,9 @@ class Node:
     name: str
     """Of the Node object, and its host name."""
     address: str
-    """Of its bridge `cni0`."""
+    """Of its bridge `cni0`, the gateway of its pods."""
+    mac: str
+    """Of the same bridge; fixed, because pods remember it."""
     pods: str
     """Range of its pods."""
     suffix: str
@@ -32,8 +34,8 @@ class Node:
     """Folder of its pods, below every hierarchy of cgroups."""
 
 
-FIRST = Node("lab", NODE_ADDRESS, "10.244.0.0/24", "", CGROUP)
-SECOND = Node("lab-2", "10.244.1.1", "10.244.1.0/24", "-2", f"{CGROUP}/lab-2")
+FIRST = Node("lab", NODE_ADDRESS, "02:00:0a:f4:00:01", "10.244.0.0/24", "", CGROUP)
+SECOND = Node("lab-2", "10.244.1.1", "02:00:0a:f4:01:01", "10.244.1.0/24", "-2", f"{CGROUP}/lab-2")
 """Only there while a test or a user wants it (`lab.node.second`)."""
 NODES = (FIRST, SECOND)
 

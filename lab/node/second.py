@@ -29,7 +29,7 @@ LINK = f"veth-{SECOND.name}"
 CUT = "cut"
 DONE = "done"
 _LOCK = Path("/run/lab-second-node.lock")
-_MAC = "02:00:00:00:00:02"
+_MAC_OF_NOTHING = "02:00:00:00:00:02"
 _KUBECTL_SECONDS = 30
 
 
@@ -70,7 +70,7 @@ class SecondNode:
         _ip("link", "delete", LINK)
         # What is sent to the node is lost in silence, as behind a switch; without it the sender would get an error.
         _ip("route", "add", SECOND.pods, "via", SECOND.address, "dev", "cni0", "onlink")
-        _ip("neighbour", "replace", SECOND.address, "lladdr", _MAC, "dev", "cni0", "nud", "permanent")
+        _ip("neighbour", "replace", SECOND.address, "lladdr", _MAC_OF_NOTHING, "dev", "cni0", "nud", "permanent")
         self._kill()
         self._layout.status.write_text(json.dumps({"phase": "without power", "error": None, "parts": []}))
 

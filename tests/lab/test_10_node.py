@@ -3,13 +3,14 @@
 import json
 import os
 import socket
+import subprocess
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
 from lab.clusters.kubectl import Kubectl, wait_until
-from lab.node.layout import Layout
+from lab.node.layout import FIRST, Layout
 from lab.node.namespaces import INSIDE
 from lab.settings import Settings, Versions
 
@@ -154,6 +155,13 @@ def test_the_audit_log_names_who_did_what(kubectl: Kubectl, namespace: str) -> N
         ]
 
     wait_until("the request in the audit log", written, 20)
+
+
+@embedded_only
+def test_the_gateway_keeps_its_hardware_address_while_pods_come_and_go() -> None:
+    # The broker's pod came before: a bridge without an address of its own would have taken that of the pod's link.
+    (bridge,) = json.loads(subprocess.check_output(["ip", "-json", "link", "show", "cni0"]))
+    assert bridge["address"] == FIRST.mac
 
 
 @embedded_only

@@ -90,6 +90,16 @@ def _start_pod(cluster: EmbeddedCluster) -> None:
         kubectl.run("wait", "pod/sleeper", "--for=condition=Ready", "--timeout=60s")
 
 
+@contextlib.contextmanager
+def _node_whose_keeper_is_killed(cluster: EmbeddedCluster) -> Iterator[None]:
+    with (
+        pytest.raises(LabError, match="its keeper was ended"),
+        cluster.session() as session,
+        second_node(session, cluster.layout, images=("kafka",)),
+    ):
+        yield
+
+
 def _keepers(cluster: EmbeddedCluster) -> list[str]:
     """Give the keeper's process id as the lab knows it."""
     words = " -m lab.node.second "
@@ -154,7 +164,7 @@ def test_a_node_goes_with_its_killed_owner(lab: EmbeddedCluster) -> None:
 def test_a_node_ends_with_its_killed_keeper_and_the_next_one_starts(lab: EmbeddedCluster) -> None:
     before = _traces(lab)
     with lab.session() as session:
-        with pytest.raises(LabError, match="keeper"), second_node(session, lab.layout, images=()):
+        with _node_whose_keeper_is_killed(lab):
             session.run("kill", "-KILL", *_keepers(lab), stdin=None, timeout_seconds=10)
             wait_until("no process left", lambda: _traces(lab)["processes"] == [], 20)
         with second_node(session, lab.layout, images=("kafka",)):
@@ -163,11 +173,7 @@ def test_a_node_ends_with_its_killed_keeper_and_the_next_one_starts(lab: Embedde
 
 
 def test_a_lab_goes_down_with_a_second_node(lab: EmbeddedCluster) -> None:
-    with (
-        pytest.raises(LabError, match="keeper"),
-        lab.session() as session,
-        second_node(session, lab.layout, images=("kafka",)),
-    ):
+    with _node_whose_keeper_is_killed(lab):
         _start_pod(lab)
         processes = _below(lab)
         lab.down()
