@@ -100,27 +100,22 @@ def _node_whose_keeper_is_killed(cluster: EmbeddedCluster) -> Iterator[None]:
         yield
 
 
-def _keepers(cluster: EmbeddedCluster) -> list[str]:
-    """Give the keeper's process id as the lab knows it."""
-    words = " -m lab.node.second "
-    return [path.name for path in cluster.nodes()[0].proc.glob("[0-9]*") if words in _command(path)]
-
-
-def _below(cluster: EmbeddedCluster) -> set[int]:
-    """Give the outside ids of all processes of the lab, those of nodes and containers in it too."""
-    lab = namespaces.find(cluster.layout)
-    assert lab is not None
-    parents = {}
-    for status in Path("/proc").glob("[0-9]*/status"):
+def _processes(cluster: EmbeddedCluster) -> list[Path]:
+    """Give the outside folders of all processes of the lab, those of nodes and containers in it too."""
+    inside = {path.name for path in cluster.nodes()[0].proc.glob("[0-9]*")}
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-            parents[int(lines["Pid"])] = int(lines["PPid"])
-    found: set[int] = set()
-    more = {lab.pid}
-    while more:
-        found |= more
-        more = {pid for pid, parent in parents.items() if parent in more}
+            lines = dict(line.split(":", 1) for line in (path / "status").read_text().splitlines())
+            # Each namespace around a process has an id of its own for it; the second is the lab's.
+            if set(lines["NSpid"].split()[1:2]) & inside:
+                found.append(path)
     return found
+
+
+def _keeper(cluster: EmbeddedCluster) -> int:
+    (path,) = (path for path in _processes(cluster) if " -m lab.node.second " in _command(path))
+    return int(path.name)
 
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
@@ -163,21 +158,21 @@ def test_a_node_goes_with_its_killed_owner(lab: EmbeddedCluster) -> None:
 
 def test_a_node_ends_with_its_killed_keeper_and_the_next_one_starts(lab: EmbeddedCluster) -> None:
     before = _traces(lab)
-    with lab.session() as session:
-        with _node_whose_keeper_is_killed(lab):
-            session.run("kill", "-KILL", *_keepers(lab), stdin=None, timeout_seconds=10)
-            wait_until("no process left", lambda: _traces(lab)["processes"] == [], 20)
-        with second_node(session, lab.layout, images=("kafka",)):
-            _start_pod(lab)
+    with _node_whose_keeper_is_killed(lab):
+        os.kill(_keeper(lab), signal.SIGKILL)
+        wait_until("no process left", lambda: _traces(lab)["processes"] == [], 20)
+    with lab.session() as session, second_node(session, lab.layout, images=("kafka",)):
+        _start_pod(lab)
     assert _traces(lab) == before
 
 
 def test_a_lab_goes_down_with_a_second_node(lab: EmbeddedCluster) -> None:
     with _node_whose_keeper_is_killed(lab):
         _start_pod(lab)
-        processes = _below(lab)
+        processes = _processes(lab)
+        commands = " ".join(map(_command, processes))
+        assert (commands.count("/kubelet --config"), commands.count("sleep 1000")) == (2, 1)
         lab.down()
-        assert len(processes) > 20
-        assert [pid for pid in processes if Path(f"/proc/{pid}").exists()] == []
+        assert [path for path in processes if path.exists()] == []
         assert list(Path("/sys/fs/cgroup").glob("**/streamapp-lab")) == []
         assert [path.name for path in lab.layout.state.iterdir()] == [".streamapp-lab", "logs"]
