@@ -1,6 +1,5 @@
 """A second node works as the first does: its pods are reached, looked into and drained, and volumes go along."""
 
-import json
 import os
 from collections.abc import Iterator
 
@@ -11,31 +10,14 @@ from lab.clusters.kubectl import Kubectl, wait_until
 from lab.clusters.second_node import SecondNode, second_node
 from lab.node.layout import FIRST, SECOND, Layout
 from lab.node.namespaces import INSIDE
-from lab.settings import Settings, Versions
+from lab.settings import Settings
+from tests.lab.small_servers import CLAIM, SERVE, pod_spec, shell, start_pod
 
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.skipif(INSIDE not in os.environ, reason="only the embedded lab adds a node to itself"),
 ]
 
-# The image has BusyBox, so a pod can be a small server and a small client.
-_CONTAINERS = """
-  terminationGracePeriodSeconds: 1
-  automountServiceAccountToken: false
-  securityContext: {{runAsNonRoot: true, runAsUser: 10009, runAsGroup: 10009, fsGroup: 10010}}
-  containers:
-    - name: main
-      image: localhost/streamapp/kafka:{broker}
-      command: [sh, -c, {command}]
-      ports: [{{containerPort: 8080}}]
-      readinessProbe: {{tcpSocket: {{port: 8080}}, periodSeconds: 1}}
-      volumeMounts: [{{name: data, mountPath: /data}}]
-  volumes: [{{name: data, {volume}}}]
-"""
-_NO_VOLUME = "emptyDir: {}"
-_CLAIM = "persistentVolumeClaim: {claimName: state}"
-# Each start leaves a line in the volume, which is what the server gives to its clients.
-_SERVE = "hostname >> /data/index.html && httpd -fvp 8080 -h /data"
 _STATE = """
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -51,25 +33,9 @@ def node(session: Session) -> Iterator[SecondNode]:
         yield node
 
 
-def _pod_spec(volume: str = _NO_VOLUME, command: str = _SERVE) -> str:
-    return _CONTAINERS.format(volume=volume, command=json.dumps(command), broker=Versions.read().broker)
-
-
-def _start(kubectl: Kubectl, namespace: str, name: str, spec: str) -> str:
-    """Start a pod and give its address once it is ready."""
-    manifest = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, labels: {{app: {name}}}}}\nspec:\n{spec}"
-    kubectl.run("apply", "--namespace", namespace, "--filename=-", stdin=manifest)
-    kubectl.run("wait", "--namespace", namespace, f"pod/{name}", "--for=condition=Ready", "--timeout=60s")
-    return str(kubectl.json("get", "pod", name, "--namespace", namespace)["status"]["podIP"])
-
-
-def _shell(kubectl: Kubectl, namespace: str, pod: str, command: str) -> str:
-    return kubectl.run("exec", "--namespace", namespace, pod, "--", "sh", "-c", command).strip()
-
-
 def _ask(kubectl: Kubectl, namespace: str, host: str, port: int) -> str:
     """Give the page of a server as the pod `client` gets it."""
-    return _shell(
+    return shell(
         kubectl, namespace, "client", f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 {host} {port} | tail -n 1"
     )
 
@@ -79,8 +45,8 @@ def _ask(kubectl: Kubectl, namespace: str, host: str, port: int) -> str:
 def test_pods_of_both_nodes_reach_each_other_by_address_and_by_service(
     kubectl: Kubectl, namespace: str, here: str, there: str
 ) -> None:
-    server = _start(kubectl, namespace, "server", f"  nodeName: {there}\n{_pod_spec()}")
-    client = _start(kubectl, namespace, "client", f"  nodeName: {here}\n{_pod_spec()}")
+    server = start_pod(kubectl, namespace, "server", f"  nodeName: {there}\n{pod_spec()}")
+    client = start_pod(kubectl, namespace, "client", f"  nodeName: {here}\n{pod_spec()}")
     assert server.rpartition(".")[0] != client.rpartition(".")[0]
     kubectl.run("expose", "pod", "server", "--namespace", namespace, "--port=80", "--target-port=8080")
     assert _ask(kubectl, namespace, server, 8080) == "server"
@@ -93,14 +59,14 @@ def test_pods_of_both_nodes_reach_each_other_by_address_and_by_service(
 def test_a_pod_of_the_second_node_reaches_the_broker_and_the_api_server(
     kubectl: Kubectl, namespace: str, node: SecondNode
 ) -> None:
-    _start(kubectl, namespace, "client", f"  nodeName: {node.name}\n{_pod_spec()}")
+    start_pod(kubectl, namespace, "client", f"  nodeName: {node.name}\n{pod_spec()}")
     for target in ("kafka-0.kafka.kafka.svc.cluster.local 9092", "kafka.kafka.svc 9092", "kubernetes.default.svc 443"):
-        assert _shell(kubectl, namespace, "client", f"nc -w 5 {target} </dev/null && echo open") == "open"
+        assert shell(kubectl, namespace, "client", f"nc -w 5 {target} </dev/null && echo open") == "open"
 
 
 def test_the_log_of_a_pod_of_the_second_node_can_be_read(kubectl: Kubectl, namespace: str, node: SecondNode) -> None:
-    speak = f"echo said on $(hostname) && {_SERVE}"
-    _start(kubectl, namespace, "speaker", f"  nodeName: {node.name}\n{_pod_spec(command=speak)}")
+    speak = f"echo said on $(hostname) && {SERVE}"
+    start_pod(kubectl, namespace, "speaker", f"  nodeName: {node.name}\n{pod_spec(command=speak)}")
     assert kubectl.run("logs", "speaker", "--namespace", namespace).strip() == "said on speaker"
 
 
@@ -124,7 +90,7 @@ spec:
             - weight: 100
               preference:
                 matchExpressions: [{{key: kubernetes.io/hostname, operator: In, values: [{node.name}]}}]
-{_pod_spec(_CLAIM).replace(chr(10), chr(10) + "    ")}
+{pod_spec(CLAIM).replace(chr(10), chr(10) + "    ")}
 """
     kubectl.run("apply", "--namespace", namespace, "--filename=-", stdin=spec)
     kubectl.wait_for_rollout(namespace, "statefulset/writer")
@@ -134,7 +100,7 @@ spec:
         kubectl.wait_for_rollout(namespace, "statefulset/writer")
         wait_until("the pod on the first node", lambda: _node_of(kubectl, namespace, "writer-0") == FIRST.name, 60)
         kubectl.run("wait", "--namespace", namespace, "pod/writer-0", "--for=condition=Ready", "--timeout=60s")
-        assert _shell(kubectl, namespace, "writer-0", "cat /data/index.html").split() == ["writer-0", "writer-0"]
+        assert shell(kubectl, namespace, "writer-0", "cat /data/index.html").split() == ["writer-0", "writer-0"]
     finally:
         kubectl.run("uncordon", node.name)
 
