@@ -8,7 +8,7 @@ import yaml
 from cryptography import x509
 
 from lab.node import configuration, parts
-from lab.node.layout import NODE_ADDRESS, Layout
+from lab.node.layout import NODE_ADDRESS, NODES, Layout
 
 
 def test_every_part_that_talks_to_the_api_server_has_an_identity_of_its_own(tmp_path: Path) -> None:
@@ -54,3 +54,30 @@ def test_part_names_are_unique_and_include_every_process_of_a_node() -> None:
     names = parts.part_names(Layout(Path("/nowhere")))
     assert len(names) == len(set(names))
     assert {"etcd", "kube-apiserver", "kubelet", "containerd", "kube-proxy", "coredns", "metrics-server"} <= set(names)
+
+
+def test_nodes_share_no_address_folder_identity_or_cgroup(tmp_path: Path) -> None:
+    configuration.write_all(Layout(tmp_path))
+    one, two = (_facts(Layout(tmp_path, node)) for node in NODES)
+    assert [name for name in one if one[name] == two[name]] == []
+
+
+def _facts(layout: Layout) -> dict[str, object]:
+    kubelet = yaml.safe_load(layout.kubelet_config.read_text())
+    network = json.loads((layout.pod_network / "10-lab.conflist").read_text())
+    certificate = x509.load_pem_x509_certificate(Path(kubelet["tlsCertFile"]).read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    flags = [flag for part in parts.of_the_node(layout, Path()) for flag in part.command[1:]]
+    return {
+        "address": kubelet["address"],
+        "cgroup": kubelet["cgroupRoot"],
+        "logs of pods": kubelet["podLogsDir"],
+        "certified for": names.get_values_for_type(x509.IPAddress),
+        "bridge": layout.node.mac,
+        "pods": network["plugins"][0]["ipam"],
+        "containerd": [line for line in layout.containerd_config.read_text().splitlines() if line.startswith("root")],
+        "host names": [flag for flag in flags if flag.startswith("--hostname-override")],
+        "root folder": [flag for flag in flags if flag.startswith("--root-dir")],
+        "identity": [flag for flag in flags if flag.startswith("--kubeconfig") and "kubelet" in flag],
+        "records": (layout.status, layout.run_record, layout.supervisor_log),
+    }
