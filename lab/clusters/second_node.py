@@ -43,6 +43,10 @@ class SecondNode:
         options = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={timeout_seconds}s")
         self.kubectl.run("drain", self.name, *options, timeout_seconds=timeout_seconds + 30)
 
+    def wait(self) -> None:
+        """Wait until the node ends by itself, because its keeper was killed or the lab went down."""
+        self._keeper.wait()
+
     def cut_power(self) -> None:
         """End every process of the node at once, link first: connections stay open, packets are lost in silence.
 
@@ -86,6 +90,14 @@ def second_node(session: Session, layout: Layout, images: Collection[str] | None
     _end(keeper)
 
 
+def enter(layout: Layout) -> tuple[str, ...]:
+    """Give the words that run a command in a node's namespaces, for a process that is in the lab's already."""
+    if layout.node != SECOND:
+        return ()
+    # The record has the process id that the lab knows.
+    return namespaces.enter(json.loads(layout.run_record.read_text())["pid"])
+
+
 def _import_images(session: Session, layout: Layout, names: Collection[str] | None) -> None:
     """Give the node's containerd the archives that the first node's containerd has."""
     archives: dict[str, str] = json.loads(layout.imported.read_text())
@@ -96,19 +108,14 @@ def _import_images(session: Session, layout: Layout, names: Collection[str] | No
     ]
     for reference, archive in chosen:
         with step(f"import {reference} on the second node"):
-            ran = _inside(session, layout, "ctr", "--namespace", "k8s.io", "images", "import", archive)
+            command = ("ctr", "--namespace", "k8s.io", "images", "import", archive)
+            ran = session.run(*enter(layout), *command, stdin=None, timeout_seconds=_IMPORT_SECONDS)
         if ran.returncode:
             raise LabError(
                 f"image {reference}: the second node's containerd does not take it",
                 ran.stderr.strip(),
                 f"read `python -m lab logs containerd{layout.node.suffix}`",
             )
-
-
-def _inside(session: Session, layout: Layout, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in the second node's namespaces; its process id is the one that the lab knows."""
-    pid = json.loads(layout.run_record.read_text())["pid"]
-    return session.run(*namespaces.enter(pid), *command, stdin=None, timeout_seconds=_IMPORT_SECONDS)
 
 
 def _is_ready(kubectl: Kubectl, name: str) -> bool:

@@ -1,7 +1,5 @@
 """The command that gives the running lab a second node for as long as it runs itself."""
 
-import signal
-
 import click
 
 from lab.clusters.choice import embedded
@@ -17,5 +15,4 @@ def second(*, images: tuple[str, ...]) -> None:
     lab = embedded(Settings.from_environment())
     with lab.session() as session, second_node(session, lab.layout, images or None) as node:
         progress.print(f"Node {node.name} is there until this command ends: Ctrl-C removes it, with its pods.")
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.pause()
+        node.wait()

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -31,6 +32,7 @@ DONE = "done"
 _LOCK = Path("/run/lab-second-node.lock")
 _MAC_OF_NOTHING = "02:00:00:00:00:02"
 _KUBECTL_SECONDS = 30
+_START_SECONDS = 20.0
 
 
 class SecondNode:
@@ -44,7 +46,7 @@ class SecondNode:
         self._pid: int | None = None
 
     def start(self) -> None:
-        """Start the node's supervisor and link it to the first node; returns before the node is ready."""
+        """Start the node's supervisor and link it to the first node; returns before the node is ready. LabError."""
         if self._layout.run_record.exists():
             # An earlier one was killed with its keeper.
             self._forget()
@@ -63,6 +65,22 @@ class SecondNode:
         _ip("link", "add", LINK, "type", "veth", "peer", "name", isolation.UPLINK, "netns", str(self._pid))
         _ip("link", "set", LINK, "up")
         _ip("route", "add", SECOND.pods, "via", SECOND.address, "dev", LINK, "onlink")
+        self._wait_for_the_parts()
+
+    def _wait_for_the_parts(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            status = json.loads(self._layout.status.read_text()) if self._layout.status.exists() else {}
+            if status.get("error"):
+                raise LabError(**status["error"])
+            if status.get("phase") == "running":
+                return
+            time.sleep(0.05)
+        raise LabError(
+            "second node: did not start",
+            f"its parts were not started within {_START_SECONDS:.0f} s",
+            f"read `python -m lab logs supervisor{SECOND.suffix}`",
+        )
 
     def cut_power(self) -> None:
         """End the node as a power cut does; nobody is told, and no connection is closed."""

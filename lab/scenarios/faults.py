@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.clusters.kubectl import Kubectl
-from lab.node.layout import Layout
+from lab.clusters.second_node import enter
+from lab.node.layout import NODES, Layout
 from lab.settings import Settings
 
 _PROCESS_FILE = "kafka-streams-process-metadata"
@@ -27,9 +28,11 @@ def restarts(pod: Mapping[str, Any]) -> int:
 def kill_container(pod: Mapping[str, Any]) -> None:
     """Send SIGKILL to process 1 of a pod's first container."""
     identity = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
-    socket = Layout(Settings.from_environment().state).containerd_socket
-    command = ("ctr", "--address", str(socket), "--namespace", "k8s.io", "tasks", "kill", "--signal", "SIGKILL")
-    subprocess.run((*command, identity), check=True, capture_output=True)
+    node = next(node for node in NODES if node.name == pod["spec"]["nodeName"])
+    layout = Layout(Settings.from_environment().state, node)
+    ctr = ("ctr", "--address", str(layout.containerd_socket), "--namespace", "k8s.io")
+    command = (*enter(layout), *ctr, "tasks", "kill", "--signal", "SIGKILL", identity)
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def fill_memory(kubectl: Kubectl, pod: Mapping[str, Any]) -> None:
