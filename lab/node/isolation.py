@@ -53,7 +53,7 @@ def prepare(layout: Layout) -> None:
 
 def _drop_mounts_of_the_first_node(layout: Layout) -> None:
     """Let go of what was copied with the mount namespace: the first node's containers, volumes and sockets."""
-    tops = ("/run", "/var/log", "/var/lib/kubelet", "/var/lib/cni", str(layout.state))
+    tops = ("/run", "/var/log", "/var/lib/kubelet", "/var/lib/cni", str(layout.var))
     mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     # The newest mounts are last, and the first to go.
     inside = [path for path in reversed(mounted) if any(path == top or path.startswith(f"{top}/") for top in tops)]
